@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use fivespot_testkit::{Asked, Delivery, Fate, Opening, Proxy};
+use fivespot_testkit::{Delivery, ProxiedRequest, Proxy, RequestOutcome, WatchStart};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -45,30 +45,30 @@ impl Faults {
 impl Proxy for Faults {
     fn request<'a>(
         &'a self,
-        asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        let is_write = asked.event.is_write();
-        let fate = match self.draw(if is_write { 6 } else { 5 }) {
-            None => Fate::Pass,
-            Some(0) => Fate::Refuse(429, Some(1)),
-            Some(1) => Fate::Refuse(500, None),
-            Some(2) => Fate::Refuse(503, None),
-            Some(3) => Fate::Reset,
-            Some(4) => Fate::Lose,
-            Some(_) => Fate::Refuse(409, None),
+        request: &'a ProxiedRequest,
+    ) -> Pin<Box<dyn Future<Output = RequestOutcome> + Send + 'a>> {
+        let is_write = request.event.is_write();
+        let outcome = match self.draw(if is_write { 6 } else { 5 }) {
+            None => RequestOutcome::Pass,
+            Some(0) => RequestOutcome::Refuse(429, Some(1)),
+            Some(1) => RequestOutcome::Refuse(500, None),
+            Some(2) => RequestOutcome::Refuse(503, None),
+            Some(3) => RequestOutcome::Reset,
+            Some(4) => RequestOutcome::Lose,
+            Some(_) => RequestOutcome::Refuse(409, None),
         };
-        Box::pin(std::future::ready(fate))
+        Box::pin(std::future::ready(outcome))
     }
 
-    fn opening(&self, _: &Asked) -> Opening {
+    fn watch_start(&self, _: &ProxiedRequest) -> WatchStart {
         match self.draw(2) {
-            None => Opening::Pass,
-            Some(0) => Opening::Refuse(410),
-            Some(_) => Opening::Refuse(500),
+            None => WatchStart::Pass,
+            Some(0) => WatchStart::Refuse(410),
+            Some(_) => WatchStart::Refuse(500),
         }
     }
 
-    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
+    fn event(&self, _: &ProxiedRequest, _: &[u8]) -> Delivery {
         match self.draw(3) {
             None => Delivery::Pass,
             Some(0) => Delivery::End,

@@ -51,7 +51,7 @@ const PERIOD: u32 = 10;
 const WARM_UP: usize = 10;
 
 /// The largest allowed ratio of the last third to the first.
-const MOST_GROWTH: f64 = 1.2;
+const MAX_GROWTH: f64 = 1.2;
 
 /// How long the machines may take to be deleted at the end.
 const LEAVING: Duration = Duration::from_mins(15);
@@ -117,12 +117,12 @@ async fn day(arguments: &Arguments) -> Value {
     for number in 0..arguments.machines {
         cluster.delete(&path(number)).await;
     }
-    let left = left_behind(&cluster).await;
+    let left = remaining_objects(&cluster).await;
     let has_ended = operator.has_ended();
     drop(operator);
     let requests = thirds(&samples, |it| it.requests as u64);
     let resident = thirds(&samples, |it| it.resident_kib);
-    let is_flat = |(first, last): (f64, f64)| last <= first * MOST_GROWTH;
+    let is_flat = |(first, last): (f64, f64)| last <= first * MAX_GROWTH;
     json!({
         "machines": arguments.machines,
         "minutes": arguments.minutes,
@@ -174,7 +174,7 @@ fn machines_path(cluster: &Cluster) -> String {
 }
 
 /// The number of objects that remain when the time limit is over. 0 as soon as there are none.
-async fn left_behind(cluster: &Cluster) -> usize {
+async fn remaining_objects(cluster: &Cluster) -> usize {
     let until = Instant::now() + LEAVING;
     let namespace = cluster.node_name("x");
     let suffix = namespace.trim_start_matches('x');

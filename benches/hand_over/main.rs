@@ -14,8 +14,8 @@
 //! wrote for which machine. Exits with 1 if a machine was not handled within 20 s of a kill, or if
 //! two operators alternated in writing for one machine.
 
-mod cast;
-mod stage;
+mod fixture;
+mod operators;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use cast::{Cast, Role};
-use stage::Stage;
+use fixture::Fixture;
+use operators::{Operators, Role};
 
 /// Kubernetes waits 15 s before it takes over. The promise is 20 s.
-const PROMISE: Duration = Duration::from_secs(20);
+const MAX_TAKEOVER: Duration = Duration::from_secs(20);
 
 /// Measures how long machines are without an operator when one is killed.
 #[derive(Debug, Parser)]
@@ -48,11 +48,11 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let kept = match runtime {
+    let is_in_time = match runtime {
         Ok(runtime) => runtime.block_on(run(&args)),
         Err(error) => Err(error.into()),
     };
-    match kept {
+    match is_in_time {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -63,70 +63,70 @@ fn main() -> ExitCode {
 }
 
 async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
-    let stage = Stage::set(args.machines, &args.audit_log).await?;
-    let mut cast = Cast::new(args.operator.clone(), &stage)?;
-    let leader = lead(&stage, &mut cast).await?;
-    let shards = share(&stage, &mut cast).await?;
+    let fixture = Fixture::create(args.machines, &args.audit_log).await?;
+    let mut operators = Operators::new(args.operator.clone(), &fixture)?;
+    let leader = leader_election(&fixture, &mut operators).await?;
+    let shards = sharding(&fixture, &mut operators).await?;
     Ok(leader && shards)
 }
 
-async fn lead(
-    stage: &Stage,
-    cast: &mut Cast,
+async fn leader_election(
+    fixture: &Fixture,
+    operators: &mut Operators,
 ) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     println!("two operators with leader election");
-    cast.enter("leader-a", Role::Candidate)?;
-    stage.wait_for_phase("Inactive").await?;
-    cast.enter("leader-b", Role::Candidate)?;
+    operators.start("leader-a", Role::Candidate)?;
+    fixture.wait_for_phase("Inactive").await?;
+    operators.start("leader-b", Role::Candidate)?;
     // Waits until the standby has read the Lease.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let from = stage.log_length()?;
-    cast.kill("leader-a").await?;
-    let death = Instant::now();
-    stage.switch("false").await?;
-    stage.wait_for_phase("Disabled").await?;
-    let kept = report("leader-a was killed: all are Disabled", death);
-    let alternated = stage.alternated(from)?;
+    let from = fixture.log_length()?;
+    operators.kill("leader-a").await?;
+    let killed_at = Instant::now();
+    fixture.switch("false").await?;
+    fixture.wait_for_phase("Disabled").await?;
+    let is_in_time = report("leader-a was killed: all are Disabled", killed_at);
+    let alternated = fixture.alternated(from)?;
     println!("  machines with alternating writers: {alternated:?}");
-    stage.switch("true").await?;
-    stage.wait_for_phase("Inactive").await?;
-    cast.kill("leader-b").await?;
-    Ok(kept && alternated.is_empty())
+    fixture.switch("true").await?;
+    fixture.wait_for_phase("Inactive").await?;
+    operators.kill("leader-b").await?;
+    Ok(is_in_time && alternated.is_empty())
 }
 
-async fn share(
-    stage: &Stage,
-    cast: &mut Cast,
+async fn sharding(
+    fixture: &Fixture,
+    operators: &mut Operators,
 ) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     println!("three shards");
-    let from = stage.log_length()?;
+    let from = fixture.log_length()?;
     for name in ["shard-a", "shard-b", "shard-c"] {
-        cast.enter(name, Role::Shard)?;
+        operators.start(name, Role::Shard)?;
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
-    stage.switch("false").await?;
-    stage.wait_for_phase("Disabled").await?;
-    println!("  machines by shard: {:?}", stage.shares(from)?);
-    let killed = stage.log_length()?;
-    cast.kill("shard-b").await?;
-    let death = Instant::now();
-    stage.switch("true").await?;
-    stage.wait_for_phase("Inactive").await?;
-    let kept = report("shard-b was killed: all are Inactive", death);
-    println!("  machines by shard: {:?}", stage.shares(killed)?);
-    let added = stage.log_length()?;
-    cast.enter("shard-d", Role::Shard)?;
+    fixture.switch("false").await?;
+    fixture.wait_for_phase("Disabled").await?;
+    println!("  machines by shard: {:?}", fixture.shares(from)?);
+    let killed = fixture.log_length()?;
+    operators.kill("shard-b").await?;
+    let killed_at = Instant::now();
+    fixture.switch("true").await?;
+    fixture.wait_for_phase("Inactive").await?;
+    let is_in_time = report("shard-b was killed: all are Inactive", killed_at);
+    println!("  machines by shard: {:?}", fixture.shares(killed)?);
+    let added = fixture.log_length()?;
+    operators.start("shard-d", Role::Shard)?;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    stage.switch("false").await?;
-    stage.wait_for_phase("Disabled").await?;
-    println!("  machines by shard: {:?}", stage.shares(added)?);
-    let alternated = stage.alternated(from)?;
+    fixture.switch("false").await?;
+    fixture.wait_for_phase("Disabled").await?;
+    println!("  machines by shard: {:?}", fixture.shares(added)?);
+    let alternated = fixture.alternated(from)?;
     println!("  machines with alternating writers: {alternated:?}");
-    Ok(kept && alternated.is_empty())
+    Ok(is_in_time && alternated.is_empty())
 }
 
 fn report(what: &str, since: Instant) -> bool {
     let took = since.elapsed();
     println!("  {what} after {:.1} s", took.as_secs_f64());
-    took <= PROMISE
+    took <= MAX_TAKEOVER
 }

@@ -13,12 +13,12 @@ use tokio::process::{Child as Process, Command};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::Failure;
+use crate::BoxError;
 
 /// The interval of health probes.
 const PROBE: Duration = Duration::from_millis(200);
 /// The timeout of a probe.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The timeout of the start.
 const START: Duration = Duration::from_mins(1);
 
@@ -37,7 +37,7 @@ impl Drop for Child {
 }
 
 /// A loopback address that was free at the time of the call.
-pub(crate) fn free_address() -> Result<SocketAddr, Failure> {
+pub(crate) fn free_address() -> Result<SocketAddr, BoxError> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?)
 }
@@ -49,7 +49,7 @@ impl Child {
         program: &Path,
         arguments: &[String],
         log: &Path,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BoxError> {
         let health = free_address()?;
         let log = File::create(log)?;
         let process = Command::new(program)
@@ -69,11 +69,11 @@ impl Child {
             sleep(PROBE).await;
         }
         let worst = Arc::new(Mutex::new(Duration::ZERO));
-        let seen = worst.clone();
+        let shared = worst.clone();
         let task = tokio::spawn(async move {
             loop {
-                let took = probe(health).await.unwrap_or(PATIENCE);
-                note(&seen, took);
+                let took = probe(health).await.unwrap_or(TIMEOUT);
+                note(&shared, took);
                 sleep(PROBE).await;
             }
         });
@@ -116,19 +116,19 @@ fn note(worst: &Mutex<Duration>, took: Duration) {
 }
 
 /// Probes health once, with a new connection. Returns the duration.
-async fn probe(address: SocketAddr) -> Result<Duration, Failure> {
+async fn probe(address: SocketAddr) -> Result<Duration, BoxError> {
     let begun = Instant::now();
-    let asked = async {
+    let exchange = async {
         let mut stream = TcpStream::connect(address).await?;
         let request =
             "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).await?;
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).await?;
-        Ok::<_, std::io::Error>(answer)
+        let mut response = [0; 12];
+        stream.read_exact(&mut response).await?;
+        Ok::<_, std::io::Error>(response)
     };
-    let answer = timeout(PATIENCE, asked).await??;
-    if &answer == b"HTTP/1.1 200" {
+    let response = timeout(TIMEOUT, exchange).await??;
+    if &response == b"HTTP/1.1 200" {
         Ok(begun.elapsed())
     } else {
         Err("/healthz did not respond with 200".into())

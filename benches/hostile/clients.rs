@@ -17,10 +17,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::Failure;
+use crate::BoxError;
 
 /// The timeout of an honest client.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The start of every HTTP/2 connection: the preface and empty settings.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -34,7 +34,7 @@ pub(crate) struct Webhook {
 
 impl Webhook {
     /// A webhook that will listen at this address. Writes its certificate and key into the folder.
-    pub(crate) fn prepare(address: SocketAddr, folder: &Path) -> Result<Self, Failure> {
+    pub(crate) fn prepare(address: SocketAddr, folder: &Path) -> Result<Self, BoxError> {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
         std::fs::create_dir_all(folder)?;
         std::fs::write(folder.join("tls.crt"), own.cert.pem())?;
@@ -45,7 +45,7 @@ impl Webhook {
         })
     }
 
-    async fn connect(&self, protocol: &[u8]) -> Result<TlsStream<TcpStream>, Failure> {
+    async fn connect(&self, protocol: &[u8]) -> Result<TlsStream<TcpStream>, BoxError> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -61,25 +61,25 @@ impl Webhook {
     }
 
     /// Sends a small review as an API server does. Returns the duration.
-    pub(crate) async fn ask(&self) -> Option<Duration> {
+    pub(crate) async fn send_review(&self) -> Option<Duration> {
         self.review(&review_of(json!({"version": "v1.30.0"}))).await
     }
 
     /// Sends a review. Returns the duration. `None` if the status is not 200.
     async fn review(&self, body: &str) -> Option<Duration> {
         let begun = Instant::now();
-        let asked = async {
+        let exchange = async {
             let mut stream = self.connect(b"http/1.1").await?;
             post(&mut stream, body.as_bytes()).await?;
-            let mut answer = [0; 12];
-            stream.read_exact(&mut answer).await?;
-            if &answer != b"HTTP/1.1 200" {
+            let mut response = [0; 12];
+            stream.read_exact(&mut response).await?;
+            if &response != b"HTTP/1.1 200" {
                 return Err("the webhook did not respond with 200".into());
             }
-            Ok::<_, Failure>(())
+            Ok::<_, BoxError>(())
         };
-        let answered = timeout(PATIENCE, asked).await.ok()?;
-        answered.ok()?;
+        let result = timeout(TIMEOUT, exchange).await.ok()?;
+        result.ok()?;
         Some(begun.elapsed())
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn idle(number: usize, webhook: &Webhook) -> JoinSet<()> {
     })
 }
 
-async fn idle_once(webhook: &Webhook) -> Result<(), Failure> {
+async fn idle_once(webhook: &Webhook) -> Result<(), BoxError> {
     let mut stream = webhook.connect(b"h2").await?;
     stream.write_all(PREFACE).await?;
     stream.flush().await?;
@@ -188,7 +188,7 @@ pub(crate) fn slow(number: usize, webhook: &Webhook) -> JoinSet<()> {
     })
 }
 
-async fn slow_once(webhook: &Webhook) -> Result<(), Failure> {
+async fn slow_once(webhook: &Webhook) -> Result<(), BoxError> {
     let mut stream = webhook.connect(b"http/1.1").await?;
     stream.write_all(head(1 << 20).as_bytes()).await?;
     loop {
@@ -203,7 +203,7 @@ async fn slow_once(webhook: &Webhook) -> Result<(), Failure> {
 pub(crate) async fn dense(
     number: usize,
     webhook: &Webhook,
-) -> Result<JoinSet<()>, Failure> {
+) -> Result<JoinSet<()>, BoxError> {
     let body = review_of(json!({"list": vec![0; 13 << 18]}));
     if webhook.review(&body).await.is_none() {
         return Err("the webhook has not evaluated a dense review".into());

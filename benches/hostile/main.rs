@@ -25,14 +25,14 @@ use std::time::Duration;
 use clap::Parser;
 
 /// An error that ends the program.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The memory limit that the manifests set, in bytes.
-const MOST_MEMORY: u64 = 256 << 20;
+const MAX_MEMORY: u64 = 256 << 20;
 /// The longest allowed duration of a probe.
-const MOST_HEALTH: Duration = Duration::from_secs(1);
+const MAX_HEALTH_DURATION: Duration = Duration::from_secs(1);
 /// How late an edge may be met, and the longest allowed duration of an honest review.
-const MOST_WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Measures the cost of hostile input for the operator and the webhook.
 #[derive(Debug, Parser)]
@@ -50,7 +50,7 @@ struct Args {
 
 /// The result of one row.
 #[derive(Debug)]
-struct Measured {
+struct RowResult {
     name: String,
     /// In bytes. `None` if the program has ended.
     memory: Option<u64>,
@@ -59,15 +59,15 @@ struct Measured {
     wait: Option<Duration>,
 }
 
-impl Measured {
+impl RowResult {
     fn is_within_bounds(&self) -> bool {
-        self.memory.is_some_and(|memory| memory <= MOST_MEMORY)
-            && self.health <= MOST_HEALTH
-            && self.wait.is_some_and(|wait| wait <= MOST_WAIT)
+        self.memory.is_some_and(|memory| memory <= MAX_MEMORY)
+            && self.health <= MAX_HEALTH_DURATION
+            && self.wait.is_some_and(|wait| wait <= MAX_WAIT)
     }
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for RowResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory = self.memory.map_or("ended".to_owned(), |memory| {
             format!("{} MiB", memory.div_ceil(1 << 20))
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
 }
 
 /// Measures every row. Returns whether all values are within the bounds.
-async fn measure(args: &Args) -> Result<bool, Failure> {
+async fn measure(args: &Args) -> Result<bool, BoxError> {
     std::fs::create_dir_all(&args.folder)?;
     println!(
         "{:<46} {:>9} {:>10} {:>10}",

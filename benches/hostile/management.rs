@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use crate::Failure;
+use crate::BoxError;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CLUSTERS: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
@@ -43,14 +43,14 @@ impl Drop for Management {
 impl Management {
     /// Starts one with the CRDs of Cluster API and 5-Spot, and a Cluster that is ready for
     /// machines. Writes a kubeconfig to this path.
-    pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, BoxError> {
         let created: Arc<Mutex<Vec<Timestamp>>> = Arc::default();
-        let seen = created.clone();
+        let shared = created.clone();
         let mut options = Options::new(Clock::system());
         options.audit = Some(Audit::new(move |event: &AuditEvent| {
             let is_machine = event.resource == "machines" && event.subresource.is_empty();
             if event.verb == "create" && is_machine && event.code == 201 {
-                let mut created = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut created = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 created.push(event.at);
             }
         }));
@@ -90,14 +90,14 @@ impl Management {
         Ok(own)
     }
 
-    async fn create(&self, path: &str, object: Value) -> Result<(), Failure> {
+    async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
         let created = self.client.create(path, object).await;
         created
             .map(|_| ())
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
     }
 
-    async fn merge(&self, path: &str, patch: Value) -> Result<(), Failure> {
+    async fn merge(&self, path: &str, patch: Value) -> Result<(), BoxError> {
         let patched = self.client.patch(path, Patch::Merge(patch)).await;
         patched
             .map(|_| ())
@@ -109,7 +109,7 @@ impl Management {
         &self,
         number: u32,
         spec: Value,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BoxError> {
         let mut object = scheduled_machine(&format!("large-{number}"));
         object["spec"]["schedule"]["enabled"] = json!(false);
         object["spec"]["bootstrapSpec"]["spec"] = spec;
@@ -117,7 +117,7 @@ impl Management {
     }
 
     /// Adds an unrelated machine whose window opens soon. Returns the instant.
-    pub(crate) async fn add_unrelated(&self) -> Result<Timestamp, Failure> {
+    pub(crate) async fn add_unrelated(&self) -> Result<Timestamp, BoxError> {
         let soon = Clock::system().now() + LEAD;
         let edge = soon.round(Unit::Minute)?;
         let edge = if edge < soon {
@@ -133,7 +133,7 @@ impl Management {
     }
 
     /// Adds a machine that is always wanted, with the kubeconfig of its workload cluster.
-    pub(crate) async fn add_victim(&self, kubeconfig: &str) -> Result<(), Failure> {
+    pub(crate) async fn add_victim(&self, kubeconfig: &str) -> Result<(), BoxError> {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "cluster.x-k8s.io/secret",
             "metadata": {
@@ -150,7 +150,7 @@ impl Management {
 
     /// Waits for the victim's Machine, and sets a Node in its status. The operator then reads the
     /// Node from the workload cluster.
-    pub(crate) async fn join_victim(&self) -> Result<(), Failure> {
+    pub(crate) async fn join_victim(&self) -> Result<(), BoxError> {
         let path = format!("{MACHINES}/victim");
         let mut tries = 0;
         while self.client.get(&path).await.is_err() {

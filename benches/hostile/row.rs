@@ -10,25 +10,25 @@ use tokio::time::sleep;
 use crate::child::{Child, free_address};
 use crate::clients::{self, Webhook};
 use crate::management::Management;
-use crate::workload::{Mood, Workload};
-use crate::{Args, Failure, Measured};
+use crate::workload::{ResponseMode, Workload};
+use crate::{Args, BoxError, RowResult};
 
 /// How long after an edge the measurement waits for the machine.
-const AFTER: Duration = Duration::from_secs(6);
+const WAIT_AFTER_EDGE: Duration = Duration::from_secs(6);
 /// How long reviews are sent to the webhook.
-const ASKED_FOR: Duration = Duration::from_secs(30);
+const REVIEW_DURATION: Duration = Duration::from_secs(30);
 
 /// The threat to the operator or the webhook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threat {
     /// None, for comparison.
-    Nobody,
+    Baseline,
     /// 100 objects of 1.04 MB of random text.
     LargeObjects,
     /// Six objects of 1.4 MB of `0,`.
     DenseObjects,
     /// A hostile workload cluster.
-    Workload(Mood),
+    Workload(ResponseMode),
     /// 64 connections to the operator's health port that send nothing.
     SilentOperator,
     /// 64 connections to the webhook's health port that send nothing.
@@ -43,12 +43,12 @@ pub(crate) enum Threat {
 
 impl Threat {
     pub(crate) const ALL: [Self; 11] = [
-        Self::Nobody,
+        Self::Baseline,
         Self::LargeObjects,
         Self::DenseObjects,
-        Self::Workload(Mood::Endless),
-        Self::Workload(Mood::Fat),
-        Self::Workload(Mood::Wordy),
+        Self::Workload(ResponseMode::Endless),
+        Self::Workload(ResponseMode::LargeNodes),
+        Self::Workload(ResponseMode::LargeErrors),
         Self::SilentOperator,
         Self::SilentWebhook,
         Self::Idle,
@@ -58,12 +58,12 @@ impl Threat {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Nobody => "operator: no threat",
+            Self::Baseline => "operator: no threat",
             Self::LargeObjects => "operator: 100 objects of 1 MiB",
             Self::DenseObjects => "operator: 6 dense objects of 1.4 MB",
-            Self::Workload(Mood::Endless) => "operator: endless pages",
-            Self::Workload(Mood::Fat) => "operator: 1,000 Nodes of 250 KB",
-            Self::Workload(Mood::Wordy) => "operator: errors of 20 MiB",
+            Self::Workload(ResponseMode::Endless) => "operator: endless pages",
+            Self::Workload(ResponseMode::LargeNodes) => "operator: 1,000 Nodes of 250 KB",
+            Self::Workload(ResponseMode::LargeErrors) => "operator: errors of 20 MiB",
             Self::SilentOperator => "operator: 64 silent connections",
             Self::SilentWebhook => "webhook: 64 silent connections",
             Self::Idle => "webhook: 256 idle HTTP/2 connections",
@@ -74,9 +74,9 @@ impl Threat {
 }
 
 /// Measures one row.
-pub(crate) async fn measure(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+pub(crate) async fn measure(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     match threat {
-        Threat::Nobody
+        Threat::Baseline
         | Threat::LargeObjects
         | Threat::DenseObjects
         | Threat::Workload(_)
@@ -87,7 +87,7 @@ pub(crate) async fn measure(args: &Args, threat: Threat) -> Result<Measured, Fai
     }
 }
 
-async fn operator(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+async fn operator(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     let kubeconfig = args.folder.join("management.kubeconfig");
     let management = Management::start(&kubeconfig).await?;
     match threat {
@@ -106,7 +106,7 @@ async fn operator(args: &Args, threat: Threat) -> Result<Measured, Failure> {
         _ => {}
     }
     let workload = match threat {
-        Threat::Workload(mood) => Some(Workload::start(mood).await?),
+        Threat::Workload(mode) => Some(Workload::start(mode).await?),
         _ => None,
     };
     if let Some(workload) = &workload {
@@ -130,8 +130,8 @@ async fn operator(args: &Args, threat: Threat) -> Result<Measured, Failure> {
         management.join_victim().await?;
     }
     let left = edge.duration_since(Clock::system().now());
-    sleep(Duration::try_from(left).unwrap_or_default() + AFTER).await;
-    Ok(Measured {
+    sleep(Duration::try_from(left).unwrap_or_default() + WAIT_AFTER_EDGE).await;
+    Ok(RowResult {
         name: threat.name().to_owned(),
         memory: child.peak(),
         health: child.worst_health(),
@@ -139,7 +139,7 @@ async fn operator(args: &Args, threat: Threat) -> Result<Measured, Failure> {
     })
 }
 
-async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
+async fn webhook(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     let (address, folder) = (free_address()?, args.folder.join("certificate"));
     let webhook = Webhook::prepare(address, &folder)?;
     let arguments = [
@@ -159,16 +159,16 @@ async fn webhook(args: &Args, threat: Threat) -> Result<Measured, Failure> {
         Threat::Dense => clients::dense(4, &webhook).await?,
         _ => JoinSet::new(),
     };
-    let end = tokio::time::Instant::now() + ASKED_FOR;
+    let end = tokio::time::Instant::now() + REVIEW_DURATION;
     let mut wait = Some(Duration::ZERO);
     while tokio::time::Instant::now() < end {
         // One review without a response makes the result `None`.
         wait = wait
-            .zip(webhook.ask().await)
+            .zip(webhook.send_review().await)
             .map(|(one, other)| one.max(other));
         sleep(Duration::from_millis(250)).await;
     }
-    Ok(Measured {
+    Ok(RowResult {
         name: threat.name().to_owned(),
         memory: child.peak(),
         health: child.worst_health(),

@@ -13,17 +13,17 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 
-use crate::Failure;
+use crate::BoxError;
 
 /// The kind of its responses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mood {
+pub(crate) enum ResponseMode {
     /// A list of Nodes that does not end.
     Endless,
     /// A thousand Nodes with annotations of 250 KB each.
-    Fat,
+    LargeNodes,
     /// An error of 20 MiB for every request.
-    Wordy,
+    LargeErrors,
 }
 
 /// The server. Dropping it stops it.
@@ -40,7 +40,7 @@ impl Drop for Workload {
 
 impl Workload {
     /// Starts the server.
-    pub(crate) async fn start(mood: Mood) -> Result<Self, Failure> {
+    pub(crate) async fn start(mode: ResponseMode) -> Result<Self, BoxError> {
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
         let key = PrivateKeyDer::try_from(own.signing_key.serialize_der())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -64,7 +64,7 @@ impl Workload {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
                     // An error of the connection is ignored: the client may close it early.
-                    let _ = converse(acceptor.accept(stream).await?, mood).await;
+                    let _ = serve_connection(acceptor.accept(stream).await?, mode).await;
                     Ok::<_, io::Error>(())
                 });
             }
@@ -77,7 +77,7 @@ impl Workload {
 }
 
 /// Responds to one request after another.
-async fn converse<S>(mut stream: S, mood: Mood) -> io::Result<()>
+async fn serve_connection<S>(mut stream: S, mode: ResponseMode) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -95,25 +95,25 @@ where
         let head = String::from_utf8_lossy(&received[..end]).into_owned();
         received.drain(..end);
         let line = head.lines().next().unwrap_or_default();
-        answer(&mut stream, mood, line).await?;
+        respond(&mut stream, mode, line).await?;
     }
 }
 
-async fn answer<S>(stream: &mut S, mood: Mood, request: &str) -> io::Result<()>
+async fn respond<S>(stream: &mut S, mode: ResponseMode, request: &str) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
     let is_list = request.contains("/api/v1/nodes?") && !request.contains("watch=");
-    match mood {
-        Mood::Wordy => {
+    match mode {
+        ResponseMode::LargeErrors => {
             let body = "x".repeat(20 << 20);
             send(stream, "500 Internal Server Error", body.as_bytes()).await
         }
-        Mood::Endless if is_list => {
+        ResponseMode::Endless if is_list => {
             let page = page(0..20, 100, "more");
             send(stream, "200 OK", page.as_bytes()).await
         }
-        Mood::Fat if is_list => {
+        ResponseMode::LargeNodes if is_list => {
             let begun = request
                 .split_once("continue=")
                 .and_then(|(_, rest)| rest.split(['&', ' ']).next()?.parse().ok());
@@ -127,14 +127,16 @@ where
             let page = page(begun..end, 250_000, &next);
             send(stream, "200 OK", page.as_bytes()).await
         }
-        Mood::Fat | Mood::Endless if request.contains("watch=") => {
+        ResponseMode::LargeNodes | ResponseMode::Endless
+            if request.contains("watch=") =>
+        {
             stream
                 .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
                 .await?;
             stream.flush().await?;
             std::future::pending().await
         }
-        Mood::Fat | Mood::Endless => {
+        ResponseMode::LargeNodes | ResponseMode::Endless => {
             let items = r#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
             send(stream, "200 OK", items.as_bytes()).await
         }

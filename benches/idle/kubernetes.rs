@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::Stdio;
 use std::time::Duration;
 
-use benches::{Log, Stage};
+use benches::{Log, TestNamespace};
 use jiff::{Timestamp, ToSpan as _};
 use tokio::process::{Child, Command};
 
@@ -16,18 +16,18 @@ use crate::{Args, idle_machine};
 const AGENT: &str = "5spot/";
 
 /// The interval of checks whether the machines have settled, and their maximum number.
-const LOOK: Duration = Duration::from_secs(2);
-const LOOKS: usize = 300;
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+const MAX_POLLS: usize = 300;
 
 /// Runs the measurement and returns the counts.
 pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + Sync>> {
-    let stage = prepare(args.machines).await?;
-    let namespace = stage.namespace();
+    let test_namespace = prepare(args.machines).await?;
+    let namespace = test_namespace.namespace();
     eprintln!("{} machines in namespace {namespace}", args.machines);
     let log = Log::at(&args.audit_log);
     let begun = log.length()?;
     let operators = [start(args, namespace, "a")?, start(args, namespace, "b")?];
-    settle(&stage, args.machines).await?;
+    settle(&test_namespace, args.machines).await?;
     let settled = log.length()?;
     let start_up = Counts::of(&log.since(begun)?, AGENT);
     eprintln!(
@@ -36,7 +36,7 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
         start_up.answered(429)
     );
     // Waits until the last writes have reached the caches.
-    tokio::time::sleep(LOOK * 5).await;
+    tokio::time::sleep(POLL_INTERVAL * 5).await;
     let from = log.length()?;
     eprintln!(
         "counting for {} min, from byte {from} (settled at {settled})",
@@ -52,15 +52,15 @@ pub(crate) async fn count(args: &Args) -> Result<Counts, Box<dyn Error + Send + 
 }
 
 /// Creates a namespace with this many machines.
-async fn prepare(machines: usize) -> Result<Stage, Box<dyn Error + Send + Sync>> {
-    let stage = Stage::set("idle").await?;
-    stage.add_cluster("production-cluster").await?;
+async fn prepare(machines: usize) -> Result<TestNamespace, Box<dyn Error + Send + Sync>> {
+    let test_namespace = TestNamespace::create_new("idle").await?;
+    test_namespace.add_cluster("production-cluster").await?;
     let day = in_three_days()?;
     for number in 0..machines {
         let machine = idle_machine(&format!("idle-{number}"), &day);
-        stage.create(machine).await?;
+        test_namespace.create(machine).await?;
     }
-    Ok(stage)
+    Ok(test_namespace)
 }
 
 /// The name of the weekday in three days.
@@ -90,14 +90,14 @@ fn start(
 
 /// Waits until every machine is reported as Inactive.
 async fn settle(
-    stage: &Stage,
+    test_namespace: &TestNamespace,
     machines: usize,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    for _ in 0..LOOKS {
-        if stage.in_phase("Inactive").await? == machines {
+    for _ in 0..MAX_POLLS {
+        if test_namespace.in_phase("Inactive").await? == machines {
             return Ok(());
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Err("the machines have not settled".into())
 }

@@ -102,11 +102,11 @@ async fn embedded(args: &Args) -> Counts {
         }
     }
     let _operator = cluster.operator();
-    let settled = cluster.within(SignedDuration::from_mins(1));
-    cluster.pass_until(settled).await;
+    let settled = cluster.deadline_in(SignedDuration::from_mins(1));
+    cluster.advance_until(settled).await;
     let before = cluster.operator_requests().len();
-    let end = cluster.within(SignedDuration::from_mins(i64::from(args.minutes)));
-    cluster.pass_until(end).await;
+    let end = cluster.deadline_in(SignedDuration::from_mins(i64::from(args.minutes)));
+    cluster.advance_until(end).await;
     let mut counts = Counts::default();
     for event in &cluster.operator_requests()[before..] {
         counts.add(&event.verb, &event.resource, event.code);

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::Args;
-use crate::operator::{Description, Operator, Taken, USER, is_operator};
+use crate::fleet::{BoxError, Fleet, Schedule, Window, now};
+use crate::operator::{Description, Operator, ResourceUsage, USER, is_operator};
 use crate::run;
 use crate::span::{Span, latenesses, quantiles};
 use crate::watcher::Watcher;
-use crate::world::{Failure, Schedule, Window, World, now};
 
 /// Why machines are wanted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -52,7 +52,7 @@ pub(crate) struct Pair {
     /// Its requests until all machines served and it was idle. `None` if that was not measured.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) serving: Option<Serving>,
-    taken: Taken,
+    taken: ResourceUsage,
 }
 
 /// The requests of an operator until all machines served and it was idle.
@@ -65,7 +65,7 @@ pub(crate) struct Serving {
 }
 
 /// Measures the requested number of pairs. Each has a namespace and an operator of its own.
-pub(crate) async fn measure(args: &Args, burst: Burst) -> Result<Bursts, Failure> {
+pub(crate) async fn measure(args: &Args, burst: Burst) -> Result<Bursts, BoxError> {
     let mut bursts = Bursts {
         server: args.server.clone(),
         profile: args.profile.clone(),
@@ -83,36 +83,37 @@ pub(crate) async fn measure(args: &Args, burst: Burst) -> Result<Bursts, Failure
             all / pair.floor_seconds,
         );
         bursts.pairs.push(pair);
-        crate::keep(args, &bursts)?;
+        crate::write_report(args, &bursts)?;
     }
     Ok(bursts)
 }
 
-async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
+async fn pair(args: &Args, burst: Burst) -> Result<Pair, BoxError> {
     let log = Log::at(&args.audit_log);
-    around(args, "begin").await?;
-    let world = World::make(args).await?;
-    let watcher = Watcher::follow(&world.stage);
+    run_hook(args, "begin").await?;
+    let fleet = Fleet::create(args).await?;
+    let watcher = Watcher::start(&fleet.test_namespace);
     let description = Description::read(args)?;
-    let mut operator = Operator::new(description, world.stage.namespace(), log.folder());
+    let mut operator =
+        Operator::new(description, fleet.test_namespace.namespace(), log.folder());
     operator.start()?;
     let window = run::window(args, 2)?;
     match burst {
         Burst::Created => {}
         Burst::Enabled => {
-            world.populate(&Schedule::Always { enabled: false }).await?;
+            fleet.populate(&Schedule::Always { enabled: false }).await?;
             watcher.settle("Disabled", args.machines).await?;
         }
         Burst::Edge => {
-            world.populate(&Schedule::Once(window)).await?;
+            fleet.populate(&Schedule::Once(window)).await?;
             watcher.settle("Inactive", args.machines).await?;
         }
     }
     let floor = run::floor(args).await?;
     let from = log.length()?;
-    let begun = begin(&world, burst, window).await?;
+    let begun = begin(&fleet, burst, window).await?;
     let entries = run::until_created(&log, from, begun, args.machines).await?;
-    around(args, "end").await?;
+    run_hook(args, "end").await?;
     let seconds = quantiles(&latenesses(&entries, begun));
     let until_created = Span::of(&until_last_create(entries));
 
@@ -120,7 +121,7 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
         None
     } else {
         watcher.settle("Active", args.machines).await?;
-        run::quiet(&log).await?;
+        run::wait_until_idle(&log).await?;
         let entries = log.since(from)?;
         Some(Serving {
             until_serving: Span::of(&entries),
@@ -130,11 +131,14 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
                 .count(),
         })
     };
-    let taken = operator.taken()?;
+    let taken = operator.resource_usage()?;
     operator.kill().await?;
     // Deleting thousands of machines takes Cluster API longer than the whole measurement.
     let paused = json!({"spec": {"paused": true}});
-    world.stage.merge(&world.cluster_path(), &paused).await?;
+    fleet
+        .test_namespace
+        .merge(&fleet.cluster_path(), &paused)
+        .await?;
     Ok(Pair {
         floor_seconds: floor.as_secs_f64(),
         seconds,
@@ -146,14 +150,14 @@ async fn pair(args: &Args, burst: Burst) -> Result<Pair, Failure> {
 
 /// Makes all machines wanted. Returns when that began.
 async fn begin(
-    world: &World,
+    fleet: &Fleet,
     burst: Burst,
     window: Window,
-) -> Result<Timestamp, Failure> {
+) -> Result<Timestamp, BoxError> {
     let begun = now();
     match burst {
-        Burst::Created => world.populate(&Schedule::Always { enabled: true }).await?,
-        Burst::Enabled => world.edit(&json!({"enabled": true})).await?,
+        Burst::Created => fleet.populate(&Schedule::Always { enabled: true }).await?,
+        Burst::Enabled => fleet.edit(&json!({"enabled": true})).await?,
         Burst::Edge => {
             let left = window.opens.duration_since(begun);
             if left < SignedDuration::ZERO {
@@ -183,7 +187,7 @@ fn is_of_workload(entry: &Entry) -> bool {
 }
 
 /// Runs the program of `--around` before and after each pair.
-async fn around(args: &Args, when: &str) -> Result<(), Failure> {
+async fn run_hook(args: &Args, when: &str) -> Result<(), BoxError> {
     let Some(program) = &args.around else {
         return Ok(());
     };

@@ -7,29 +7,33 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::Args;
-use crate::world::{Failure, World, now};
+use crate::fleet::{BoxError, Fleet, now};
 
 /// How long Cluster API may take to observe that a Cluster is paused.
 const CALM: Duration = Duration::from_secs(30);
 
 /// Creates the three objects of each machine, with a number of machines in flight. The namespace is
 /// left behind with its Cluster paused.
-pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, Failure> {
-    let world = World::make(args).await?;
+pub(crate) async fn measure(args: &Args) -> Result<SignedDuration, BoxError> {
+    let fleet = Fleet::create(args).await?;
     let begun = now();
-    let made = stream::iter(0..world.machines).map(async |number| {
-        for object in owned(&world.name(number)) {
-            world.stage.create(object).await?;
+    let created = stream::iter(0..fleet.machines).map(async |number| {
+        for object in owned(&fleet.name(number)) {
+            fleet.test_namespace.create(object).await?;
         }
-        Ok::<_, Failure>(())
+        Ok::<_, BoxError>(())
     });
-    made.buffer_unordered(args.in_flight)
+    created
+        .buffer_unordered(args.in_flight)
         .try_for_each(async |()| Ok(()))
         .await?;
     let took = now().duration_since(begun);
     // Deleting thousands of machines takes Cluster API longer than the whole measurement.
     let paused = json!({"spec": {"paused": true}});
-    world.stage.merge(&world.cluster_path(), &paused).await?;
+    fleet
+        .test_namespace
+        .merge(&fleet.cluster_path(), &paused)
+        .await?;
     tokio::time::sleep(CALM).await;
     Ok(took)
 }

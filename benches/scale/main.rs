@@ -42,13 +42,13 @@
 //! week, and are enabled and disabled.
 
 mod burst;
+mod fleet;
 mod floor;
 mod operator;
 mod report;
 mod run;
 mod span;
 mod watcher;
-mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -137,9 +137,9 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let measured = match runtime {
-        Ok(runtime) => {
-            runtime.block_on(unless_interrupted(watcher::beside(measure(&args))))
-        }
+        Ok(runtime) => runtime.block_on(unless_interrupted(watcher::with_local_tasks(
+            measure(&args),
+        ))),
         Err(error) => Err(error.into()),
     };
     match measured {
@@ -152,7 +152,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the requested measurement, and prints the result.
-async fn measure(args: &Args) -> Result<(), world::Failure> {
+async fn measure(args: &Args) -> Result<(), fleet::BoxError> {
     let Some(burst) = args.burst else {
         return print(args, &run::run(args).await?);
     };
@@ -163,8 +163,8 @@ async fn measure(args: &Args) -> Result<(), world::Failure> {
 
 /// Drops the measurement on an interrupt, so that its processes, such as the operator, are ended.
 async fn unless_interrupted<T>(
-    result: impl Future<Output = Result<T, world::Failure>>,
-) -> Result<T, world::Failure> {
+    result: impl Future<Output = Result<T, fleet::BoxError>>,
+) -> Result<T, fleet::BoxError> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         result = result => result,
@@ -177,8 +177,8 @@ async fn unless_interrupted<T>(
 }
 
 /// Prints the report, and writes it to the file of `--record`, if given.
-fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
-    keep(args, report)?;
+fn print(args: &Args, report: &report::Report) -> Result<(), fleet::BoxError> {
+    write_report(args, report)?;
     match args.output {
         Output::Text => print!("{report}"),
         Output::Json => println!("{}", serde_json::to_string_pretty(report)?),
@@ -188,7 +188,10 @@ fn print(args: &Args, report: &report::Report) -> Result<(), world::Failure> {
 
 /// Writes the report so far to the file of `--record`, if given. A measurement of an hour may be
 /// interrupted.
-fn keep(args: &Args, report: &impl serde::Serialize) -> Result<(), world::Failure> {
+fn write_report(
+    args: &Args,
+    report: &impl serde::Serialize,
+) -> Result<(), fleet::BoxError> {
     let Some(file) = &args.record else {
         return Ok(());
     };

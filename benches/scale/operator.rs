@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 
 use crate::Args;
-use crate::world::Failure;
+use crate::fleet::BoxError;
 
 /// The operator's user in the audit log.
 pub(crate) const USER: &str = "scale-operator";
@@ -56,7 +56,7 @@ pub(crate) enum Edge {
 impl Description {
     /// The description in the file of `--controller`. Without a file, the operator that was built
     /// with the profile.
-    pub(crate) fn read(args: &Args) -> Result<Self, Failure> {
+    pub(crate) fn read(args: &Args) -> Result<Self, BoxError> {
         let Some(file) = &args.controller else {
             let program = format!("target/{}/5spot", args.profile);
             let command = [
@@ -89,7 +89,7 @@ impl Description {
 /// The resource usage of a process.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Taken {
+pub(crate) struct ResourceUsage {
     /// Seconds of a core.
     pub(crate) cpu_seconds: f64,
     /// Resident memory, KiB.
@@ -122,7 +122,7 @@ impl Operator {
     }
 
     /// Starts it.
-    pub(crate) fn start(&mut self) -> Result<(), Failure> {
+    pub(crate) fn start(&mut self) -> Result<(), BoxError> {
         let path = std::env::var("KUBECONFIG")?;
         let kubeconfig = kube::config::Kubeconfig::read_from(path)?;
         let mut kubeconfig = serde_json::to_value(kubeconfig)?;
@@ -151,7 +151,7 @@ impl Operator {
     }
 
     /// Kills it.
-    pub(crate) async fn kill(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn kill(&mut self) -> Result<(), BoxError> {
         if let Some(mut child) = self.child.take() {
             child.kill().await?;
         }
@@ -159,7 +159,7 @@ impl Operator {
     }
 
     /// Its resource usage since it was started.
-    pub(crate) fn taken(&self) -> Result<Taken, Failure> {
+    pub(crate) fn resource_usage(&self) -> Result<ResourceUsage, BoxError> {
         let id = self.child.as_ref().and_then(Child::id);
         let id = id.ok_or("the operator has ended; see scale-operator.log")?;
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
@@ -177,7 +177,7 @@ impl Operator {
                 .and_then(|text| text.parse().ok())
                 .unwrap_or_default()
         };
-        Ok(Taken {
+        Ok(ResourceUsage {
             cpu_seconds: (field(11) + field(12)) / TICKS,
             resident_kib: kib("VmRSS:"),
             peak_kib: kib("VmHWM:"),

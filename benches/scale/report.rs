@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 
 use crate::Args;
-use crate::operator::Taken;
+use crate::operator::ResourceUsage;
 use crate::span::Span;
 use crate::watcher::{self, Changes};
 
@@ -59,17 +59,17 @@ pub(crate) struct Report {
     /// three objects, when all objects had been created.
     pub(crate) object_bytes: usize,
     /// The resource usage of the process before any machine existed.
-    pub(crate) started: Option<Taken>,
+    pub(crate) started: Option<ResourceUsage>,
     /// The same when all machines were in the cache.
-    pub(crate) settled: Option<Taken>,
+    pub(crate) settled: Option<ResourceUsage>,
     /// The same when all objects had been created.
-    pub(crate) opened: Option<Taken>,
+    pub(crate) opened: Option<ResourceUsage>,
     /// The same when all served.
-    pub(crate) open: Option<Taken>,
+    pub(crate) open: Option<ResourceUsage>,
     /// The same when all were removed.
-    pub(crate) closed: Option<Taken>,
+    pub(crate) closed: Option<ResourceUsage>,
     /// The same after the second edge, when all served again.
-    pub(crate) again: Option<Taken>,
+    pub(crate) again: Option<ResourceUsage>,
 }
 
 /// A restart while all machines exist.
@@ -211,7 +211,7 @@ impl Report {
                 all / floor,
             )?;
         }
-        let idle = self.idle.beyond_idling();
+        let idle = self.idle.active_requests();
         writeln!(
             f,
             "requests in {} idle min          {idle} without watches and Leases ({} with them)",

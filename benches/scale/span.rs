@@ -58,7 +58,7 @@ impl Span {
     }
 
     /// The number of requests except watches and requests for Leases.
-    pub(crate) fn beyond_idling(&self) -> usize {
+    pub(crate) fn active_requests(&self) -> usize {
         let those = self
             .requests
             .iter()
@@ -94,7 +94,7 @@ impl Serialize for Span {
         span.serialize_field("requests", &self.requests)?;
         span.serialize_field("refused", &self.refused)?;
         span.serialize_field("writes", &self.writes())?;
-        span.serialize_field("beyondIdling", &self.beyond_idling())?;
+        span.serialize_field("beyondIdling", &self.active_requests())?;
         span.end()
     }
 }
@@ -102,7 +102,7 @@ impl Serialize for Span {
 /// When the last of the three objects of each machine was created: for the Machines that the
 /// operator created, in seconds after the edge, ascending.
 pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
-    let mut seen = BTreeSet::new();
+    let mut observed = BTreeSet::new();
     let created = entries.iter().filter(|entry| {
         is_operator(entry)
             && entry.verb == "create"
@@ -110,7 +110,7 @@ pub(crate) fn latenesses(entries: &[Entry], edge: Timestamp) -> Vec<f64> {
             && entry.is_write()
     });
     let mut late: Vec<f64> = created
-        .filter(|entry| entry.name.is_empty() || seen.insert(entry.name.clone()))
+        .filter(|entry| entry.name.is_empty() || observed.insert(entry.name.clone()))
         .filter_map(|entry| entry.ended)
         .map(|ended| ended.duration_since(edge).as_secs_f64())
         .collect();
@@ -160,18 +160,18 @@ mod tests {
             span.total(),
             span.writes(),
             span.refused(),
-            span.beyond_idling(),
+            span.active_requests(),
         );
         assert_eq!(counts, (6, 1, 1, 4));
     }
 
     #[test]
     fn requests_to_a_workload_cluster_as_another_user_are_counted() {
-        let mut asked = entry("workload-admin", "list", "pods", 200);
-        asked.agent = "5spot/0.1.0".to_owned();
+        let mut pod_list = entry("workload-admin", "list", "pods", 200);
+        pod_list.agent = "5spot/0.1.0".to_owned();
         let mut other = entry("workload-admin", "list", "pods", 200);
         other.agent = "kubectl/v1.36.0".to_owned();
-        assert_eq!(Span::of(&[asked, other]).total(), 1);
+        assert_eq!(Span::of(&[pod_list, other]).total(), 1);
     }
 
     #[test]

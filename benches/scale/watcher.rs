@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use benches::Stage;
+use benches::TestNamespace;
 use fivespot_api::ScheduledMachine;
 use futures::TryStreamExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, WatchEvent, WatchParams};
@@ -16,13 +16,13 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 use tokio::time::Instant;
 
-use crate::world::Failure;
+use crate::fleet::BoxError;
 
 /// The conditions that repeat what other controllers report.
 const REPEATED: [&str; 2] = ["MachineReady", "NodeAccess"];
 
 /// After how long without a status change a wait fails.
-const STILL: Duration = Duration::from_mins(4);
+const STALL_TIMEOUT: Duration = Duration::from_mins(4);
 
 /// The interval at which progress is printed.
 const PROGRESS: Duration = Duration::from_secs(15);
@@ -32,7 +32,7 @@ pub(crate) type Changes = BTreeMap<String, usize>;
 
 /// The observed state of the ScheduledMachines.
 #[derive(Default)]
-struct Seen {
+struct ObservedMachines {
     statuses: RefCell<BTreeMap<String, Value>>,
     /// The number of machines in each phase. Counting many machines again for each event is slow.
     phases: RefCell<BTreeMap<String, usize>>,
@@ -45,25 +45,28 @@ struct Seen {
 
 /// Watches the ScheduledMachines of a namespace, and counts. Must be used within a [`LocalSet`].
 pub(crate) struct Watcher {
-    seen: Rc<Seen>,
-    following: AbortHandle,
+    observed: Rc<ObservedMachines>,
+    watch_task: AbortHandle,
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.following.abort();
+        self.watch_task.abort();
     }
 }
 
 impl Watcher {
     /// Starts the watch. No objects exist yet.
-    pub(crate) fn follow(stage: &Stage) -> Self {
+    pub(crate) fn start(test_namespace: &TestNamespace) -> Self {
         let resource = ApiResource::erase::<ScheduledMachine>(&());
-        let api =
-            Api::namespaced_with(stage.client().clone(), stage.namespace(), &resource);
-        let seen = Rc::new(Seen::default());
-        seen.version.replace("0".to_owned());
-        let shared = seen.clone();
+        let api = Api::namespaced_with(
+            test_namespace.client().clone(),
+            test_namespace.namespace(),
+            &resource,
+        );
+        let observed = Rc::new(ObservedMachines::default());
+        observed.version.replace("0".to_owned());
+        let shared = observed.clone();
         let task = tokio::task::spawn_local(async move {
             // The server ends a watch after some minutes. The next one continues at the last
             // version.
@@ -76,14 +79,14 @@ impl Watcher {
             shared.changed.notify_one();
         });
         Self {
-            seen,
-            following: task.abort_handle(),
+            observed,
+            watch_task: task.abort_handle(),
         }
     }
 
     /// The changes since the last call.
     pub(crate) fn take(&self) -> Changes {
-        self.seen.changes.take()
+        self.observed.changes.take()
     }
 
     /// Waits until this many machines are reported in this phase, and prints the progress. Fails if
@@ -92,24 +95,24 @@ impl Watcher {
         &self,
         phase: &str,
         machines: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BoxError> {
         let mut progress = tokio::time::interval(PROGRESS);
         progress.reset();
-        let mut still = pin!(tokio::time::sleep(STILL));
+        let mut stall_timeout = pin!(tokio::time::sleep(STALL_TIMEOUT));
         loop {
             let there = self.in_phase(phase);
             if there == machines {
                 return Ok(());
             }
-            if let Some(error) = &*self.seen.ended.borrow() {
+            if let Some(error) = &*self.observed.ended.borrow() {
                 return Err(format!("the watch has ended: {error}").into());
             }
             tokio::select! {
-                () = self.seen.changed.notified() => {
-                    still.as_mut().reset(Instant::now() + STILL);
+                () = self.observed.changed.notified() => {
+                    stall_timeout.as_mut().reset(Instant::now() + STALL_TIMEOUT);
                 }
                 _ = progress.tick() => eprintln!("  {there} of {machines} {phase}"),
-                () = &mut still => {
+                () = &mut stall_timeout => {
                     let progress = format!("{there} of {machines} are {phase}, without progress");
                     return Err(progress.into());
                 }
@@ -118,7 +121,7 @@ impl Watcher {
     }
 
     fn in_phase(&self, phase: &str) -> usize {
-        let phases = self.seen.phases.borrow();
+        let phases = self.observed.phases.borrow();
         phases.get(phase).copied().unwrap_or_default()
     }
 }
@@ -133,29 +136,32 @@ pub(crate) fn repeating(changes: &Changes) -> usize {
 }
 
 /// Runs `work` together with local background tasks.
-pub(crate) async fn beside<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_local_tasks<T>(work: impl Future<Output = T>) -> T {
     LocalSet::new().run_until(work).await
 }
 
-async fn watch(api: &Api<DynamicObject>, seen: &Seen) -> Result<(), Failure> {
-    let from = seen.version.borrow().clone();
+async fn watch(
+    api: &Api<DynamicObject>,
+    observed: &ObservedMachines,
+) -> Result<(), BoxError> {
+    let from = observed.version.borrow().clone();
     let events = api.watch(&WatchParams::default(), &from).await?;
     let mut events = pin!(events);
     while let Some(event) = events.try_next().await? {
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                seen.object(object, true);
+                observed.object(object, true);
             }
-            WatchEvent::Deleted(object) => seen.object(object, false),
+            WatchEvent::Deleted(object) => observed.object(object, false),
             WatchEvent::Bookmark(_) => {}
             WatchEvent::Error(error) => return Err(error.message.into()),
         }
-        seen.changed.notify_one();
+        observed.changed.notify_one();
     }
     Ok(())
 }
 
-impl Seen {
+impl ObservedMachines {
     /// Handles an object that was added, modified or deleted.
     fn object(&self, object: DynamicObject, is_there: bool) {
         let meta = object.metadata;

@@ -2,7 +2,7 @@
 //! requests.
 
 mod audit;
-mod stage;
+mod test_namespace;
 
 pub use audit::{Entry, Log};
-pub use stage::{Stage, collection, send};
+pub use test_namespace::{TestNamespace, collection, send};

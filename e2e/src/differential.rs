@@ -8,17 +8,17 @@
 //! - `compare`: the differences of two responses;
 //! - `explanation`: the known differences, in `e2e/differential/explained.yaml`;
 //! - `shrink`: makes a case smaller by one part;
-//! - `tally`: the counts of a run.
+//! - `counts`: the counts of a run.
 
 mod case;
 mod compare;
+mod counts;
 mod explanation;
 mod mutation;
 mod random;
 mod run;
 pub mod seed;
 mod shrink;
-mod tally;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,12 +29,12 @@ use fivespot_clock::Clock;
 use kube::Client;
 use serde_json::Value;
 
-use crate::record::Trouble;
+use crate::record::BoxError;
 use case::Case;
 use compare::{Aspect, Comparison, Difference};
+use counts::RunCounts;
 use run::Server;
 use seed::Seed;
-use tally::Tally;
 
 /// The maximum number of attempts to shrink a case.
 const SHRINKS: usize = 60;
@@ -70,7 +70,7 @@ impl Plan {
     ///
     /// # Errors
     /// A flag is unknown or its value is not a number.
-    pub fn read(words: &[String]) -> Result<Self, Trouble> {
+    pub fn read(words: &[String]) -> Result<Self, BoxError> {
         let mut plan = Self {
             cases: 200,
             first: 0,
@@ -120,7 +120,7 @@ struct Pair {
 
 impl Pair {
     /// Compares the responses of both servers to a case.
-    async fn judge(&self, case: &Case<'_>) -> Result<Comparison, Trouble> {
+    async fn compare_case(&self, case: &Case<'_>) -> Result<Comparison, BoxError> {
         // The real server waits for its store while the embedded one computes.
         let (theirs, ours) =
             futures::future::try_join(self.theirs.run(case), self.ours.run(case)).await?;
@@ -128,7 +128,7 @@ impl Pair {
     }
 
     /// Prints every request of a case with both responses.
-    async fn print(&self, case: &Case<'_>) -> Result<(), Trouble> {
+    async fn print(&self, case: &Case<'_>) -> Result<(), BoxError> {
         let theirs = self.theirs.run(case).await?;
         let ours = self.ours.run(case).await?;
         for (step, (theirs, ours)) in case.steps.iter().zip(theirs.iter().zip(&ours)) {
@@ -145,14 +145,14 @@ impl Pair {
         &self,
         case: Case<'a>,
         difference: Difference,
-    ) -> Result<(Case<'a>, Difference), Trouble> {
+    ) -> Result<(Case<'a>, Difference), BoxError> {
         let matter = difference.skeleton();
         let mut best = (case, difference);
         let mut left = SHRINKS;
         'again: while left > 0 {
             for less in shrink::smaller(&best.0) {
                 left = left.saturating_sub(1);
-                let found = self.judge(&less).await?.difference;
+                let found = self.compare_case(&less).await?.difference;
                 if let Some(found) = found.filter(|it| it.skeleton() == matter) {
                     best = (less, found);
                     continue 'again;
@@ -169,7 +169,7 @@ impl Pair {
 ///
 /// # Errors
 /// A file cannot be read, or a request cannot be sent.
-pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
+pub async fn run(client: Client, plan: &Plan) -> Result<u64, BoxError> {
     let mut seeds = seed::read()?;
     if !plan.kinds.is_empty() {
         seeds.retain(|it| plan.kinds.iter().any(|kind| kind == it.kind()));
@@ -186,70 +186,77 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, Trouble> {
         server.prepare(&seeds, &setup).await?;
     }
     if let Some(number) = plan.only {
-        let case = made(&seeds, plan, number)?;
+        let case = generate_case(&seeds, plan, number)?;
         return show(&pair, case, true).await.map(|()| 0);
     }
-    let mut tally = Tally::new(explanation::read()?);
+    let mut counts = RunCounts::new(explanation::read()?);
     let start = Instant::now();
     let mut told = start;
     for number in plan.first..plan.first.saturating_add(plan.cases) {
-        let case = made(&seeds, plan, number)?;
-        let comparison = pair.judge(&case).await?;
+        let case = generate_case(&seeds, plan, number)?;
+        let comparison = pair.compare_case(&case).await?;
         if let Some(found) = &comparison.difference
             && found.aspect == Aspect::Verdict
         {
             // A long run prints differences as soon as it finds them.
             eprintln!("case {number}: {}", found.skeleton());
         }
-        tally.add(&case, &comparison);
+        counts.add(&case, &comparison);
         if told.elapsed() > PROGRESS {
             told = Instant::now();
-            eprintln!("{}", progress(&tally, number - plan.first + 1, plan, start));
+            eprintln!(
+                "{}",
+                progress(&counts, number - plan.first + 1, plan, start)
+            );
         }
     }
-    println!("{}", progress(&tally, plan.cases, plan, start));
-    println!("\n{tally}");
-    let groups = tally.groups();
+    println!("{}", progress(&counts, plan.cases, plan, start));
+    println!("\n{counts}");
+    let groups = counts.groups();
     for (index, (text, group)) in groups.iter().enumerate() {
         println!(
             "{} times, first in case {}: {text}",
             group.count, group.case
         );
         if index < plan.show {
-            show(&pair, made(&seeds, plan, group.case)?, false).await?;
+            show(&pair, generate_case(&seeds, plan, group.case)?, false).await?;
         }
     }
     if plan.record {
-        let text = serde_json::to_string_pretty(&tally.result(plan.seed, plan.first))?;
+        let text = serde_json::to_string_pretty(&counts.result(plan.seed, plan.first))?;
         fs::write(kept(), format!("{text}\n"))?;
     }
-    Ok(tally.verdicts())
+    Ok(counts.verdicts())
 }
 
 /// The case with this number.
-fn made<'a>(seeds: &'a [Seed], plan: &Plan, number: u64) -> Result<Case<'a>, Trouble> {
+fn generate_case<'a>(
+    seeds: &'a [Seed],
+    plan: &Plan,
+    number: u64,
+) -> Result<Case<'a>, BoxError> {
     Case::of(seeds, plan.seed, number)
         .ok_or_else(|| "there is no seed of these kinds".into())
 }
 
 /// Formats the progress of a run.
-fn progress(tally: &Tally, done: u64, plan: &Plan, start: Instant) -> String {
+fn progress(counts: &RunCounts, done: u64, plan: &Plan, start: Instant) -> String {
     format!(
         "{done} of {} cases, {} requests, {} verdicts differ, {} s",
         plan.cases,
-        tally.requests(),
-        tally.verdicts(),
+        counts.requests(),
+        counts.verdicts(),
         start.elapsed().as_secs()
     )
 }
 
 /// Prints a case with a difference, as small as possible. `whole` also prints all requests and
 /// responses of the case, even without a difference.
-async fn show(pair: &Pair, case: Case<'_>, whole: bool) -> Result<(), Trouble> {
+async fn show(pair: &Pair, case: Case<'_>, whole: bool) -> Result<(), BoxError> {
     if whole {
         pair.print(&case).await?;
     }
-    let Some(found) = pair.judge(&case).await?.difference else {
+    let Some(found) = pair.compare_case(&case).await?.difference else {
         println!("    (no difference)");
         return Ok(());
     };

@@ -20,7 +20,7 @@ pub mod pattern;
 pub mod run;
 
 /// An error of a file or a server.
-pub type Trouble = Box<dyn Error + Send + Sync>;
+pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The folder with the corpus, the fixtures and the differences.
 pub fn folder() -> PathBuf {

@@ -228,7 +228,7 @@ pub(crate) async fn until_refused(
 }
 
 /// An object that breaks as many rules at once as possible.
-fn violator() -> Value {
+fn object_breaking_rules() -> Value {
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduledMachine",
@@ -265,11 +265,11 @@ async fn an_object_from_before_the_rules_stays_manageable() {
     let cluster = Cluster::start(instant(NOW)).await;
     cluster.apply(&crd::render_without_rules()).await;
     cluster.delete(POLICY).await;
-    let is_created = async || cluster.create(&violator()).await.is_ok();
+    let is_created = async || cluster.create(&object_breaking_rules()).await.is_ok();
     cluster.eventually(is_created).await;
     cluster.apply(&crd::render(cluster.kube_minor())).await;
     cluster.apply(&vap::policy()).await;
-    let mut another = violator();
+    let mut another = object_breaking_rules();
     another["metadata"]["name"] = json!("another");
     let by_all = |refused: &Refusal| refused.causes.len() > 10;
     until_refused(&cluster, &another, by_all).await;

@@ -28,13 +28,13 @@ pub(crate) const PROMISES: &[Promise] = &[
 const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
 /// A cluster with the agent's shipped objects, two Nodes, and a pod of the agent on the first Node.
-struct Stage {
+struct AgentFixture {
     cluster: Cluster,
     pod: Value,
 }
 
-impl Stage {
-    async fn set() -> Self {
+impl AgentFixture {
+    async fn create() -> Self {
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         for document in Settings::default().documents() {
             // Neither backend has a kubelet that runs its image.
@@ -72,14 +72,14 @@ impl Stage {
             cluster.node_name("agent")
         );
         let pod = cluster.get(&path).await.expect("the pod");
-        let stage = Self { cluster, pod };
+        let fixture = Self { cluster, pod };
         // A real server takes a moment until a policy is in force.
-        let client = stage.client().await;
-        stage
+        let client = fixture.client().await;
+        fixture
             .cluster
-            .eventually(async || stage.try_change(&client, labelled()).await.is_err())
+            .eventually(async || fixture.try_change(&client, labelled()).await.is_err())
             .await;
-        stage
+        fixture
     }
 
     /// A client with the token of the pod.
@@ -134,7 +134,7 @@ fn wanted() -> DesiredAnnotations {
 }
 
 /// The server's message of a refusal, with the Node's name in the test.
-fn words(stage: &Stage, error: &dyn std::error::Error) -> String {
+fn words(fixture: &AgentFixture, error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -142,20 +142,20 @@ fn words(stage: &Stage, error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     for name in ["own", "other"] {
-        text = text.replace(&stage.cluster.node_name(name), name);
+        text = text.replace(&fixture.cluster.node_name(name), name);
     }
     text
 }
 
 async fn its_own_node_is_annotated_with_the_token_of_its_pod() {
-    let stage = Stage::set().await;
-    stage
+    let fixture = AgentFixture::create().await;
+    fixture
         .agent("own")
         .await
         .write(&wanted())
         .await
         .expect("annotated");
-    let node = stage
+    let node = fixture
         .cluster
         .get(&node_path("own"))
         .await
@@ -173,35 +173,35 @@ async fn its_own_node_is_annotated_with_the_token_of_its_pod() {
             "{key}"
         );
     }
-    stage.end().await;
+    fixture.end().await;
 }
 
 async fn another_node_is_rejected_whatever_identity_the_agent_claims() {
-    let stage = Stage::set().await;
-    let refusal = stage.agent("other").await.write(&wanted()).await;
+    let fixture = AgentFixture::create().await;
+    let refusal = fixture.agent("other").await.write(&wanted()).await;
     insta::assert_snapshot!(
-        words(&stage, &refusal.expect_err("refused")),
+        words(&fixture, &refusal.expect_err("refused")),
         @"nodes \"other\" is forbidden: ValidatingAdmissionPolicy '5spot-reclaim-agent-own-node' with binding '5spot-reclaim-agent-own-node' denied request: the reclaim agent may only annotate the Node that its token names: Forbidden"
     );
-    stage.end().await;
+    fixture.end().await;
 }
 
 async fn a_token_that_names_no_node_writes_to_none() {
-    let stage = Stage::set().await;
-    let mut agent = stage.agent("own").await;
-    agent.client = stage.cluster.client_of(ACCOUNT, None).await;
+    let fixture = AgentFixture::create().await;
+    let mut agent = fixture.agent("own").await;
+    agent.client = fixture.cluster.client_of(ACCOUNT, None).await;
     let refusal = agent.write(&wanted()).await.expect_err("refused");
-    let refusal = words(&stage, &refusal);
+    let refusal = words(&fixture, &refusal);
     assert!(
         refusal.contains("may only annotate the Node that its token names"),
         "{refusal}"
     );
-    stage.end().await;
+    fixture.end().await;
 }
 
 async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
-    let stage = Stage::set().await;
-    let client = stage.client().await;
+    let fixture = AgentFixture::create().await;
+    let client = fixture.client().await;
     let taint = json!([{"key": "a", "effect": "NoSchedule"}]);
     let long = "x".repeat(2049);
     for (change, refusal) in [
@@ -227,41 +227,44 @@ async fn nothing_of_a_node_but_its_own_annotations_is_changed() {
             "must be at most 2048 characters",
         ),
     ] {
-        let error = stage.try_change(&client, change.clone()).await;
-        let error = words(&stage, &error.expect_err("refused"));
+        let error = fixture.try_change(&client, change.clone()).await;
+        let error = words(&fixture, &error.expect_err("refused"));
         assert!(error.contains(refusal), "{change}: {error}");
     }
     // An annotation of another owner cannot be removed.
     let foreign = json!({"metadata": {"annotations": {"a.example/b": "c"}}});
-    stage.cluster.patch(&node_path("own"), &foreign).await;
+    fixture.cluster.patch(&node_path("own"), &foreign).await;
     let away = json!({"metadata": {"annotations": {"a.example/b": null}}});
-    let error = stage.try_change(&client, away).await.expect_err("refused");
-    assert!(words(&stage, &error).contains("may only change the annotations"));
+    let error = fixture
+        .try_change(&client, away)
+        .await
+        .expect_err("refused");
+    assert!(words(&fixture, &error).contains("may only change the annotations"));
     // Other users, such as the operator, may make changes that the agent's policy rejects.
-    stage.cluster.patch(&node_path("own"), &labelled()).await;
+    fixture.cluster.patch(&node_path("own"), &labelled()).await;
     // No role allows to delete Nodes or to write their status.
     let nodes: Api<Node> = Api::all(client);
-    let own = stage.cluster.node_name("own");
+    let own = fixture.cluster.node_name("own");
     let deleted = nodes.delete(&own, &DeleteParams::default()).await;
-    assert!(words(&stage, &deleted.expect_err("refused")).contains("cannot delete"));
+    assert!(words(&fixture, &deleted.expect_err("refused")).contains("cannot delete"));
     let status = json!({"status": {"nodeInfo": {"machineID": "forged"}}});
     let written = nodes
         .patch_status(&own, &PatchParams::default(), &Patch::Merge(status))
         .await;
-    assert!(words(&stage, &written.expect_err("refused")).contains("nodes/status"));
-    stage.end().await;
+    assert!(words(&fixture, &written.expect_err("refused")).contains("nodes/status"));
+    fixture.end().await;
 }
 
 async fn its_configuration_can_be_read_and_not_written() {
-    let stage = Stage::set().await;
-    let client = stage.client().await;
+    let fixture = AgentFixture::create().await;
+    let client = fixture.client().await;
     let configurations: Api<ConfigMap> =
         Api::namespaced(client.clone(), fivespot_api::name::SYSTEM_NAMESPACE);
     configurations
         .list(&ListParams::default())
         .await
         .expect("read");
-    let name = format!("reclaim-agent-{}", stage.cluster.node_name("own"));
+    let name = format!("reclaim-agent-{}", fixture.cluster.node_name("own"));
     let config_map = ConfigMap {
         metadata: kube::core::ObjectMeta {
             name: Some(name),
@@ -272,71 +275,71 @@ async fn its_configuration_can_be_read_and_not_written() {
     let made = configurations
         .create(&PostParams::default(), &config_map)
         .await;
-    assert!(words(&stage, &made.expect_err("refused")).contains("cannot create"));
+    assert!(words(&fixture, &made.expect_err("refused")).contains("cannot create"));
     let elsewhere: Api<ConfigMap> = Api::namespaced(client, "kube-system");
     let read = elsewhere.list(&ListParams::default()).await;
-    assert!(words(&stage, &read.expect_err("refused")).contains("cannot list"));
-    stage.end().await;
+    assert!(words(&fixture, &read.expect_err("refused")).contains("cannot list"));
+    fixture.end().await;
 }
 
 async fn it_finds_out_whether_it_is_kept_to_its_node() {
-    let stage = Stage::set().await;
-    let agent = stage.agent("own").await;
+    let fixture = AgentFixture::create().await;
+    let agent = fixture.agent("own").await;
     assert_eq!(agent.try_another().await.expect("asked"), Attempt::Rejected);
-    stage.end().await;
+    fixture.end().await;
 }
 
 /// A user with a role to write Nodes, as a kubelet may write its own.
 const KUBELET: (&str, &str) = ("5spot-reclaim-agent", "kubelet");
 
 async fn annotations_of_5spot_on_nodes_are_for_those_who_need_them() {
-    let stage = Stage::set().await;
+    let fixture = AgentFixture::create().await;
     for document in kubelet() {
-        stage.cluster.apply_to_workload(&document).await;
+        fixture.cluster.apply_to_workload(&document).await;
     }
-    let client = stage.cluster.client_of(KUBELET, None).await;
+    let client = fixture.cluster.client_of(KUBELET, None).await;
     let annotated =
         |key: &str, value: Value| json!({"metadata": {"annotations": {key: value}}});
     let is_written = async || {
         let change = annotated("a.example/b", json!("c"));
-        stage.try_change(&client, change).await.is_ok()
+        fixture.try_change(&client, change).await.is_ok()
     };
-    stage.cluster.eventually(is_written).await;
+    fixture.cluster.eventually(is_written).await;
     let kept = annotated("5spot.finos.org/cordoned", json!("uid"));
-    stage.cluster.patch(&node_path("own"), &kept).await;
+    fixture.cluster.patch(&node_path("own"), &kept).await;
     // Annotations of other owners are not restricted, also on a Node with the operator's.
     assert!(is_written().await);
     let is_in_force = async || {
         let change = annotated("5spot.finos.org/applied-taints", json!("[]"));
-        stage.try_change(&client, change).await.is_err()
+        fixture.try_change(&client, change).await.is_err()
     };
-    stage.cluster.eventually(is_in_force).await;
+    fixture.cluster.eventually(is_in_force).await;
     for (key, value) in [
         ("5spot.finos.org/applied-taints", json!("[]")),
         ("5spot.finos.org/reclaim-requested", json!("true")),
         ("5spot.finos.org/cordoned", json!("another")),
         ("5spot.finos.org/cordoned", Value::Null),
     ] {
-        let refused = stage.try_change(&client, annotated(key, value)).await;
-        let refused = words(&stage, &refused.expect_err("refused"));
+        let refused = fixture.try_change(&client, annotated(key, value)).await;
+        let refused = words(&fixture, &refused.expect_err("refused"));
         assert!(
             refused.contains("by the operator, its agent and cluster administrators"),
             "{key}: {refused}"
         );
     }
     let nodes: Api<Node> = Api::all(client);
-    let name = stage.cluster.node_name("own");
+    let name = fixture.cluster.node_name("own");
     let status = Patch::Merge(annotated("5spot.finos.org/cordoned", Value::Null));
     let params = PatchParams::default().dry_run();
     let refused = nodes.patch_status(&name, &params, &status).await;
-    let refused = words(&stage, &refused.expect_err("refused"));
+    let refused = words(&fixture, &refused.expect_err("refused"));
     assert!(refused.contains("5spot-node-annotations"), "{refused}");
     for kind in ["clusterrolebindings", "clusterroles"] {
         let path = "/apis/rbac.authorization.k8s.io/v1";
         let path = format!("{path}/{kind}/5spot-test-kubelet");
-        stage.cluster.delete_from_workload(&path).await;
+        fixture.cluster.delete_from_workload(&path).await;
     }
-    stage.end().await;
+    fixture.end().await;
 }
 
 /// A service account with a role to write every Node.

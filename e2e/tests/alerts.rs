@@ -293,7 +293,7 @@ async fn a_bad_day_fires_the_alerts_that_name_its_causes() {
     let mut series = Series::new();
     for minute in 0..MINUTES {
         let now: Timestamp = start + SignedDuration::from_mins(i64::from(minute));
-        cluster.pass_until(now).await;
+        cluster.advance_until(now).await;
         let text = operator.instruments().metrics();
         for (name, value) in samples(&text) {
             let values = series.entry(name.to_owned()).or_default();

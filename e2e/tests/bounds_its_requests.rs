@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use fivespot_testkit::{
-    Asked, AuditEvent, Cluster, Delivery, Proxy, condition, instant, machine_path, pod,
-    scheduled_machine,
+    AuditEvent, Cluster, Delivery, ProxiedRequest, Proxy, condition, instant,
+    machine_path, pod, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -35,9 +35,9 @@ async fn everything_is_read_anew_four_times_a_day_and_two_objects_once() {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     let _operator = cluster.operator();
-    cluster.pass_to("2026-03-06T13:00:00Z").await;
+    cluster.advance_to("2026-03-06T13:00:00Z").await;
     let before = cluster.operator_requests().len();
-    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    cluster.advance_to("2026-03-07T12:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let requests = cluster.operator_requests().split_off(before);
     let reads: Vec<&AuditEvent> = requests
@@ -96,9 +96,9 @@ async fn a_clock_edge_costs_two_reads_and_three_creates_until_the_last_machine_i
         cluster.apply(&scheduled_machine(name)).await;
     }
     let _operator = cluster.operator();
-    cluster.pass_to("2026-03-06T13:59:59Z").await;
+    cluster.advance_to("2026-03-06T13:59:59Z").await;
     let before = cluster.operator_requests().len();
-    cluster.pass_to("2026-03-06T14:30:00Z").await;
+    cluster.advance_to("2026-03-06T14:30:00Z").await;
     let requests = cluster.operator_requests().split_off(before);
     let opening = until_created(&requests);
     let reads = ["get scheduledmachines", "get machines"];
@@ -121,12 +121,12 @@ async fn a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_dire
     let mut disabled = scheduled_machine("enabled");
     disabled["spec"]["schedule"]["enabled"] = false.into();
     cluster.apply(&disabled).await;
-    cluster.pass_to("2026-03-06T15:05:00Z").await;
+    cluster.advance_to("2026-03-06T15:05:00Z").await;
 
     let before = cluster.operator_requests().len();
     let enabled = serde_json::json!({"spec": {"schedule": {"enabled": true}}});
     cluster.patch(&machine_path("enabled"), &enabled).await;
-    cluster.pass_to("2026-03-06T15:35:00Z").await;
+    cluster.advance_to("2026-03-06T15:35:00Z").await;
     let requests = cluster.operator_requests().split_off(before);
     let reads = ["get scheduledmachines", "get machines"];
     let expected = [&reads[..], &CREATES].concat();
@@ -136,7 +136,7 @@ async fn a_machine_that_is_created_or_enabled_while_it_is_wanted_is_made_as_dire
 
     let before = cluster.operator_requests().len();
     cluster.apply(&scheduled_machine("created")).await;
-    cluster.pass_to("2026-03-06T16:05:00Z").await;
+    cluster.advance_to("2026-03-06T16:05:00Z").await;
     let requests = cluster.operator_requests().split_off(before);
     // The response to the second request contains what a read would return.
     let first = [
@@ -165,21 +165,21 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     let _operator = cluster.operator();
-    cluster.pass_to("2026-03-06T13:58:59Z").await;
+    cluster.advance_to("2026-03-06T13:58:59Z").await;
     let before = cluster.operator_writes().len();
-    cluster.pass_to("2026-03-06T13:59:59Z").await;
+    cluster.advance_to("2026-03-06T13:59:59Z").await;
     // The minute of the opening, second by second. No second has two reports.
     let (mut reports, mut last) = (0, cluster.status("worker").await);
     for _ in 0..60 {
-        let next = cluster.within(SignedDuration::from_secs(1));
-        cluster.pass_until(next).await;
+        let next = cluster.deadline_in(SignedDuration::from_secs(1));
+        cluster.advance_until(next).await;
         let status = cluster.status("worker").await;
         let is_report = status != last && own_words(status.clone()) == own_words(last);
         reports += usize::from(is_report);
         last = status;
     }
     assert_eq!(last["phase"], "Active");
-    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    cluster.advance_to("2026-03-07T12:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let writes = cluster.operator_writes().split_off(before);
     let of = |resource: &str| {
@@ -197,20 +197,20 @@ async fn a_day_costs_at_most_thirteen_writes_beside_what_cluster_api_reports() {
 /// of a machine are rarely seen together. Records the writes in the management cluster except
 /// Events: the name, and the change of a status.
 #[derive(Default)]
-struct Busy {
+struct SlowWatches {
     writes: Mutex<Vec<(String, Option<Value>)>>,
 }
 
-impl Proxy for Busy {
+impl Proxy for SlowWatches {
     fn served<'a>(
         &'a self,
-        asked: &'a Asked,
+        request: &'a ProxiedRequest,
         code: u16,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        let event = &asked.event;
+        let event = &request.event;
         let is_aside = ["events", "nodes", "pods"].contains(&event.resource.as_str());
         if event.is_write() && code < 300 && !is_aside {
-            let mut body: Value = serde_json::from_slice(&asked.body).unwrap();
+            let mut body: Value = serde_json::from_slice(&request.body).unwrap();
             let named = body["metadata"]["name"].as_str();
             let name = named.unwrap_or(&event.name).to_owned();
             let status = (event.subresource == "status").then(|| body["status"].take());
@@ -219,14 +219,14 @@ impl Proxy for Busy {
         Box::pin(std::future::ready(()))
     }
 
-    fn event(&self, _: &Asked, _: &[u8]) -> Delivery {
+    fn event(&self, _: &ProxiedRequest, _: &[u8]) -> Delivery {
         Delivery::Late(SignedDuration::from_millis(250))
     }
 }
 
 /// The writes for one machine.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cost {
+struct WriteCounts {
     /// Writes that do not only repeat other reports.
     own: usize,
     /// Status writes that only repeat other reports.
@@ -272,10 +272,10 @@ impl Reported {
     }
 }
 
-impl Busy {
+impl SlowWatches {
     /// The writes for each machine so far.
-    fn costs(&self) -> BTreeMap<String, Cost> {
-        let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
+    fn costs(&self) -> BTreeMap<String, WriteCounts> {
+        let mut costs: BTreeMap<String, WriteCounts> = BTreeMap::new();
         let mut last = BTreeMap::new();
         for (name, status) in self.writes.lock().unwrap().iter() {
             let cost = costs.entry(name.clone()).or_default();
@@ -302,11 +302,11 @@ async fn a_day_among_many_machines_with_late_events_costs_no_more() {
     for name in &names {
         cluster.apply(&scheduled_machine(name)).await;
     }
-    let way = Arc::new(Busy::default());
+    let way = Arc::new(SlowWatches::default());
     let _operator = cluster.operator_behind(way.clone(), |_| {});
-    cluster.pass_to("2026-03-06T13:58:59Z").await;
+    cluster.advance_to("2026-03-06T13:58:59Z").await;
     way.writes.lock().unwrap().clear();
-    cluster.pass_to("2026-03-06T14:30:00Z").await;
+    cluster.advance_to("2026-03-06T14:30:00Z").await;
     for name in &names {
         assert_eq!(cluster.status(name).await["phase"], "Active", "{name}");
         let node = cluster.node_name(name);
@@ -314,7 +314,7 @@ async fn a_day_among_many_machines_with_late_events_costs_no_more() {
             .apply(&pod(&format!("shop-{name}"), "shop", &node))
             .await;
     }
-    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    cluster.advance_to("2026-03-07T12:00:00Z").await;
     let costs = way.costs();
     for name in &names {
         assert_eq!(cluster.status(name).await["phase"], "Inactive", "{name}");

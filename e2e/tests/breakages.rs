@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::program;
 use crate::promise::{Promise, promise};
 
-use self::table::Seen;
+use self::table::ExpectedColumns;
 
 /// The promises of this file: one for each row of the table, and the page.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -62,7 +62,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 const REFUSES_OTHERS: &str = "rejects the objects of every other promise";
 const FAILS_ON_REQUEST: &str = "needs a provider that fails on request";
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 const KUBECONFIG: &str =
     "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
@@ -116,11 +116,11 @@ fn text(value: &Value) -> String {
 }
 
 /// What a user sees of the worker, with masked times and names of this cluster.
-fn seen(cluster: &Cluster, object: &Value) -> Seen {
+fn columns_of(cluster: &Cluster, object: &Value) -> ExpectedColumns {
     let mut status = object["status"].clone();
     mask(&mut status, &cluster.own_names());
     let ready = condition(&status, "Ready");
-    Seen {
+    ExpectedColumns {
         phase: text(&status["phase"]),
         ready: format!("{} {}", text(&ready["status"]), text(&ready["reason"])),
         stalled: text(&condition(&status, "Stalled")["reason"]),
@@ -132,10 +132,12 @@ fn seen(cluster: &Cluster, object: &Value) -> Seen {
 /// the columns and the events.
 async fn shows(cluster: &Cluster, title: &str) {
     let row = table::row(title);
-    let limit = cluster.within(SignedDuration::from_hours(1));
+    let limit = cluster.deadline_in(SignedDuration::from_hours(1));
     let path = machine_path("worker");
     let object = cluster
-        .wait_for(&path, limit, |object| seen(cluster, object) == row.seen())
+        .wait_for(&path, limit, |object| {
+            columns_of(cluster, object) == row.columns()
+        })
         .await;
     assert_eq!(kstatus(&object).await, row.kstatus, "{object:#}");
     let status = &object["status"];
@@ -172,13 +174,13 @@ fn with(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 async fn the_operator_does_not_run() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     cluster.apply(&scheduled_machine("worker")).await;
     shows(&cluster, "the operator does not run").await;
 }
 
 async fn the_bootstrap_kind_is_not_served() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = with(|spec| spec["bootstrapSpec"]["kind"] = json!("NowhereConfig"));
@@ -187,7 +189,7 @@ async fn the_bootstrap_kind_is_not_served() {
 }
 
 async fn the_infrastructure_kind_is_not_served() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker =
@@ -197,7 +199,7 @@ async fn the_infrastructure_kind_is_not_served() {
 }
 
 async fn the_cluster_does_not_exist() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
     shows(&cluster, "the Cluster does not exist").await;
@@ -211,7 +213,7 @@ async fn the_cluster_does_not_exist_and_the_window_is_closed() {
 }
 
 async fn an_object_has_the_name() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = scheduled_machine("worker");
@@ -227,7 +229,7 @@ async fn an_object_has_the_name() {
 }
 
 async fn a_quota_refuses_an_object() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let (group, resource) = BOOTSTRAP;
     cluster
@@ -265,7 +267,7 @@ fn creation() -> Value {
 }
 
 async fn a_policy_refuses_an_object() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let policy = json!({"spec": {
         "matchConstraints": {"resourceRules": [creation()]},
@@ -285,7 +287,7 @@ async fn a_policy_refuses_an_object() {
 }
 
 async fn a_webhook_does_not_answer() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let webhook = json!({"webhooks": [{
         "name": "bootstrap.example.com",
@@ -303,7 +305,7 @@ async fn a_webhook_does_not_answer() {
 }
 
 async fn the_operator_lacks_a_permission() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     for role in cluster.list(roles).await {
         let mut rules = role["rules"].clone();
@@ -332,7 +334,7 @@ fn without_its_key() -> Value {
 }
 
 async fn the_provider_reports_a_failure() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&without_its_key()).await;
@@ -340,17 +342,17 @@ async fn the_provider_reports_a_failure() {
 }
 
 async fn the_machine_gets_no_node() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&without_its_key()).await;
-    cluster.pass_to("2026-03-06T15:29:00Z").await;
+    cluster.advance_to("2026-03-06T15:29:00Z").await;
     shows(&cluster, "the provider reports a failure").await;
     shows(&cluster, "no Node is ready after provisioning.timeout").await;
 }
 
 async fn the_node_is_not_ready_any_more() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let path = format!("{}/status", fivespot_testkit::node_path("worker"));
@@ -362,7 +364,7 @@ async fn the_node_is_not_ready_any_more() {
 }
 
 async fn the_calendar_does_not_exist() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let worker = with(|spec| {
         spec["schedule"]["exceptions"] = json!([
@@ -374,7 +376,7 @@ async fn the_calendar_does_not_exist() {
 }
 
 async fn the_time_zone_is_unknown() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = with(|spec| spec["schedule"]["timezone"] = json!("Europe/Zurch"));
@@ -383,7 +385,7 @@ async fn the_time_zone_is_unknown() {
 }
 
 async fn the_schedule_is_invalid() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.apply(&crd::render_without_rules()).await;
@@ -396,7 +398,7 @@ async fn the_schedule_is_invalid() {
 }
 
 async fn the_cron_expression_never_fires() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = with(|spec| spec["schedule"] = json!({"cron": "0 0 30 2 *"}));
@@ -410,7 +412,7 @@ async fn a_disruption_budget_blocks_the_drain() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     shows(&cluster, "a disruption budget blocks the drain").await;
 }
 
@@ -420,12 +422,12 @@ async fn the_provider_does_not_remove_the_host() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     let [_, infrastructure, _] = cluster.owned_paths("worker");
     cluster.hold(&infrastructure).await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     shows(&cluster, "the provider does not remove the host").await;
 }
 
 async fn the_kubeconfig_does_not_exist() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let taints = json!([{"key": "workload", "value": "batch", "effect": "NoSchedule"}]);
     cluster.add_cluster().await;
@@ -442,7 +444,7 @@ async fn the_kubeconfig_does_not_exist() {
 }
 
 async fn the_cluster_is_paused_and_the_kill_switch_is_set() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let pause = json!({"spec": {"paused": true}});
@@ -457,7 +459,7 @@ async fn the_cluster_is_paused_and_the_kill_switch_is_set() {
 }
 
 async fn in_service() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     shows(&cluster, "the machine is in service").await;
@@ -472,7 +474,7 @@ async fn outside_its_window() {
 }
 
 async fn being_provisioned() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
@@ -480,7 +482,7 @@ async fn being_provisioned() {
 }
 
 async fn disabled() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = with(|spec| spec["schedule"]["enabled"] = json!(false));
@@ -489,7 +491,7 @@ async fn disabled() {
 }
 
 async fn killed() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = with(|spec| spec["killSwitch"] = json!(true));
@@ -498,5 +500,5 @@ async fn killed() {
 }
 
 async fn the_page_is_printed_from_the_table() {
-    page::is_printed();
+    page::compare_with_output();
 }

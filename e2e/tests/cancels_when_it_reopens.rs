@@ -26,7 +26,7 @@ async fn held_at_closing(worker: &Value) -> (Cluster, Operator, Value) {
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
     let machine = active["status"]["machineRef"]["uid"].clone();
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     assert_eq!(
         cluster.status("worker").await["phase"],
         "ShuttingDown",
@@ -40,7 +40,9 @@ async fn assert_in_service(cluster: &Cluster, machine: &Value) {
         let status = &object["status"];
         status["phase"] == "Active" && status.get("shutdown").is_none()
     };
-    let worker = cluster.soon(&machine_path("worker"), is_in_service).await;
+    let worker = cluster
+        .wait_briefly(&machine_path("worker"), is_in_service)
+        .await;
     assert_eq!(worker["status"]["machineRef"]["uid"], *machine);
     let [_, _, path] = cluster.owned_paths("worker");
     let found = cluster.get(&path).await.unwrap();
@@ -51,7 +53,7 @@ async fn assert_in_service(cluster: &Cluster, machine: &Value) {
 async fn an_edited_schedule_ends_the_drain() {
     let (cluster, _operator, machine) =
         held_at_closing(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"]["unschedulable"], true);
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
@@ -62,7 +64,7 @@ async fn an_edited_schedule_ends_the_drain() {
     assert_eq!(node["spec"].get("unschedulable"), None);
     let marker = node["metadata"]["annotations"].get(name::CORDONED_ANNOTATION);
     assert_eq!(marker, None);
-    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
     assert_in_service(&cluster, &machine).await;
     let [_, _, path] = cluster.owned_paths("worker");
     let found = cluster.get(&path).await.unwrap();
@@ -81,9 +83,9 @@ async fn a_window_that_opens_again_ends_the_drain_on_the_second() {
     let active = cluster.bring_up(&worker).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to("2026-03-06T22:54:59Z").await;
+    cluster.advance_to("2026-03-06T22:54:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
-    cluster.pass_to("2026-03-06T22:55:00Z").await;
+    cluster.advance_to("2026-03-06T22:55:00Z").await;
     assert_in_service(&cluster, &active["status"]["machineRef"]["uid"]).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"].get("unschedulable"), None);
@@ -98,7 +100,7 @@ async fn a_node_that_somebody_else_cordoned_stays_cordoned() {
     cluster.hold_last_pod().await;
     let cordon = json!({"spec": {"unschedulable": true}});
     cluster.patch(&node_path("worker"), &cordon).await;
-    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
     cluster.patch(&machine_path("worker"), &longer).await;
@@ -113,7 +115,7 @@ async fn a_machine_that_is_being_deleted_is_replaced() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T23:00:01Z").await;
+    cluster.advance_to("2026-03-06T23:00:01Z").await;
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
     cluster.patch(&machine_path("worker"), &longer).await;
     let limit = instant("2026-03-06T23:01:00Z");

@@ -13,10 +13,10 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthens_it),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 
 async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let (other, at) = cluster.other_host();
@@ -28,8 +28,10 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
     let is_noted = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "PendingChanges"
     };
-    cluster.soon(&machine_path("worker"), is_noted).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_noted)
+        .await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     let ready = condition(&status, "Ready");
@@ -43,11 +45,13 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
     let kept = cluster.get(&infrastructure).await.unwrap();
     assert_ne!(kept["spec"].pointer(at), other.pointer(at));
 
-    cluster.pass_to("2026-03-09T13:01:00Z").await;
+    cluster.advance_to("2026-03-09T13:01:00Z").await;
     let is_running = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "MachineRunning"
     };
-    cluster.soon(&machine_path("worker"), is_running).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_running)
+        .await;
     let made = cluster.get(&infrastructure).await.unwrap();
     assert_eq!(made["spec"].pointer(at), other.pointer(at));
     let made = cluster.get(&machine).await.unwrap();
@@ -55,25 +59,25 @@ async fn an_edited_machine_runs_on_as_it_is_and_its_successor_is_made_anew() {
 }
 
 async fn another_kind_of_infrastructure_leaves_the_old_one_to_be_removed() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let edit = json!({"spec": {"infrastructureSpec": {"kind": "UnheardOfMachine"}}});
     cluster.patch(&machine_path("worker"), &edit).await;
     let limit = instant("2026-03-06T23:01:00Z");
-    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    cluster.advance_to("2026-03-06T23:00:00Z").await;
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }
-    cluster.pass_to("2026-03-09T13:30:00Z").await;
+    cluster.advance_to("2026-03-09T13:30:00Z").await;
     let status = cluster.status("worker").await;
     let references = condition(&status, "ReferencesValid");
     assert_eq!(references["reason"], "KindNotServed", "{status:#}");
 }
 
 async fn a_drain_timeout_is_written_to_the_machine_at_once() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let edit = json!({"spec": {"nodeDrainTimeout": "90s"}});
@@ -96,7 +100,7 @@ async fn a_grace_that_is_edited_during_a_drain_may_shorten_it_and_never_lengthen
         cluster.bring_up(&scheduled_machine("worker")).await;
         cluster.run_pod("only", "worker").await;
         cluster.hold_last_pod().await;
-        cluster.pass_to("2026-03-06T23:01:00Z").await;
+        cluster.advance_to("2026-03-06T23:01:00Z").await;
         let edit = json!({"spec": {
             "gracefulShutdownTimeout": edited, "nodeDrainTimeout": edited,
         }});

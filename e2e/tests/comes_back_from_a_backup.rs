@@ -51,14 +51,14 @@ async fn a_restored_object_does_not_take_its_machine_over_without_the_label() {
     let is_refused = |worker: &Value| {
         condition(&worker["status"], "ReferencesValid")["reason"] == "NameTaken"
     };
-    cluster.soon(&worker, is_refused).await;
+    cluster.wait_briefly(&worker, is_refused).await;
     for path in cluster.owned_paths("worker") {
         let found = cluster.get(&path).await.unwrap();
         assert_eq!(found["metadata"].get("deletionTimestamp"), None, "{path}");
     }
     hand_over(&cluster).await;
     let is_active = |worker: &Value| worker["status"]["phase"] == "Active";
-    let after = cluster.soon(&worker, is_active).await;
+    let after = cluster.wait_briefly(&worker, is_active).await;
     let machine = "/status/machineRef/uid";
     assert_eq!(after.pointer(machine), before.pointer(machine));
 }
@@ -70,7 +70,7 @@ async fn lost_in_a_shutdown(cluster: &Cluster) -> Value {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:02:00Z");
     let leaving = cluster
         .wait_for_phase("worker", "ShuttingDown", limit)
@@ -78,14 +78,16 @@ async fn lost_in_a_shutdown(cluster: &Cluster) -> Value {
     drop(operator);
     lose_and_restore(cluster).await;
     hand_over(cluster).await;
-    cluster.pass_until(instant("2026-03-06T23:03:00Z")).await;
+    cluster.advance_until(instant("2026-03-06T23:03:00Z")).await;
     leaving["status"].clone()
 }
 
 /// The shutdown in the status once an operator has reconciled it.
 async fn recorded(cluster: &Cluster) -> Value {
     let is_leaving = |worker: &Value| worker["status"]["phase"] == "ShuttingDown";
-    let found = cluster.soon(&machine_path("worker"), is_leaving).await;
+    let found = cluster
+        .wait_briefly(&machine_path("worker"), is_leaving)
+        .await;
     found["status"]["shutdown"].clone()
 }
 

@@ -2,8 +2,8 @@
 //! longer wanted.
 
 use fivespot_testkit::{
-    Cluster, Contract, Tally, cluster_object, condition, instant, machine_path, path_of,
-    scheduled_machine,
+    Cluster, Contract, WriteCounter, cluster_object, condition, instant, machine_path,
+    path_of, scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 /// An event between two operators.
 #[derive(Clone, Copy, Debug)]
-enum Meanwhile {
+enum Interruption {
     /// The window closes.
     Closes,
     /// The kill switch is set.
@@ -38,11 +38,11 @@ enum Meanwhile {
     LosesItsCluster,
 }
 
-impl Meanwhile {
-    async fn happen(self, cluster: &Cluster) {
+impl Interruption {
+    async fn cause(self, cluster: &Cluster) {
         let worker = machine_path("worker");
         match self {
-            Self::Closes => cluster.pass_to("2026-03-06T23:00:00Z").await,
+            Self::Closes => cluster.advance_to("2026-03-06T23:00:00Z").await,
             Self::IsKilled => {
                 let kill = json!({"spec": {"killSwitch": true}});
                 cluster.patch(&worker, &kill).await;
@@ -51,44 +51,44 @@ impl Meanwhile {
             Self::LosesItsCluster => {
                 let path = path_of(&cluster_object(cluster.contract()));
                 cluster.delete(&path).await;
-                cluster.pass_to("2026-03-06T23:00:00Z").await;
+                cluster.advance_to("2026-03-06T23:00:00Z").await;
             }
         }
     }
 }
 
 /// Crashes an operator after its `writes`-th write of an opening. Returns whether it crashed.
-async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
+async fn crashes_after_writes(writes: usize, interruption: Interruption) -> bool {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let tally = Tally::up_to(writes);
-    let doomed = cluster.operator_through(tally.clone());
+    let write_counter = WriteCounter::up_to(writes);
+    let crashing = cluster.operator_counting_writes(write_counter.clone());
     let has_died = tokio::select! {
-        () = cluster.pass_to("2026-03-06T15:05:00Z") => false,
-        () = tally.reached() => true,
+        () = cluster.advance_to("2026-03-06T15:05:00Z") => false,
+        () = write_counter.reached() => true,
     };
-    drop(doomed);
-    cluster.pass_to("2026-03-06T15:10:00Z").await;
-    meanwhile.happen(&cluster).await;
+    drop(crashing);
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    interruption.cause(&cluster).await;
     let _heir = cluster.operator();
-    cluster.pass_to("2026-03-06T23:15:00Z").await;
+    cluster.advance_to("2026-03-06T23:15:00Z").await;
     let limit = instant("2026-03-07T12:00:00Z");
-    match meanwhile {
-        Meanwhile::Closes => {
+    match interruption {
+        Interruption::Closes => {
             cluster.wait_for_phase("worker", "Inactive", limit).await;
         }
-        Meanwhile::IsKilled => {
+        Interruption::IsKilled => {
             cluster.wait_for_phase("worker", "Terminated", limit).await;
             let [.., machine] = cluster.owned_paths("worker");
             cluster.wait_until_gone(&machine, limit).await;
         }
-        Meanwhile::IsDeleted => {
+        Interruption::IsDeleted => {
             cluster
                 .wait_until_gone(&machine_path("worker"), limit)
                 .await;
         }
-        Meanwhile::LosesItsCluster => {
+        Interruption::LosesItsCluster => {
             let is_decided = |object: &Value| {
                 let status = &object["status"];
                 status["phase"] == "Inactive"
@@ -108,8 +108,8 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
         };
         // A provider does not release its object without a Machine and a Cluster.
         assert!(
-            matches!(meanwhile, Meanwhile::LosesItsCluster),
-            "{meanwhile:?}, died after {writes}: {left:#}"
+            matches!(interruption, Interruption::LosesItsCluster),
+            "{interruption:?}, died after {writes}: {left:#}"
         );
         // Cluster API deletes the objects of a Machine one after the other.
         let is_going =
@@ -129,41 +129,41 @@ async fn dies_after(writes: usize, meanwhile: Meanwhile) -> bool {
             .await;
     }
     let status = cluster.status("worker").await;
-    match meanwhile {
-        Meanwhile::LosesItsCluster if hangs => {}
-        Meanwhile::Closes | Meanwhile::LosesItsCluster => {
+    match interruption {
+        Interruption::LosesItsCluster if hangs => {}
+        Interruption::Closes | Interruption::LosesItsCluster => {
             cluster.wait_for_phase("worker", "Inactive", limit).await;
         }
-        Meanwhile::IsKilled => assert_eq!(status["phase"], "Terminated"),
-        Meanwhile::IsDeleted => {
+        Interruption::IsKilled => assert_eq!(status["phase"], "Terminated"),
+        Interruption::IsDeleted => {
             assert_eq!(cluster.get(&machine_path("worker")).await, None);
         }
     }
     has_died
 }
 
-async fn at_every_write(meanwhile: Meanwhile) {
+async fn at_every_write(interruption: Interruption) {
     let mut limit = 1;
-    while dies_after(limit, meanwhile).await {
+    while crashes_after_writes(limit, interruption).await {
         limit += 1;
     }
     assert!(limit > 5, "an opening takes more writes than {limit}");
 }
 
 async fn though_the_window_has_closed() {
-    at_every_write(Meanwhile::Closes).await;
+    at_every_write(Interruption::Closes).await;
 }
 
 async fn though_the_kill_switch_was_set() {
-    at_every_write(Meanwhile::IsKilled).await;
+    at_every_write(Interruption::IsKilled).await;
 }
 
 async fn though_the_scheduled_machine_was_deleted() {
-    at_every_write(Meanwhile::IsDeleted).await;
+    at_every_write(Interruption::IsDeleted).await;
 }
 
 async fn though_the_cluster_is_gone() {
-    at_every_write(Meanwhile::LosesItsCluster).await;
+    at_every_write(Interruption::LosesItsCluster).await;
 }
 
 /// The Cluster can still be edited then, because no uid is recorded.
@@ -172,10 +172,10 @@ async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     // Finalizer, record, bootstrap and infrastructure object.
-    let tally = Tally::up_to(4);
-    let doomed = cluster.operator_through(tally.clone());
-    tally.reached().await;
-    drop(doomed);
+    let write_counter = WriteCounter::up_to(4);
+    let crashing = cluster.operator_counting_writes(write_counter.clone());
+    write_counter.reached().await;
+    drop(crashing);
     let [_, infrastructure, machine] = cluster.owned_paths("worker");
     assert!(cluster.get(&infrastructure).await.is_some());
     assert_eq!(cluster.get(&machine).await, None);
@@ -199,9 +199,9 @@ async fn though_cluster_api_claims_it_late() {
     cluster.patch(&cluster.cluster_path(), &late).await;
     let _operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T15:01:00Z").await;
-    Meanwhile::IsKilled.happen(&cluster).await;
-    cluster.pass_to("2026-03-06T15:02:30Z").await;
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    Interruption::IsKilled.cause(&cluster).await;
+    cluster.advance_to("2026-03-06T15:02:30Z").await;
     let [bootstrap, infrastructure, machine] = cluster.owned_paths("worker");
     for (path, is_deleted) in [
         (&bootstrap, false),

@@ -28,7 +28,7 @@ async fn an_existing_machine_stays_beyond_its_window_and_is_removed_when_enabled
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     enable(&cluster, false).await;
-    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    cluster.advance_to("2026-03-07T12:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Disabled");
     assert_eq!(status["inSchedule"], false);
@@ -52,10 +52,12 @@ async fn enabled_again_inside_the_window_it_is_the_same_machine() {
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     enable(&cluster, false).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     enable(&cluster, true).await;
     let is_active = |object: &Value| object["status"]["phase"] == "Active";
-    let again = cluster.soon(&machine_path("worker"), is_active).await;
+    let again = cluster
+        .wait_briefly(&machine_path("worker"), is_active)
+        .await;
     assert_eq!(
         again["status"]["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
@@ -70,8 +72,10 @@ async fn nothing_is_created_for_a_disabled_schedule() {
     worker["spec"]["schedule"]["enabled"] = json!(false);
     cluster.apply(&worker).await;
     let is_disabled = |object: &Value| object["status"]["phase"] == "Disabled";
-    cluster.soon(&machine_path("worker"), is_disabled).await;
-    cluster.pass_to("2026-03-07T15:00:00Z").await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_disabled)
+        .await;
+    cluster.advance_to("2026-03-07T15:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Disabled");
     for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
@@ -88,11 +92,13 @@ async fn a_machine_deleted_by_hand_is_recreated_only_where_the_schedule_is_enabl
         cluster.delete(&path).await;
         let before = &active["status"]["machineRef"]["uid"];
         let has_gone = |machine: &Value| machine["metadata"]["uid"] != *before;
-        cluster.soon(&path, has_gone).await;
+        cluster.wait_briefly(&path, has_gone).await;
         if enabled {
-            cluster.soon(&path, |machine| !machine.is_null()).await;
+            cluster
+                .wait_briefly(&path, |machine| !machine.is_null())
+                .await;
         }
-        cluster.pass_to("2026-03-06T15:05:00Z").await;
+        cluster.advance_to("2026-03-06T15:05:00Z").await;
         let again = cluster.get(&path).await.unwrap_or(Value::Null);
         assert_eq!(again.is_null(), !enabled, "{again:#}");
     }
@@ -104,7 +110,7 @@ async fn a_shutdown_that_has_begun_is_completed_though_the_schedule_is_disabled(
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
     enable(&cluster, false).await;
     let limit = instant("2026-03-06T23:06:00Z");
     cluster.wait_for_phase("worker", "Disabled", limit).await;

@@ -75,11 +75,11 @@ async fn the_second_eviction_waits_for_the_replacement_and_the_machine_for_both(
             instant("2026-03-06T21:31:00Z"),
         )
         .await;
-    cluster.pass_to("2026-03-06T22:59:59Z").await;
+    cluster.advance_to("2026-03-06T22:59:59Z").await;
     let node = cluster.get(&node_path(BUSINESS_HOURS_WORKER)).await;
     assert_eq!(node.unwrap()["spec"].get("unschedulable"), None);
 
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let machine = cluster.get(&machine_path(BUSINESS_HOURS_WORKER)).await;
     let machine = machine.unwrap();
     let status = &machine["status"];
@@ -149,7 +149,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
     let [_, _, machine] = cluster.owned_paths("worker");
     cluster.hold(&machine).await;
 
-    cluster.pass_to("2026-03-06T23:02:59Z").await;
+    cluster.advance_to("2026-03-06T23:02:59Z").await;
     assert_eq!(
         cluster.operator_writes_to("machines").len(),
         1,
@@ -164,7 +164,7 @@ async fn a_budget_that_never_yields_holds_the_machine_until_the_deadline_and_no_
         )),
         "{status:#}"
     );
-    cluster.pass_to("2026-03-06T23:03:00Z").await;
+    cluster.advance_to("2026-03-06T23:03:00Z").await;
     assert_eq!(
         cluster.operator_writes_to("machines")[1..],
         [
@@ -209,13 +209,13 @@ async fn pods_that_nobody_can_move_are_not_waited_for() {
     for pod in [of_daemon_set, mirror, pod("finished", "job", "worker")] {
         cluster.apply(&pod).await;
     }
-    cluster.pass_to("2026-03-06T22:55:00Z").await;
+    cluster.advance_to("2026-03-06T22:55:00Z").await;
     let finished = pod_path("finished") + "/status";
     cluster
         .patch(&finished, &json!({"status": {"phase": "Succeeded"}}))
         .await;
 
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     assert_eq!(cluster.operator_writes_to("pods/eviction"), [""; 0]);
     assert_eq!(
         cluster.operator_writes_to("machines")[1..],
@@ -237,7 +237,7 @@ async fn a_pod_created_during_the_drain_is_evicted_too() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("first", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     cluster.apply(&pod("second", "log", "worker")).await;
     let limit = instant("2026-03-06T23:04:00Z");
     cluster.wait_until_gone(&pod_path("second"), limit).await;
@@ -253,10 +253,10 @@ async fn a_pod_that_takes_its_time_to_end_is_waited_for() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("slow", "worker").await;
     cluster.hold(&pod_path("slow")).await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let ends = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
-    cluster.soon(&pod_path("slow"), ends).await;
-    cluster.pass_to("2026-03-06T23:02:00Z").await;
+    cluster.wait_briefly(&pod_path("slow"), ends).await;
+    cluster.advance_to("2026-03-06T23:02:00Z").await;
     let [_, _, machine] = cluster.owned_paths("worker");
     let machine = cluster.get(&machine).await.expect("it waits");
     assert_eq!(machine["metadata"].get("deletionTimestamp"), None);
@@ -271,7 +271,7 @@ async fn a_machine_without_a_node_is_removed_at_once() {
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     assert_eq!(
         cluster.operator_writes_to("machines"),
         [
@@ -299,7 +299,7 @@ async fn a_grace_of_nothing_waits_for_nobody() {
     assert_eq!(cluster.drain_timeout(&created).as_secs(), 1);
     cluster.hold(&machine).await;
 
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let deleted = cluster.get(&machine).await.unwrap();
     assert_ne!(deleted["metadata"]["deletionTimestamp"], Value::Null);
     let annotations = &deleted["metadata"]["annotations"];

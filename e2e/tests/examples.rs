@@ -28,7 +28,7 @@ async fn the_example_for_machines_in_memory_comes_and_goes() {
         .wait_for_phase("memory-worker", "Active", limit)
         .await;
     assert_eq!(active["status"]["providerID"], "in-memory://memory-worker");
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster
         .wait_for_phase("memory-worker", "Inactive", limit)

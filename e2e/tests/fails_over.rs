@@ -91,53 +91,53 @@ fn writers(writes: &[AuditEvent]) -> BTreeMap<String, Vec<String>> {
 async fn the_second_of_two_acts_on_every_machine_when_the_leader_crashes() {
     let cluster = with_machines(5).await;
     let leader = cluster.candidate("a");
-    cluster.pass_until(at("13:57:00")).await;
+    cluster.advance_until(at("13:57:00")).await;
     let _standby = cluster.candidate("b");
-    cluster.pass_until(at("13:59:50")).await;
+    cluster.advance_until(at("13:59:50")).await;
     assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
     assert!(cluster.writes_of(&["b"]).is_empty());
     let before = cluster.writes_of(&["a"]).len();
 
     // The window opens while there is no leader.
     drop(leader);
-    cluster.pass_until(at("13:59:50") + HAND_OVER).await;
+    cluster.advance_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..5 {
         let [bootstrap, infrastructure, machine] = cluster.owned_paths(&name(number));
         for path in [bootstrap, infrastructure, machine] {
             assert!(cluster.get(&path).await.is_some(), "{path}");
         }
     }
-    cluster.pass_until(at("14:04:00")).await;
+    cluster.advance_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 5).await, ["Active"; 5]);
     assert_eq!(cluster.writes_of(&["a"]).len(), before);
     // The next edge is met too.
-    cluster.pass_until(at("14:09:00")).await;
+    cluster.advance_until(at("14:09:00")).await;
     assert_eq!(phases(&cluster, 5).await, ["Inactive"; 5]);
 }
 
 async fn a_leader_that_stops_releases_its_lease_at_once() {
     let cluster = with_machines(3).await;
     let leader = cluster.candidate("a");
-    cluster.pass_until(at("13:57:00")).await;
+    cluster.advance_until(at("13:57:00")).await;
     let _standby = cluster.candidate("b");
-    cluster.pass_until(at("13:59:59")).await;
-    leader.leave().await;
-    cluster.pass_until(at("14:00:00")).await;
+    cluster.advance_until(at("13:59:59")).await;
+    leader.shut_down().await;
+    cluster.advance_until(at("14:00:00")).await;
     let first = &cluster.writes_of(&["b"])[0];
     assert_eq!(first.at, at("14:00:00"));
-    cluster.pass_until(at("14:04:00")).await;
+    cluster.advance_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 3).await, ["Active"; 3]);
 }
 
 async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     let cluster = with_machines(3).await;
     let first = cluster.candidate("a");
-    cluster.pass_until(at("13:57:00")).await;
+    cluster.advance_until(at("13:57:00")).await;
     let second = cluster.candidate("b");
-    cluster.pass_until(at("13:59:49")).await;
+    cluster.advance_until(at("13:59:49")).await;
     first.cut_off();
     // Its term has ended when the window opens, and no other term has begun.
-    cluster.pass_until(at("14:00:00")).await;
+    cluster.advance_until(at("14:00:00")).await;
     assert!(cluster.writes_of(&["b"]).is_empty());
     assert_snapshot!(readiness(&first), @r"
     503
@@ -165,12 +165,12 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]api-server ok
     ready
     ");
-    cluster.pass_until(at("14:04:00")).await;
+    cluster.advance_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 3).await, ["Active"; 3]);
     let written = cluster.writes_of(&["a"]);
     assert!(written.iter().all(|write| write.at < at("14:00:00")));
     first.reconnect();
-    cluster.pass_until(at("14:04:30")).await;
+    cluster.advance_until(at("14:04:30")).await;
     assert_eq!(
         first
             .instruments()
@@ -190,20 +190,20 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     }
     // It is on standby, and takes over when the other one ends.
     drop(second);
-    cluster.pass_until(at("14:09:00")).await;
+    cluster.advance_until(at("14:09:00")).await;
     assert_eq!(phases(&cluster, 3).await, ["Inactive"; 3]);
 }
 
 async fn an_operator_of_the_same_name_waits_for_the_first_to_end() {
     let cluster = with_machines(2).await;
     let first = cluster.candidate("a");
-    cluster.pass_until(at("13:57:00")).await;
+    cluster.advance_until(at("13:57:00")).await;
     let writes = cluster.writes_of(&["a"]).len();
     let _second = cluster.candidate("a");
-    cluster.pass_until(at("13:58:30")).await;
+    cluster.advance_until(at("13:58:30")).await;
     assert_eq!(cluster.writes_of(&["a"]).len(), writes);
     drop(first);
-    cluster.pass_until(at("14:04:00")).await;
+    cluster.advance_until(at("14:04:00")).await;
     assert_eq!(phases(&cluster, 2).await, ["Active"; 2]);
 }
 
@@ -225,9 +225,13 @@ fn owners(cluster: &Cluster, from: usize) -> BTreeMap<String, String> {
 }
 
 /// Advances to the opening or closing of the windows, and returns the writer of each machine.
-async fn pass_to(cluster: &Cluster, time: &str, phase: &str) -> BTreeMap<String, String> {
+async fn advance_to(
+    cluster: &Cluster,
+    time: &str,
+    phase: &str,
+) -> BTreeMap<String, String> {
     let from = cluster.writes_of(&SHARDS).len();
-    cluster.pass_until(at(time)).await;
+    cluster.advance_until(at(time)).await;
     assert_eq!(phases(cluster, MACHINES).await, [phase; MACHINES]);
     owners(cluster, from)
 }
@@ -236,15 +240,15 @@ async fn shards_divide_the_machines_and_take_over_from_one_that_crashes() {
     let cluster = with_machines(MACHINES).await;
     let [a, b, c] =
         ["shard-a", "shard-b", "shard-c"].map(|name| cluster.shard(name, COUNT));
-    let three = pass_to(&cluster, "14:04:00", "Active").await;
+    let three = advance_to(&cluster, "14:04:00", "Active").await;
     assert_eq!(three.len(), MACHINES);
     let busy: BTreeSet<&String> = three.values().collect();
     assert_eq!(busy.len(), 3, "{three:?}");
 
     // One crashes half a minute before the windows close.
-    cluster.pass_until(at("14:04:30")).await;
+    cluster.advance_until(at("14:04:30")).await;
     drop(b);
-    let two = pass_to(&cluster, "14:09:00", "Inactive").await;
+    let two = advance_to(&cluster, "14:09:00", "Inactive").await;
     assert_eq!(two.len(), MACHINES);
     let busy: BTreeSet<&String> = two.values().collect();
     assert_eq!(
@@ -254,10 +258,10 @@ async fn shards_divide_the_machines_and_take_over_from_one_that_crashes() {
 
     // One joins, and one stops gracefully.
     let _d = cluster.shard("shard-d", COUNT);
-    let joined = pass_to(&cluster, "14:14:00", "Active").await;
+    let joined = advance_to(&cluster, "14:14:00", "Active").await;
     assert!(joined.values().any(|owner| owner == "shard-d"));
-    a.leave().await;
-    let left = pass_to(&cluster, "14:19:00", "Inactive").await;
+    a.shut_down().await;
+    let left = advance_to(&cluster, "14:19:00", "Inactive").await;
     assert!(left.values().all(|owner| owner != "shard-a"));
     assert_eq!(left.len(), MACHINES);
     drop(c);
@@ -266,10 +270,10 @@ async fn shards_divide_the_machines_and_take_over_from_one_that_crashes() {
 async fn a_shard_that_crashes_before_an_edge_is_stood_in_for_in_time() {
     let cluster = with_machines(MACHINES).await;
     let [_a, b] = ["shard-a", "shard-b"].map(|name| cluster.shard(name, COUNT));
-    cluster.pass_until(at("13:59:50")).await;
+    cluster.advance_until(at("13:59:50")).await;
     // The windows open while no operator acts on its machines.
     drop(b);
-    cluster.pass_until(at("13:59:50") + HAND_OVER).await;
+    cluster.advance_until(at("13:59:50") + HAND_OVER).await;
     for number in 0..MACHINES {
         for path in cluster.owned_paths(&name(number)) {
             assert!(cluster.get(&path).await.is_some(), "{path}");
@@ -280,38 +284,38 @@ async fn a_shard_that_crashes_before_an_edge_is_stood_in_for_in_time() {
 async fn another_number_of_shards_writes_nothing_until_the_first_has_ended() {
     let cluster = with_machines(MACHINES).await;
     let [a, b] = ["shard-a", "shard-b"].map(|name| cluster.shard(name, COUNT));
-    cluster.pass_until(at("13:57:00")).await;
+    cluster.advance_until(at("13:57:00")).await;
     let other = cluster.shard("shard-c", NonZeroU32::new(5).unwrap());
-    let both = pass_to(&cluster, "14:04:00", "Active").await;
+    let both = advance_to(&cluster, "14:04:00", "Active").await;
     assert!(both.values().all(|owner| owner != "shard-c"), "{both:?}");
     let answer = readiness(&other);
     let expected = "[-]lease failed: other replicas use 3 shards, and this one 5: start all of \
                     them with the same --instance-count\n";
     assert!(answer.contains(expected), "{answer}");
-    a.leave().await;
-    b.leave().await;
-    let alone = pass_to(&cluster, "14:09:00", "Inactive").await;
+    a.shut_down().await;
+    b.shut_down().await;
+    let alone = advance_to(&cluster, "14:09:00", "Inactive").await;
     assert!(alone.values().all(|owner| owner == "shard-c"), "{alone:?}");
 }
 
 async fn a_shard_that_cannot_renew_writes_nothing_until_it_has_joined_again() {
     let cluster = with_machines(MACHINES).await;
     let [a, _b] = ["shard-a", "shard-b"].map(|name| cluster.shard(name, COUNT));
-    let first = pass_to(&cluster, "14:04:00", "Active").await;
-    cluster.pass_until(at("14:04:40")).await;
+    let first = advance_to(&cluster, "14:04:00", "Active").await;
+    cluster.advance_until(at("14:04:40")).await;
     a.cut_off();
-    let alone = pass_to(&cluster, "14:08:00", "Inactive").await;
+    let alone = advance_to(&cluster, "14:08:00", "Inactive").await;
     assert!(alone.values().all(|owner| owner == "shard-b"), "{alone:?}");
     a.reconnect();
-    cluster.pass_until(at("14:09:00")).await;
-    let again = pass_to(&cluster, "14:14:00", "Active").await;
+    cluster.advance_until(at("14:09:00")).await;
+    let again = advance_to(&cluster, "14:14:00", "Active").await;
     assert_eq!(again, first);
 }
 
 async fn a_new_shard_acts_at_once() {
     let cluster = with_machines(1).await;
     let _shard = cluster.shard("shard-a", COUNT);
-    let limit = cluster.within(SignedDuration::from_secs(1));
+    let limit = cluster.deadline_in(SignedDuration::from_secs(1));
     cluster
         .wait_for(&machine_path("worker-0"), limit, |machine| {
             machine["status"]["phase"] == "Inactive"

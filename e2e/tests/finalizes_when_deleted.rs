@@ -29,7 +29,9 @@ async fn leaves_with(propagation: &str) {
     let options = json!({"propagationPolicy": propagation});
     cluster.delete_with(&machine_path("worker"), &options).await;
     let is_leaving = |object: &Value| object["status"]["phase"] == "ShuttingDown";
-    let leaving = cluster.soon(&machine_path("worker"), is_leaving).await;
+    let leaving = cluster
+        .wait_briefly(&machine_path("worker"), is_leaving)
+        .await;
     assert_eq!(leaving["status"]["shutdown"]["reason"], "Deleted");
     cluster.release_last_pod().await;
 
@@ -82,7 +84,7 @@ async fn one_without_a_machine_is_gone_at_once() {
     cluster.apply(&scheduled_machine("worker")).await;
     let worker = machine_path("worker");
     let is_settled = |object: &Value| object["status"]["phase"] == "Inactive";
-    cluster.soon(&worker, is_settled).await;
+    cluster.wait_briefly(&worker, is_settled).await;
     let before = cluster.clock().now();
     cluster.delete(&worker).await;
     cluster.wait_until_gone(&worker, before).await;
@@ -129,7 +131,7 @@ async fn a_day_later_the_finalizer_is_removed_only_where_that_is_requested() {
     cluster.hold(&infrastructure).await;
     let worker = machine_path("worker");
     cluster.delete(&worker).await;
-    cluster.pass_to("2026-03-08T12:00:00Z").await;
+    cluster.advance_to("2026-03-08T12:00:00Z").await;
     let object = cluster.get(&worker).await.expect("waited for");
     assert_eq!(object["status"]["phase"], "ShuttingDown");
     drop(patient);
@@ -160,7 +162,7 @@ async fn a_machine_that_is_left_behind_is_counted_and_reported() {
         let mut conditions = conditions.into_iter().flatten();
         conditions.any(|it| it["type"] == "Ready" && it["reason"] == "Paused")
     };
-    cluster.soon(&path, is_paused).await;
+    cluster.wait_briefly(&path, is_paused).await;
     cluster
         .delete_with(&path, &json!({"propagationPolicy": "Orphan"}))
         .await;

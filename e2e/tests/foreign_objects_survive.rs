@@ -72,7 +72,7 @@ async fn survives(kind: &str, own: usize) {
     if kind == "Machine" {
         let is_adopted =
             |machine: &Value| machine["metadata"]["ownerReferences"].is_array();
-        cluster.soon(&paths[own], is_adopted).await;
+        cluster.wait_briefly(&paths[own], is_adopted).await;
     }
     cluster.settle().await;
     let before = cluster.get(&paths[own]).await.unwrap();
@@ -81,8 +81,10 @@ async fn survives(kind: &str, own: usize) {
     let is_taken = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "NameTaken"
     };
-    cluster.soon(&machine_path("worker"), is_taken).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_taken)
+        .await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     let references = condition(&status, "ReferencesValid");
     assert_eq!(references["status"], "False");
@@ -106,7 +108,7 @@ async fn survives(kind: &str, own: usize) {
     // The same is true when the machine is removed.
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
-    cluster.pass_to("2026-03-06T17:00:00Z").await;
+    cluster.advance_to("2026-03-06T17:00:00Z").await;
     cluster.delete(&machine_path("worker")).await;
     let limit = instant("2026-03-06T17:01:00Z");
     cluster
@@ -151,7 +153,9 @@ async fn a_label_of_ours_alone_makes_nothing_ours() {
     let is_taken = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "NameTaken"
     };
-    cluster.soon(&machine_path("worker"), is_taken).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_taken)
+        .await;
 }
 
 async fn the_machine_is_created_once_the_name_is_free() {
@@ -160,7 +164,7 @@ async fn the_machine_is_created_once_the_name_is_free() {
     cluster.add_cluster().await;
     cluster.apply(&foreign(&cluster, "K0sWorkerConfig")).await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T15:10:00Z").await;
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
     let [bootstrap, ..] = cluster.owned_paths("worker");
     cluster.delete(&bootstrap).await;
     let limit = instant("2026-03-06T15:12:00Z");

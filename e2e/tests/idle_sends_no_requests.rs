@@ -29,13 +29,13 @@ async fn a_day_of_a_thousand_machines_causes_requests_at_the_edges_alone() {
     worker["spec"]["schedule"]["daysOfWeek"] = json!(["sat"]);
     cluster.create(&worker).await.unwrap();
     let _operator = cluster.operator();
-    cluster.pass_to("2026-03-06T23:11:00Z").await;
+    cluster.advance_to("2026-03-06T23:11:00Z").await;
     for name in ["idle-0", "idle-998", "worker"] {
         assert_eq!(cluster.status(name).await["phase"], "Inactive", "{name}");
     }
 
     let before = cluster.operator_requests().len();
-    cluster.pass_to("2026-03-07T23:11:00Z").await;
+    cluster.advance_to("2026-03-07T23:11:00Z").await;
     let requests = cluster.operator_requests();
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let of_others: Vec<_> = requests[before..]
@@ -64,9 +64,9 @@ async fn a_machine_in_service_causes_no_request_until_its_window_closes() {
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
-    cluster.pass_to("2026-03-06T15:05:00Z").await;
+    cluster.advance_to("2026-03-06T15:05:00Z").await;
     let before = cluster.operator_requests().len();
-    cluster.pass_to("2026-03-06T22:59:59Z").await;
+    cluster.advance_to("2026-03-06T22:59:59Z").await;
     let requests = cluster.operator_requests();
     assert_eq!(requests[before..], []);
 }
@@ -76,9 +76,9 @@ async fn overrides_and_calendars_cause_no_request_until_one_begins_or_ends() {
     let _operator = cluster.operator();
     let worker = with_override_and_calendar(&cluster).await;
     cluster.bring_up(&worker).await;
-    cluster.pass_to("2026-03-06T15:05:00Z").await;
+    cluster.advance_to("2026-03-06T15:05:00Z").await;
     assert_eq!(cluster.status("worker").await["override"]["name"], "today");
     let before = cluster.operator_requests().len();
-    cluster.pass_to("2026-03-06T22:29:59Z").await;
+    cluster.advance_to("2026-03-06T22:29:59Z").await;
     assert_eq!(cluster.operator_requests()[before..], []);
 }

@@ -95,14 +95,16 @@ async fn a_forged_status_of_an_active_machine_changes_nothing() {
     let _heir = cluster.operator();
     let is_mended =
         |object: &Value| object["status"]["nodeRef"] == active["status"]["nodeRef"];
-    let mended = cluster.soon(&machine_path("worker"), is_mended).await;
+    let mended = cluster
+        .wait_briefly(&machine_path("worker"), is_mended)
+        .await;
     assert_eq!(mended["status"]["phase"], "Active");
     assert_eq!(
         mended["status"]["machineRef"],
         active["status"]["machineRef"]
     );
     assert_eq!(mended["spec"]["schedule"]["enabled"], true);
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     for path in cluster.owned_paths("worker") {
@@ -125,7 +127,7 @@ async fn a_forged_status_of_a_removed_machine_changes_nothing() {
         "deadline": "2026-03-06T23:05:00Z", "reason": "Reclaim",
     });
     forge(&cluster, &status).await;
-    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
     let object = cluster.get(&machine_path("worker")).await.unwrap();
     assert_eq!(object["spec"]["schedule"]["enabled"], true);
     cluster.delete(&machine_path("worker")).await;
@@ -205,7 +207,7 @@ async fn a_node_that_two_machines_claim_is_not_changed() {
     let worker = machine_path("worker");
     let reported = cluster.wait_for(&worker, limit, is_reported).await;
     assert_eq!(reported["status"]["phase"], "Active");
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert_eq!(cluster.operator_writes_to("nodes"), [""; 0]);
@@ -227,7 +229,7 @@ async fn a_forged_machine_changes_no_node() {
     let status = cluster.status("worker").await;
     assert_eq!(status["nodeRef"], active["status"]["nodeRef"]);
     assert_eq!(status["machineRef"], active["status"]["machineRef"]);
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert_eq!(reported_bystanders(&cluster), [""; 0]);

@@ -41,9 +41,9 @@ const TIME: &str = "1770000000";
 const NOTICES: [&str; 3] = ["LICENSE", "RUST-LICENSES.html", "THIRD-PARTY-LICENSES"];
 
 /// A folder of its own with buildah's storage. Both are removed at the end.
-struct Place(Folder);
+struct BuildahFolder(Folder);
 
-impl Place {
+impl BuildahFolder {
     fn new(name: &str) -> Self {
         let folder = Folder::new(&format!("images-{name}"));
         std::fs::create_dir_all(folder.path().join("context/amd64")).unwrap();
@@ -97,7 +97,10 @@ impl Place {
 }
 
 async fn an_image_is_one_program_that_runs_as_nobody() {
-    let (one, other) = (Place::new("one"), Place::new("on-another-path"));
+    let (one, other) = (
+        BuildahFolder::new("one"),
+        BuildahFolder::new("on-another-path"),
+    );
     let program = |_: &str| program::path("actionlint").unwrap();
     let ids = one.build(program).await;
     let again = other.build(program).await;
@@ -128,24 +131,24 @@ async fn an_image_is_one_program_that_runs_as_nobody() {
             &program,
             "-version",
         ];
-        let said = one.buildah(&words).await;
-        assert!(said.contains("built with go"), "{said}");
+        let printed = one.buildah(&words).await;
+        assert!(printed.contains("built with go"), "{printed}");
     }
 }
 
 /// The images of a release, and the place with their storage.
-async fn released(name: &str) -> (Place, Vec<String>) {
-    let place = Place::new(name);
+async fn released(name: &str) -> (BuildahFolder, Vec<String>) {
+    let buildah_folder = BuildahFolder::new(name);
     let folder = PathBuf::from(std::env::var(BINARIES).unwrap()).join("amd64");
-    let ids = place.build(|name| folder.join(name)).await;
-    (place, ids)
+    let ids = buildah_folder.build(|name| folder.join(name)).await;
+    (buildah_folder, ids)
 }
 
 async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
-    let (place, ids) = released("operator").await;
-    let dev = pod::Dev::start(place.0.path());
+    let (buildah_folder, ids) = released("operator").await;
+    let dev = pod::Dev::start(buildah_folder.0.path());
     let resolver = pod::Resolver::start().await;
-    let pod = pod::Pod::of_operator(&place, &ids[0]).await;
+    let pod = pod::Pod::of_operator(&buildah_folder, &ids[0]).await;
     for (way, host) in [("address", "127.0.0.1"), ("name", pod::NAME)] {
         let server = format!("https://{host}:{}", dev.port());
         let words = [
@@ -160,18 +163,18 @@ async fn the_operator_s_image_reaches_its_server_by_name_and_by_address() {
             .await;
         drop(running);
     }
-    assert!(resolver.asked() > 0, "the name was not resolved");
+    assert!(resolver.queries() > 0, "the name was not resolved");
 }
 
 async fn the_agent_s_image_sees_the_programs_of_its_host() {
-    let (place, ids) = released("agent").await;
-    let dev = pod::Dev::start(place.0.path());
+    let (buildah_folder, ids) = released("agent").await;
+    let dev = pod::Dev::start(buildah_folder.0.path());
     let server = format!("https://127.0.0.1:{}", dev.port());
     // This program runs outside of the container.
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap();
     dev.create_node("workstation", own).await;
-    let pod = pod::Pod::of_agent(&place, &ids[1]).await;
+    let pod = pod::Pod::of_agent(&buildah_folder, &ids[1]).await;
     // The Node has no kubelet, and the user is not the agent's account.
     let words = [
         "--node-name=workstation",

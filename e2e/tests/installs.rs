@@ -115,7 +115,7 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     cluster.run_pod("only", "worker").await;
     // The drain lasts until its deadline.
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster
         .wait_for_phase("worker", "ShuttingDown", limit)

@@ -49,8 +49,8 @@ async fn finalizers_and_conditions_of_others_stay() {
     cluster.delete(&worker).await;
     let only_theirs =
         |object: &Value| object["metadata"]["finalizers"] == json!([THEIRS]);
-    cluster.soon(&worker, only_theirs).await;
-    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    cluster.wait_briefly(&worker, only_theirs).await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
     let left = cluster.get(&worker).await.unwrap();
     assert_eq!(left["metadata"]["finalizers"], json!([THEIRS]));
     let release = json!({"metadata": {"finalizers": []}});
@@ -67,13 +67,13 @@ async fn a_condition_that_stays_as_it_was_keeps_its_time() {
     cluster.settle().await;
     let worker = machine_path("worker");
     let before = cluster.status("worker").await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     let edit = json!({"spec": {"machineTemplate": {"labels": {"team": "blue"}}}});
     cluster.patch(&worker, &edit).await;
     let is_reported = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "PendingChanges"
     };
-    let after = cluster.soon(&worker, is_reported).await;
+    let after = cluster.wait_briefly(&worker, is_reported).await;
     // Another reason is not another state.
     for kind in [
         "Ready",

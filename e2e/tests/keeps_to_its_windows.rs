@@ -69,19 +69,19 @@ async fn a_machine_is_created_the_lead_time_before_its_window() {
     let limit = instant("2026-03-06T13:46:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     let early = "2026-03-06T13:50:00Z";
-    cluster.pass_to("2026-03-06T13:49:59Z").await;
+    cluster.advance_to("2026-03-06T13:49:59Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Inactive");
     assert_eq!(status["nextActivation"], early);
-    cluster.pass_to(early).await;
+    cluster.advance_to(early).await;
     let limit = instant("2026-03-06T13:51:00Z");
     let active = cluster.wait_for_phase("worker", "Active", limit).await;
     let status = &active["status"];
     assert_eq!(status["lastScheduledTime"], early);
     assert_eq!(status["inSchedule"], false, "the window is not open yet");
-    cluster.pass_to("2026-03-06T14:00:00Z").await;
+    cluster.advance_to("2026-03-06T14:00:00Z").await;
     let is_open = |object: &Value| object["status"]["inSchedule"] == true;
-    cluster.soon(&machine_path("worker"), is_open).await;
+    cluster.wait_briefly(&machine_path("worker"), is_open).await;
 }
 
 async fn no_machine_is_created_for_less_than_its_minimum_run() {
@@ -98,7 +98,7 @@ async fn no_machine_is_created_for_less_than_its_minimum_run() {
     assert!(message.contains("minimumRun"), "{message}");
     assert_eq!(condition(status, "Ready")["status"], "True");
     assert_eq!(status["nextActivation"], "2026-03-09T13:00:00Z");
-    cluster.pass_to(END).await;
+    cluster.advance_to(END).await;
     assert_eq!(cluster.operator_writes_to("machines"), [""; 0]);
 }
 
@@ -115,13 +115,13 @@ async fn an_exception_of_action_run_opens_its_dates() {
     cluster.apply(&worker).await;
     let limit = instant("2026-03-07T04:56:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
-    cluster.pass_to("2026-03-07T04:59:59Z").await;
+    cluster.advance_to("2026-03-07T04:59:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let limit = instant("2026-03-07T05:01:00Z");
     let active = cluster.wait_for_phase("worker", "Active", limit).await;
     let scheduled = condition(&active["status"], "Scheduled");
     assert_eq!(scheduled["reason"], "ExceptionRun");
-    cluster.pass_to("2026-03-08T04:59:59Z").await;
+    cluster.advance_to("2026-03-08T04:59:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Active");
     let limit = instant("2026-03-08T05:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
@@ -133,12 +133,12 @@ async fn a_machine_that_completes_by_the_window_end_leaves_before_it() {
     let active = cluster.bring_up(&by_the_end()).await;
     let start = "2026-03-06T22:55:00Z";
     assert_eq!(active["status"]["nextCleanup"], start);
-    cluster.pass_to("2026-03-06T22:54:59Z").await;
+    cluster.advance_to("2026-03-06T22:54:59Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Active");
     let limit = instant("2026-03-06T22:59:00Z");
     let inactive = cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert_eq!(inactive["status"]["nextActivation"], "2026-03-09T13:00:00Z");
-    cluster.pass_to("2026-03-06T23:10:00Z").await;
+    cluster.advance_to("2026-03-06T23:10:00Z").await;
     assert_eq!(late(&cluster).await, [""; 0]);
 }
 
@@ -164,7 +164,7 @@ async fn a_machine_that_is_gone_after_the_end_has_left_late() {
     cluster.bring_up(&by_the_end()).await;
     let [_, infrastructure, _] = cluster.owned_paths("worker");
     cluster.hold(&infrastructure).await;
-    cluster.pass_to("2026-03-06T23:02:00Z").await;
+    cluster.advance_to("2026-03-06T23:02:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     cluster.release(&infrastructure).await;
     let limit = instant("2026-03-06T23:10:00Z");

@@ -53,7 +53,7 @@ async fn goes_without_drain(cluster: &Cluster) -> String {
         !meta["deletionTimestamp"].is_null()
             && EXCLUSIONS.iter().all(|key| annotations.get(key).is_some())
     };
-    cluster.soon(&path, is_going).await;
+    cluster.wait_briefly(&path, is_going).await;
     path
 }
 
@@ -68,16 +68,16 @@ async fn a_machine_whose_host_cluster_api_never_claims_is_removed_after_a_minute
     cluster.apply(&scheduled_machine("worker")).await;
     let [_, host, machine] = cluster.owned_paths("worker");
     let is_there = |_: &Value| true;
-    cluster.soon(&machine, is_there).await;
+    cluster.wait_briefly(&machine, is_there).await;
     set_kill_switch(&cluster, true).await;
     let killed = cluster.clock().now();
     let is_going = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
     cluster
-        .pass_until(killed + SignedDuration::from_secs(58))
+        .advance_until(killed + SignedDuration::from_secs(58))
         .await;
     assert!(!is_going(&cluster.get(&machine).await.unwrap()));
     cluster
-        .pass_until(killed + SignedDuration::from_secs(62))
+        .advance_until(killed + SignedDuration::from_secs(62))
         .await;
     for path in [machine, host] {
         let left = cluster.get(&path).await;
@@ -108,7 +108,7 @@ async fn an_active_machine_is_removed_at_once_and_recreated_when_the_switch_is_r
     let scheduled = condition(&killed["status"], "Scheduled");
     assert_eq!(scheduled["reason"], "KillSwitchActivated");
 
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "Terminated");
     assert_eq!(
         cluster.operator_writes_to("machines").len(),
@@ -128,7 +128,7 @@ async fn a_machine_that_is_shutting_down_is_removed_at_once() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     held(&cluster).await;
-    cluster.pass_to("2026-03-06T23:01:00Z").await;
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     set_kill_switch(&cluster, true).await;
     let held = goes_without_drain(&cluster).await;
@@ -146,7 +146,7 @@ async fn a_machine_that_cluster_api_is_draining_is_removed_at_once() {
     held(&cluster).await;
     let [_, _, path] = cluster.owned_paths("worker");
     cluster.delete(&path).await;
-    cluster.pass_to("2026-03-06T22:52:00Z").await;
+    cluster.advance_to("2026-03-06T22:52:00Z").await;
     assert!(cluster.get(&path).await.is_some(), "the budget holds it");
     set_kill_switch(&cluster, true).await;
     let held = goes_without_drain(&cluster).await;
@@ -166,7 +166,7 @@ async fn a_disabled_and_a_deleted_machine_are_removed_at_once_too() {
         } else {
             cluster.patch(&machine_path("worker"), &disable).await;
         }
-        cluster.pass_to("2026-03-06T15:02:00Z").await;
+        cluster.advance_to("2026-03-06T15:02:00Z").await;
         set_kill_switch(&cluster, true).await;
         let held = goes_without_drain(&cluster).await;
         cluster.release(&held).await;

@@ -26,11 +26,11 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_invalid_object_is_rejected_with_the_message_of_the_rule).with_kubectl(),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const BEFORE_OPENING: &str = "2026-03-06T13:59:00Z";
 
 async fn apply_reports_what_it_changed() {
-    let session = Session::with_worker(WITHIN).await;
+    let session = Session::with_worker(IN_WINDOW).await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["priority"] = json!(60);
     assert_snapshot!(
@@ -51,7 +51,7 @@ async fn apply_reports_what_it_changed() {
 }
 
 async fn apply_on_the_server_names_those_it_conflicts_with() {
-    let session = Session::start(WITHIN).await;
+    let session = Session::start(IN_WINDOW).await;
     let mut worker = scheduled_machine("worker");
     worker["spec"]["priority"] = json!(60);
     let alice = "apply --server-side --field-manager=alice";
@@ -84,7 +84,7 @@ async fn apply_on_the_server_names_those_it_conflicts_with() {
 }
 
 async fn patch_annotate_and_label_change_the_object() {
-    let session = Session::with_worker(WITHIN).await;
+    let session = Session::with_worker(IN_WINDOW).await;
     let merge = r#"{"spec":{"nodeDrainTimeout":"2m"}}"#;
     let json =
         r#"[{"op":"replace","path":"/spec/schedule/hoursOfDay","value":["8-17"]}]"#;
@@ -127,7 +127,7 @@ async fn a_watch_shows_a_window_opening() {
     let header = watch.line().await.unwrap();
     assert!(header.starts_with("NAME     PHASE"), "{header}");
     let mut shown: Vec<(String, String)> = Vec::new();
-    session.cluster.pass_to("2026-03-06T14:01:00Z").await;
+    session.cluster.advance_to("2026-03-06T14:01:00Z").await;
     while shown.last().is_none_or(|(phase, _)| phase != "Active") {
         let line = watch.line().await.unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -150,11 +150,11 @@ async fn wait_ends_when_its_condition_is_met() {
     let session = Session::with_worker(BEFORE_OPENING).await;
     let pending = "wait --for=jsonpath={.status.phase}=Pending sm/worker --timeout=60s";
     let wait = session.watching(pending, "scheduledmachines").await;
-    session.cluster.pass_to("2026-03-06T14:00:00Z").await;
+    session.cluster.advance_to("2026-03-06T14:00:00Z").await;
     assert!(wait.ends_well().await);
     let ready = "wait --for=condition=Ready sm/worker --timeout=60s";
     let wait = session.watching(ready, "scheduledmachines").await;
-    session.cluster.pass_to("2026-03-06T14:01:00Z").await;
+    session.cluster.advance_to("2026-03-06T14:01:00Z").await;
     assert!(wait.ends_well().await);
     assert_snapshot!(
         session.kubectl("wait --for=condition=Ready sm/worker").await,
@@ -163,8 +163,8 @@ async fn wait_ends_when_its_condition_is_met() {
 }
 
 async fn cordon_and_uncordon_reach_the_node() {
-    let session = Session::with_worker(WITHIN).await;
-    session.cluster.pass_to("2026-03-06T15:01:00Z").await;
+    let session = Session::with_worker(IN_WINDOW).await;
+    session.cluster.advance_to("2026-03-06T15:01:00Z").await;
     assert_snapshot!(session.kubectl("cordon worker").await, @"node/worker cordoned");
     let words = "get node worker -o jsonpath={.spec.unschedulable}";
     assert_snapshot!(session.kubectl(words).await, @"true");
@@ -173,14 +173,14 @@ async fn cordon_and_uncordon_reach_the_node() {
 }
 
 async fn delete_waits_until_the_machine_has_left() {
-    let session = Session::with_worker(WITHIN).await;
-    session.cluster.pass_to("2026-03-06T15:01:00Z").await;
+    let session = Session::with_worker(IN_WINDOW).await;
+    session.cluster.advance_to("2026-03-06T15:01:00Z").await;
     let delete = session
         .watching("delete sm worker", "scheduledmachines")
         .await;
     let worker = session.cluster.get(&machine_path("worker")).await.unwrap();
     assert_ne!(worker["metadata"]["deletionTimestamp"], Value::Null);
-    session.cluster.pass_to("2026-03-06T15:07:00Z").await;
+    session.cluster.advance_to("2026-03-06T15:07:00Z").await;
     assert!(delete.ends_well().await);
     assert_eq!(
         session.kubectl("get machines").await,
@@ -189,7 +189,7 @@ async fn delete_waits_until_the_machine_has_left() {
 }
 
 async fn an_invalid_object_is_rejected_with_the_message_of_the_rule() {
-    let session = Session::start(WITHIN).await;
+    let session = Session::start(IN_WINDOW).await;
     let examples = "examples/admission";
     let apply = async |file: &str| {
         session

@@ -17,7 +17,7 @@
 //!   and the cluster translates them. Names in *responses* are compared with
 //!   `cluster.node_name("worker")` and `cluster.namespace("default")`.
 //! - It waits for expected changes with `wait_for`, up to a limit on the operator's clock. It
-//!   checks that there are no unexpected changes after `pass_to` or `settle`.
+//!   checks that there are no unexpected changes after `advance_to` or `settle`.
 //! - Only the embedded backend has exact instants for Cluster API's actions, `sim`'s annotations,
 //!   and the requests of clients other than the operator. A promise that needs them has
 //!   `.on_embedded_alone("why")` in its row. The reason is printed and recorded. A promise about

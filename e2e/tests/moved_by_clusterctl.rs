@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, Contract, Listening, instant, machine_path,
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, ListeningServer, instant, machine_path,
     scheduled_machine,
 };
 use serde_json::{Value, json};
@@ -36,13 +36,13 @@ const MOVES_TO_STAND_INS: &str =
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// A management cluster that clusterctl can reach.
-struct End<'c> {
+struct ManagementCluster<'c> {
     cluster: &'c Cluster,
-    _listening: Listening,
+    _listening: ListeningServer,
     kubeconfig: PathBuf,
 }
 
-impl<'c> End<'c> {
+impl<'c> ManagementCluster<'c> {
     async fn of(cluster: &'c Cluster, folder: &Path, name: &str) -> Self {
         for definition in cluster.list(DEFINITIONS).await {
             let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -92,12 +92,16 @@ async fn install_providers(from: &Cluster, to: &Cluster) {
                     .any(|it| it["type"] == "Established" && it["status"] == "True")
             })
         };
-        to.soon(&path, is_served).await;
+        to.wait_briefly(&path, is_served).await;
     }
 }
 
 /// Moves all objects in the namespace of the test.
-async fn move_all(from: &End<'_>, to: &End<'_>, folder: &Folder) {
+async fn move_all(
+    from: &ManagementCluster<'_>,
+    to: &ManagementCluster<'_>,
+    folder: &Folder,
+) {
     let mut clusterctl = Command::new(program::path("clusterctl").unwrap());
     clusterctl
         .args(["move", "-v", "5", "--kubeconfig"])
@@ -133,8 +137,8 @@ async fn a_machine_in_service_stays_and_is_found_again() {
     from.apply(&calendar).await;
     install_providers(&from, &to).await;
     let ends = (
-        End::of(&from, folder.path(), "from").await,
-        End::of(&to, folder.path(), "to").await,
+        ManagementCluster::of(&from, folder.path(), "from").await,
+        ManagementCluster::of(&to, folder.path(), "to").await,
     );
     move_all(&ends.0, &ends.1, &folder).await;
 
@@ -149,7 +153,7 @@ async fn a_machine_in_service_stays_and_is_found_again() {
     assert_eq!(from.get(calendar).await, None);
     assert!(to.get(&there(&from, calendar)).await.is_some());
     let is_active = |worker: &Value| worker["status"]["phase"] == "Active";
-    let after = to.soon(&there(&from, &worker), is_active).await;
+    let after = to.wait_briefly(&there(&from, &worker), is_active).await;
     let moved = to.get(&there(&from, &machine)).await.unwrap();
     assert_eq!(
         after["status"]["machineRef"]["uid"], moved["metadata"]["uid"],
@@ -175,21 +179,21 @@ async fn a_shutdown_begins_anew_with_all_its_time() {
     from.bring_up(&scheduled_machine("worker")).await;
     from.run_pod("only", "worker").await;
     from.hold_last_pod().await;
-    from.pass_to(CLOSING).await;
+    from.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:02:00Z");
     let leaving = from.wait_for_phase("worker", "ShuttingDown", limit).await;
-    from.pass_until(instant("2026-03-06T23:03:00Z")).await;
+    from.advance_until(instant("2026-03-06T23:03:00Z")).await;
     install_providers(&from, &to).await;
     let ends = (
-        End::of(&from, folder.path(), "from").await,
-        End::of(&to, folder.path(), "to").await,
+        ManagementCluster::of(&from, folder.path(), "from").await,
+        ManagementCluster::of(&to, folder.path(), "to").await,
     );
     move_all(&ends.0, &ends.1, &folder).await;
 
     let worker = machine_path("worker");
     assert_eq!(from.get(&worker).await, None, "it is left behind");
     let is_leaving = |worker: &Value| worker["status"]["phase"] == "ShuttingDown";
-    let after = to.soon(&there(&from, &worker), is_leaving).await;
+    let after = to.wait_briefly(&there(&from, &worker), is_leaving).await;
     let [.., machine] = from.owned_paths("worker");
     let moved = to.get(&there(&from, &machine)).await.unwrap();
     let time = |of: &Value| {

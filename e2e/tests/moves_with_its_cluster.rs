@@ -19,14 +19,14 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_moved_machine_is_removed_when_it_is_deleted_with_orphans),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 
 fn paused(is_paused: bool) -> Value {
     json!({"spec": {"paused": is_paused}})
 }
 
 async fn what_is_left_behind_is_let_go_untouched() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.patch(&cluster.cluster_path(), &paused(true)).await;
@@ -35,7 +35,7 @@ async fn what_is_left_behind_is_let_go_untouched() {
         let status = &object["status"];
         fivespot_testkit::condition(status, "Ready")["reason"] == "Paused"
     };
-    cluster.soon(&worker, is_paused).await;
+    cluster.wait_briefly(&worker, is_paused).await;
     let before = cluster.operator_writes().len();
     let owned = cluster.owned_paths("worker");
     let for_move = json!({"metadata": {
@@ -50,7 +50,7 @@ async fn what_is_left_behind_is_let_go_untouched() {
         let now = cluster.clock().now();
         cluster.wait_until_gone(path, now).await;
     }
-    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
     let writes = cluster.operator_writes().split_off(before);
     let touched: Vec<_> = writes
         .iter()
@@ -62,9 +62,14 @@ async fn what_is_left_behind_is_let_go_untouched() {
 }
 
 /// Creates an object as `clusterctl` does: the same, except for its owner references.
-async fn arrive(cluster: &Cluster, path: &str, seen: &Value, owner: &Value) {
-    let mut object = seen.clone();
-    let meta = &seen["metadata"];
+async fn create_moved_object(
+    cluster: &Cluster,
+    path: &str,
+    source: &Value,
+    owner: &Value,
+) {
+    let mut object = source.clone();
+    let meta = &source["metadata"];
     object["metadata"] = json!({
         "name": meta["name"],
         "namespace": "team-b",
@@ -93,8 +98,8 @@ fn there(path: &str) -> String {
 
 /// A cluster in which a worker has arrived with its objects. Returns their uids in the order of
 /// [`Cluster::owned_paths`].
-async fn arrived() -> (Cluster, Operator, Vec<Value>) {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+async fn moved_cluster() -> (Cluster, Operator, Vec<Value>) {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     cluster.add_namespace("team-b").await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
@@ -110,7 +115,7 @@ async fn arrived() -> (Cluster, Operator, Vec<Value>) {
     let mut uids = Vec::new();
     for path in cluster.owned_paths("worker") {
         let seen = cluster.get(&path).await.unwrap();
-        arrive(&cluster, &path, &seen, &owner).await;
+        create_moved_object(&cluster, &path, &seen, &owner).await;
         let made = cluster.get(&there(&path)).await.unwrap();
         uids.push(made["metadata"]["uid"].clone());
     }
@@ -119,12 +124,12 @@ async fn arrived() -> (Cluster, Operator, Vec<Value>) {
         .await;
     let is_active = |object: &Value| object["status"]["phase"] == "Active";
     let worker = there(&machine_path("worker"));
-    cluster.soon(&worker, is_active).await;
+    cluster.wait_briefly(&worker, is_active).await;
     (cluster, operator, uids)
 }
 
 async fn what_has_arrived_is_taken_over_as_it_is() {
-    let (cluster, _operator, uids) = arrived().await;
+    let (cluster, _operator, uids) = moved_cluster().await;
     let active = cluster.get(&there(&machine_path("worker"))).await.unwrap();
     let status = &active["status"];
     let [.., machine] = cluster.owned_paths("worker").map(|path| there(&path));
@@ -139,7 +144,7 @@ async fn what_has_arrived_is_taken_over_as_it_is() {
 /// and belong to it only by their owner references. The garbage collector removes these for a
 /// deletion in the foreground or with orphans. The machine leaves nevertheless.
 async fn leaves_with(propagation: &str) {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.patch(&cluster.cluster_path(), &paused(true)).await;
@@ -148,7 +153,7 @@ async fn leaves_with(propagation: &str) {
         let ready = fivespot_testkit::condition(&object["status"], "Ready");
         ready["reason"] == "Paused"
     };
-    cluster.soon(&worker, is_paused).await;
+    cluster.wait_briefly(&worker, is_paused).await;
     let earlier = "6f1f3c1e-0000-4000-8000-000000000000";
     let labels = json!({"metadata": {"labels": {
         name::SCHEDULED_MACHINE_UID_LABEL: earlier,
@@ -165,7 +170,7 @@ async fn leaves_with(propagation: &str) {
     assert_eq!(label(&machine), earlier, "nothing is touched while paused");
     cluster.patch(&cluster.cluster_path(), &paused(false)).await;
     let is_relabelled = |object: &Value| label(object) == active["metadata"]["uid"];
-    cluster.soon(&owned[2], is_relabelled).await;
+    cluster.wait_briefly(&owned[2], is_relabelled).await;
     let options = json!({"propagationPolicy": propagation});
     cluster.delete_with(&worker, &options).await;
     let limit = instant("2026-03-06T15:30:00Z");

@@ -47,7 +47,7 @@ async fn in_a_whole_life() {
     let worker = machine_path("worker");
     cluster.bring_up(&machine).await;
     cluster.run_pod("only", "worker").await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-20"]}}});

@@ -37,7 +37,7 @@ async fn a_run_override_keeps_a_machine_to_its_end_and_is_deleted_an_hour_later(
         "targetRef": {"name": "worker"}, "mode": "Run", "endTime": "2026-03-07T00:30:00Z",
     }));
     cluster.apply(&run).await;
-    cluster.pass_to("2026-03-07T00:20:00Z").await;
+    cluster.advance_to("2026-03-07T00:20:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     assert_eq!(status["override"]["name"], "tonight");
@@ -49,12 +49,12 @@ async fn a_run_override_keeps_a_machine_to_its_end_and_is_deleted_an_hour_later(
     let path = override_path("tonight");
     let is_active =
         |object: &Value| condition(&object["status"], "Active")["status"] == "True";
-    let found = cluster.soon(&path, is_active).await;
+    let found = cluster.wait_briefly(&path, is_active).await;
     assert_eq!(found["status"]["matchedMachines"], 1);
     let limit = instant("2026-03-07T01:00:00Z");
     let inactive = cluster.wait_for_phase("worker", "Inactive", limit).await;
     assert_eq!(inactive["status"].get("override"), None);
-    cluster.pass_to("2026-03-07T01:29:00Z").await;
+    cluster.advance_to("2026-03-07T01:29:00Z").await;
     let kept = cluster.get(&path).await.unwrap();
     assert_eq!(condition(&kept["status"], "Expired")["status"], "True");
     cluster
@@ -92,7 +92,7 @@ async fn a_hold_override_keeps_what_is_there() {
         "targetRef": {"name": "worker"}, "mode": "Hold", "endTime": "2026-03-07T00:30:00Z",
     }));
     cluster.apply(&hold).await;
-    cluster.pass_to("2026-03-07T00:29:00Z").await;
+    cluster.advance_to("2026-03-07T00:29:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     assert_eq!(status.get("shutdown"), None);

@@ -30,11 +30,11 @@ async fn is_left_alone(path: impl Fn(&Cluster) -> String, pause: &Value, resume:
     cluster.settle().await;
     let before = cluster.operator_writes().len();
 
-    cluster.pass_to("2026-03-06T23:30:00Z").await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
     cluster.delete(&machine_path("worker")).await;
-    cluster.pass_to("2026-03-07T00:00:00Z").await;
+    cluster.advance_to("2026-03-07T00:00:00Z").await;
 
     let touched: Vec<String> = cluster.operator_writes()[before..]
         .iter()
@@ -90,7 +90,7 @@ async fn a_window_that_opens_while_paused_makes_a_machine_afterwards() {
     let mut worker = scheduled_machine("worker");
     worker["metadata"]["annotations"] = json!({PAUSED: ""});
     cluster.apply(&worker).await;
-    cluster.pass_to("2026-03-06T15:00:00Z").await;
+    cluster.advance_to("2026-03-06T15:00:00Z").await;
     for path in cluster.owned_paths("worker") {
         assert_eq!(cluster.get(&path).await, None);
     }

@@ -10,7 +10,7 @@ pub(crate) struct Promise {
     path: &'static str,
     run: fn() -> Pin<Box<dyn Future<Output = ()>>>,
     only_embedded: Option<&'static str>,
-    asked_for_by: Option<&'static str>,
+    requested_by: Option<&'static str>,
     only_kubernetes: Option<&'static str>,
     contract: Option<Contract>,
     gap: Option<(Contract, &'static str)>,
@@ -45,7 +45,7 @@ impl Promise {
             path,
             run,
             only_embedded: None,
-            asked_for_by: None,
+            requested_by: None,
             only_kubernetes: None,
             contract: None,
             gap: None,
@@ -71,7 +71,7 @@ impl Promise {
 
     /// On a real cluster, it takes so long that it is only run if this environment variable is set.
     pub(crate) const fn on_request(mut self, variable: &'static str) -> Self {
-        self.asked_for_by = Some(variable);
+        self.requested_by = Some(variable);
         self
     }
 
@@ -160,7 +160,7 @@ impl Promise {
             return Some(why.to_owned());
         }
         let is_asked_for = |variable: &&str| std::env::var_os(variable).is_some();
-        if let Some(variable) = self.asked_for_by.filter(|it| !is_asked_for(it)) {
+        if let Some(variable) = self.requested_by.filter(|it| !is_asked_for(it)) {
             return Some(format!("is run there only if {variable} is set"));
         }
         if let (Some(why), Providers::Real) = (self.only_stand_ins, providers) {

@@ -54,7 +54,7 @@ async fn a_node_is_drained_where_it_is() {
         found["spec"]["unschedulable"] == true
     };
     cluster.settle().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     cluster.eventually(is_cordoned).await;
     let is_evicted = async || {
         let pod = other.get(&pod_path("only")).await.unwrap_or_default();
@@ -92,9 +92,11 @@ async fn a_role_that_names_the_kubeconfig_of_the_cluster_is_enough() {
     let writes = cluster.operator_writes_to("secrets");
     assert_eq!(writes, [""; 0], "no Secret is written");
     cluster.run_pod("only", "worker").await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let is_leaving = |object: &Value| object["status"]["phase"] == "ShuttingDown";
-    cluster.soon(&machine_path("worker"), is_leaving).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_leaving)
+        .await;
     let limit = instant("2026-03-06T23:30:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     let evictions = cluster.operator_writes_to("pods/eviction");

@@ -21,7 +21,7 @@ async fn an_edge_after_a_weekend_is_met_on_the_second() {
     let limit = instant("2026-03-06T23:11:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     // Between Friday and Monday, New York changes to daylight saving time.
-    cluster.pass_to("2026-03-09T12:59:59Z").await;
+    cluster.advance_to("2026-03-09T12:59:59Z").await;
     let [bootstrap, infrastructure, machine] = cluster.owned_paths("worker");
     assert_eq!(cluster.get(&bootstrap).await, None);
     let edge = instant("2026-03-09T13:00:00Z");
@@ -45,7 +45,7 @@ async fn a_change_after_idle_hours_is_reconciled_at_once() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     let [_, _, machine] = cluster.owned_paths("worker");
     cluster.hold(&machine).await;
-    cluster.pass_to("2026-03-06T22:00:00Z").await;
+    cluster.advance_to("2026-03-06T22:00:00Z").await;
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
     let now = cluster.clock().now();
@@ -61,7 +61,7 @@ async fn a_change_of_the_node_after_idle_hours_is_reconciled_at_once() {
     let mut worker = scheduled_machine("worker");
     worker["spec"]["nodeTaints"] = json!([{"key": "workload", "effect": "NoSchedule"}]);
     cluster.bring_up(&worker).await;
-    cluster.pass_to("2026-03-06T22:00:00Z").await;
+    cluster.advance_to("2026-03-06T22:00:00Z").await;
     let node = node_path("worker");
     let none = json!({"spec": {"taints": null}});
     cluster.patch(&node, &none).await;
@@ -75,7 +75,7 @@ async fn a_machine_created_after_idle_hours_is_reconciled_at_once() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.add_cluster().await;
-    cluster.pass_to("2026-03-06T22:00:00Z").await;
+    cluster.advance_to("2026-03-06T22:00:00Z").await;
     cluster.apply(&scheduled_machine("worker")).await;
     let [_, _, machine] = cluster.owned_paths("worker");
     let now = cluster.clock().now();

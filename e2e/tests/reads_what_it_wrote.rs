@@ -36,7 +36,7 @@ async fn live() -> Cluster {
     worker["spec"]["nodeTaints"] = json!([{"key": "workload", "effect": "NoSchedule"}]);
     cluster.bring_up(&worker).await;
     cluster.run_pod("only", "worker").await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     drop(operator);
@@ -170,10 +170,12 @@ async fn a_kind_is_found_by_the_plural_that_it_has() {
     worker["spec"]["infrastructureSpec"]["kind"] = json!("HostProxy");
     cluster.apply(&worker).await;
     let path = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/hostproxies/worker";
-    let made = cluster.soon(path, |object| !object.is_null()).await;
+    let made = cluster.wait_briefly(path, |object| !object.is_null()).await;
     // Adds the owner reference that Cluster API adds to kinds that it can read.
     let [.., machine] = cluster.owned_paths("worker");
-    let machine = cluster.soon(&machine, |machine| !machine.is_null()).await;
+    let machine = cluster
+        .wait_briefly(&machine, |machine| !machine.is_null())
+        .await;
     let mut owners = made["metadata"]["ownerReferences"].clone();
     owners.as_array_mut().unwrap().push(json!({
         "apiVersion": machine["apiVersion"], "kind": "Machine", "name": "worker",
@@ -182,7 +184,7 @@ async fn a_kind_is_found_by_the_plural_that_it_has() {
     let owned = json!({"metadata": {"ownerReferences": owners}});
     cluster.patch(path, &owned).await;
     cluster.delete(&machine_path("worker")).await;
-    let limit = cluster.within(SignedDuration::from_mins(10));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(10));
     cluster
         .wait_until_gone(&machine_path("worker"), limit)
         .await;

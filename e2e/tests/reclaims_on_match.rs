@@ -24,7 +24,7 @@ pub(crate) const PROMISES: &[Promise] = &[promise!(
     a_listed_program_takes_the_machine_out_each_time_it_is_put_back
 )];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const LIMIT: &str = "2026-03-06T15:15:00Z";
 const ACCOUNT: (&str, &str) = ("5spot-reclaim-agent", "5spot-reclaim-agent");
 
@@ -110,7 +110,7 @@ impl Pod {
             proc: Proc::open(Path::new("/proc")).expect("/proc"),
             mode: DetectionMode::Auto,
             requirement: PolicyRequirement::Required,
-            now: || instant(WITHIN),
+            now: || instant(IN_WINDOW),
         };
         let work = async move {
             // Errors of the agent become visible because its writes are missing.
@@ -124,7 +124,7 @@ impl Pod {
 }
 
 async fn a_listed_program_takes_the_machine_out_each_time_it_is_put_back() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     for document in Settings::default().documents() {
         // The test runs the pods of the DaemonSet.

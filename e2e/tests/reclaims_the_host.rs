@@ -3,7 +3,7 @@
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
-    Cluster, Tally, condition, instant, machine_path, node_path, pod_path,
+    Cluster, WriteCounter, condition, instant, machine_path, node_path, pod_path,
     scheduled_machine,
 };
 use jiff::SignedDuration;
@@ -26,7 +26,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("needs a cluster without the agent's namespace"),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const LIMIT: &str = "2026-03-06T15:05:00Z";
 
 /// The path of the agent's configuration.
@@ -91,7 +91,7 @@ pub(crate) async fn refuse_updates(
 }
 
 async fn though_a_policy_keeps_its_schedule_on() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("guarded", "worker").await;
@@ -104,7 +104,7 @@ async fn though_a_policy_keeps_its_schedule_on() {
         .wait_until_gone(&machine, instant("2026-03-06T15:01:00Z"))
         .await;
     // The owner keeps the host while the schedule cannot be disabled.
-    cluster.pass_to("2026-03-06T15:04:00Z").await;
+    cluster.advance_to("2026-03-06T15:04:00Z").await;
     assert_eq!(cluster.get(&machine).await, None);
     let status = cluster.status("worker").await;
     let message = condition(&status, "Ready")["message"].clone();
@@ -127,7 +127,7 @@ async fn agent(cluster: &Cluster) -> Value {
 }
 
 async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("guarded", "worker").await;
@@ -186,7 +186,7 @@ async fn a_request_ejects_the_machine_and_switches_the_schedule_off() {
 }
 
 async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_written() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator_with(|options| {
         options.reclaim_override = Some(SignedDuration::from_hours(1));
     });
@@ -213,7 +213,9 @@ async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_wr
     assert!((begun + hour..=latest).contains(&end), "{end}");
 
     // The machine is created again automatically.
-    cluster.pass_until(end - SignedDuration::from_secs(1)).await;
+    cluster
+        .advance_until(end - SignedDuration::from_secs(1))
+        .await;
     assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     let limit = end + SignedDuration::from_mins(1);
     let back = cluster.wait_for_phase("worker", "Active", limit).await;
@@ -227,23 +229,23 @@ async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_wr
 async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
     let mut limit = 1;
     loop {
-        let cluster = Cluster::start(instant(WITHIN)).await;
+        let cluster = Cluster::start(instant(IN_WINDOW)).await;
         let operator = cluster.operator();
         cluster.bring_up(&scheduled_machine("worker")).await;
         drop(operator);
         request(&cluster).await;
-        let tally = Tally::up_to(limit);
-        let doomed = cluster.operator_through(tally.clone());
+        let write_counter = WriteCounter::up_to(limit);
+        let crashing = cluster.operator_counting_writes(write_counter.clone());
         let over = async {
             cluster
                 .wait_for_phase("worker", "Disabled", instant(LIMIT))
                 .await;
         };
         let is_over = tokio::select! {
-            () = tally.reached() => false,
+            () = write_counter.reached() => false,
             () = over => true,
         };
-        drop(doomed);
+        drop(crashing);
         let _operator = cluster.operator();
         let object = cluster
             .wait_for_phase("worker", "Disabled", instant(LIMIT))
@@ -269,7 +271,7 @@ async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
 }
 
 async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     namespace(&cluster).await;
     cluster.bring_up(&watched()).await;
@@ -283,7 +285,7 @@ async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
         "enabled"
     );
     assert_eq!(agent(&cluster).await["status"], "Unknown");
-    cluster.pass_to("2026-03-06T15:02:00Z").await;
+    cluster.advance_to("2026-03-06T15:02:00Z").await;
     assert_eq!(agent(&cluster).await["reason"], "NotInstalled");
     let report = reclaim::Report::accepted(reclaim::config_hash(text)).to_string();
     let report = json!({"metadata": {"annotations": {name::RECLAIM_AGENT_KEY: report}}});
@@ -301,7 +303,7 @@ async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
     cluster.eventually(is_restored).await;
     cluster.settle().await;
     let before = cluster.operator_writes().len();
-    cluster.pass_to("2026-03-06T20:00:00Z").await;
+    cluster.advance_to("2026-03-06T20:00:00Z").await;
     assert_eq!(cluster.operator_writes().len(), before);
 
     let none = json!({"spec": {"killIfCommands": null}});
@@ -319,7 +321,7 @@ async fn the_agents_label_and_configuration_exist_while_commands_are_listed() {
 }
 
 async fn the_configuration_is_deleted_with_its_node() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     namespace(&cluster).await;
     cluster.bring_up(&watched()).await;
@@ -359,7 +361,7 @@ async fn let_administrate(cluster: &Cluster) {
 }
 
 async fn without_the_agents_namespace_the_machine_serves_and_the_status_reports_it() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let_administrate(&cluster).await;
     let path = format!("/api/v1/namespaces/{}", name::SYSTEM_NAMESPACE);
     cluster.delete(&path).await;
@@ -381,6 +383,6 @@ async fn without_the_agents_namespace_the_machine_serves_and_the_status_reports_
     );
     assert_eq!(cluster.status("worker").await["phase"], "Active");
     namespace(&cluster).await;
-    cluster.pass_to("2026-03-06T15:10:00Z").await;
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
     assert!(cluster.get(&config_path(&cluster)).await.is_some());
 }

@@ -113,7 +113,9 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
             cluster.add_cluster().await;
             cluster.apply(&worker).await;
             // A real Cluster API may have progressed further.
-            cluster.soon(&machine, |machine| !machine.is_null()).await;
+            cluster
+                .wait_briefly(&machine, |machine| !machine.is_null())
+                .await;
             return;
         }
         "Error" => {
@@ -129,7 +131,7 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
                 cluster.run_pod("only", "worker").await;
                 cluster.hold_last_pod().await;
             }
-            cluster.pass_to(CLOSING).await;
+            cluster.advance_to(CLOSING).await;
         }
         "Disabled" => change(cluster, json!({"schedule": {"enabled": false}})).await,
         "Terminated" => change(cluster, json!({"killSwitch": true})).await,
@@ -142,14 +144,14 @@ async fn bring_into(cluster: &Cluster, phase: &str) {
         }
         _ => {}
     }
-    let limit = cluster.within(SignedDuration::from_mins(5));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(5));
     cluster.wait_for_phase("worker", phase, limit).await;
 }
 
 /// Waits until the worker's three objects are removed.
 async fn is_gone(cluster: &Cluster) {
     for path in cluster.owned_paths("worker") {
-        let limit = cluster.within(SignedDuration::from_mins(10));
+        let limit = cluster.deadline_in(SignedDuration::from_mins(10));
         cluster.wait_until_gone(&path, limit).await;
     }
 }
@@ -172,7 +174,7 @@ async fn deletion_leaves_nothing_behind_in_any_phase() {
         let worker = machine_path("worker");
         cluster.delete(&worker).await;
         release_held(&cluster, phase).await;
-        let limit = cluster.within(SignedDuration::from_mins(10));
+        let limit = cluster.deadline_in(SignedDuration::from_mins(10));
         cluster.wait_until_gone(&worker, limit).await;
         for path in cluster.owned_paths("worker") {
             assert_eq!(cluster.get(&path).await, None, "from {phase}");
@@ -187,7 +189,7 @@ async fn the_kill_switch_works_in_every_phase_and_can_be_released() {
         bring_into(&cluster, phase).await;
         change(&cluster, json!({"killSwitch": true})).await;
         release_held(&cluster, phase).await;
-        let limit = cluster.within(SignedDuration::from_mins(10));
+        let limit = cluster.deadline_in(SignedDuration::from_mins(10));
         cluster.wait_for_phase("worker", "Terminated", limit).await;
         is_gone(&cluster).await;
         // Brings the machine back into service from any phase.
@@ -196,7 +198,7 @@ async fn the_kill_switch_works_in_every_phase_and_can_be_released() {
             "schedule": {"enabled": true, "hoursOfDay": ["0-23"]},
         });
         change(&cluster, serve).await;
-        let limit = cluster.within(SignedDuration::from_mins(5));
+        let limit = cluster.deadline_in(SignedDuration::from_mins(5));
         cluster.wait_for_phase("worker", "Active", limit).await;
     }
 }
@@ -213,7 +215,9 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     let is_reported = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "KindNotServed"
     };
-    cluster.soon(&machine_path("worker"), is_reported).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_reported)
+        .await;
     change(&cluster, json!({"infrastructureSpec": {"kind": kind}})).await;
     // Immediately: a change of the spec is not delayed by the backoff of earlier errors.
     let now = cluster.clock().now();
@@ -221,7 +225,7 @@ async fn a_kind_that_was_misspelt_is_put_right() {
     cluster
         .wait_for(&machine, now, |machine| !machine.is_null())
         .await;
-    let limit = cluster.within(SignedDuration::from_mins(2));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(2));
     let active = cluster.wait_for_phase("worker", "Active", limit).await;
     let reported = condition(&active["status"], "ReferencesValid");
     assert_eq!(reported["status"], "True");
@@ -238,7 +242,7 @@ async fn what_the_server_rejects_is_reported_with_its_message_and_created_once_i
     assert!(message.contains("there are no hosts today"), "{message}");
     allow_hosts(&cluster).await;
     // It is retried after five minutes at most.
-    let limit = cluster.within(SignedDuration::from_mins(6));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(6));
     cluster.wait_for_phase("worker", "Active", limit).await;
 }
 
@@ -248,8 +252,8 @@ async fn a_machine_half_made_does_not_outlive_its_window() {
     bring_into(&cluster, "Error").await;
     let [bootstrap, ..] = cluster.owned_paths("worker");
     assert!(cluster.get(&bootstrap).await.is_some());
-    cluster.pass_to(CLOSING).await;
-    let limit = cluster.within(SignedDuration::from_mins(2));
+    cluster.advance_to(CLOSING).await;
+    let limit = cluster.deadline_in(SignedDuration::from_mins(2));
     cluster.wait_for_phase("worker", "Inactive", limit).await;
     is_gone(&cluster).await;
     allow_hosts(&cluster).await;

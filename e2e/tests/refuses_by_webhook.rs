@@ -7,7 +7,7 @@ use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
 use fivespot_clock::Clock;
 use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
-use fivespot_webhook::upkeep::{self, Upkeep};
+use fivespot_webhook::certificate_controller::{self, CertificateController};
 use fivespot_webhook::{Certificate, Validator, serve};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -69,9 +69,9 @@ async fn the_webhook_answers_as_the_policy_does() {
     let validator = Validator::new(&["Deny"]).unwrap();
     for (rule, example) in rejected() {
         let by_policy = answer(&cluster, rule, example).await.unwrap();
-        let reply = validator.answer(review_of(rule, example).to_string().as_bytes());
-        let reply: Value = serde_json::from_str(&reply.body).unwrap();
-        let status = &reply["response"]["status"];
+        let response = validator.review(review_of(rule, example).to_string().as_bytes());
+        let response: Value = serde_json::from_str(&response.body).unwrap();
+        let status = &response["response"]["status"];
         assert_eq!(
             status["message"], by_policy.message,
             "{} {example}",
@@ -110,15 +110,20 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
         .await;
     cluster.apply(&configuration).await;
     let certificate = Certificate::default();
-    let settings = upkeep::Settings {
+    let settings = certificate_controller::Settings {
         namespace,
         secret: name::WEBHOOK.to_owned(),
         configuration: CONFIGURATION.to_owned(),
         webhooks: vec![name::WEBHOOK_NAME.to_owned()],
         names: vec!["127.0.0.1".to_owned()],
     };
-    let upkeep = Upkeep::new(cluster.client(), settings, Clock::system(), &certificate);
-    tokio::spawn(upkeep.run());
+    let controller = CertificateController::new(
+        cluster.client(),
+        settings,
+        Clock::system(),
+        &certificate,
+    );
+    tokio::spawn(controller.run());
     let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
     let (stop, stopped) = oneshot::channel();
     let stopped = async { _ = stopped.await };

@@ -20,7 +20,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("rewrites the Secret that Cluster API keeps"),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 const SECRET: &str = "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
 
@@ -224,10 +224,10 @@ async fn loosened(cluster: &Cluster) {
 }
 
 async fn every_hostile_object_is_refused_by_schema_policy_and_operator() {
-    let full = Cluster::start(instant(WITHIN)).await;
-    let policy_alone = Cluster::start(instant(WITHIN)).await;
+    let full = Cluster::start(instant(IN_WINDOW)).await;
+    let policy_alone = Cluster::start(instant(IN_WINDOW)).await;
     loosened(&policy_alone).await;
-    let bare = Cluster::start(instant(WITHIN)).await;
+    let bare = Cluster::start(instant(IN_WINDOW)).await;
     loosened(&bare).await;
     bare.delete(POLICY).await;
     let _operator = bare.operator();
@@ -371,7 +371,7 @@ fn kubeconfigs() -> Vec<(&'static str, String)> {
 }
 
 async fn every_hostile_kubeconfig_is_refused_and_nothing_is_reached() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let mut table = String::new();
@@ -379,8 +379,8 @@ async fn every_hostile_kubeconfig_is_refused_and_nothing_is_reached() {
         let patch = json!({"data": {"value": base64(config.as_bytes())}});
         cluster.patch(SECRET, &patch).await;
         // Reports of other controllers are written two seconds after the last one.
-        let written = cluster.within(SignedDuration::from_secs(3));
-        cluster.pass_until(written).await;
+        let written = cluster.deadline_in(SignedDuration::from_secs(3));
+        cluster.advance_until(written).await;
         let access = condition(&cluster.status("worker").await, "NodeAccess");
         assert_eq!(access["reason"], "KubeconfigRefused", "{what}");
         let message = access["message"].as_str().unwrap();

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_api::crd;
 use fivespot_testkit::{
-    Asked, BEFORE_CLOSING, CLOSING, Cluster, Contract, Fate, Proxy, condition, instant,
-    machine_path, node_path, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, Contract, ProxiedRequest, Proxy, RequestOutcome,
+    condition, instant, machine_path, node_path, scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("removes rules of the CRD that all other promises use"),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 const KUBECONFIG: &str =
     "/api/v1/namespaces/default/secrets/production-cluster-kubeconfig";
@@ -42,7 +42,7 @@ async fn reason(cluster: &Cluster, kind: &str) -> Value {
 }
 
 async fn a_node_that_is_no_longer_ready_is_reported_and_stays() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let node = node_path("worker");
@@ -53,7 +53,7 @@ async fn a_node_that_is_no_longer_ready_is_reported_and_stays() {
     };
     let path = format!("{node}/status");
     cluster.patch(&path, &ready("Unknown")).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     let reported = condition(&status, "Ready");
@@ -65,7 +65,9 @@ async fn a_node_that_is_no_longer_ready_is_reported_and_stays() {
     let is_running = |object: &Value| {
         condition(&object["status"], "Ready")["reason"] == "MachineRunning"
     };
-    cluster.soon(&machine_path("worker"), is_running).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_running)
+        .await;
     assert_eq!(
         cluster.status("worker").await["machineRef"],
         active["status"]["machineRef"]
@@ -82,7 +84,7 @@ async fn an_invalid_schedule_that_got_past_admission_changes_nothing() {
     cluster
         .patch_once_admitted(&machine_path("worker"), &broken)
         .await;
-    cluster.pass_to("2026-03-07T12:00:00Z").await;
+    cluster.advance_to("2026-03-07T12:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Error");
     assert_eq!(reason(&cluster, "ScheduleValid").await, "InvalidHours");
@@ -105,10 +107,12 @@ async fn without_a_kubeconfig_cluster_api_drains() {
     let is_refused = |object: &Value| {
         condition(&object["status"], "NodeAccess")["reason"] == "KubeconfigRefused"
     };
-    cluster.soon(&machine_path("worker"), is_refused).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_refused)
+        .await;
     assert_eq!(cluster.status("worker").await["phase"], "Active");
 
-    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    cluster.advance_to("2026-03-06T23:00:00Z").await;
     let [_, _, path] = cluster.owned_paths("worker");
     let going = cluster.get(&path).await.unwrap();
     assert_ne!(going["metadata"]["deletionTimestamp"], Value::Null);
@@ -123,28 +127,33 @@ async fn without_a_kubeconfig_cluster_api_drains() {
 
 /// Loses the response to the next read of a Node.
 #[derive(Default)]
-struct LosesNode {
+struct LosesNodeResponse {
     is_next: AtomicBool,
 }
 
-impl Proxy for LosesNode {
+impl Proxy for LosesNodeResponse {
     fn request<'a>(
         &'a self,
-        asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        let is_look = asked.event.verb == "get" && asked.event.resource == "nodes";
-        let is_lost = is_look && self.is_next.swap(false, Ordering::Relaxed);
-        Box::pin(ready(if is_lost { Fate::Lose } else { Fate::Pass }))
+        request: &'a ProxiedRequest,
+    ) -> Pin<Box<dyn Future<Output = RequestOutcome> + Send + 'a>> {
+        let is_node_read =
+            request.event.verb == "get" && request.event.resource == "nodes";
+        let is_lost = is_node_read && self.is_next.swap(false, Ordering::Relaxed);
+        Box::pin(ready(if is_lost {
+            RequestOutcome::Lose
+        } else {
+            RequestOutcome::Pass
+        }))
     }
 }
 
 async fn a_kubeconfig_deleted_before_its_cluster_blocks_nothing() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
-    let proxy = Arc::new(LosesNode::default());
+    let proxy = Arc::new(LosesNodeResponse::default());
     let _operator = cluster.operator_behind(proxy.clone(), |_| {});
     cluster.bring_up(&scheduled_machine("worker")).await;
     proxy.is_next.store(true, Ordering::Relaxed);
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     assert_eq!(reason(&cluster, "NodeAccess").await, "Unreachable");
     cluster.delete(KUBECONFIG).await;
     // Cluster API drains if the operator cannot.
@@ -163,7 +172,7 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
     let hang = json!({"metadata": {"finalizers": finalizers}});
     cluster.patch(&infrastructure, &hang).await;
     // The last change is that of the Machine, which gets its exclusions at the deadline.
-    cluster.pass_to("2026-03-06T23:14:59Z").await;
+    cluster.advance_to("2026-03-06T23:14:59Z").await;
     assert_eq!(reason(&cluster, "Ready").await, "ShuttingDown");
     // A real Cluster API may report a change meanwhile.
     let limit = instant("2026-03-06T23:40:00Z");
@@ -180,7 +189,7 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
         let why = "WaitingForInfrastructureDeletion";
         assert!(message.contains(why), "{message}");
     }
-    cluster.pass_to("2026-03-07T23:11:00Z").await;
+    cluster.advance_to("2026-03-07T23:11:00Z").await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     let release = json!({"metadata": {"finalizers": Value::Null}});
     cluster.patch(&infrastructure, &release).await;
@@ -189,7 +198,7 @@ async fn a_removal_that_hangs_is_reported_after_ten_minutes_and_waited_for() {
 }
 
 async fn a_machine_that_its_health_check_gave_up_is_replaced() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let [_, _, path] = cluster.owned_paths("worker");
@@ -201,7 +210,7 @@ async fn a_machine_that_its_health_check_gave_up_is_replaced() {
     }));
     let given_up = json!({"status": {"conditions": machine["status"]["conditions"]}});
     cluster.patch(&format!("{path}/status"), &given_up).await;
-    cluster.pass_to("2026-03-06T15:09:59Z").await;
+    cluster.advance_to("2026-03-06T15:09:59Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["machineRef"], active["status"]["machineRef"]);
     let limit = instant("2026-03-06T15:12:00Z");
@@ -237,7 +246,7 @@ async fn each_change_of_phase_is_one_event() {
     let _operator = cluster.operator();
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T14:10:00Z").await;
+    cluster.advance_to("2026-03-06T14:10:00Z").await;
     let opening = [
         "2026-03-06T14:00:00Z ScheduleActive",
         "2026-03-06T14:00:12Z MachineCreated",
@@ -248,7 +257,7 @@ async fn each_change_of_phase_is_one_event() {
             .ends_with(&opening.map(str::to_owned))
     );
     // Events are deleted after an hour.
-    cluster.pass_to("2026-03-06T23:10:00Z").await;
+    cluster.advance_to("2026-03-06T23:10:00Z").await;
     assert_eq!(
         events(&cluster).await,
         [
@@ -259,7 +268,7 @@ async fn each_change_of_phase_is_one_event() {
 }
 
 async fn an_invalid_object_is_reported_and_changes_nothing() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     let active = cluster.bring_up(&scheduled_machine("worker")).await;
     let mut loose = crd::render_without_rules();
@@ -272,7 +281,7 @@ async fn an_invalid_object_is_reported_and_changes_nothing() {
     cluster.patch(&machine_path("worker"), &broken).await;
     cluster.settle().await;
     let writes = cluster.operator_writes().len();
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Error");
     let reported = condition(&status, "Ready");

@@ -8,7 +8,7 @@ use fivespot_api::Phase;
 use fivespot_controller::metrics::METRICS;
 use fivespot_controller::{Detail, Instruments};
 use fivespot_testkit::{
-    BEFORE_CLOSING, Cluster, Gate, instant, machine_path, scheduled_machine,
+    BEFORE_CLOSING, Cluster, ConnectionSwitch, instant, machine_path, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -24,7 +24,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_metrics_of_the_dashboards_exist_and_are_bounded),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
 
 fn readiness(instruments: &Instruments) -> (u16, String) {
@@ -33,7 +33,7 @@ fn readiness(instruments: &Instruments) -> (u16, String) {
 }
 
 async fn no_replica_is_ready_before_everything_is_listed() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     let (code, reported) = readiness(operator.instruments());
     assert_eq!(code, 503, "{reported}");
@@ -57,13 +57,13 @@ async fn no_replica_is_ready_before_everything_is_listed() {
 }
 
 async fn no_replica_is_ready_without_the_definition() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.settle().await;
     assert_eq!(readiness(operator.instruments()).0, 200);
     cluster.delete(DEFINITION).await;
     cluster
-        .pass_until(cluster.within(SignedDuration::from_mins(6)))
+        .advance_until(cluster.deadline_in(SignedDuration::from_mins(6)))
         .await;
     let (code, reported) = readiness(operator.instruments());
     assert_eq!(code, 503, "{reported}");
@@ -81,20 +81,20 @@ async fn no_replica_is_ready_without_the_definition() {
     }
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let limit = cluster.within(SignedDuration::from_mins(6));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(6));
     cluster.wait_for_phase("worker", "Active", limit).await;
     assert_eq!(readiness(operator.instruments()).0, 200);
 }
 
 async fn no_replica_is_ready_while_the_server_is_away() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
-    let gate = Gate::default();
-    let operator = cluster.operator_behind(Arc::new(gate.clone()), |_| {});
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let connection = ConnectionSwitch::default();
+    let operator = cluster.operator_behind(Arc::new(connection.clone()), |_| {});
     cluster.bring_up(&scheduled_machine("worker")).await;
     let instruments = operator.instruments();
     assert_eq!(readiness(instruments).0, 200);
 
-    gate.shut();
+    connection.disconnect();
     // A closed connection of a watch is noticed when an event is sent.
     let priority = json!({"spec": {"priority": 7}});
     cluster.patch(&machine_path("worker"), &priority).await;
@@ -108,9 +108,9 @@ async fn no_replica_is_ready_while_the_server_is_away() {
     // A restart would not help.
     assert_eq!(reported("/healthz").code, 200);
 
-    gate.open();
-    let limit = cluster.within(SignedDuration::from_mins(2));
-    cluster.pass_until(limit).await;
+    connection.connect();
+    let limit = cluster.deadline_in(SignedDuration::from_mins(2));
+    cluster.advance_until(limit).await;
     assert_eq!(
         readiness(instruments).0,
         200,
@@ -149,7 +149,7 @@ async fn the_metrics_of_the_dashboards_exist_and_are_bounded() {
     assert!(!is_taken, "the CRD lists every phase");
     let kill = json!({"spec": {"killSwitch": true}});
     cluster.patch(&machine_path("worker"), &kill).await;
-    let limit = cluster.within(SignedDuration::from_mins(5));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(5));
     cluster.wait_for_phase("worker", "Terminated", limit).await;
     cluster.settle().await;
 

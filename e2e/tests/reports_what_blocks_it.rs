@@ -23,7 +23,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_drain_that_is_cut_off_is_reported_until_the_next_activation),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const SECRET: &str = "/api/v1/namespaces/default/secrets/worker-key";
 
 /// A worker whose provider reads its key from a Secret.
@@ -57,7 +57,7 @@ async fn message(cluster: &Cluster, text: &str, limit: &str) -> String {
 
 async fn why_a_host_does_not_join_is_in_the_message() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
-        let cluster = Cluster::with_contract(instant(WITHIN), contract).await;
+        let cluster = Cluster::with_contract(instant(IN_WINDOW), contract).await;
         let _operator = cluster.operator();
         cluster.add_cluster().await;
         cluster.apply(&with_key()).await;
@@ -95,7 +95,7 @@ async fn a_clean_up_that_cannot_begin_is_in_the_message_and_continues_with_the_k
         let why =
             "RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found";
         assert!(reported.ends_with(why), "{reported}");
-        cluster.pass_to("2026-03-06T23:05:00Z").await;
+        cluster.advance_to("2026-03-06T23:05:00Z").await;
         assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
         cluster.apply(&key()).await;
         let limit = instant("2026-03-06T23:06:00Z");

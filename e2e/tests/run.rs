@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use fivespot_testkit::{Backend, Contract, Providers, Site};
+use fivespot_testkit::{Backend, Contract, Providers, SharedCluster};
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ use crate::promise::Promise;
 use crate::survives_every_fault::account;
 
 /// The number of concurrent promises on a real cluster. They mostly wait for it.
-const AT_A_TIME: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// The environment in which promises are run.
-struct Place {
+struct Environment {
     backend: Backend,
     contract: Contract,
     providers: Providers,
@@ -27,31 +27,33 @@ struct Place {
     label: String,
 }
 
-impl Place {
-    /// The environment that the variables choose. Without `meets`, it is not accessed.
-    fn chosen(meets: bool) -> Self {
+impl Environment {
+    /// The environment that the variables choose. Without `connects`, it is not accessed.
+    fn chosen(connects: bool) -> Self {
         let backend = Backend::chosen();
-        let mut place = Self {
+        let mut environment = Self {
             backend,
             contract: Contract::V1Beta2,
             providers: Providers::StandIn,
             title: "the embedded server and a simulated Cluster API".to_owned(),
             label: backend.as_str().to_owned(),
         };
-        if meets && backend == Backend::Kubernetes {
-            let site = crate::promise::run(Site::get());
-            let (kubernetes, cluster_api) = (site.kubernetes(), site.cluster_api());
-            place.contract = site.contract();
-            place.title =
+        if connects && backend == Backend::Kubernetes {
+            let shared_cluster = crate::promise::run(SharedCluster::get());
+            let (kubernetes, cluster_api) =
+                (shared_cluster.kubernetes(), shared_cluster.cluster_api());
+            environment.contract = shared_cluster.contract();
+            environment.title =
                 format!("Kubernetes {kubernetes} and Cluster API {cluster_api}");
-            place.label = format!("kubernetes-{kubernetes}-cluster-api-{cluster_api}");
-            place.providers = site.providers();
-            if place.providers == Providers::Real {
-                place.title += " with real providers";
-                place.label += "-real-providers";
+            environment.label =
+                format!("kubernetes-{kubernetes}-cluster-api-{cluster_api}");
+            environment.providers = shared_cluster.providers();
+            if environment.providers == Providers::Real {
+                environment.title += " with real providers";
+                environment.label += "-real-providers";
             }
         }
-        place
+        environment
     }
 
     /// Why a promise cannot be run here. `None` if it can.
@@ -74,19 +76,19 @@ impl Place {
 /// Runs the promises that libtest's command line selects, and prints which were not run and why.
 pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    let place = Place::chosen(!arguments.list);
-    if place.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
-        arguments.test_threads = Some(AT_A_TIME);
+    let environment = Environment::chosen(!arguments.list);
+    if environment.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
+        arguments.test_threads = Some(MAX_CONCURRENT);
     }
     let (hindered, runnable): (Vec<_>, Vec<_>) = promises
         .into_iter()
-        .map(|promise| (promise, place.hindrance(&promise)))
+        .map(|promise| (promise, environment.hindrance(&promise)))
         .partition(|(_, hindrance)| hindrance.is_some());
-    let kept: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let passed: Arc<Mutex<Vec<&'static str>>> = Arc::default();
     let turns = Arc::new(RwLock::new(()));
     let trials = runnable
         .iter()
-        .map(|(promise, _)| trial(*promise, kept.clone(), turns.clone()))
+        .map(|(promise, _)| trial(*promise, passed.clone(), turns.clone()))
         .collect();
     let is_whole = arguments.filter.is_none()
         && arguments.skip.is_empty()
@@ -94,9 +96,9 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
         && !arguments.ignored;
     let conclusion = libtest_mimic::run(&arguments, trials);
     let faults = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults");
-    account::conclude(&faults, (&place.label, &place.title));
+    account::conclude(&faults, (&environment.label, &environment.title));
     if is_whole {
-        println!("on {}; not run:", place.title);
+        println!("on {}; not run:", environment.title);
         let mut results = BTreeMap::new();
         for (promise, hindrance) in &hindered {
             let why = hindrance.as_deref().unwrap_or_default();
@@ -104,26 +106,26 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
             results.insert(promise.name(), json!({"notRun": why}));
         }
         for (promise, _) in &runnable {
-            let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = if kept.contains(&promise.name()) {
+            let passed = passed.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = if passed.contains(&promise.name()) {
                 "kept"
             } else {
                 "broken"
             };
             results.insert(promise.name(), json!(result));
         }
-        write(&place, &results);
+        write(&environment, &results);
     }
     conclusion.exit_code()
 }
 
 /// When dropped, restores the objects that a disruptive promise has changed for all.
-struct Restored;
+struct RestoreOnDrop;
 
-impl Drop for Restored {
+impl Drop for RestoreOnDrop {
     fn drop(&mut self) {
         if Backend::chosen() == Backend::Kubernetes {
-            let restore = async { Site::get().await.restore().await };
+            let restore = async { SharedCluster::get().await.restore().await };
             crate::promise::run(restore);
         }
     }
@@ -131,20 +133,21 @@ impl Drop for Restored {
 
 fn trial(
     promise: Promise,
-    kept: Arc<Mutex<Vec<&'static str>>>,
+    passed: Arc<Mutex<Vec<&'static str>>>,
     turns: Arc<RwLock<()>>,
 ) -> Trial {
     Trial::test(promise.name(), move || {
         // The lock guards no data, so a poisoned one can be used.
         if promise.is_disruptive {
             let _alone = turns.write().unwrap_or_else(PoisonError::into_inner);
-            let _restored = Restored;
+            let _restore_on_drop = RestoreOnDrop;
             promise.run();
         } else {
             let _together = turns.read().unwrap_or_else(PoisonError::into_inner);
             promise.run();
         }
-        kept.lock()
+        passed
+            .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(promise.name());
         Ok(())
@@ -152,9 +155,9 @@ fn trial(
 }
 
 /// Writes the result of a whole run to the file that `cargo xtask promises` reads.
-fn write(place: &Place, results: &BTreeMap<&str, Value>) {
-    let path = place.record();
-    let record = json!({"backend": place.title, "promises": results});
+fn write(environment: &Environment, results: &BTreeMap<&str, Value>) {
+    let path = environment.record();
+    let record = json!({"backend": environment.title, "promises": results});
     let text = serde_json::to_string_pretty(&record).expect("JSON") + "\n";
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     std::fs::write(&path, text).expect("a file");

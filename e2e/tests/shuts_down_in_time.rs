@@ -24,7 +24,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 
 /// Brings the worker up with a pod that cannot be evicted.
-async fn held_up(cluster: &Cluster) {
+async fn bring_up_with_unevictable_pod(cluster: &Cluster) {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
@@ -44,7 +44,9 @@ async fn leaves_at(cluster: &Cluster, end: &str) {
     let [.., machine] = cluster.owned_paths("worker");
     let is_going = |machine: &Value| !machine["metadata"]["deletionTimestamp"].is_null();
     let end = instant(end);
-    cluster.pass_until(end - SignedDuration::from_secs(1)).await;
+    cluster
+        .advance_until(end - SignedDuration::from_secs(1))
+        .await;
     let there = cluster.get(&machine).await.unwrap_or_default();
     assert!(!is_going(&there) && !there.is_null(), "{there:#}");
     let is_leaving = |machine: &Value| machine.is_null() || is_going(machine);
@@ -55,28 +57,30 @@ async fn leaves_at(cluster: &Cluster, end: &str) {
 async fn a_grace_of_a_minute_and_a_half_ends_on_the_second() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
-    held_up(&cluster).await;
+    bring_up_with_unevictable_pod(&cluster).await;
     set_timeouts(&cluster, "90s").await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     leaves_at(&cluster, "2026-03-06T23:01:30Z").await;
 }
 
 /// A worker with timeouts that admission would have refused.
-async fn past_admission(timeout: &str) -> (Cluster, fivespot_testkit::Operator) {
+async fn with_unadmitted_timeout(timeout: &str) -> (Cluster, fivespot_testkit::Operator) {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let operator = cluster.operator();
-    held_up(&cluster).await;
+    bring_up_with_unevictable_pod(&cluster).await;
     cluster.apply(&crd::render_without_rules()).await;
     cluster.delete(POLICY).await;
     set_timeouts(&cluster, timeout).await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     (cluster, operator)
 }
 
 async fn a_grace_beyond_a_day_that_got_past_admission_is_a_day() {
-    let (cluster, _operator) = past_admission("99h").await;
+    let (cluster, _operator) = with_unadmitted_timeout("99h").await;
     let is_committed = |object: &Value| !object["status"]["shutdown"].is_null();
-    let reported = cluster.soon(&machine_path("worker"), is_committed).await;
+    let reported = cluster
+        .wait_briefly(&machine_path("worker"), is_committed)
+        .await;
     let deadline = &reported["status"]["shutdown"]["deadline"];
     assert_eq!(deadline, "2026-03-07T23:00:00Z");
     cluster.release_last_pod().await;
@@ -85,7 +89,7 @@ async fn a_grace_beyond_a_day_that_got_past_admission_is_a_day() {
 }
 
 async fn a_grace_that_cannot_be_parsed_is_the_default() {
-    let (cluster, _operator) = past_admission("1.5m").await;
+    let (cluster, _operator) = with_unadmitted_timeout("1.5m").await;
     leaves_at(&cluster, "2026-03-06T23:05:00Z").await;
 }
 
@@ -97,9 +101,11 @@ async fn a_disabled_machine_with_an_hour_of_grace_stays_beyond_it() {
     let disable = json!({"spec": {"schedule": {"enabled": false}}});
     cluster.patch(&machine_path("worker"), &disable).await;
     let is_disabled = |object: &Value| object["status"]["phase"] == "Disabled";
-    cluster.soon(&machine_path("worker"), is_disabled).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_disabled)
+        .await;
     for time in ["2026-03-06T15:59:00Z", "2026-03-06T16:01:00Z"] {
-        cluster.pass_to(time).await;
+        cluster.advance_to(time).await;
         let status = cluster.status("worker").await;
         assert_eq!(status["phase"], "Disabled");
         assert_eq!(status["machineRef"], active["status"]["machineRef"]);

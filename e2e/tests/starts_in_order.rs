@@ -25,7 +25,7 @@ async fn high_priorities_start_first_and_stop_last() {
         cluster.apply(&machine).await;
     }
     let _operator = cluster.limited("operator", NonZeroU32::new(2).unwrap());
-    cluster.pass_to("2026-03-06T14:01:30Z").await;
+    cluster.advance_to("2026-03-06T14:01:30Z").await;
     let last = cluster.get(&machine_path("e")).await.unwrap();
     let status = &last["status"];
     assert_eq!(status["phase"], "Pending");
@@ -34,7 +34,7 @@ async fn high_priorities_start_first_and_stop_last() {
         status["message"],
         "waiting for its turn: at most 2 machines start in a minute"
     );
-    cluster.pass_to("2026-03-06T14:10:00Z").await;
+    cluster.advance_to("2026-03-06T14:10:00Z").await;
     let mut started = Vec::new();
     for (name, _) in MACHINES {
         let machine = cluster.get(&machine_path(name)).await.unwrap();
@@ -54,7 +54,7 @@ async fn high_priorities_start_first_and_stop_last() {
 
     // All windows close at once, and no machine waits for another.
     let before = cluster.writes_of(&["operator"]).len();
-    cluster.pass_to("2026-03-06T23:00:00Z").await;
+    cluster.advance_to("2026-03-06T23:00:00Z").await;
     let writes = cluster.writes_of(&["operator"]).split_off(before);
     let commitments = writes.iter().filter(|write| write.subresource == "status");
     let mut order: Vec<&str> = Vec::new();

@@ -48,7 +48,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
     assert_eq!(machine["spec"]["failureDomain"], "zone-1");
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
     cluster.release_last_pod().await;
     let limit = instant("2026-03-06T23:04:00Z");

@@ -3,7 +3,8 @@
 //! concurrently with the others.
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, Tally, instant, machine_path, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, instant, machine_path,
+    scheduled_machine,
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -18,9 +19,9 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// The number of concurrent crashes.
-const WAVE: usize = 8;
+const CONCURRENT_RUNS: usize = 8;
 /// More writes than any scenario needs. With a real Cluster API, there is a write for each step.
-const MOST: usize = 48;
+const MAX_WRITES: usize = 48;
 
 /// The number of the operator's writes to a resource whose line contains `deed`: the verb, the name
 /// and the status code.
@@ -37,13 +38,13 @@ async fn with_every_crash(
 ) {
     let mut done = 0;
     loop {
-        let wave = (done + 1..=done + WAVE)
+        let wave = (done + 1..=done + CONCURRENT_RUNS)
             .map(async |limit| crashes_after(limit, &prepare, &scenario).await);
-        done += WAVE;
+        done += CONCURRENT_RUNS;
         if join_all(wave).await.contains(&false) {
             break;
         }
-        assert!(done < MOST, "no end of writes");
+        assert!(done < MAX_WRITES, "no end of writes");
     }
 }
 
@@ -58,20 +59,20 @@ async fn crashes_after(
     let healthy = cluster.operator();
     prepare(&cluster).await;
     drop(healthy);
-    let tally = Tally::up_to(limit);
-    let doomed = cluster.operator_through(tally.clone());
+    let write_counter = WriteCounter::up_to(limit);
+    let crashing = cluster.operator_counting_writes(write_counter.clone());
     let succession = async {
-        tally.reached().await;
+        write_counter.reached().await;
         let _heir = cluster.operator();
-        drop(doomed);
+        drop(crashing);
         std::future::pending::<()>().await;
     };
     tokio::select! {
         () = scenario(&cluster) => {}
         () = succession => {}
     }
-    assert!(tally.writes() > 0, "the operator must write");
-    tally.writes() >= limit
+    assert!(write_counter.writes() > 0, "the operator must write");
+    write_counter.writes() >= limit
 }
 
 async fn of_an_opening() {
@@ -104,7 +105,7 @@ async fn assert_gone(cluster: &Cluster) {
 
 async fn of_a_closing() {
     with_every_crash(bring_up, async |cluster| {
-        cluster.pass_to(CLOSING).await;
+        cluster.advance_to(CLOSING).await;
         let limit = instant("2026-03-06T23:20:00Z");
         cluster.wait_for_phase("worker", "Inactive", limit).await;
         assert_eq!(count_writes(cluster, "pods/eviction", "create only 201"), 1);

@@ -3,7 +3,7 @@
 //! or a lost response. Every watch is dropped, delayed, or started again from an old version.
 
 pub(crate) mod account;
-mod striker;
+mod fault_injector;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
-    BEFORE_CLOSING, Backend, CLOSING, Cluster, Mortal, condition, instant, machine_path,
-    mask, node_path, scheduled_machine,
+    BEFORE_CLOSING, Backend, CLOSING, Cluster, CrashableOperator, condition, instant,
+    machine_path, mask, node_path, scheduled_machine,
 };
 use futures::{FutureExt as _, StreamExt as _, stream};
 use jiff::SignedDuration;
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::promise::{Promise, promise};
 use account::Account;
-use striker::{Fault, Strike, Striker, Target};
+use fault_injector::{Fault, FaultInjector, InjectedFault, Target};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -42,31 +42,31 @@ const VARIABLE: &str = "E2E_FAULTS";
 const ALL: &str = "all";
 
 /// The value of [`VARIABLE`], if it is set.
-fn asked_for() -> Option<String> {
+fn requested_faults() -> Option<String> {
     std::env::var(VARIABLE).ok()
 }
 
 /// The number of concurrent faults of a scenario.
-const WAVE: usize = 8;
+const CONCURRENT_FAULTS: usize = 8;
 
 /// The number of concurrent runs of all scenarios on a shared cluster.
-static TURNS: Semaphore = Semaphore::const_new(12);
+static CONCURRENT_RUNS: Semaphore = Semaphore::const_new(12);
 
 /// The maximum number of runs until a fault is injected. A real Cluster API may report in one step
 /// or in two, and the operator then writes once more or less.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// The maximum number of checks until the end is the same as without a fault.
-const LOOKS: usize = 50;
+const MAX_CHECKS: usize = 50;
 
 /// The result of a run.
-struct End {
-    picture: Value,
+struct RunResult {
+    snapshot: Value,
     writes: Vec<String>,
-    striker: Arc<Striker>,
+    fault_injector: Arc<FaultInjector>,
 }
 
-impl End {
+impl RunResult {
     /// How it differs from `other`. `None` if it does not.
     fn difference(&self, other: &Self) -> Option<String> {
         if self.writes != other.writes {
@@ -75,7 +75,7 @@ impl End {
                 self.writes, other.writes
             ));
         }
-        let (ours, theirs) = (&self.picture, &other.picture);
+        let (ours, theirs) = (&self.snapshot, &other.snapshot);
         let parts = [ours, theirs].map(Value::as_object).into_iter().flatten();
         let mut parts = parts.flat_map(serde_json::Map::keys);
         let part = parts.find(|part| ours[part.as_str()] != theirs[part.as_str()])?;
@@ -101,21 +101,21 @@ async fn with_every_fault(
     let again = scenario.run(None, Some(&undisturbed)).await;
     let difference = again.difference(&undisturbed);
     assert_eq!(difference, None, "two runs without a fault");
-    let strikes = strikes(&undisturbed.striker);
+    let planned_faults = planned_faults(&undisturbed.fault_injector);
     let (writes, watches) = {
-        let passed = undisturbed.striker.passed();
-        (passed.writes.values().sum(), passed.began.len())
+        let log = undisturbed.fault_injector.log();
+        (log.writes.values().sum(), log.began.len())
     };
     assert!(writes > 0, "the operator must write");
-    let mut account = Account::new(name, (writes, watches), &strikes);
-    let mut ends = stream::iter(strikes)
-        .map(async |strike| {
-            let end = scenario.end_with(&strike, &undisturbed).await;
-            (strike, end)
+    let mut account = Account::new(name, (writes, watches), &planned_faults);
+    let mut ends = stream::iter(planned_faults)
+        .map(async |injected_fault| {
+            let end = scenario.end_with(&injected_fault, &undisturbed).await;
+            (injected_fault, end)
         })
-        .buffer_unordered(WAVE);
-    while let Some((strike, end)) = ends.next().await {
-        account.note(&strike, end);
+        .buffer_unordered(CONCURRENT_FAULTS);
+    while let Some((injected_fault, end)) = ends.next().await {
+        account.note(&injected_fault, end);
     }
     if let Err(wrong) = account.close(Backend::chosen() == Backend::Embedded) {
         panic!("{wrong}");
@@ -123,17 +123,17 @@ async fn with_every_fault(
 }
 
 /// One fault for each write and watch, in turn, or all of them.
-fn strikes(undisturbed: &Striker) -> Vec<Strike> {
-    let is_whole = asked_for().is_some_and(|text| text == ALL);
+fn planned_faults(undisturbed: &FaultInjector) -> Vec<InjectedFault> {
+    let is_whole = requested_faults().is_some_and(|text| text == ALL);
     let (writes, began, reported) = {
-        let passed = undisturbed.passed();
-        let began: Vec<String> = passed.began.keys().cloned().collect();
-        (passed.writes.clone(), began, passed.reported.clone())
+        let log = undisturbed.log();
+        let began: Vec<String> = log.began.keys().cloned().collect();
+        (log.writes.clone(), began, log.reported.clone())
     };
     let writes = writes.into_iter().flat_map(|(kind, count)| {
         (0..count).map(move |number| Target::Write(kind.clone(), number))
     });
-    let mut strikes = Vec::new();
+    let mut planned_faults = Vec::new();
     for (at, target) in writes
         .chain(began.into_iter().map(Target::Watch))
         .enumerate()
@@ -154,18 +154,22 @@ fn strikes(undisturbed: &Striker) -> Vec<Strike> {
             };
             if is_possible && (is_whole || at % faults.len() == turn) {
                 let (target, fault) = (target.clone(), *fault);
-                strikes.push(Strike { target, fault });
+                planned_faults.push(InjectedFault { target, fault });
             }
         }
     }
-    strikes
+    planned_faults
 }
 
 impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
     /// Runs it with a fault. Returns whether the fault was injected, or how the end differs.
-    async fn end_with(&self, strike: &Strike, like: &End) -> Result<bool, String> {
-        for _ in 0..TRIES {
-            let run = AssertUnwindSafe(self.run(Some(strike), Some(like)));
+    async fn end_with(
+        &self,
+        injected_fault: &InjectedFault,
+        like: &RunResult,
+    ) -> Result<bool, String> {
+        for _ in 0..MAX_ATTEMPTS {
+            let run = AssertUnwindSafe(self.run(Some(injected_fault), Some(like)));
             let end = run.catch_unwind().await;
             let end = end.map_err(|panic| match panic.downcast_ref::<String>() {
                 Some(words) => words.clone(),
@@ -174,7 +178,7 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
             if let Some(difference) = end.difference(like) {
                 return Err(difference);
             }
-            if end.striker.passed().has_struck {
+            if end.fault_injector.log().is_injected {
                 return Ok(true);
             }
         }
@@ -182,37 +186,42 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
     }
 
     /// Runs it. At its end, waits a while for the same end as in `like`, if given.
-    async fn run(&self, strike: Option<&Strike>, like: Option<&End>) -> End {
-        let _turn = TURNS.acquire().await;
+    async fn run(
+        &self,
+        injected_fault: Option<&InjectedFault>,
+        like: Option<&RunResult>,
+    ) -> RunResult {
+        let _turn = CONCURRENT_RUNS.acquire().await;
         let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
         cluster.add_cluster().await;
         let node = cluster.node_name("worker");
-        let first = Striker::new(None, BTreeMap::new(), node.clone());
+        let first = FaultInjector::new(None, BTreeMap::new(), node.clone());
         let healthy = cluster.operator_behind(first.clone(), |_| {});
         (self.prepare)(&cluster).await;
         cluster.settle().await;
         drop(healthy);
         let before = cluster.operator_writes().len();
-        let old = first.passed().began.clone();
-        let striker = Striker::new(strike.cloned(), old, node);
-        let struck = cluster.operator_behind(striker.clone(), |_| {});
-        let succession = async {
-            struck.life().ended().await;
+        let old = first.log().began.clone();
+        let fault_injector = FaultInjector::new(injected_fault.cloned(), old, node);
+        let crashing = cluster.operator_behind(fault_injector.clone(), |_| {});
+        let replacement = async {
+            crashing.crash_switch().crashed().await;
             // The new operator starts before the old one is dropped, so that time does not pass in
             // between.
-            let _heir: Mortal = cluster.operator_behind(striker.clone(), |_| {});
-            drop(struck);
+            let _replacement: CrashableOperator =
+                cluster.operator_behind(fault_injector.clone(), |_| {});
+            drop(crashing);
             std::future::pending::<Infallible>().await
         };
         let end = async {
             (self.steps)(&cluster).await;
-            end(&cluster, (&striker, before), like).await
+            end(&cluster, (&fault_injector, before), like).await
         };
         let end = tokio::select! {
             end = end => end,
-            never = succession => match never {},
+            never = replacement => match never {},
         };
-        cluster.clear_away("worker").await;
+        cluster.delete_leftovers("worker").await;
         end
     }
 }
@@ -220,24 +229,24 @@ impl<P: AsyncFn(&Cluster), S: AsyncFn(&Cluster)> Scenario<P, S> {
 /// The end of a run after its last write.
 async fn end(
     cluster: &Cluster,
-    (striker, before): (&Arc<Striker>, usize),
-    like: Option<&End>,
-) -> End {
-    let look = async || End {
-        picture: picture(cluster).await,
+    (fault_injector, before): (&Arc<FaultInjector>, usize),
+    like: Option<&RunResult>,
+) -> RunResult {
+    let observe = async || RunResult {
+        snapshot: snapshot(cluster).await,
         writes: writes(cluster, before),
-        striker: striker.clone(),
+        fault_injector: fault_injector.clone(),
     };
-    let mut end = look().await;
+    let mut end = observe().await;
     // The embedded server is known to be idle, a real Cluster API is not.
     if let (Some(like), Backend::Kubernetes) = (like, Backend::chosen()) {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKS {
             if end.difference(like).is_none() {
                 break;
             }
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
             cluster.settle().await;
-            end = look().await;
+            end = observe().await;
         }
     }
     end
@@ -256,7 +265,7 @@ fn writes(cluster: &Cluster, before: usize) -> Vec<String> {
 }
 
 /// The state that the operator is responsible for, without uids, versions and times.
-async fn picture(cluster: &Cluster) -> Value {
+async fn snapshot(cluster: &Cluster) -> Value {
     let mut parts = serde_json::Map::new();
     let mut uids = Vec::new();
     let owned = cluster.owned_paths("worker");
@@ -284,7 +293,7 @@ async fn picture(cluster: &Cluster) -> Value {
         };
         parts.insert(kind, kept);
     }
-    let mut picture = Value::Object(parts);
+    let mut snapshot = Value::Object(parts);
     let places = ["default", "worker"].map(|name| {
         let meant = [cluster.node_name(name), cluster.namespace(name)];
         (meant, name)
@@ -297,8 +306,8 @@ async fn picture(cluster: &Cluster) -> Value {
                 .map(|it| (it, name.to_owned())),
         );
     }
-    mask(&mut picture, &uids);
-    picture
+    mask(&mut snapshot, &uids);
+    snapshot
 }
 
 fn kept(meta: &Value) -> Value {
@@ -320,7 +329,7 @@ fn ours(keys: &Value) -> Value {
 /// Waits at most half an hour until the worker is reported in this state. With a fault, everything
 /// takes longer.
 async fn until(cluster: &Cluster, holds: impl Fn(&Value) -> bool) {
-    let limit = cluster.within(SignedDuration::from_mins(30));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(30));
     cluster
         .wait_for(&machine_path("worker"), limit, holds)
         .await;
@@ -332,13 +341,13 @@ async fn until_phase(cluster: &Cluster, phase: &str) {
 
 /// Waits until nothing is left of the machine, and then until this is reported.
 async fn until_gone(cluster: &Cluster) {
-    let limit = cluster.within(SignedDuration::from_mins(30));
+    let limit = cluster.deadline_in(SignedDuration::from_mins(30));
     for path in cluster.owned_paths("worker") {
         cluster.wait_until_gone(&path, limit).await;
     }
     cluster.wait_until_gone(&node_path("worker"), limit).await;
     cluster
-        .pass_until(cluster.within(SignedDuration::from_mins(3)))
+        .advance_until(cluster.deadline_in(SignedDuration::from_mins(3)))
         .await;
 }
 
@@ -376,7 +385,7 @@ async fn of_an_opening() {
         until_phase(cluster, "Inactive").await;
     };
     with_every_fault("opening", prepare, async |cluster| {
-        cluster.pass_to(CLOSING).await;
+        cluster.advance_to(CLOSING).await;
         until(cluster, |worker| {
             let status = &worker["status"];
             status["phase"] == "Active"
@@ -384,7 +393,7 @@ async fn of_an_opening() {
         })
         .await;
         cluster
-            .pass_until(cluster.within(SignedDuration::from_mins(3)))
+            .advance_until(cluster.deadline_in(SignedDuration::from_mins(3)))
             .await;
     })
     .await;
@@ -392,7 +401,7 @@ async fn of_an_opening() {
 
 async fn of_a_closing() {
     with_every_fault("closing", in_service_until_its_closing, async |cluster| {
-        cluster.pass_to(CLOSING).await;
+        cluster.advance_to(CLOSING).await;
         until_phase(cluster, "Inactive").await;
         until_gone(cluster).await;
     })
@@ -405,8 +414,8 @@ async fn of_a_closing_that_is_cancelled() {
         cluster.hold_last_pod().await;
     };
     with_every_fault("cancelled closing", prepare, async |cluster| {
-        cluster.pass_to(CLOSING).await;
-        let limit = cluster.within(SignedDuration::from_mins(30));
+        cluster.advance_to(CLOSING).await;
+        let limit = cluster.deadline_in(SignedDuration::from_mins(30));
         let is_cordoned = |node: &Value| node["spec"]["unschedulable"] == true;
         cluster
             .wait_for(&node_path("worker"), limit, is_cordoned)
@@ -417,7 +426,7 @@ async fn of_a_closing_that_is_cancelled() {
         cluster.wait_for(&node_path("worker"), limit, is_open).await;
         until_phase(cluster, "Active").await;
         cluster
-            .pass_until(cluster.within(SignedDuration::from_mins(3)))
+            .advance_until(cluster.deadline_in(SignedDuration::from_mins(3)))
             .await;
     })
     .await;
@@ -449,7 +458,7 @@ async fn of_a_reclaim() {
 async fn of_a_deletion() {
     with_every_fault("deletion", in_service, async |cluster| {
         cluster.delete(&machine_path("worker")).await;
-        let limit = cluster.within(SignedDuration::from_mins(30));
+        let limit = cluster.deadline_in(SignedDuration::from_mins(30));
         cluster
             .wait_until_gone(&machine_path("worker"), limit)
             .await;

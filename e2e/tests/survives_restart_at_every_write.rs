@@ -2,7 +2,7 @@
 //! without a crash: nothing is duplicated, nothing is orphaned.
 
 use fivespot_testkit::{
-    Cluster, Tally, instant, machine_path, mask, pod, pod_path, scheduled_machine,
+    Cluster, WriteCounter, instant, machine_path, mask, pod, pod_path, scheduled_machine,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -42,11 +42,11 @@ impl Day {
 }
 
 /// The result of a run.
-struct End {
+struct RunResult {
     /// All objects, without values that differ from run to run.
-    world: Vec<Value>,
+    cluster_objects: Vec<Value>,
     /// The operator's creations, deletions and evictions.
-    deeds: Vec<String>,
+    actions: Vec<String>,
     /// The number of writes of the observed operator.
     writes: usize,
 }
@@ -71,7 +71,7 @@ async fn with_every_crash(
     assert!(undisturbed.writes > 0, "the operator must write");
     for limit in 1.. {
         day = day.next();
-        cluster.pass_until(day.0).await;
+        cluster.advance_until(day.0).await;
         let crashed = run(
             &cluster,
             day,
@@ -80,11 +80,18 @@ async fn with_every_crash(
             limit,
         )
         .await;
-        assert_eq!(crashed.deeds, undisturbed.deeds, "crash after {limit}");
-        for (crashed, undisturbed) in crashed.world.iter().zip(&undisturbed.world) {
+        assert_eq!(crashed.actions, undisturbed.actions, "crash after {limit}");
+        for (crashed, undisturbed) in crashed
+            .cluster_objects
+            .iter()
+            .zip(&undisturbed.cluster_objects)
+        {
             assert_eq!(crashed, undisturbed, "crash after {limit}");
         }
-        assert_eq!(crashed.world.len(), undisturbed.world.len());
+        assert_eq!(
+            crashed.cluster_objects.len(),
+            undisturbed.cluster_objects.len()
+        );
         if crashed.writes < limit {
             return;
         }
@@ -97,38 +104,38 @@ async fn run(
     prepare: &impl AsyncFn(&Cluster, Day),
     scenario: impl AsyncFn(Day),
     limit: usize,
-) -> End {
+) -> RunResult {
     let healthy = cluster.operator();
     prepare(cluster, day).await;
     drop(healthy);
-    let tally = Tally::up_to(limit);
+    let write_counter = WriteCounter::up_to(limit);
     let before = cluster.operator_writes().len();
-    let doomed = cluster.operator_through(tally.clone());
+    let crashing = cluster.operator_counting_writes(write_counter.clone());
     let after_the_crash = async {
-        tally.reached().await;
+        write_counter.reached().await;
         // The new operator starts before the old one is dropped, so that time does not pass in
         // between.
         let _heir = cluster.operator();
-        drop(doomed);
+        drop(crashing);
         std::future::pending::<()>().await;
     };
     tokio::select! {
         () = scenario(day) => {}
         () = after_the_crash => {}
     }
-    let end = End {
-        world: world(cluster).await,
-        deeds: deeds(cluster, before),
-        writes: tally.writes(),
+    let end = RunResult {
+        cluster_objects: cluster_objects(cluster).await,
+        actions: actions(cluster, before),
+        writes: write_counter.writes(),
     };
     let _sweeper = cluster.operator();
-    sweep(cluster, day).await;
+    delete_everything(cluster, day).await;
     end
 }
 
 /// Accepted creations, deletions and evictions since the `before`-th write.
-fn deeds(cluster: &Cluster, before: usize) -> Vec<String> {
-    let mut deeds: Vec<String> = cluster.operator_writes()[before..]
+fn actions(cluster: &Cluster, before: usize) -> Vec<String> {
+    let mut actions: Vec<String> = cluster.operator_writes()[before..]
         .iter()
         .filter(|event| event.verb != "patch" && event.code < 300)
         .map(|event| {
@@ -136,12 +143,12 @@ fn deeds(cluster: &Cluster, before: usize) -> Vec<String> {
             format!("{} {parts:?}", event.verb)
         })
         .collect();
-    deeds.sort();
-    deeds
+    actions.sort();
+    actions
 }
 
 /// Removes everything before the next day.
-async fn sweep(cluster: &Cluster, day: Day) {
+async fn delete_everything(cluster: &Cluster, day: Day) {
     let limit = day.at("23:30");
     let worker = machine_path("worker");
     if cluster.get(&worker).await.is_some() {
@@ -159,7 +166,7 @@ async fn sweep(cluster: &Cluster, day: Day) {
 }
 
 /// All objects, without uids, versions and times.
-async fn world(cluster: &Cluster) -> Vec<Value> {
+async fn cluster_objects(cluster: &Cluster) -> Vec<Value> {
     let mut objects = Vec::new();
     for path in [machine_path("")]
         .into_iter()
@@ -196,7 +203,7 @@ fn worker() -> Value {
 /// Brings the worker up to Active with `pods`, each of which is replaced a minute after its
 /// eviction.
 async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
-    cluster.pass_until(day.at("21:50")).await;
+    cluster.advance_until(day.at("21:50")).await;
     cluster.bring_up(&worker()).await;
     for name in pods {
         let mut pod = pod(name, "shop", "worker");
@@ -205,15 +212,15 @@ async fn bring_up(cluster: &Cluster, day: Day, pods: &[&str]) {
         cluster.apply(&pod).await;
     }
     cluster.hold_last_pod().await;
-    cluster.pass_until(day.at("21:55")).await;
+    cluster.advance_until(day.at("21:55")).await;
 }
 
 async fn while_a_window_opens() {
     let nothing = async |_: &Cluster, _: Day| {};
     with_every_crash(nothing, async |cluster, day| {
-        cluster.pass_until(day.at("12:59")).await;
+        cluster.advance_until(day.at("12:59")).await;
         cluster.apply(&worker()).await;
-        cluster.pass_until(day.at("13:05")).await;
+        cluster.advance_until(day.at("13:05")).await;
         assert_eq!(cluster.status("worker").await["phase"], "Active");
     })
     .await;
@@ -224,7 +231,7 @@ async fn while_a_window_closes() {
         bring_up(cluster, day, &["first", "second"]).await;
     };
     with_every_crash(prepare, async |cluster, day| {
-        cluster.pass_until(day.at("22:10")).await;
+        cluster.advance_until(day.at("22:10")).await;
         assert_eq!(cluster.status("worker").await["phase"], "Inactive");
     })
     .await;
@@ -233,11 +240,11 @@ async fn while_a_window_closes() {
 async fn while_a_closing_is_cancelled() {
     let prepare = async |cluster: &Cluster, day| bring_up(cluster, day, &["only"]).await;
     with_every_crash(prepare, async |cluster, day| {
-        cluster.pass_until(day.at("22:01")).await;
+        cluster.advance_until(day.at("22:01")).await;
         assert_eq!(cluster.status("worker").await["phase"], "ShuttingDown");
         let longer = json!({"spec": {"schedule": {"hoursOfDay": ["9-18"]}}});
         cluster.patch(&machine_path("worker"), &longer).await;
-        cluster.pass_until(day.at("22:10")).await;
+        cluster.advance_until(day.at("22:10")).await;
         assert_eq!(cluster.status("worker").await["phase"], "Active");
     })
     .await;
@@ -249,7 +256,7 @@ async fn while_a_machine_is_deleted() {
     };
     with_every_crash(prepare, async |cluster, day| {
         cluster.delete(&machine_path("worker")).await;
-        cluster.pass_until(day.at("22:10")).await;
+        cluster.advance_until(day.at("22:10")).await;
         assert_eq!(cluster.get(&machine_path("worker")).await, None);
     })
     .await;
@@ -260,7 +267,7 @@ async fn while_the_kill_switch_takes_a_machine_out() {
     with_every_crash(prepare, async |cluster, day| {
         let kill = json!({"spec": {"killSwitch": true}});
         cluster.patch(&machine_path("worker"), &kill).await;
-        cluster.pass_until(day.at("21:59")).await;
+        cluster.advance_until(day.at("21:59")).await;
         assert_eq!(cluster.status("worker").await["phase"], "Terminated");
     })
     .await;

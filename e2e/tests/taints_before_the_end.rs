@@ -46,13 +46,13 @@ async fn the_last_call_taints_the_node_and_names_the_end() {
     let cluster = Cluster::start(instant(BEFORE)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&with_last_call()).await;
-    cluster.pass_to("2026-03-06T22:29:59Z").await;
+    cluster.advance_to("2026-03-06T22:29:59Z").await;
     let before = node(&cluster).await;
     assert!(!is_tainted(&before), "{before}");
     assert_eq!(leaves_at(&before), &Value::Null);
     let written = cluster.operator_writes_to("nodes").len();
 
-    cluster.pass_to(LAST_CALL).await;
+    cluster.advance_to(LAST_CALL).await;
     let now = instant(LAST_CALL);
     let found = cluster
         .wait_for(&node_path("worker"), now, is_tainted)
@@ -65,7 +65,7 @@ async fn the_last_call_taints_the_node_and_names_the_end() {
         Value::Null,
         "which is about spec.nodeTaints"
     );
-    cluster.pass_to("2026-03-06T22:59:59Z").await;
+    cluster.advance_to("2026-03-06T22:59:59Z").await;
     assert_eq!(cluster.operator_writes_to("nodes").len(), written + 1);
     let limit = instant("2026-03-06T23:10:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
@@ -75,7 +75,7 @@ async fn a_later_end_takes_the_last_call_back() {
     let cluster = Cluster::start(instant(BEFORE)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&with_last_call()).await;
-    cluster.pass_to(LAST_CALL).await;
+    cluster.advance_to(LAST_CALL).await;
     let path = node_path("worker");
     cluster
         .wait_for(&path, instant(LAST_CALL), is_tainted)
@@ -90,12 +90,14 @@ async fn a_later_end_takes_the_last_call_back() {
     });
     cluster.apply(&longer).await;
     let is_withdrawn = |node: &Value| !is_tainted(node) && leaves_at(node).is_null();
-    cluster.soon(&path, is_withdrawn).await;
+    cluster.wait_briefly(&path, is_withdrawn).await;
     let is_forgotten =
         |object: &Value| object["status"].get("appliedNodeTaints").is_none();
-    cluster.soon(&machine_path("worker"), is_forgotten).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_forgotten)
+        .await;
     // It is announced again before the end of the override.
-    cluster.pass_to("2026-03-07T00:00:00Z").await;
+    cluster.advance_to("2026-03-07T00:00:00Z").await;
     let now = instant("2026-03-07T00:00:00Z");
     let found = cluster.wait_for(&path, now, is_tainted).await;
     assert_eq!(leaves_at(&found), "2026-03-07T00:30:00Z");

@@ -18,7 +18,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 
 fn tainted() -> Value {
     let mut worker = scheduled_machine("worker");
@@ -67,7 +67,7 @@ async fn node_tainted(cluster: &Cluster) -> Value {
 }
 
 async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
@@ -75,7 +75,9 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "Applied"
     };
-    let reported = cluster.soon(&machine_path("worker"), is_reported).await;
+    let reported = cluster
+        .wait_briefly(&machine_path("worker"), is_reported)
+        .await;
     let status = &reported["status"];
     assert_eq!(status["appliedNodeTaints"].as_array().unwrap().len(), 2);
     let tainted = cluster.operator_writes_to("nodes");
@@ -88,15 +90,17 @@ async fn a_node_is_tainted_when_it_is_ready_and_freed_when_the_spec_is_emptied()
     wait_for_taints(&cluster, &[]).await;
     let is_silent =
         |object: &Value| condition(&object["status"], "NodeTainted").is_null();
-    cluster.soon(&machine_path("worker"), is_silent).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_silent)
+        .await;
     let status = cluster.status("worker").await;
     assert_eq!(status.get("appliedNodeTaints"), None);
-    cluster.pass_to("2026-03-06T20:00:00Z").await;
+    cluster.advance_to("2026-03-06T20:00:00Z").await;
     assert_eq!(cluster.operator_writes_to("nodes").len(), 3);
 }
 
 async fn a_removed_taint_is_restored_by_the_event_of_the_node() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&tainted()).await;
     let both = ["workload=batch:NoSchedule", "dedicated=ml:NoExecute"];
@@ -108,7 +112,7 @@ async fn a_removed_taint_is_restored_by_the_event_of_the_node() {
 }
 
 async fn an_admins_taint_of_the_same_key_is_never_touched() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let theirs = json!({"key": "workload", "value": "batch", "effect": "NoSchedule",
@@ -119,7 +123,9 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
     let is_reported = |object: &Value| {
         condition(&object["status"], "NodeTainted")["reason"] == "TaintOwnershipConflict"
     };
-    cluster.soon(&machine_path("worker"), is_reported).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_reported)
+        .await;
     let reported = node_tainted(&cluster).await;
     assert_eq!(reported["status"], "False");
     assert!(
@@ -132,13 +138,15 @@ async fn an_admins_taint_of_the_same_key_is_never_touched() {
     set_taints(&cluster, json!([])).await;
     let is_silent =
         |object: &Value| condition(&object["status"], "NodeTainted").is_null();
-    cluster.soon(&machine_path("worker"), is_silent).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_silent)
+        .await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
     assert_eq!(node["spec"]["taints"], json!([theirs]));
 }
 
 async fn a_forged_record_on_the_node_removes_no_taint_of_an_administrator() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let theirs = json!({"key": "example.com/quarantine", "value": "ir-4711",
@@ -195,7 +203,7 @@ async fn toggle(cluster: &Cluster, key: &str) {
 }
 
 async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_lost() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     for round in 0..40 {
@@ -209,7 +217,7 @@ async fn taints_of_the_node_lifecycle_that_change_at_the_same_time_are_never_los
         );
         // The number of reconciles per second is limited.
         cluster
-            .pass_until(cluster.within(SignedDuration::from_secs(1)))
+            .advance_until(cluster.deadline_in(SignedDuration::from_secs(1)))
             .await;
         let mut expected = Vec::new();
         if round % 2 == 0 {

@@ -32,7 +32,7 @@ async fn a_cluster_that_is_missing() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     assert_waits(&cluster, "ClusterNotFound").await;
     cluster.add_cluster().await;
     let limit = instant("2026-03-06T16:01:00Z");
@@ -46,7 +46,7 @@ async fn a_cluster_that_is_not_initialised() {
     slow["metadata"]["annotations"] = json!({CONTROL_PLANE: "never"});
     cluster.apply(&slow).await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     assert_waits(&cluster, "ClusterNotReady").await;
     let patch = json!({"metadata": {"annotations": {CONTROL_PLANE: Value::Null}}});
     cluster.patch(&cluster.cluster_path(), &patch).await;
@@ -64,10 +64,12 @@ async fn a_cluster_that_is_being_deleted_takes_its_machine_along_and_gets_no_oth
     let is_reported = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "ClusterDeleting"
     };
-    cluster.soon(&machine_path("worker"), is_reported).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_reported)
+        .await;
     cluster.release(&path).await;
     let limit = instant("2026-03-06T15:05:00Z");
     cluster.wait_until_gone(&path, limit).await;
-    cluster.pass_to("2026-03-06T15:30:00Z").await;
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
     assert_waits(&cluster, "ClusterNotFound").await;
 }

@@ -76,7 +76,7 @@ async fn restarted_with_roles_before(cluster: &Cluster) -> (Operator, Value) {
 async fn with_the_roles_before_the_schedule_waits_until_they_are_upgraded() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let (_operator, rules) = restarted_with_roles_before(&cluster).await;
-    cluster.pass_to(EVENING).await;
+    cluster.advance_to(EVENING).await;
     let status = cluster.status("worker").await;
     let ready = condition(&status, "Ready");
     assert_eq!(ready["reason"], "Forbidden", "{ready}");
@@ -152,7 +152,7 @@ async fn with_the_definition_before_a_machine_stays_and_leaves_in_time() {
     drop(operator);
     roll_back_definition(&cluster).await;
     let _operator = cluster.operator();
-    cluster.pass_to("2026-03-06T22:58:00Z").await;
+    cluster.advance_to("2026-03-06T22:58:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     assert_eq!(status["machineRef"], active["status"]["machineRef"]);
@@ -174,7 +174,7 @@ async fn a_shutdown_that_the_definition_before_stored_is_continued() {
     cluster.run_pod("only", "worker").await;
     // The drain lasts until its deadline.
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant(AFTER_CLOSING);
     let leaving = cluster
         .wait_for_phase("worker", "ShuttingDown", limit)
@@ -184,7 +184,9 @@ async fn a_shutdown_that_the_definition_before_stored_is_continued() {
     upgrade_definitions(&cluster).await;
     let _operator = cluster.operator();
     let is_observed = |worker: &Value| worker["status"].get("usage").is_some();
-    let found = cluster.soon(&machine_path("worker"), is_observed).await;
+    let found = cluster
+        .wait_briefly(&machine_path("worker"), is_observed)
+        .await;
     let shutdown = &leaving["status"]["shutdown"];
     assert_eq!(found["status"]["shutdown"], *shutdown);
     let machine = cluster
@@ -195,7 +197,7 @@ async fn a_shutdown_that_the_definition_before_stored_is_continued() {
     let deadline = instant(shutdown["deadline"].as_str().unwrap());
     let is_deleted =
         |machine: &Value| machine["metadata"].get("deletionTimestamp").is_some();
-    cluster.pass_until(deadline - 1.second()).await;
+    cluster.advance_until(deadline - 1.second()).await;
     let kept = cluster.get(&machine).await.unwrap();
     assert!(!is_deleted(&kept), "not before its deadline: {kept}");
     cluster.release_last_pod().await;

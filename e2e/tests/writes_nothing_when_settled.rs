@@ -25,7 +25,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(with_an_invalid_schedule).disruptive(),
 ];
 
-const WITHIN: &str = "2026-03-06T15:00:00Z";
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 const POLICY: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/scheduledmachine-validation";
 /// How many consecutive reconciles must write nothing.
 const QUIET: u32 = 3;
@@ -59,11 +59,13 @@ async fn rests(cluster: &Cluster, operator: &Operator) {
 async fn until_condition(cluster: &Cluster, kind: &str, reason: &str) {
     let is_reported =
         |object: &Value| condition(&object["status"], kind)["reason"] == reason;
-    cluster.soon(&machine_path("worker"), is_reported).await;
+    cluster
+        .wait_briefly(&machine_path("worker"), is_reported)
+        .await;
 }
 
 async fn without_its_cluster() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.apply(&scheduled_machine("worker")).await;
     until_condition(&cluster, "ReferencesValid", "ClusterNotFound").await;
@@ -71,7 +73,7 @@ async fn without_its_cluster() {
 }
 
 async fn without_the_kind_that_it_names() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.add_cluster().await;
     let mut worker = scheduled_machine("worker");
@@ -82,7 +84,7 @@ async fn without_the_kind_that_it_names() {
 }
 
 async fn in_service_with_taints_and_the_agent() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     let mut worker = scheduled_machine("worker");
     worker["spec"]["killIfCommands"] = json!(["steam"]);
@@ -101,7 +103,7 @@ async fn while_a_disruption_budget_blocks_its_drain() {
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.run_pod("only", "worker").await;
     cluster.hold_last_pod().await;
-    cluster.pass_to(CLOSING).await;
+    cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:01:00Z");
     cluster
         .wait_for_phase("worker", "ShuttingDown", limit)
@@ -141,7 +143,7 @@ pub(crate) async fn with_override_and_calendar(cluster: &Cluster) -> Value {
 }
 
 async fn with_overrides_and_a_calendar() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     let worker = with_override_and_calendar(&cluster).await;
     cluster.bring_up(&worker).await;
@@ -159,7 +161,7 @@ async fn outside_its_window() {
 }
 
 async fn switched_off() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let disable = json!({"spec": {"schedule": {"enabled": false}}});
@@ -170,7 +172,7 @@ async fn switched_off() {
 }
 
 async fn killed() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let kill = json!({"spec": {"killSwitch": true}});
@@ -181,7 +183,7 @@ async fn killed() {
 }
 
 async fn with_its_name_taken() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.add_cluster().await;
     let worker = scheduled_machine("worker");
@@ -199,7 +201,7 @@ async fn with_its_name_taken() {
 }
 
 async fn paused() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let pause = json!({"spec": {"paused": true}});
@@ -209,7 +211,7 @@ async fn paused() {
 }
 
 async fn with_an_invalid_schedule() {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.apply(&crd::render_without_rules()).await;

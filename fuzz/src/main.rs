@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use fuzz::{Found, Hunt, TARGETS, Target};
+use fuzz::{Failure, FuzzRun, TARGETS, Target};
 use serde_json::{Value, json};
 
 /// Feeds generated and mutated inputs to one target, or to all of them.
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let mut results = Vec::new();
     for target in targets {
         let Some(file) = &arguments.replay else {
-            let result = hunt(target, &arguments);
+            let result = run_target(target, &arguments);
             is_clean &= result["clean"] == true;
             results.push(result);
             continue;
@@ -84,34 +84,37 @@ fn main() -> ExitCode {
 }
 
 /// Runs one target and prints the result.
-fn hunt(target: &'static Target, arguments: &Arguments) -> Value {
-    let hunt = Hunt {
+fn run_target(target: &'static Target, arguments: &Arguments) -> Value {
+    let run = FuzzRun {
         seed: arguments.seed,
         cases: arguments.cases,
         time: Duration::from_secs(arguments.seconds),
     };
-    match hunt.run(target) {
-        Ok(tally) => {
+    match run.run(target) {
+        Ok(counts) => {
             println!(
                 "{}: {} inputs, {} different answers, the slowest took {:?}: no failure",
-                target.name, tally.cases, tally.answers, tally.slowest
+                target.name, counts.cases, counts.answers, counts.slowest
             );
             let _ = std::io::stdout().flush();
-            json!({"target": target.name, "clean": true, "texts": tally.cases,
-                "answers": tally.answers, "slowestMillis": tally.slowest.as_millis()})
+            json!({"target": target.name, "clean": true, "texts": counts.cases,
+                "answers": counts.answers, "slowestMillis": counts.slowest.as_millis()})
         }
-        Err(found) => {
-            report(target, &found);
-            json!({"target": target.name, "clean": false, "texts": found.case})
+        Err(failure) => {
+            report(target, &failure);
+            json!({"target": target.name, "clean": false, "texts": failure.case})
         }
     }
 }
 
-fn report(target: &Target, found: &Found) {
-    println!("{}: input {}: {}", target.name, found.case, found.why);
-    println!("{}", String::from_utf8_lossy(&found.text).escape_debug());
+fn report(target: &Target, failure: &Failure) {
+    println!(
+        "{}: input {}: {}",
+        target.name, failure.case, failure.message
+    );
+    println!("{}", String::from_utf8_lossy(&failure.text).escape_debug());
     let file = format!("{}-found.bin", target.name);
-    match std::fs::write(&file, &found.text) {
+    match std::fs::write(&file, &failure.text) {
         Ok(()) => println!("written to {file}; repeat it with --replay {file}"),
         Err(error) => println!("error: writing {file}: {error}"),
     }

@@ -4,19 +4,19 @@
 
 use std::time::Duration;
 
-use fuzz::{Hunt, TARGETS, Target};
+use fuzz::{FuzzRun, TARGETS, Target};
 
 fn is_clean(name: &str, cases: u64) {
     let target: Option<&'static Target> = TARGETS.iter().find(|it| it.name == name);
-    let hunt = Hunt {
+    let run = FuzzRun {
         seed: 1,
         cases: Some(cases),
         // Only the number of cases ends the run, on any machine.
         time: Duration::MAX,
     };
-    let tally = hunt.run(target.unwrap()).unwrap();
-    assert_eq!(tally.cases, cases);
-    assert!(tally.answers > 4, "{tally:?}");
+    let counts = run.run(target.unwrap()).unwrap();
+    assert_eq!(counts.cases, cases);
+    assert!(counts.answers > 4, "{counts:?}");
 }
 
 #[test]

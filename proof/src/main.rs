@@ -14,14 +14,14 @@ use clap::{Parser, Subcommand};
 
 use serde_json::{Value, json};
 
-use model::{Campaign, DEEP, Extent, Found, USUAL};
-use mutant::{Copy, Fate, MUTANTS, Mutant};
+use model::{DEEP, SearchLimits, SearchResult, SearchScope, USUAL};
+use mutant::{MUTANTS, Mutant, MutantOutcome, SourceCopy};
 
 #[derive(Parser)]
 #[command(about = "Searches for violations of the laws.", after_help = EXAMPLE)]
 struct Arguments {
     #[command(subcommand)]
-    what: What,
+    command: Command,
 }
 
 const EXAMPLE: &str = "Examples:
@@ -33,22 +33,22 @@ const HEADING: &str =
 
 /// The default limit for a part of the deep search, in states counted each time they are reached:
 /// what fits into 16 GiB of memory.
-const LARGEST: usize = 40_000_000;
+const DEEP_LIMIT: usize = 40_000_000;
 
 /// The limit of the first, shallow search of each part, in states counted each time they are
 /// reached: it detects most mutants.
-const SHALLOW: usize = 20_000;
+const SHALLOW_LIMIT: usize = 20_000;
 
 /// How many of the usual parts, from the smallest, are searched completely before the others are
 /// begun.
-const SMALL: usize = 6;
+const SMALL_PARTS: usize = 6;
 
 /// The stored results of the mutants, relative to this crate: they determine where the search for
 /// each mutant begins.
-const KEPT: &str = "results/mutants.json";
+const STORED_RESULTS: &str = "results/mutants.json";
 
 #[derive(Subcommand)]
-enum What {
+enum Command {
     /// Searches every state that the planner can reach in a small cluster; exits with 1 if a law is
     /// violated.
     Model {
@@ -60,7 +60,7 @@ enum What {
         first: bool,
         /// Starts with this part, in the format in which it is printed, e.g. `opening 0 1 0 1`.
         #[arg(long, requires = "first")]
-        begin: Option<Campaign>,
+        begin: Option<SearchScope>,
         /// Number of threads; by default the number of cores.
         #[arg(long)]
         threads: Option<usize>,
@@ -83,8 +83,8 @@ enum What {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().what {
-        What::Model {
+    let exit_code = match Arguments::parse().command {
+        Command::Model {
             deep,
             first,
             begin,
@@ -92,20 +92,20 @@ fn main() -> ExitCode {
             limit,
             record,
         } => {
-            let extent = Extent {
+            let limits = SearchLimits {
                 limit,
                 ends_at_first: first,
                 threads,
             };
             if first {
-                Ok(search_first(begin, extent))
+                Ok(search_first(begin, limits))
             } else {
-                search(deep, extent, record.as_deref())
+                search(deep, limits, record.as_deref())
             }
         }
-        What::Mutants { names, record } => mutants(&names, record.as_deref()),
+        Command::Mutants { names, record } => mutants(&names, record.as_deref()),
     };
-    done.unwrap_or_else(|error| {
+    exit_code.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         ExitCode::from(2)
     })
@@ -113,46 +113,47 @@ fn main() -> ExitCode {
 
 fn search(
     deep: bool,
-    extent: Extent,
+    limits: SearchLimits,
     record: Option<&Path>,
 ) -> std::io::Result<ExitCode> {
     let (mut unique, mut violations) = (0, 0);
     let mut parts = Vec::new();
-    let laws = model::laws();
+    let invariant_count = model::invariant_count();
     println!("{HEADING}");
     let more = if deep { DEEP } else { &[] };
-    let usual = USUAL.iter().map(|campaign| (campaign, extent.limit));
+    let usual = USUAL.iter().map(|scope| (scope, limits.limit));
     let more = more
         .iter()
-        .map(|campaign| (campaign, extent.limit.or(Some(LARGEST))));
-    for (campaign, limit) in usual.chain(more) {
+        .map(|scope| (scope, limits.limit.or(Some(DEEP_LIMIT))));
+    for (scope, limit) in usual.chain(more) {
         let start = Instant::now();
-        let found = model::search(&Arc::default(), campaign, Extent { limit, ..extent });
-        print(campaign, &found, start.elapsed().as_secs_f64());
-        unique += found.unique;
-        violations += found.broken.len();
-        parts.push(campaign.to_value(&found));
+        let result =
+            model::search(&Arc::default(), scope, SearchLimits { limit, ..limits });
+        print(scope, &result, start.elapsed().as_secs_f64());
+        unique += result.unique;
+        violations += result.broken.len();
+        parts.push(scope.to_value(&result));
         if let Some(path) = record {
             // After each part, so that a run may be interrupted.
             let all = json!({
-                "parts": parts, "unique": unique, "laws": laws, "violations": violations,
+                "parts": parts, "unique": unique, "laws": invariant_count, "violations": violations,
             });
             std::fs::write(path, format!("{all:#}\n"))?;
         }
     }
-    println!("unique states {unique}, laws {laws}, violations {violations}");
+    println!("unique states {unique}, laws {invariant_count}, violations {violations}");
     Ok(ExitCode::from(u8::from(violations > 0)))
 }
 
 /// Searches until the first violation: first the most likely part, then a little of every part,
 /// then more, then all.
-fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
+fn search_first(begin: Option<SearchScope>, limits: SearchLimits) -> ExitCode {
     println!("{HEADING}");
-    let (small, large) = USUAL.split_at(SMALL);
+    let (small, large) = USUAL.split_at(SMALL_PARTS);
     let large = large.iter().chain(DEEP);
     let rounds = [
         (None, begin.as_slice().iter().chain(&[])),
-        (Some(SHALLOW), USUAL.iter().chain(DEEP)),
+        (Some(SHALLOW_LIMIT), USUAL.iter().chain(DEEP)),
         (None, small.iter().chain(&[])),
         (Some(100_000), large.clone()),
         (Some(1_000_000), large),
@@ -160,11 +161,11 @@ fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
     ];
     let world = Arc::default();
     for (limit, parts) in rounds {
-        for campaign in parts {
+        for scope in parts {
             let start = Instant::now();
-            let found = model::search(&world, campaign, Extent { limit, ..extent });
-            print(campaign, &found, start.elapsed().as_secs_f64());
-            if !found.broken.is_empty() {
+            let result = model::search(&world, scope, SearchLimits { limit, ..limits });
+            print(scope, &result, start.elapsed().as_secs_f64());
+            if !result.broken.is_empty() {
                 return ExitCode::from(1);
             }
         }
@@ -172,21 +173,21 @@ fn search_first(begin: Option<Campaign>, extent: Extent) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn print(campaign: &Campaign, found: &Found, seconds: f64) {
-    let left = campaign.left;
+fn print(scope: &SearchScope, result: &SearchResult, seconds: f64) {
+    let budget = scope.budget;
     println!(
         "{:<8} {:>6} {:>7} {:>5} {:>8} {:>10} {:>11} {:>6} {seconds:>8.1}",
-        campaign.part.name(),
-        left.errors,
-        left.crashes,
-        left.edits,
-        left.meddling,
-        found.unique,
-        found.generated,
-        found.depth,
+        scope.part.name(),
+        budget.errors,
+        budget.crashes,
+        budget.edits,
+        budget.external_changes,
+        result.unique,
+        result.generated,
+        result.depth,
     );
-    for (law, steps) in &found.broken {
-        println!("broken: {law}");
+    for (invariant, steps) in &result.broken {
+        println!("broken: {invariant}");
         for step in steps {
             println!("    {step}");
         }
@@ -198,60 +199,58 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
     // A violation by the shipped planner itself would make the results of the mutants
     // meaningless.
     let world = Arc::default();
-    for campaign in USUAL.iter().chain(DEEP) {
-        let shallow = Extent {
-            limit: Some(SHALLOW),
+    for scope in USUAL.iter().chain(DEEP) {
+        let shallow = SearchLimits {
+            limit: Some(SHALLOW_LIMIT),
             ends_at_first: true,
             threads: None,
         };
-        let found = model::search(&world, campaign, shallow);
-        if !found.broken.is_empty() {
-            print(campaign, &found, 0.0);
+        let result = model::search(&world, scope, shallow);
+        if !result.broken.is_empty() {
+            print(scope, &result, 0.0);
             let why = "the shipped planner violates a law: fix that first";
             return Err(std::io::Error::other(why));
         }
     }
-    let copy = Copy::of(&here.join("..").canonicalize()?)?;
-    let kept = here.join(KEPT);
+    let copy = SourceCopy::of(&here.join("..").canonicalize()?)?;
+    let kept = here.join(STORED_RESULTS);
     let kept = read(record.filter(|path| path.exists()).unwrap_or(&kept));
-    let is_asked_for = |(_, mutant): &(usize, &Mutant)| {
+    let is_selected = |(_, mutant): &(usize, &Mutant)| {
         names.is_empty() || names.iter().any(|name| mutant.id.contains(name))
     };
-    let all: Vec<_> = (1..).zip(MUTANTS).filter(is_asked_for).collect();
+    let all: Vec<_> = (1..).zip(MUTANTS).filter(is_selected).collect();
     let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let keeping = Mutex::new(());
-    let one_after_the_other = || -> std::io::Result<()> {
+    let file_lock = Mutex::new(());
+    let run_mutants = || -> std::io::Result<()> {
         while let Some((number, mutant)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
             let start = Instant::now();
             let likely = kept[mutant.id]["in"].as_str();
             let likely = likely.and_then(|likely| likely.parse().ok());
-            let fate = copy.run(*number, likely.as_ref())?;
-            let result = match &fate {
-                Fate::Caught(law, _) => {
+            let outcome = copy.run(*number, likely.as_ref())?;
+            let result = match &outcome {
+                MutantOutcome::Caught(invariant, _) => {
                     caught.fetch_add(1, Ordering::Relaxed);
-                    format!("caught  {}: {law}", mutant.fault)
+                    format!("caught  {}: {invariant}", mutant.fault)
                 }
-                Fate::Missed => format!("MISSED  {}", mutant.fault),
-                Fate::Died => "the search crashed".to_owned(),
+                MutantOutcome::Missed => format!("MISSED  {}", mutant.fault),
+                MutantOutcome::SearchCrashed => "the search crashed".to_owned(),
             };
             let seconds = start.elapsed().as_secs_f64();
             println!("{:<32} {seconds:>6.1} s  {result}", mutant.id);
             if let Some(path) = record {
-                let _keeping = keeping.lock().unwrap_or_else(PoisonError::into_inner);
-                keep(path, mutant, &fate)?;
+                let _file_lock = file_lock.lock().unwrap_or_else(PoisonError::into_inner);
+                store(path, mutant, &outcome)?;
             }
         }
         Ok(())
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores)
-            .map(|_| scope.spawn(one_after_the_other))
-            .collect();
-        let died = || std::io::Error::other("a search panicked");
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(run_mutants)).collect();
+        let panicked = || std::io::Error::other("a search panicked");
         let ended = threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(died())));
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(panicked())));
         ended.collect::<std::io::Result<()>>()
     })?;
     let (tried, caught) = (all.len(), caught.into_inner());
@@ -266,13 +265,15 @@ fn read(path: &Path) -> Value {
 }
 
 /// Stores the result of one mutant, so that a run may be interrupted.
-fn keep(path: &Path, mutant: &Mutant, fate: &Fate) -> std::io::Result<()> {
+fn store(path: &Path, mutant: &Mutant, outcome: &MutantOutcome) -> std::io::Result<()> {
     let mut all = read(path);
-    all[mutant.id] = match fate {
-        Fate::Caught(law, part) => {
-            json!({"fault": mutant.fault, "caughtBy": law, "in": part.to_string()})
+    all[mutant.id] = match outcome {
+        MutantOutcome::Caught(invariant, part) => {
+            json!({"fault": mutant.fault, "caughtBy": invariant, "in": part.to_string()})
         }
-        Fate::Missed | Fate::Died => json!({"fault": mutant.fault, "caughtBy": null}),
+        MutantOutcome::Missed | MutantOutcome::SearchCrashed => {
+            json!({"fault": mutant.fault, "caughtBy": null})
+        }
     };
     // In the order of the table, without mutants that are no longer in it.
     let kept = MUTANTS.iter().filter_map(|mutant| {

@@ -5,27 +5,27 @@
 //! pod. Two caches of the operator lag independently; one write is in flight at a time; requests
 //! fail or their responses are lost; the operator crashes; the user edits the spec; other clients
 //! change objects; Cluster API takes its next step, or never does; the clock crosses edges of the
-//! schedule. How much of each may happen is [`Left`]: within that, every order is tried.
+//! schedule. How much of each may happen is [`FaultBudget`]: within that, every order is tried.
 
+mod changes;
 mod cluster_api;
 mod end;
-mod law;
+mod interner;
+mod invariant;
 mod operator;
-mod people;
-mod pool;
+mod schedule_at;
 mod server;
 mod state;
-mod wanted;
 mod world;
 
 use std::sync::Arc;
 
 use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
 
-use law::Law;
-use operator::Fate;
-use people::{Edit, Meddling};
-pub(crate) use state::Left;
+use changes::{Edit, ExternalChange};
+use invariant::Invariant;
+use operator::RequestOutcome;
+pub(crate) use state::FaultBudget;
 use state::{Kind, Pod, State};
 pub(crate) use world::World;
 
@@ -35,7 +35,7 @@ pub(crate) enum Step {
     /// The operator observes and plans, and prepares its writes.
     Pass,
     /// Its next write reaches the server, or does not.
-    Send(Fate),
+    Send(RequestOutcome),
     /// Its cache of ScheduledMachines catches up.
     SeeMachine,
     /// Its cache of all other objects catches up.
@@ -54,14 +54,14 @@ pub(crate) enum Step {
     /// The clock advances to the next instant.
     Wait,
     Edit(Edit),
-    Meddle(Meddling),
+    Meddle(ExternalChange),
 }
 
 /// The model: the world, the part where it begins, and how much may go wrong in it.
 pub(crate) struct Model {
     world: Arc<World>,
     part: Part,
-    left: Left,
+    budget: FaultBudget,
 }
 
 /// A part of the day that is searched completely. It begins in the state that an undisturbed day
@@ -109,12 +109,12 @@ impl Part {
 }
 
 impl Model {
-    /// A part of the day in which at most `left` goes wrong.
-    pub(crate) fn new(world: &Arc<World>, part: Part, left: Left) -> Self {
+    /// A part of the day in which at most `budget` goes wrong.
+    pub(crate) fn new(world: &Arc<World>, part: Part, budget: FaultBudget) -> Self {
         Self {
             world: Arc::clone(world),
             part,
-            left,
+            budget,
         }
     }
 }
@@ -124,7 +124,7 @@ impl stateright::Model for Model {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        let first = self.world.first(self.part.is_timed(), self.left);
+        let first = self.world.first(self.part.is_timed(), self.budget);
         // The lead time has begun before the first instant.
         let first = if self.part == Part::LeadTime {
             first
@@ -135,10 +135,13 @@ impl stateright::Model for Model {
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
-        if state.flight.is_some() {
-            steps.push(Step::Send(Fate::Answered));
-            if state.left.errors > 0 {
-                steps.extend([Step::Send(Fate::Refused), Step::Send(Fate::Lost)]);
+        if state.pending.is_some() {
+            steps.push(Step::Send(RequestOutcome::Answered));
+            if state.budget.errors > 0 {
+                steps.extend([
+                    Step::Send(RequestOutcome::Refused),
+                    Step::Send(RequestOutcome::Lost),
+                ]);
             }
         } else {
             steps.push(Step::Pass);
@@ -149,7 +152,7 @@ impl stateright::Model for Model {
         if state.cached != state.managed() || state.cached_override != state.overriding {
             steps.push(Step::SeeObjects);
         }
-        if state.left.crashes > 0 {
+        if state.budget.crashes > 0 {
             steps.extend([Step::Crash, Step::HandOver]);
         }
         steps.push(Step::Reconcile);
@@ -162,11 +165,11 @@ impl stateright::Model for Model {
         if state.now < self.part.instants().1 {
             steps.push(Step::Wait);
         }
-        if state.left.edits > 0 {
+        if state.budget.edits > 0 {
             steps.extend(Edit::ALL.map(Step::Edit));
         }
-        if state.left.meddling > 0 {
-            steps.extend(Meddling::ALL.map(Step::Meddle));
+        if state.budget.external_changes > 0 {
+            steps.extend(ExternalChange::ALL.map(Step::Meddle));
         }
     }
 
@@ -177,13 +180,13 @@ impl stateright::Model for Model {
             Step::Pass => {
                 world.run_operator(&mut state);
             }
-            Step::Send(fate) => {
-                world.once(&mut state, step, |state| {
-                    world.send(state, fate);
+            Step::Send(outcome) => {
+                world.apply_cached(&mut state, step, |state| {
+                    world.send(state, outcome);
                     true
                 });
-                if fate != Fate::Answered {
-                    state.left.errors -= 1;
+                if outcome != RequestOutcome::Answered {
+                    state.budget.errors -= 1;
                 }
             }
             Step::SeeMachine => state.cached_sm = state.sm,
@@ -194,15 +197,15 @@ impl stateright::Model for Model {
             Step::Crash => {
                 world.crash(&mut state);
                 state.catch_up();
-                state.left.crashes -= 1;
+                state.budget.crashes -= 1;
             }
             Step::HandOver => {
                 world.crash(&mut state);
-                state.owes = false;
-                state.left.crashes -= 1;
+                state.is_cache_behind = false;
+                state.budget.crashes -= 1;
             }
             Step::Reconcile => {
-                world.once(&mut state, step, |state| world.reconcile(state));
+                world.apply_cached(&mut state, step, |state| world.reconcile(state));
             }
             Step::EndPod => {
                 World::end_pod(&mut state);
@@ -210,22 +213,24 @@ impl stateright::Model for Model {
             Step::Unguard => state.is_guarded = false,
             Step::Wait => state.now += 1,
             Step::Edit(edit) => {
-                world.once(&mut state, step, |state| {
+                world.apply_cached(&mut state, step, |state| {
                     world.edit(state, edit);
                     true
                 });
-                state.left.edits -= 1;
+                state.budget.edits -= 1;
             }
-            Step::Meddle(meddling) => {
-                let meddle = |state: &mut State| world.meddle(state, meddling);
-                if !world.once(&mut state, step, meddle) {
+            Step::Meddle(external_change) => {
+                let apply_external_change = |state: &mut State| {
+                    world.apply_external_change(state, external_change)
+                };
+                if !world.apply_cached(&mut state, step, apply_external_change) {
                     return None;
                 }
-                state.left.meddling -= 1;
+                state.budget.external_changes -= 1;
             }
         }
         if state.is_caught_up() {
-            state.owes = false;
+            state.is_cache_behind = false;
         }
         if state.at(Kind::Node).is_none() {
             state.pod = Pod::None;
@@ -235,20 +240,20 @@ impl stateright::Model for Model {
 
     fn properties(&self) -> Vec<Property<Self>> {
         fn keeps<const N: usize>(_: &Model, state: &State) -> bool {
-            state.broken != Some(Law::ALL[N])
+            state.broken != Some(Invariant::ALL[N])
         }
         fn ends(model: &Model, state: &State) -> bool {
-            model.world.ends_well(state)
+            model.world.reaches_desired_state(state)
         }
-        macro_rules! laws {
+        macro_rules! invariants {
             ($($place:literal)*) => {
                 vec![
-                    $(Property::always(Law::ALL[$place].text(), keeps::<$place>),)*
+                    $(Property::always(Invariant::ALL[$place].text(), keeps::<$place>),)*
                     Property::always(ENDS, ends),
                 ]
             };
         }
-        laws!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
+        invariants!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
     }
 }
 
@@ -256,7 +261,7 @@ impl stateright::Model for Model {
 const ENDS: &str = "L1-L8 every state leads to the desired end state in time";
 
 /// The result of a search.
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub(crate) unique: usize,
     pub(crate) generated: usize,
     pub(crate) depth: usize,
@@ -265,35 +270,35 @@ pub(crate) struct Found {
 }
 
 /// How many laws are checked in each state.
-pub(crate) fn laws() -> usize {
-    Model::new(&Arc::default(), Part::Opening, Left::default())
+pub(crate) fn invariant_count() -> usize {
+    Model::new(&Arc::default(), Part::Opening, FaultBudget::default())
         .properties()
         .len()
 }
 
 /// A part of the day, and how much may go wrong in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Campaign {
+pub(crate) struct SearchScope {
     pub(crate) part: Part,
-    pub(crate) left: Left,
+    pub(crate) budget: FaultBudget,
 }
 
-impl std::fmt::Display for Campaign {
+impl std::fmt::Display for SearchScope {
     /// The part's name, and how many errors, crashes, edits and changes by others: the format
     /// that `from_str` parses.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Left {
+        let FaultBudget {
             errors,
             crashes,
             edits,
-            meddling,
-        } = self.left;
+            external_changes,
+        } = self.budget;
         let part = self.part.name();
-        write!(out, "{part} {errors} {crashes} {edits} {meddling}")
+        write!(out, "{part} {errors} {crashes} {edits} {external_changes}")
     }
 }
 
-impl std::str::FromStr for Campaign {
+impl std::str::FromStr for SearchScope {
     type Err = String;
 
     /// Words after the first five are ignored.
@@ -313,83 +318,86 @@ impl std::str::FromStr for Campaign {
                 "{name:?} is not a part: use opening, serving, closing, lead or early"
             )
         })?;
-        let mut left = [0; 4];
-        for number in &mut left {
+        let mut budget = [0; 4];
+        for number in &mut budget {
             let word = words.next().unwrap_or_default();
             *number = word.parse().map_err(|_| {
                 format!("{word:?} is not a number; expected the numbers of errors, crashes, edits and interferences")
             })?;
         }
-        Ok(campaign(part, left))
+        Ok(scope(part, budget))
     }
 }
 
-impl Campaign {
-    /// The stored results of a campaign.
-    pub(crate) fn to_value(&self, found: &Found) -> serde_json::Value {
+impl SearchScope {
+    /// The stored results of a search.
+    pub(crate) fn to_value(&self, result: &SearchResult) -> serde_json::Value {
         serde_json::json!({
             "part": self.part.name(),
-            "errors": self.left.errors,
-            "crashes": self.left.crashes,
-            "edits": self.left.edits,
-            "meddling": self.left.meddling,
-            "states": found.unique,
-            "generated": found.generated,
-            "depth": found.depth,
+            "errors": self.budget.errors,
+            "crashes": self.budget.crashes,
+            "edits": self.budget.edits,
+            "meddling": self.budget.external_changes,
+            "states": result.unique,
+            "generated": result.generated,
+            "depth": result.depth,
         })
     }
 }
 
-const fn campaign(part: Part, [errors, crashes, edits, meddling]: [u8; 4]) -> Campaign {
-    Campaign {
+const fn scope(
+    part: Part,
+    [errors, crashes, edits, external_changes]: [u8; 4],
+) -> SearchScope {
+    SearchScope {
         part,
-        left: Left {
+        budget: FaultBudget {
             errors,
             crashes,
             edits,
-            meddling,
+            external_changes,
         },
     }
 }
 
-/// The campaigns that are searched completely on every change, the smallest first.
-pub(crate) const USUAL: &[Campaign] = &[
-    campaign(Part::Opening, [1, 1, 0, 0]),
-    campaign(Part::Serving, [0, 0, 1, 0]),
-    campaign(Part::Serving, [0, 0, 0, 1]),
-    campaign(Part::Opening, [0, 0, 0, 1]),
-    campaign(Part::Opening, [0, 0, 1, 0]),
-    campaign(Part::Closing, [0, 0, 0, 0]),
-    campaign(Part::LeadTime, [1, 1, 0, 0]),
-    campaign(Part::EarlyEnd, [0, 0, 0, 0]),
-    campaign(Part::Serving, [1, 1, 1, 0]),
-    campaign(Part::Serving, [0, 0, 2, 0]),
-    campaign(Part::Opening, [0, 1, 1, 0]),
-    campaign(Part::Closing, [0, 1, 0, 0]),
-    campaign(Part::Closing, [1, 0, 0, 0]),
-    campaign(Part::Serving, [1, 1, 0, 1]),
-    campaign(Part::Opening, [1, 1, 0, 1]),
+/// The scopes that are searched completely on every change, the smallest first.
+pub(crate) const USUAL: &[SearchScope] = &[
+    scope(Part::Opening, [1, 1, 0, 0]),
+    scope(Part::Serving, [0, 0, 1, 0]),
+    scope(Part::Serving, [0, 0, 0, 1]),
+    scope(Part::Opening, [0, 0, 0, 1]),
+    scope(Part::Opening, [0, 0, 1, 0]),
+    scope(Part::Closing, [0, 0, 0, 0]),
+    scope(Part::LeadTime, [1, 1, 0, 0]),
+    scope(Part::EarlyEnd, [0, 0, 0, 0]),
+    scope(Part::Serving, [1, 1, 1, 0]),
+    scope(Part::Serving, [0, 0, 2, 0]),
+    scope(Part::Opening, [0, 1, 1, 0]),
+    scope(Part::Closing, [0, 1, 0, 0]),
+    scope(Part::Closing, [1, 0, 0, 0]),
+    scope(Part::Serving, [1, 1, 0, 1]),
+    scope(Part::Opening, [1, 1, 0, 1]),
 ];
 
-/// The campaigns that are searched in addition when there is time.
-pub(crate) const DEEP: &[Campaign] = &[
-    campaign(Part::Closing, [0, 0, 1, 0]),
-    campaign(Part::Closing, [0, 0, 0, 1]),
-    campaign(Part::Opening, [1, 1, 1, 0]),
-    campaign(Part::Serving, [0, 0, 1, 1]),
-    campaign(Part::Closing, [1, 1, 0, 0]),
-    campaign(Part::Closing, [1, 0, 0, 1]),
-    campaign(Part::Closing, [0, 1, 1, 0]),
-    campaign(Part::Closing, [0, 0, 1, 1]),
-    campaign(Part::Serving, [0, 0, 0, 2]),
-    campaign(Part::LeadTime, [0, 0, 1, 0]),
-    campaign(Part::EarlyEnd, [0, 0, 1, 0]),
-    campaign(Part::EarlyEnd, [1, 1, 0, 0]),
+/// The scopes that are searched in addition when there is time.
+pub(crate) const DEEP: &[SearchScope] = &[
+    scope(Part::Closing, [0, 0, 1, 0]),
+    scope(Part::Closing, [0, 0, 0, 1]),
+    scope(Part::Opening, [1, 1, 1, 0]),
+    scope(Part::Serving, [0, 0, 1, 1]),
+    scope(Part::Closing, [1, 1, 0, 0]),
+    scope(Part::Closing, [1, 0, 0, 1]),
+    scope(Part::Closing, [0, 1, 1, 0]),
+    scope(Part::Closing, [0, 0, 1, 1]),
+    scope(Part::Serving, [0, 0, 0, 2]),
+    scope(Part::LeadTime, [0, 0, 1, 0]),
+    scope(Part::EarlyEnd, [0, 0, 1, 0]),
+    scope(Part::EarlyEnd, [1, 1, 0, 0]),
 ];
 
 /// The extent of a search.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
+pub(crate) struct SearchLimits {
     /// Ends after about so many states, counted each time they are reached.
     pub(crate) limit: Option<usize>,
     /// Ends at the first violation.
@@ -398,37 +406,41 @@ pub(crate) struct Extent {
     pub(crate) threads: Option<usize>,
 }
 
-/// Searches every state that can be reached in a campaign, within `extent`. The effects of the
+/// Searches every state that can be reached in a scope, within `limits`. The effects of the
 /// steps in `world` are computed once, for all searches in it.
-pub(crate) fn search(world: &Arc<World>, campaign: &Campaign, extent: Extent) -> Found {
-    let model = Model::new(world, campaign.part, campaign.left);
+pub(crate) fn search(
+    world: &Arc<World>,
+    scope: &SearchScope,
+    limits: SearchLimits,
+) -> SearchResult {
+    let model = Model::new(world, scope.part, scope.budget);
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut checker = model
         .checker()
-        .threads(extent.threads.unwrap_or_else(cores));
-    if let Some(limit) = extent.limit {
+        .threads(limits.threads.unwrap_or_else(cores));
+    if let Some(limit) = limits.limit {
         checker = checker.target_state_count(limit);
     }
-    if extent.ends_at_first {
+    if limits.ends_at_first {
         checker = checker.finish_when(HasDiscoveries::Any);
     }
     let checker = checker.spawn_bfs().join();
     let broken = checker
         .discoveries()
         .into_iter()
-        .map(|(law, path)| {
+        .map(|(invariant, path)| {
             let last = path.last_state().clone();
             let steps = path.into_actions();
             let steps = steps.iter().map(|step| format!("{step:?}"));
-            let end = if law == ENDS {
+            let end = if invariant == ENDS {
                 checker.model().world.describe_end(&last)
             } else {
                 Vec::new()
             };
-            (law, steps.chain(end).collect())
+            (invariant, steps.chain(end).collect())
         })
         .collect();
-    Found {
+    SearchResult {
         unique: checker.unique_state_count(),
         generated: checker.state_count(),
         depth: checker.max_depth(),

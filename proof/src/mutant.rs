@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::model::Campaign;
+use crate::model::SearchScope;
 
 /// A deliberate fault in the planner.
 pub(crate) struct Mutant {
@@ -59,13 +59,13 @@ pub(crate) fn mutant() -> usize {
 
 /// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum MutantOutcome {
     /// The model found a violation: the law, and the part in which it was violated.
-    Caught(String, Campaign),
+    Caught(String, SearchScope),
     /// The model found no violation.
     Missed,
     /// The search crashed.
-    Died,
+    SearchCrashed,
 }
 
 impl Mutant {
@@ -143,12 +143,12 @@ fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// A copy of the sources with every mutant in it, and the search that is built from it.
-pub(crate) struct Copy {
+pub(crate) struct SourceCopy {
     tree: PathBuf,
     search: PathBuf,
 }
 
-impl Copy {
+impl SourceCopy {
     /// Copies the sources under `root` into the build directory and builds them.
     ///
     /// # Errors
@@ -231,8 +231,8 @@ impl Copy {
     pub(crate) fn run(
         &self,
         number: usize,
-        likely: Option<&Campaign>,
-    ) -> io::Result<Fate> {
+        likely: Option<&SearchScope>,
+    ) -> io::Result<MutantOutcome> {
         let begin = likely.map(|likely| format!("--begin={likely}"));
         let output = Command::new(&self.search)
             .args(["model", "--first", "--threads=1"])
@@ -242,13 +242,13 @@ impl Copy {
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines = printed.lines().zip(printed.lines().skip(1));
         let broken = lines.into_iter().find_map(|(part, line)| {
-            let law = line.strip_prefix("broken: ")?;
-            Some((law.to_owned(), part.parse().ok()?))
+            let invariant = line.strip_prefix("broken: ")?;
+            Some((invariant.to_owned(), part.parse().ok()?))
         });
         Ok(match (output.status.code(), broken) {
-            (Some(0), None) => Fate::Missed,
-            (Some(1), Some((law, part))) => Fate::Caught(law, part),
-            _ => Fate::Died,
+            (Some(0), None) => MutantOutcome::Missed,
+            (Some(1), Some((invariant, part))) => MutantOutcome::Caught(invariant, part),
+            _ => MutantOutcome::SearchCrashed,
         })
     }
 }

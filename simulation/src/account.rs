@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use serde_json::Value;
 
-use crate::seen::{Seen, instant};
+use crate::snapshot::{MachineSnapshot, instant};
 
 /// Seconds of one month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,32 +37,36 @@ pub(crate) struct Account {
     counted: Option<Timestamp>,
     used_as: Use,
     /// The objects as stored since then.
-    seen: Seen,
+    snapshot: MachineSnapshot,
     months: BTreeMap<String, Seconds>,
 }
 
 impl Account {
-    /// Counts up to `now`. From then on, `seen` is stored.
-    pub(crate) fn count(&mut self, seen: &Seen, now: Timestamp) {
-        if self.seen.uid() != seen.uid() {
+    /// Counts up to `now`. From then on, `snapshot` is stored.
+    pub(crate) fn count(&mut self, snapshot: &MachineSnapshot, now: Timestamp) {
+        if self.snapshot.uid() != snapshot.uid() {
             *self = Self::default();
         }
         if let Some(counted) = self.counted {
             self.add(counted, now);
             self.counted = Some(now);
         }
-        self.seen = seen.clone();
+        self.snapshot = snapshot.clone();
     }
 
     /// Counts up to the status that has just been written. If that status accounts up to `now`,
     /// compares the two accounts and returns how they differ, if they do.
-    pub(crate) fn compare(&mut self, seen: &Seen, now: Timestamp) -> Option<String> {
-        self.count(seen, now);
+    pub(crate) fn compare(
+        &mut self,
+        snapshot: &MachineSnapshot,
+        now: Timestamp,
+    ) -> Option<String> {
+        self.count(snapshot, now);
         self.counted = Some(now);
-        let usage = &seen.owner["status"]["usage"];
+        let usage = &snapshot.owner["status"]["usage"];
         let is_over = instant(&usage["accountedTime"]) == Some(now);
         let difference = is_over.then(|| self.difference(usage)).flatten();
-        self.used_as = used_as(seen, self.used_as);
+        self.used_as = used_as(snapshot, self.used_as);
         difference
     }
 
@@ -95,15 +99,17 @@ impl Account {
     fn add(&mut self, since: Timestamp, until: Timestamp) {
         let mut at = since;
         while at < until {
-            let schedule = self.seen.schedule();
-            let flip = schedule.as_ref().and_then(|of| of.flip(at));
-            let is_wanted = self.seen.is_in_force(at);
+            let schedule = self.snapshot.schedule();
+            let next_change = schedule.as_ref().and_then(|of| of.next_change(at));
+            let is_wanted = self.snapshot.is_in_force(at);
             let zoned = at.to_zoned(TimeZone::UTC);
             let next_month = zoned.date().first_of_month().checked_add(1.month());
             let month_end = next_month
                 .ok()
                 .and_then(|day| day.to_zoned(TimeZone::UTC).ok());
-            let ends = flip.into_iter().chain(month_end.map(|day| day.timestamp()));
+            let ends = next_change
+                .into_iter()
+                .chain(month_end.map(|day| day.timestamp()));
             let to = ends.fold(until, Timestamp::min);
             let month = format!("{:04}-{:02}", zoned.year(), zoned.month());
             let of = self.months.entry(month).or_default();
@@ -125,12 +131,12 @@ impl Account {
 
 /// What a machine is used for after a status. A machine that is shut down, disabled or in error is
 /// used as before while it exists.
-fn used_as(seen: &Seen, before: Use) -> Use {
-    match seen.phase() {
+fn used_as(snapshot: &MachineSnapshot, before: Use) -> Use {
+    match snapshot.phase() {
         "Active" => Use::Active,
         "Pending" => Use::Provisioning,
         "ShuttingDown" | "Disabled" | "EmergencyRemove" | "Error"
-            if seen.is_ours(&seen.machine) =>
+            if snapshot.is_ours(&snapshot.machine) =>
         {
             before
         }
@@ -153,23 +159,23 @@ mod tests {
         let mut owner = fivespot_testkit::scheduled_machine("worker");
         owner["spec"]["schedule"]["timezone"] = json!("UTC");
         owner["status"] = json!({"phase": "Active"});
-        let mut seen = Seen {
+        let mut snapshot = MachineSnapshot {
             owner,
-            ..Seen::default()
+            ..MachineSnapshot::default()
         };
         let mut account = Account::default();
-        assert_eq!(account.compare(&seen, at("2026-03-06T17:00:00Z")), None);
+        assert_eq!(account.compare(&snapshot, at("2026-03-06T17:00:00Z")), None);
         let reported = |active: i64| {
             json!({
                 "accountedTime": "2026-03-06T18:30:00Z",
                 "months": [{"month": "2026-03", "activeSeconds": active, "wantedSeconds": 3600}],
             })
         };
-        seen.owner["status"]["usage"] = reported(5_400);
+        snapshot.owner["status"]["usage"] = reported(5_400);
         let now = at("2026-03-06T18:30:00Z");
-        assert_eq!(account.compare(&seen, now), None);
-        seen.owner["status"]["usage"] = reported(5_401);
-        let found = account.compare(&seen, now).unwrap();
+        assert_eq!(account.compare(&snapshot, now), None);
+        snapshot.owner["status"]["usage"] = reported(5_401);
+        let found = account.compare(&snapshot, now).unwrap();
         assert!(found.contains("active: 5401"), "{found}");
     }
 }

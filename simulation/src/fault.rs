@@ -1,6 +1,6 @@
 //! The faults of the network, the server and the operator's host.
 
-use fivespot_testkit::{Delivery, Fate, Opening};
+use fivespot_testkit::{Delivery, RequestOutcome, WatchStart};
 use jiff::SignedDuration;
 
 use crate::random::Random;
@@ -80,17 +80,17 @@ impl Kind {
     }
 
     /// The outcome of a request with this fault. `None` for faults of watches and for delays.
-    pub(crate) fn fate(self) -> Option<Fate> {
+    pub(crate) fn outcome(self) -> Option<RequestOutcome> {
         Some(match self {
-            Self::Conflict => Fate::Refuse(409, None),
-            Self::TooManyRequests => Fate::Refuse(429, Some(1)),
-            Self::InternalError => Fate::Refuse(500, None),
-            Self::Unavailable => Fate::Refuse(503, None),
-            Self::TimedOut => Fate::Refuse(504, None),
-            Self::Reset => Fate::Reset,
-            Self::LostResponse => Fate::Lose,
-            Self::CrashBefore => Fate::CrashBefore,
-            Self::CrashAfter => Fate::CrashAfter,
+            Self::Conflict => RequestOutcome::Refuse(409, None),
+            Self::TooManyRequests => RequestOutcome::Refuse(429, Some(1)),
+            Self::InternalError => RequestOutcome::Refuse(500, None),
+            Self::Unavailable => RequestOutcome::Refuse(503, None),
+            Self::TimedOut => RequestOutcome::Refuse(504, None),
+            Self::Reset => RequestOutcome::Reset,
+            Self::LostResponse => RequestOutcome::Lose,
+            Self::CrashBefore => RequestOutcome::CrashBefore,
+            Self::CrashAfter => RequestOutcome::CrashAfter,
             _ => return None,
         })
     }
@@ -112,12 +112,12 @@ impl Kind {
 
     /// The response when a watch that this fault has ended is opened again. `None` for a normal
     /// one.
-    pub(crate) fn opening(self, old: Option<&str>) -> Option<Opening> {
+    pub(crate) fn watch_start(self, old: Option<&str>) -> Option<WatchStart> {
         match (self, old) {
-            (Self::WatchGone, _) => Some(Opening::Refuse(410)),
-            (Self::WatchRefused, _) => Some(Opening::Refuse(500)),
+            (Self::WatchGone, _) => Some(WatchStart::Refuse(410)),
+            (Self::WatchRefused, _) => Some(WatchStart::Refuse(500)),
             (Self::WatchFromOldVersion, Some(version)) => {
-                Some(Opening::From(version.to_owned()))
+                Some(WatchStart::From(version.to_owned()))
             }
             _ => None,
         }

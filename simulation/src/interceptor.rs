@@ -8,35 +8,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
 use fivespot_apiserver::Client;
-use fivespot_testkit::{Asked, Delivery, Fate, Gate, Host, Opening, Proxy};
+use fivespot_testkit::{
+    ConnectionSwitch, Delivery, Host, ProxiedRequest, Proxy, RequestOutcome, WatchStart,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::account::Account;
+use crate::effective_schedule::Inputs;
 use crate::fault::{Fault, Kind, Target};
-use crate::law::{Case, Known, LAWS, is_kept};
-use crate::seen::{Places, Seen, instant};
-use crate::wanted::Inputs;
+use crate::invariant::{Case, INVARIANTS, KnownState, is_satisfied};
+use crate::snapshot::{MachinePaths, MachineSnapshot, instant};
 
 /// The number of requests at one instant that is reported as a hot loop.
-const HOT: usize = 3_000;
+const MAX_REQUESTS_AT_ONE_INSTANT: usize = 3_000;
 
 /// How many times a slow request yields to other tasks before it is sent.
-const TURNS: usize = 60;
+const YIELDS: usize = 60;
 
 /// How stale a cache may be if watch events may be delayed.
-const STALE: SignedDuration = SignedDuration::from_mins(130);
+const LONG_STALENESS: SignedDuration = SignedDuration::from_mins(130);
 
 /// How stale a cache may be otherwise.
-const FRESH: SignedDuration = SignedDuration::from_secs(1);
+const SHORT_STALENESS: SignedDuration = SignedDuration::from_secs(1);
 
 /// How long an override is kept after its end.
-const KEPT: SignedDuration = SignedDuration::from_hours(1);
+const OVERRIDE_RETENTION: SignedDuration = SignedDuration::from_hours(1);
 
 /// The shared state of the connections between operators and server.
 pub(crate) struct Interceptor {
     client: Client,
-    places: Vec<Places>,
+    paths: Vec<MachinePaths>,
     faults: Vec<Fault>,
     /// The path of the Lease for leader election. `None` for a single operator.
     lease: Option<String>,
@@ -54,8 +56,8 @@ pub(crate) struct Connection {
     pub(crate) interceptor: Arc<Interceptor>,
     /// Its identity in the Lease.
     pub(crate) name: String,
-    /// Shut while the operator cannot reach the server.
-    pub(crate) gate: Gate,
+    /// Disconnected while the operator cannot reach the server.
+    pub(crate) switch: ConnectionSwitch,
 }
 
 /// A phase, the request that was sent in it, and the fault that it got, if any.
@@ -76,18 +78,18 @@ pub(crate) struct State {
     ended: BTreeMap<String, Kind>,
     /// The oldest resourceVersion that each watch was requested from.
     oldest: BTreeMap<String, String>,
-    before: BTreeMap<String, (Seen, Option<String>)>,
+    before: BTreeMap<String, (MachineSnapshot, Option<String>)>,
     /// The delays of slow responses to requests in flight.
     delays: BTreeMap<String, SignedDuration>,
     /// By machine, the state of its objects when slow responses were created. Operators may act on
     /// it.
-    known: BTreeMap<String, Vec<Known>>,
+    known: BTreeMap<String, Vec<KnownState>>,
     /// Overrides and calendars with the instants since which they are stored, in order.
     inputs: Vec<(Timestamp, Inputs)>,
     /// The usage of each machine.
     accounts: BTreeMap<String, Account>,
     /// The machines whose schedule could not be disabled at the first attempt.
-    kept_on: BTreeSet<String>,
+    failed_disables: BTreeSet<String>,
     /// How many minutes a crashed operator stays down.
     pub(crate) downtime: u8,
     pub(crate) broken: Vec<(&'static str, String)>,
@@ -113,17 +115,17 @@ impl Default for Hash {
 impl Interceptor {
     pub(crate) fn new(
         client: Client,
-        places: Vec<Places>,
+        paths: Vec<MachinePaths>,
         faults: Vec<Fault>,
         lease: Option<String>,
     ) -> Self {
         Self {
             client,
-            places,
+            paths,
             faults,
             lease,
             is_undisturbed: false,
-            staleness: STALE,
+            staleness: LONG_STALENESS,
             host: Host::default(),
             state: Mutex::default(),
         }
@@ -133,7 +135,7 @@ impl Interceptor {
     pub(crate) fn undisturbed(self) -> Self {
         Self {
             is_undisturbed: true,
-            staleness: FRESH,
+            staleness: SHORT_STALENESS,
             ..self
         }
     }
@@ -163,8 +165,8 @@ impl Interceptor {
         state.trace.push(line);
     }
 
-    pub(crate) fn breaks(&self, law: &'static str, how: String) {
-        self.state().broken.push((law, how));
+    pub(crate) fn report_violation(&self, invariant: &'static str, how: String) {
+        self.state().broken.push((invariant, how));
     }
 
     /// Records the current overrides and calendars.
@@ -178,19 +180,23 @@ impl Interceptor {
 
     /// Counts the usage of every machine up to now, before a user action changes the objects.
     pub(crate) async fn count(&self, now: Timestamp) {
-        for places in &self.places {
-            let seen = Seen::of(&self.client, places).await;
+        for paths in &self.paths {
+            let snapshot = MachineSnapshot::of(&self.client, paths).await;
             let mut state = self.state();
-            let account = state.accounts.entry(places.name.clone()).or_default();
-            account.count(&seen, now);
+            let account = state.accounts.entry(paths.name.clone()).or_default();
+            account.count(&snapshot, now);
         }
     }
 
     /// Counts usage up to a write of the operator, and compares the operator's account with it.
-    fn compare_account(&self, asked: &Asked, (name, after): (&str, &Seen)) {
-        let now = asked.event.at;
-        let is_status = asked.event.resource == "scheduledmachines"
-            && asked.event.subresource == "status";
+    fn compare_account(
+        &self,
+        request: &ProxiedRequest,
+        (name, after): (&str, &MachineSnapshot),
+    ) {
+        let now = request.event.at;
+        let is_status = request.event.resource == "scheduledmachines"
+            && request.event.subresource == "status";
         let mut state = self.state();
         let account = state.accounts.entry(name.to_owned()).or_default();
         if !is_status {
@@ -219,8 +225,8 @@ impl Interceptor {
     }
 
     /// Checks the deletion of an override: at least an hour after its end, and by its uid.
-    async fn judge_override(&self, asked: &Asked, code: u16) {
-        let event = &asked.event;
+    async fn check_override_deletion(&self, request: &ProxiedRequest, code: u16) {
+        let event = &request.event;
         if event.verb != "delete" || code >= 300 {
             return;
         }
@@ -232,44 +238,47 @@ impl Interceptor {
                 .cloned()
         };
         let found = found.unwrap_or_default();
-        let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let end = instant(&found["spec"]["endTime"]);
         let shown = event.at + self.host.offset();
         let is_in_doubt = event.at < self.state().doubtful_until;
-        let is_over = is_in_doubt || end.is_some_and(|end| end + KEPT <= shown);
-        let is_kept = found["metadata"]["annotations"][name::KEEP_ANNOTATION] == "true";
+        let is_over =
+            is_in_doubt || end.is_some_and(|end| end + OVERRIDE_RETENTION <= shown);
+        let has_keep_annotation =
+            found["metadata"]["annotations"][name::KEEP_ANNOTATION] == "true";
         let guards = &body["preconditions"];
         let is_guarded = guards["uid"] == found["metadata"]["uid"]
             && guards["resourceVersion"].is_string();
         self.state().checks += 1;
-        if !is_over || is_kept || !is_guarded {
+        if !is_over || has_keep_annotation || !is_guarded {
             let how = format!("{} {}", event.at, event.path);
-            let law = "an override is deleted an hour after its end, unless it is kept";
-            self.breaks(law, how);
+            let invariant =
+                "an override is deleted an hour after its end, unless it is kept";
+            self.report_violation(invariant, how);
         }
         self.note_inputs(event.at).await;
     }
 
     /// The machine that a request concerns.
-    fn places_of(&self, asked: &Asked) -> Option<&Places> {
+    fn paths_of(&self, request: &ProxiedRequest) -> Option<&MachinePaths> {
         let body: Value;
-        let mut name = asked.event.name.as_str();
+        let mut name = request.event.name.as_str();
         if name.is_empty() {
-            body = serde_json::from_slice(&asked.body).unwrap_or_default();
+            body = serde_json::from_slice(&request.body).unwrap_or_default();
             name = body["metadata"]["name"].as_str().unwrap_or_default();
-            return self.places.iter().find(|places| places.name == name);
+            return self.paths.iter().find(|paths| paths.name == name);
         }
-        self.places.iter().find(|places| {
-            let rest = name.strip_prefix(&places.name);
+        self.paths.iter().find(|paths| {
+            let rest = name.strip_prefix(&paths.name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     }
 
-    async fn phase_of(&self, asked: &Asked) -> String {
-        let Some(places) = self.places_of(asked) else {
+    async fn phase_of(&self, request: &ProxiedRequest) -> String {
+        let Some(paths) = self.paths_of(request) else {
             return "any".to_owned();
         };
-        let path = fivespot_testkit::machine_path(&places.name);
+        let path = fivespot_testkit::machine_path(&paths.name);
         let owner = self.client.get(&path).await;
         let phase = owner.ok().and_then(|owner| {
             let phase = owner["status"]["phase"].as_str();
@@ -279,10 +288,10 @@ impl Interceptor {
     }
 
     /// The fault of the next request of this kind, if any.
-    fn fault_of(&self, asked: &Asked) -> Option<Fault> {
+    fn fault_of(&self, request: &ProxiedRequest) -> Option<Fault> {
         let mut state = self.state();
-        let is_counted = is_of_machines(asked);
-        let is_write = asked.event.is_write();
+        let is_counted = is_of_machines(request);
+        let is_write = request.event.is_write();
         let number = if is_write { state.writes } else { state.reads };
         if is_counted {
             *(if is_write {
@@ -304,33 +313,40 @@ impl Interceptor {
         };
         // Time does not advance while a list fills a cache, because its readers wait for it.
         let is_possible =
-            |fault: &Fault| fault.delay().is_zero() || asked.event.verb != "list";
+            |fault: &Fault| fault.delay().is_zero() || request.event.verb != "list";
         self.faults.iter().find(hits).copied().filter(is_possible)
     }
 
     /// Whether there are too many requests at one instant. Reported once.
-    fn is_hot(&self, asked: &Asked) -> bool {
+    fn is_hot_loop(&self, request: &ProxiedRequest) -> bool {
         let mut state = self.state();
-        if state.burst.0 != Some(asked.event.at) {
-            state.burst = (Some(asked.event.at), 0);
+        if state.burst.0 != Some(request.event.at) {
+            state.burst = (Some(request.event.at), 0);
         }
         state.burst.1 += 1;
-        if state.burst.1 == HOT {
-            let how = format!("{HOT} requests at {}", asked.event.at);
+        if state.burst.1 == MAX_REQUESTS_AT_ONE_INSTANT {
+            let how = format!(
+                "{MAX_REQUESTS_AT_ONE_INSTANT} requests at {}",
+                request.event.at
+            );
             state.broken.push(("S13 no hot loop", how));
         }
-        state.burst.1 >= HOT
+        state.burst.1 >= MAX_REQUESTS_AT_ONE_INSTANT
     }
 
-    async fn meet(&self, asked: &Asked, key: &str) -> Fate {
-        self.forget(asked);
-        if self.is_hot(asked) {
-            return Fate::CrashBefore;
+    async fn decide_outcome(
+        &self,
+        request: &ProxiedRequest,
+        key: &str,
+    ) -> RequestOutcome {
+        self.discard_known_state(request);
+        if self.is_hot_loop(request) {
+            return RequestOutcome::CrashBefore;
         }
-        let fault = self.fault_of(asked);
-        let what = what(asked);
-        if asked.event.is_write() && is_of_machines(asked) {
-            let phase = self.phase_of(asked).await;
+        let fault = self.fault_of(request);
+        let what = what(request);
+        if request.event.is_write() && is_of_machines(request) {
+            let phase = self.phase_of(request).await;
             let kind = fault.map(|fault| fault.kind);
             self.state().cells.insert((phase, what.clone(), kind));
         }
@@ -338,40 +354,42 @@ impl Interceptor {
             let name = fault.kind.name();
             self.note(format!(
                 "{} {name}: {what} {}",
-                asked.event.at, asked.event.name
+                request.event.at, request.event.name
             ));
             let mut state = self.state();
             *state.injected.entry(fault.kind).or_default() += 1;
-            if what == "patch scheduledmachines" && switches_off(asked) {
-                state.kept_on.insert(asked.event.name.clone());
+            if what == "patch scheduledmachines" && switches_off(request) {
+                state.failed_disables.insert(request.event.name.clone());
             }
             state.downtime = if fault.minutes > 60 { fault.minutes } else { 0 };
             if !fault.delay().is_zero() {
                 state.delays.insert(key.to_owned(), fault.delay());
             }
         }
-        let fate = fault
-            .and_then(|fault| fault.kind.fate())
-            .unwrap_or(Fate::Pass);
+        let outcome = fault
+            .and_then(|fault| fault.kind.outcome())
+            .unwrap_or(RequestOutcome::Pass);
         if fault.is_some_and(|fault| fault.kind == Kind::SlowResponse) {
-            for _ in 0..TURNS {
+            for _ in 0..YIELDS {
                 tokio::task::yield_now().await;
             }
         }
-        let is_judged = asked.event.is_write() && is_of_machines(asked);
-        if let Some(places) = self.places_of(asked).filter(|_| is_judged) {
-            let seen = Seen::of(&self.client, places).await;
+        let is_checked = request.event.is_write() && is_of_machines(request);
+        if let Some(paths) = self.paths_of(request).filter(|_| is_checked) {
+            let snapshot = MachineSnapshot::of(&self.client, paths).await;
             let leader = self.leader().await;
-            let before = (seen, leader);
-            self.state().before.insert(place_of(asked, places), before);
+            let before = (snapshot, leader);
+            self.state()
+                .before
+                .insert(write_key(request, paths), before);
         }
-        fate
+        outcome
     }
 
     /// The operator observes a machine starting with a get of the ScheduledMachine. What earlier
     /// responses contained is then obsolete, unless the response has not arrived yet.
-    fn forget(&self, asked: &Asked) {
-        let event = &asked.event;
+    fn discard_known_state(&self, request: &ProxiedRequest) {
+        let event = &request.event;
         if event.verb == "get" && event.resource == "scheduledmachines" {
             let mut state = self.state();
             if let Some(known) = state.known.get_mut(&event.name) {
@@ -381,59 +399,65 @@ impl Interceptor {
     }
 
     /// Records the objects as they are when a slow response is created.
-    async fn remember(&self, asked: &Asked, delay: SignedDuration) {
-        let about = self.places_of(asked);
-        for places in &self.places {
-            if about.is_some_and(|about| about.name != places.name) {
+    async fn record_known_state(&self, request: &ProxiedRequest, delay: SignedDuration) {
+        let about = self.paths_of(request);
+        for paths in &self.paths {
+            if about.is_some_and(|about| about.name != paths.name) {
                 continue;
             }
-            let at = asked.event.at;
-            let known = Known {
+            let at = request.event.at;
+            let known = KnownState {
                 at,
                 shown: at + self.host.offset(),
                 arrives: at + delay,
-                seen: Seen::of(&self.client, places).await,
+                snapshot: MachineSnapshot::of(&self.client, paths).await,
             };
             let mut state = self.state();
-            let all = state.known.entry(places.name.clone()).or_default();
+            let all = state.known.entry(paths.name.clone()).or_default();
             all.push(known);
         }
     }
 
-    async fn judge(&self, asked: &Asked, code: u16, (by, key): (&str, &str)) {
-        self.judge_write(asked, code, by).await;
+    async fn check_request(
+        &self,
+        request: &ProxiedRequest,
+        code: u16,
+        (by, key): (&str, &str),
+    ) {
+        self.check_write(request, code, by).await;
         let delay = self.state().delays.get(key).copied();
         if let Some(delay) = delay {
-            self.remember(asked, delay).await;
+            self.record_known_state(request, delay).await;
         }
     }
 
-    async fn judge_write(&self, asked: &Asked, code: u16, by: &str) {
+    async fn check_write(&self, request: &ProxiedRequest, code: u16, by: &str) {
         let mut hasher = DefaultHasher::new();
-        hasher.write(&asked.body);
-        let (event, body) = (&asked.event, hasher.finish());
+        hasher.write(&request.body);
+        let (event, body) = (&request.event, hasher.finish());
         self.note(format!(
             "{} {} {} {body:016x} {code}",
             event.at, event.verb, event.path
         ));
-        if !event.is_write() || !is_of_machines(asked) {
+        if !event.is_write() || !is_of_machines(request) {
             return;
         }
         if event.resource == "scheduleoverrides" {
-            self.judge_override(asked, code).await;
+            self.check_override_deletion(request, code).await;
             return;
         }
-        let Some(places) = self.places_of(asked) else {
+        let Some(paths) = self.paths_of(request) else {
             return;
         };
         let earlier = self.earlier_inputs(event.at);
-        let after = Seen::of(&self.client, places).await;
+        let after = MachineSnapshot::of(&self.client, paths).await;
         if code < 300 {
-            self.compare_account(asked, (&places.name, &after));
+            self.compare_account(request, (&paths.name, &after));
         }
         let mut state = self.state();
-        *state.served.entry(places.name.clone()).or_default() += 1;
-        let Some((before, leader)) = state.before.remove(&place_of(asked, places)) else {
+        *state.served.entry(paths.name.clone()).or_default() += 1;
+        let Some((before, leader)) = state.before.remove(&write_key(request, paths))
+        else {
             return;
         };
         let case = Case {
@@ -442,35 +466,36 @@ impl Interceptor {
             is_in_doubt: event.at < state.doubtful_until,
             by,
             leader: leader.as_deref(),
-            asked,
-            body: serde_json::from_slice(&asked.body).unwrap_or_default(),
+            request,
+            body: serde_json::from_slice(&request.body).unwrap_or_default(),
             code,
             before: &before,
             after: &after,
-            is_kept_on: state.kept_on.contains(&places.name),
+            has_failed_disable: state.failed_disables.contains(&paths.name),
         };
-        let known = state.known.get(&places.name).cloned().unwrap_or_default();
-        for law in LAWS {
-            let Some(is_kept) = is_kept(law, &case, (&known, &earlier)) else {
+        let known = state.known.get(&paths.name).cloned().unwrap_or_default();
+        for invariant in INVARIANTS {
+            let Some(is_satisfied) = is_satisfied(invariant, &case, (&known, &earlier))
+            else {
                 continue;
             };
             state.checks += 1;
-            if !is_kept {
-                let how = format!("{} {} {}", event.at, what(asked), event.path);
-                state.broken.push((law.0, how));
+            if !is_satisfied {
+                let how = format!("{} {} {}", event.at, what(request), event.path);
+                state.broken.push((invariant.0, how));
             }
         }
     }
 }
 
 /// Identifies a request for a machine. Several may be in flight.
-fn place_of(asked: &Asked, places: &Places) -> String {
-    format!("{} {}", places.name, asked.event.path)
+fn write_key(request: &ProxiedRequest, paths: &MachinePaths) -> String {
+    format!("{} {}", paths.name, request.event.path)
 }
 
 /// The verb and the resource of a request, without names.
-fn what(asked: &Asked) -> String {
-    let event = &asked.event;
+fn what(request: &ProxiedRequest) -> String {
+    let event = &request.event;
     match event.subresource.as_str() {
         "" => format!("{} {}", event.verb, event.resource),
         part => format!("{} {}/{part}", event.verb, event.resource),
@@ -478,33 +503,34 @@ fn what(asked: &Asked) -> String {
 }
 
 /// Whether a patch disables a schedule.
-fn switches_off(asked: &Asked) -> bool {
-    let body: serde_json::Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+fn switches_off(request: &ProxiedRequest) -> bool {
+    let body: serde_json::Value =
+        serde_json::from_slice(&request.body).unwrap_or_default();
     body["spec"]["schedule"]["enabled"] == false
 }
 
 /// Whether a request concerns the objects of machines, not Events or Leases.
-fn is_of_machines(asked: &Asked) -> bool {
-    !["events", "leases"].contains(&asked.event.resource.as_str())
+fn is_of_machines(request: &ProxiedRequest) -> bool {
+    !["events", "leases"].contains(&request.event.resource.as_str())
 }
 
 impl Connection {
     /// Identifies a watch of this operator, also after it is opened again.
-    fn key(&self, asked: &Asked) -> String {
-        let selects = asked
+    fn key(&self, request: &ProxiedRequest) -> String {
+        let selects = request
             .query
             .split('&')
             .find(|word| word.contains("Selector="));
-        let (path, selects) = (&asked.event.path, selects.unwrap_or_default());
+        let (path, selects) = (&request.event.path, selects.unwrap_or_default());
         format!("{} {path}?{selects}", self.name)
     }
 
     /// Identifies a request of this operator that is in flight.
-    fn request_key(&self, asked: &Asked) -> String {
-        let event = &asked.event;
+    fn request_key(&self, request: &ProxiedRequest) -> String {
+        let event = &request.event;
         format!(
             "{} {} {}?{}",
-            self.name, event.verb, event.path, asked.query
+            self.name, event.verb, event.path, request.query
         )
     }
 }
@@ -512,70 +538,70 @@ impl Connection {
 impl Proxy for Connection {
     fn request<'a>(
         &'a self,
-        asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        if self.gate.is_shut() {
-            return self.gate.request(asked);
+        request: &'a ProxiedRequest,
+    ) -> Pin<Box<dyn Future<Output = RequestOutcome> + Send + 'a>> {
+        if self.switch.is_disconnected() {
+            return self.switch.request(request);
         }
         Box::pin(async move {
-            let key = self.request_key(asked);
-            self.interceptor.meet(asked, &key).await
+            let key = self.request_key(request);
+            self.interceptor.decide_outcome(request, &key).await
         })
     }
 
     fn served<'a>(
         &'a self,
-        asked: &'a Asked,
+        request: &'a ProxiedRequest,
         code: u16,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
-            let key = self.request_key(asked);
+            let key = self.request_key(request);
             self.interceptor
-                .judge(asked, code, (&self.name, &key))
+                .check_request(request, code, (&self.name, &key))
                 .await;
         })
     }
 
-    fn delay(&self, asked: &Asked) -> SignedDuration {
+    fn delay(&self, request: &ProxiedRequest) -> SignedDuration {
         let delay = self
             .interceptor
             .state()
             .delays
-            .remove(&self.request_key(asked));
+            .remove(&self.request_key(request));
         delay.unwrap_or_default()
     }
 
-    fn arrives(&self, _: &Asked) -> bool {
-        !self.gate.is_shut()
+    fn arrives(&self, _: &ProxiedRequest) -> bool {
+        !self.switch.is_disconnected()
     }
 
-    fn opening(&self, asked: &Asked) -> Opening {
-        if self.gate.is_shut() {
-            return self.gate.opening(asked);
+    fn watch_start(&self, request: &ProxiedRequest) -> WatchStart {
+        if self.switch.is_disconnected() {
+            return self.switch.watch_start(request);
         }
         let mut state = self.interceptor.state();
-        let version = asked
+        let version = request
             .query
             .split('&')
             .find_map(|word| word.strip_prefix("resourceVersion="));
-        let key = self.key(asked);
+        let key = self.key(request);
         if let Some(version) = version {
             let oldest = state.oldest.entry(key.clone());
             oldest.or_insert_with(|| version.to_owned());
         }
         let kind = state.ended.remove(&key).filter(|_| !state.is_calm);
         let old = state.oldest.get(&key).cloned();
-        let opening = kind.and_then(|kind| kind.opening(old.as_deref()));
-        opening.unwrap_or(Opening::Pass)
+        let watch_start = kind.and_then(|kind| kind.watch_start(old.as_deref()));
+        watch_start.unwrap_or(WatchStart::Pass)
     }
 
-    fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
-        if self.gate.is_shut() {
-            return self.gate.event(asked, line);
+    fn event(&self, request: &ProxiedRequest, line: &[u8]) -> Delivery {
+        if self.switch.is_disconnected() {
+            return self.switch.event(request, line);
         }
         let mut state = self.interceptor.state();
         let number = state.events;
-        if !is_of_machines(asked) {
+        if !is_of_machines(request) {
             return Delivery::Pass;
         }
         state.events += 1;
@@ -591,16 +617,16 @@ impl Proxy for Connection {
         };
         let delivery = fault.kind.delivery(fault.minutes);
         *state.injected.entry(fault.kind).or_default() += 1;
-        let cell = ("any".to_owned(), what(asked), Some(fault.kind));
+        let cell = ("any".to_owned(), what(request), Some(fault.kind));
         state.cells.insert(cell);
-        if fault.kind.opening(Some("0")).is_some() {
-            state.ended.insert(self.key(asked), fault.kind);
+        if fault.kind.watch_start(Some("0")).is_some() {
+            state.ended.insert(self.key(request), fault.kind);
         }
         drop(state);
         self.interceptor.note(format!(
             "{} event {number}: {}",
             fault.kind.name(),
-            self.key(asked)
+            self.key(request)
         ));
         delivery.unwrap_or(Delivery::Pass)
     }

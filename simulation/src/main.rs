@@ -10,18 +10,18 @@
 //! edge must be met on its second.
 
 mod account;
+mod effective_schedule;
 mod end;
 mod fault;
-mod haul;
 mod interceptor;
-mod law;
+mod invariant;
+mod long_haul;
 mod random;
 mod report;
 mod run;
 mod scenario;
-mod seen;
+mod snapshot;
 mod user_action;
-mod wanted;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ use std::time::Instant;
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
 
-use haul::Length;
+use long_haul::Length;
 use report::Report;
 use run::{Outcome, run, shrink};
 use scenario::Scenario;
@@ -71,7 +71,7 @@ struct Arguments {
     machines: usize,
 }
 
-/// The numbers of troubles of a scenario.
+/// The numbers of disruptions of a scenario.
 #[derive(Clone, Debug)]
 struct Numbers(Vec<usize>);
 
@@ -93,17 +93,17 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 }
 
 /// How many failed scenarios are shrunk.
-const SHRUNK: usize = 3;
+const MAX_SHRUNK: usize = 3;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(years) = arguments.years {
         let machines = arguments.machines;
-        let haul = haul::haul(Length { years, machines }, |so_far| {
-            keep(&arguments, &so_far.to_value(), so_far.broken.is_empty());
+        let results = long_haul::run_long_haul(Length { years, machines }, |results| {
+            write_report(&arguments, &results.to_value(), results.broken.is_empty());
         });
-        haul.print();
-        return keep(&arguments, &haul.to_value(), haul.broken.is_empty());
+        results.print();
+        return write_report(&arguments, &results.to_value(), results.broken.is_empty());
     }
     // A panic is reported as a violation.
     std::panic::set_hook(Box::new(|_| {}));
@@ -112,14 +112,18 @@ fn main() -> ExitCode {
     report.print();
     let seconds = started.elapsed().as_secs_f64();
     println!("seconds             {seconds:.0}");
-    for (seed, law) in failed.into_iter().take(SHRUNK) {
-        explain(seed, law, arguments.keep.as_ref());
+    for (seed, invariant) in failed.into_iter().take(MAX_SHRUNK) {
+        print_minimal(seed, invariant, arguments.keep.as_ref());
     }
-    keep(&arguments, &report.to_value(), report.broken == 0)
+    write_report(&arguments, &report.to_value(), report.broken == 0)
 }
 
 /// Writes the report to the file of `--record`, if given. Returns the exit code.
-fn keep(arguments: &Arguments, report: &serde_json::Value, is_kept: bool) -> ExitCode {
+fn write_report(
+    arguments: &Arguments,
+    report: &serde_json::Value,
+    is_kept: bool,
+) -> ExitCode {
     if let Some(path) = &arguments.record {
         let text = format!("{report:#}\n");
         if let Err(error) = std::fs::write(path, text) {
@@ -143,13 +147,13 @@ fn all(arguments: &Arguments) -> (Report, Vec<(u64, &'static str)>) {
                     if seed >= arguments.seeds.1 {
                         break;
                     }
-                    let outcome = one(seed, arguments.keep.as_ref());
+                    let outcome = run_caught(seed, arguments.keep.as_ref());
                     let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
                     let (report, failed) = &mut *sum;
                     report.add(&outcome);
                     print(seed, &outcome, arguments.trace);
-                    if let Some((law, _)) = outcome.broken.first() {
-                        failed.push((seed, *law));
+                    if let Some((invariant, _)) = outcome.broken.first() {
+                        failed.push((seed, *invariant));
                     }
                 }
             });
@@ -166,7 +170,7 @@ fn scenario(seed: u64, keep: Option<&Numbers>) -> Scenario {
 }
 
 /// Runs a scenario on a thread of its own, so that a panic becomes an outcome.
-fn one(seed: u64, keep: Option<&Numbers>) -> Outcome {
+fn run_caught(seed: u64, keep: Option<&Numbers>) -> Outcome {
     let scenario = scenario(seed, keep);
     let outcome = std::thread::spawn(move || run(&scenario)).join();
     outcome.unwrap_or_else(|panic| {
@@ -187,23 +191,23 @@ fn print(seed: u64, outcome: &Outcome, traces: bool) {
         }
         println!("seed {seed}: trace {:016x}", outcome.hash);
     }
-    for (law, how) in outcome.broken.iter().take(3) {
-        println!("seed {seed}: broken: {law}: {how}");
+    for (invariant, how) in outcome.broken.iter().take(3) {
+        println!("seed {seed}: broken: {invariant}: {how}");
     }
 }
 
-/// Prints a minimal set of troubles that breaks the invariant, and the command that replays it.
-fn explain(seed: u64, law: &str, keep: Option<&Numbers>) {
+/// Prints a minimal set of disruptions that breaks the invariant, and the command that replays it.
+fn print_minimal(seed: u64, invariant: &str, keep: Option<&Numbers>) {
     let scenario = scenario(seed, keep);
-    let kept = shrink(&scenario, law);
-    println!("seed {seed}, {law}, with only:");
+    let kept = shrink(&scenario, invariant);
+    println!("seed {seed}, {invariant}, with only:");
     for at in &kept {
-        println!("  {at}: {:?}", scenario.troubles.get(*at));
+        println!("  {at}: {:?}", scenario.disruptions.get(*at));
     }
-    let all = Scenario::of(seed).troubles;
+    let all = Scenario::of(seed).disruptions;
     let number = |at: &usize| {
-        let trouble = scenario.troubles.get(*at);
-        all.iter().position(|one| Some(one) == trouble)
+        let disruption = scenario.disruptions.get(*at);
+        all.iter().position(|one| Some(one) == disruption)
     };
     let kept: Vec<String> = kept
         .iter()

@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_testkit::{Cluster, Coordination, Gate, Lease, Life, Mortal, Terms};
+use fivespot_testkit::{
+    Cluster, ConnectionSwitch, Coordination, CrashSwitch, CrashableOperator, Lease,
+    LeaseTiming,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::end::violation;
 use crate::fault::Kind;
 use crate::interceptor::{Cell, Connection, Interceptor};
-use crate::scenario::{Scenario, Trouble, calendar};
-use crate::seen::{Places, Seen};
+use crate::scenario::{Disruption, Scenario, calendar};
+use crate::snapshot::{MachinePaths, MachineSnapshot};
 use crate::user_action::{UserAction, undo_user_actions};
 
 /// How long after the last fault, edit and edge every object must be as its user wants: longer than
 /// any retry, drain and the pause between two replacements.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(45);
+const SETTLE_TIME: SignedDuration = SignedDuration::from_mins(45);
 
 /// An edge that is checked with a wrong clock or a suspended host is at least this far ahead. It is
 /// also by how much the clock is set forward, and how long the host is suspended.
@@ -54,7 +57,7 @@ pub(crate) fn run(scenario: &Scenario) -> Outcome {
         .start_paused(true)
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(carry_out(scenario)),
+        Ok(runtime) => runtime.block_on(run_scenario(scenario)),
         Err(error) => Outcome {
             broken: vec![("a scenario can be run", error.to_string())],
             ..Outcome::default()
@@ -62,25 +65,25 @@ pub(crate) fn run(scenario: &Scenario) -> Outcome {
     }
 }
 
-async fn carry_out(scenario: &Scenario) -> Outcome {
+async fn run_scenario(scenario: &Scenario) -> Outcome {
     let cluster = Cluster::seeded(scenario.begins, scenario.seed).await;
     cluster.add_cluster().await;
-    let places = scenario.machines.iter().map(|machine| Places {
+    let paths = scenario.machines.iter().map(|machine| MachinePaths {
         name: machine.name.clone(),
         owned: cluster.owned_paths(&machine.name),
         cluster: cluster.cluster_path(),
     });
-    let places: Vec<Places> = places.collect();
+    let paths: Vec<MachinePaths> = paths.collect();
     let faults = scenario
-        .troubles
+        .disruptions
         .iter()
-        .filter_map(|trouble| match trouble {
-            Trouble::Fault(fault) => Some(*fault),
+        .filter_map(|disruption| match disruption {
+            Disruption::Fault(fault) => Some(*fault),
             _ => None,
         });
     let client = cluster.server().client();
     let lease = (scenario.operators > 1).then(|| LEASE.to_owned());
-    let interceptor = Interceptor::new(client, places.clone(), faults.collect(), lease);
+    let interceptor = Interceptor::new(client, paths.clone(), faults.collect(), lease);
     let interceptor = if scenario.is_undisturbed() {
         interceptor.undisturbed()
     } else {
@@ -94,7 +97,7 @@ async fn carry_out(scenario: &Scenario) -> Outcome {
                 name: format!("operator-{number}"),
                 operator: None,
                 absent_until: scenario.begins,
-                gate: Gate::default(),
+                switch: ConnectionSwitch::default(),
             })
             .collect(),
         interceptor,
@@ -102,13 +105,14 @@ async fn carry_out(scenario: &Scenario) -> Outcome {
         user_actions: BTreeMap::new(),
     };
     let all = async {
-        run.days(scenario).await;
-        run.end(scenario, &places).await;
+        run.run_disruptions(scenario).await;
+        run.check_end_state(scenario, &paths).await;
     };
     let is_over = tokio::time::timeout(STUCK, all).await.is_ok();
     if !is_over {
         let how = format!("at {}", run.cluster.clock().now());
-        run.interceptor.breaks("no task waits forever", how);
+        run.interceptor
+            .report_violation("no task waits forever", how);
     }
     run.outcome(scenario)
 }
@@ -121,7 +125,7 @@ const LEASE: &str =
 /// most requests are renewals.
 fn lease() -> Option<Lease> {
     let minutes = SignedDuration::from_mins;
-    let terms = Terms::new(minutes(10), minutes(8), minutes(2)).ok()?;
+    let terms = LeaseTiming::new(minutes(10), minutes(8), minutes(2)).ok()?;
     Some(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
@@ -147,23 +151,23 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
         (at + SignedDuration::from_mins(i64::from(minutes))).min(scenario.calm)
     };
     let mut all = Vec::new();
-    for trouble in &scenario.troubles {
-        match *trouble {
-            Trouble::Fault(_) => {}
-            Trouble::UserAction(at, whose, user_action) => {
-                all.push((at, Step::UserAction(whose, user_action)));
+    for disruption in &scenario.disruptions {
+        match *disruption {
+            Disruption::Fault(_) => {}
+            Disruption::UserAction(at, machine_index, user_action) => {
+                all.push((at, Step::UserAction(machine_index, user_action)));
             }
-            Trouble::Clock(at, ahead, minutes) => {
+            Disruption::Clock(at, ahead, minutes) => {
                 all.push((at, Step::Clock(ahead)));
                 all.push((after(at, minutes), Step::Clock(0)));
             }
-            Trouble::Suspend(at, minutes) => {
+            Disruption::Suspend(at, minutes) => {
                 all.push((at, Step::Suspend(true)));
                 all.push((after(at, minutes), Step::Suspend(false)));
             }
-            Trouble::CutOff(at, whom, minutes) => {
-                all.push((at, Step::CutOff(whom, true)));
-                all.push((after(at, minutes), Step::CutOff(whom, false)));
+            Disruption::CutOff(at, operator_index, minutes) => {
+                all.push((at, Step::CutOff(operator_index, true)));
+                all.push((after(at, minutes), Step::CutOff(operator_index, false)));
             }
         }
     }
@@ -174,22 +178,22 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
 /// A replica, which an operator runs as unless it is down.
 struct Replica {
     name: String,
-    operator: Option<Mortal>,
+    operator: Option<CrashableOperator>,
     /// Until when no operator is started after a crash.
     absent_until: Timestamp,
-    gate: Gate,
+    switch: ConnectionSwitch,
 }
 
 impl Replica {
-    fn life(&self) -> Option<&Life> {
-        self.operator.as_ref().map(Mortal::life)
+    fn crash_switch(&self) -> Option<&CrashSwitch> {
+        self.operator.as_ref().map(CrashableOperator::crash_switch)
     }
 }
 
 /// Completes when the operator of this replica has ended.
-async fn death(replica: Option<&Replica>) {
-    match replica.and_then(Replica::life) {
-        Some(life) => life.ended().await,
+async fn wait_for_crash(replica: Option<&Replica>) {
+    match replica.and_then(Replica::crash_switch) {
+        Some(crash_switch) => crash_switch.crashed().await,
         None => std::future::pending().await,
     }
 }
@@ -204,18 +208,18 @@ struct Run {
 
 impl Run {
     /// Runs the scenario until the last fault and user action.
-    async fn days(&mut self, scenario: &Scenario) {
+    async fn run_disruptions(&mut self, scenario: &Scenario) {
         self.cluster.apply(&calendar(scenario.begins)).await;
         self.interceptor.note_inputs(scenario.begins).await;
         for machine in &scenario.machines {
             self.cluster.apply(&machine.object).await;
         }
         for (at, step) in steps(scenario) {
-            self.pass_until(at).await;
+            self.advance_until(at).await;
             self.interceptor.note(format!("{at} {step:?}"));
             match step {
-                Step::UserAction(whose, user_action) => {
-                    if let Some(machine) = scenario.machines.get(whose) {
+                Step::UserAction(machine_index, user_action) => {
+                    if let Some(machine) = scenario.machines.get(machine_index) {
                         self.count(&format!("{user_action:?}"));
                         user_action.perform(&self.cluster, &machine.name, at).await;
                         self.interceptor.note_inputs(at).await;
@@ -242,19 +246,21 @@ impl Run {
                     }
                     self.suspend(is_suspended);
                 }
-                Step::CutOff(whom, is_cut_off) => {
+                Step::CutOff(operator_index, is_cut_off) => {
                     if is_cut_off {
                         self.count("CutOff");
                     }
-                    match self.replicas.get(whom) {
-                        Some(replica) if is_cut_off => replica.gate.shut(),
-                        Some(replica) => replica.gate.open(),
+                    match self.replicas.get(operator_index) {
+                        Some(replica) if is_cut_off => {
+                            replica.switch.disconnect();
+                        }
+                        Some(replica) => replica.switch.connect(),
                         None => {}
                     }
                 }
             }
         }
-        self.pass_until(scenario.calm).await;
+        self.advance_until(scenario.calm).await;
         self.interceptor.state().is_calm = true;
         // A crash does not extend beyond the last fault: operators are restarted.
         self.interceptor.state().downtime = 0;
@@ -276,9 +282,9 @@ impl Run {
         }
         for replica in &self.replicas {
             if is_suspended {
-                replica.gate.shut();
+                replica.switch.disconnect();
             } else {
-                replica.gate.open();
+                replica.switch.connect();
             }
         }
     }
@@ -286,13 +292,13 @@ impl Run {
     /// Checks the operator at the next edge of the first machine. The clock of the operators' host
     /// is set forward past the edge, the host is suspended over the edge, or neither. The operator
     /// must have acted half a minute after its clock shows the edge or the host is resumed.
-    async fn meet_an_edge(&mut self, scenario: &Scenario, places: &[Places]) {
+    async fn check_next_edge(&mut self, scenario: &Scenario, paths: &[MachinePaths]) {
         let now = self.cluster.clock().now();
-        let Some(places) = places.first() else {
+        let Some(paths) = paths.first() else {
             return;
         };
-        let seen = Seen::of(&self.cluster.server().client(), places).await;
-        let edge = seen.next_edge(now + LEAD);
+        let snapshot = MachineSnapshot::of(&self.cluster.server().client(), paths).await;
+        let edge = snapshot.next_edge(now + LEAD);
         let soon = now + SignedDuration::from_hours(72);
         let Some(edge) = edge.filter(|edge| *edge < soon) else {
             return;
@@ -300,18 +306,18 @@ impl Run {
         let seconds = SignedDuration::from_secs;
         let what = match scenario.seed % 3 {
             0 => {
-                self.pass_until(edge).await;
+                self.advance_until(edge).await;
                 "time reaches it"
             }
             1 => {
-                self.pass_until(edge - LEAD / 2).await;
+                self.advance_until(edge - LEAD / 2).await;
                 self.interceptor.host.set(LEAD);
                 "the clock is set forward past it"
             }
             _ => {
-                self.pass_until(edge - LEAD / 2).await;
+                self.advance_until(edge - LEAD / 2).await;
                 self.suspend(true);
-                self.pass_until(edge + LEAD / 2).await;
+                self.advance_until(edge + LEAD / 2).await;
                 self.suspend(false);
                 "the host is suspended across it"
             }
@@ -323,17 +329,17 @@ impl Run {
             _ => seconds(31),
         };
         let begun = self.cluster.clock().now();
-        self.pass_until(begun + late).await;
-        let seen = Seen::of(&self.cluster.server().client(), places).await;
+        self.advance_until(begun + late).await;
+        let snapshot = MachineSnapshot::of(&self.cluster.server().client(), paths).await;
         let shown = begun + self.interceptor.host.offset();
-        let in_schedule = seen.owner["status"]["inSchedule"].as_bool();
-        let is_noticed =
-            in_schedule == Some(seen.is_in_force(shown)) && !seen.is_overdue(shown);
+        let in_schedule = snapshot.owner["status"]["inSchedule"].as_bool();
+        let is_noticed = in_schedule == Some(snapshot.is_in_force(shown))
+            && !snapshot.is_overdue(shown);
         self.interceptor.state().checks += 1;
-        if !is_noticed && !seen.is_paused() && !seen.is_deleting() {
-            let how = format!("{} at {edge}: {what}", places.name);
+        if !is_noticed && !snapshot.is_paused() && !snapshot.is_deleting() {
+            let how = format!("{} at {edge}: {what}", paths.name);
             self.interceptor
-                .breaks("L9 an edge is met at most half a minute late", how);
+                .report_violation("L9 an edge is met at most half a minute late", how);
         }
     }
 
@@ -343,58 +349,66 @@ impl Run {
 
     /// Checks that every machine is as its user wants, twice: some time after the last of its
     /// edges, and after the next edge. In between, no write is allowed.
-    async fn end(&mut self, scenario: &Scenario, places: &[Places]) {
-        let mut looks: Vec<(Timestamp, usize, bool)> = Vec::new();
-        let begin = scenario.calm + PATIENCE;
-        self.pass_until(begin).await;
+    async fn check_end_state(&mut self, scenario: &Scenario, paths: &[MachinePaths]) {
+        let mut checkpoints: Vec<(Timestamp, usize, bool)> = Vec::new();
+        let begin = scenario.calm + SETTLE_TIME;
+        self.advance_until(begin).await;
         for at in 0..scenario.machines.len() {
-            let Some(places) = places.get(at) else {
+            let Some(paths) = paths.get(at) else {
                 continue;
             };
-            let seen = Seen::of(&self.cluster.server().client(), places).await;
-            let first = rest_after(&seen, begin);
-            looks.push((first, at, false));
-            if let Some(edge) = seen.next_edge(first) {
+            let snapshot =
+                MachineSnapshot::of(&self.cluster.server().client(), paths).await;
+            let first = settled_after(&snapshot, begin);
+            checkpoints.push((first, at, false));
+            if let Some(edge) = snapshot.next_edge(first) {
                 // Edges that are far ahead, such as of a schedule for February 30, are not waited
                 // for.
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
                     let idle = edge - BEFORE;
-                    looks.extend((idle > first).then_some((idle, at, true)));
-                    looks.push((rest_after(&seen, edge + PATIENCE), at, false));
+                    checkpoints.extend((idle > first).then_some((idle, at, true)));
+                    checkpoints.push((
+                        settled_after(&snapshot, edge + SETTLE_TIME),
+                        at,
+                        false,
+                    ));
                 }
             }
         }
-        looks.sort_unstable();
+        checkpoints.sort_unstable();
         let mut writes = BTreeMap::new();
-        for (when, at, is_idle) in looks {
-            let Some(places) = places.get(at) else {
+        for (when, at, is_idle) in checkpoints {
+            let Some(paths) = paths.get(at) else {
                 continue;
             };
-            self.pass_until(when).await;
-            let name = &places.name;
+            self.advance_until(when).await;
+            let name = &paths.name;
             let served = self.interceptor.state().served.get(name).copied();
             if is_idle {
                 if writes.get(name) != Some(&served) {
                     let how = format!("{name} before {when}");
-                    self.interceptor
-                        .breaks("S13 an object in its desired state is not written", how);
+                    self.interceptor.report_violation(
+                        "S13 an object in its desired state is not written",
+                        how,
+                    );
                 }
                 continue;
             }
-            let seen = Seen::of(&self.cluster.server().client(), places).await;
-            if let Some(how) = violation(&seen, when) {
+            let snapshot =
+                MachineSnapshot::of(&self.cluster.server().client(), paths).await;
+            if let Some(how) = violation(&snapshot, when) {
                 let how = format!("{name} at {when}: {how}");
-                self.interceptor.breaks(END_STATE, how);
+                self.interceptor.report_violation(END_STATE, how);
             }
             self.interceptor.state().checks += 1;
             writes.insert(name.clone(), served);
         }
-        self.meet_an_edge(scenario, places).await;
+        self.check_next_edge(scenario, paths).await;
     }
 
     /// Advances the clock. An operator that crashes on the way is replaced.
-    async fn pass_until(&mut self, to: Timestamp) {
+    async fn advance_until(&mut self, to: Timestamp) {
         let clock = self.cluster.clock().clone();
         loop {
             for number in 0..self.replicas.len() {
@@ -409,16 +423,17 @@ impl Run {
                 .fold(to, Timestamp::min);
             let has_moved = tokio::select! {
                 biased;
-                () = death(self.replicas.first()) => true,
-                () = death(self.replicas.get(1)) => true,
+                () = wait_for_crash(self.replicas.first()) => true,
+                () = wait_for_crash(self.replicas.get(1)) => true,
                 moved = clock.advance_to_next(limit) => moved.is_some(),
             };
             if has_moved {
                 continue;
             }
             clock.advance_to(limit).await;
-            let mut lives = self.replicas.iter().filter_map(Replica::life);
-            if limit >= to && !lives.any(Life::is_over) {
+            let mut crash_switches =
+                self.replicas.iter().filter_map(Replica::crash_switch);
+            if limit >= to && !crash_switches.any(CrashSwitch::is_crashed) {
                 return;
             }
         }
@@ -435,8 +450,8 @@ impl Run {
             if operator.has_ended() {
                 let how = format!("at {now}");
                 self.interceptor
-                    .breaks("the operator exits only when it is stopped", how);
-            } else if !operator.life().is_over() {
+                    .report_violation("the operator exits only when it is stopped", how);
+            } else if !operator.crash_switch().is_crashed() {
                 return;
             }
             let minutes = std::mem::take(&mut self.interceptor.state().downtime);
@@ -453,7 +468,7 @@ impl Run {
         let connection = Connection {
             interceptor: self.interceptor.clone(),
             name: name.clone(),
-            gate: replica.gate.clone(),
+            switch: replica.switch.clone(),
         };
         let lease = lease().filter(|_| is_one_of_several);
         // The new operator starts before the old one is dropped, so that time does not pass in
@@ -490,24 +505,27 @@ impl Run {
     }
 }
 
-/// The first instant from `now` on that is at least `PATIENCE` after the last edge.
-fn rest_after(seen: &Seen, now: Timestamp) -> Timestamp {
+/// The first instant from `now` on that is at least `SETTLE_TIME` after the last edge.
+fn settled_after(snapshot: &MachineSnapshot, now: Timestamp) -> Timestamp {
     let mut rest = now;
-    let mut edge = seen.next_edge(now - PATIENCE);
+    let mut edge = snapshot.next_edge(now - SETTLE_TIME);
     while let Some(at) = edge.filter(|at| *at <= rest) {
-        rest = at + PATIENCE;
-        edge = seen.next_edge(at);
+        rest = at + SETTLE_TIME;
+        edge = snapshot.next_edge(at);
     }
     rest
 }
 
-/// The numbers of a minimal set of troubles with which a scenario breaks the same invariant.
-/// Troubles are left out in chunks, halves first and single ones last.
-pub(crate) fn shrink(scenario: &Scenario, law: &str) -> Vec<usize> {
-    let mut kept: Vec<usize> = (0..scenario.troubles.len()).collect();
+/// The numbers of a minimal set of disruptions with which a scenario breaks the same invariant.
+/// Disruptions are left out in chunks, halves first and single ones last.
+pub(crate) fn shrink(scenario: &Scenario, invariant: &str) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..scenario.disruptions.len()).collect();
     let breaks = |kept: &[usize]| {
         let outcome = run(&scenario.only(kept));
-        outcome.broken.iter().any(|(broken, _)| *broken == law)
+        outcome
+            .broken
+            .iter()
+            .any(|(broken, _)| *broken == invariant)
     };
     let mut size = kept.len().div_ceil(2);
     while size > 0 {

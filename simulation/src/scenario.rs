@@ -1,14 +1,14 @@
-//! The scenario of a seed: time zones, days, machines and troubles.
+//! The scenario of a seed: time zones, days, machines and disruptions.
 
 use fivespot_testkit::{instant, scheduled_machine};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::effective_schedule::{EffectiveSchedule, Inputs};
 use crate::fault::Fault;
 use crate::random::Random;
 use crate::user_action::UserAction;
-use crate::wanted::{Inputs, Wanted};
 
 /// Time zones with all kinds of clock changes: by an hour, by half an hour, none, at midnight, by
 /// the lunar calendar, and in the southern hemisphere.
@@ -42,11 +42,11 @@ const DAYS: [&str; 9] = [
 ];
 
 /// By how many seconds a clock is set back at most.
-const FURTHEST: usize = 540;
+const MAX_SECONDS_BACK: usize = 540;
 
 /// By how many seconds a clock is set forward: enough that a correction is accepted, and so few
 /// that delayed actions are done by the end.
-const AHEAD: std::ops::Range<usize> = 601..1_800;
+const SECONDS_AHEAD: std::ops::Range<usize> = 601..1_800;
 
 /// One machine of a scenario.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub(crate) struct Machine {
 
 /// A fault, a user action or a disturbance of the operators' host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum Disruption {
     /// A fault of a request or of a watch event.
     Fault(Fault),
     /// An action of a user, Cluster API or a pod at an instant, on the machine with this number.
@@ -72,7 +72,7 @@ pub(crate) enum Trouble {
     CutOff(Timestamp, usize, u8),
 }
 
-impl Trouble {
+impl Disruption {
     fn is_user_action(&self) -> bool {
         matches!(self, Self::UserAction(..))
     }
@@ -83,13 +83,13 @@ impl Trouble {
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) begins: Timestamp,
-    /// The instant after which no trouble occurs.
+    /// The instant after which no disruption occurs.
     pub(crate) calm: Timestamp,
     pub(crate) machines: Vec<Machine>,
     /// The number of operators. Several use leader election with a Lease.
     pub(crate) operators: usize,
     /// In no order. Each can be left out.
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) disruptions: Vec<Disruption>,
 }
 
 impl Scenario {
@@ -108,38 +108,40 @@ impl Scenario {
             calm,
             machines,
             operators: if random.chance(25) { 2 } else { 1 },
-            troubles: Vec::new(),
+            disruptions: Vec::new(),
         };
-        // Some scenarios have no troubles.
+        // Some scenarios have no disruptions.
         if !random.chance(4) {
-            scenario.trouble(&mut random, days);
+            scenario.add_disruptions(&mut random, days);
         }
         // In some scenarios there are only user actions.
         if random.chance(15) {
-            scenario.troubles.retain(Trouble::is_user_action);
+            scenario.disruptions.retain(Disruption::is_user_action);
         }
         scenario
     }
 
     /// Whether no fault is injected and the clock of the operators is right.
     pub(crate) fn is_undisturbed(&self) -> bool {
-        self.troubles.iter().all(Trouble::is_user_action)
+        self.disruptions.iter().all(Disruption::is_user_action)
     }
 
-    /// The same scenario with only the troubles of these numbers.
+    /// The same scenario with only the disruptions of these numbers.
     pub(crate) fn only(&self, kept: &[usize]) -> Self {
-        let troubles = kept.iter().filter_map(|at| self.troubles.get(*at).copied());
+        let disruptions = kept
+            .iter()
+            .filter_map(|at| self.disruptions.get(*at).copied());
         Self {
-            troubles: troubles.collect(),
+            disruptions: disruptions.collect(),
             ..self.clone()
         }
     }
 
-    fn trouble(&mut self, random: &mut Random, days: usize) {
+    fn add_disruptions(&mut self, random: &mut Random, days: usize) {
         let work = days * self.machines.len();
         for _ in 0..random.below(6 * work + 6) {
-            self.troubles
-                .push(Trouble::Fault(Fault::draw(random, 30 * work)));
+            self.disruptions
+                .push(Disruption::Fault(Fault::draw(random, 30 * work)));
         }
         let edges: Vec<Vec<Timestamp>> = self
             .machines
@@ -149,25 +151,28 @@ impl Scenario {
         for _ in 0..random.below(3 * work + 3) {
             let at = random.below(self.machines.len());
             let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
-            self.troubles
-                .push(Trouble::UserAction(when, at, UserAction::draw(random)));
+            self.disruptions.push(Disruption::UserAction(
+                when,
+                at,
+                UserAction::draw(random),
+            ));
         }
         for _ in 0..random.below(2 * days + 1) {
             let at = random.below(self.machines.len());
             let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
             let minutes = u8::try_from(1 + random.below(60)).unwrap_or(1);
-            let trouble = match random.below(3) {
+            let disruption = match random.below(3) {
                 0 => {
-                    let ahead = AHEAD.start + random.below(AHEAD.len());
-                    Trouble::Clock(when, signed(ahead), minutes)
+                    let ahead = SECONDS_AHEAD.start + random.below(SECONDS_AHEAD.len());
+                    Disruption::Clock(when, signed(ahead), minutes)
                 }
                 1 => {
-                    let behind = 1 + random.below(FURTHEST);
-                    Trouble::Clock(when, -signed(behind), minutes)
+                    let behind = 1 + random.below(MAX_SECONDS_BACK);
+                    Disruption::Clock(when, -signed(behind), minutes)
                 }
-                _ => Trouble::Suspend(when, minutes),
+                _ => Disruption::Suspend(when, minutes),
             };
-            self.troubles.push(trouble);
+            self.disruptions.push(disruption);
         }
         if self.operators == 1 {
             return;
@@ -176,8 +181,9 @@ impl Scenario {
             let at = random.below(self.machines.len());
             let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
             let minutes = u8::try_from(1 + random.below(40)).unwrap_or(1);
-            let whom = random.below(self.operators);
-            self.troubles.push(Trouble::CutOff(when, whom, minutes));
+            let operator_index = random.below(self.operators);
+            self.disruptions
+                .push(Disruption::CutOff(when, operator_index, minutes));
         }
     }
 
@@ -206,7 +212,7 @@ impl Scenario {
             overrides: Vec::new(),
             calendars: vec![calendar(self.begins)],
         };
-        let schedule = Wanted::of(object, &inputs);
+        let schedule = EffectiveSchedule::of(object, &inputs);
         let next = |now| schedule.as_ref().and_then(|of| of.next_edge(now));
         while let Some(next) = next(now).filter(|next| *next < self.calm) {
             edges.push(next);
@@ -304,10 +310,13 @@ mod tests {
     fn a_scenario_can_be_reduced_to_some_of_its_troubles() {
         let scenario = (0..100)
             .map(Scenario::of)
-            .find(|scenario| scenario.troubles.len() > 3);
+            .find(|scenario| scenario.disruptions.len() > 3);
         let scenario = scenario.unwrap();
         let less = scenario.only(&[0, 2]);
-        assert_eq!(less.troubles, [scenario.troubles[0], scenario.troubles[2]]);
+        assert_eq!(
+            less.disruptions,
+            [scenario.disruptions[0], scenario.disruptions[2]]
+        );
         assert_eq!(less.machines.len(), scenario.machines.len());
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::random::Random;
 use crate::scenario::CALENDAR;
-use crate::seen::{CALENDARS, OVERRIDES};
+use crate::snapshot::{CALENDARS, OVERRIDES};
 
 /// An action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,81 +128,83 @@ impl UserAction {
 
     /// Performs the action. An action that is not possible at that moment is skipped.
     pub(crate) async fn perform(self, cluster: &Cluster, name: &str, now: Timestamp) {
-        let place = Place {
+        let target = ActionTarget {
             cluster,
             name,
             owned: cluster.owned_paths(name),
         };
         match self {
-            Self::Kill => place.edit(json!({"killSwitch": true})).await,
-            Self::Revive => place.edit(json!({"killSwitch": false})).await,
-            Self::SwitchOff => place.schedule(json!({"enabled": false})).await,
-            Self::SwitchOn => place.schedule(json!({"enabled": true})).await,
-            Self::OpenAllDay => place.weekly("0-23").await,
-            Self::NeverOpen => place.cron("0 0 30 2 *").await,
+            Self::Kill => target.edit(json!({"killSwitch": true})).await,
+            Self::Revive => target.edit(json!({"killSwitch": false})).await,
+            Self::SwitchOff => target.schedule(json!({"enabled": false})).await,
+            Self::SwitchOn => target.schedule(json!({"enabled": true})).await,
+            Self::OpenAllDay => target.weekly("0-23").await,
+            Self::NeverOpen => target.cron("0 0 30 2 *").await,
             Self::Hurry => {
                 let span = json!("30s");
                 let spans =
                     json!({"gracefulShutdownTimeout": span, "nodeDrainTimeout": span});
-                place.edit(spans).await;
+                target.edit(spans).await;
             }
             Self::OtherHost => {
                 let host =
                     json!({"spec": {"address": format!("{name}-b.example"), "port": 22}});
-                place.edit(json!({"infrastructureSpec": host})).await;
+                target.edit(json!({"infrastructureSpec": host})).await;
             }
             Self::OtherTaint => {
                 let taint = json!({"key": "example.com/shift", "value": "day", "effect": "NoSchedule"});
-                place.edit(json!({"nodeTaints": [taint]})).await;
+                target.edit(json!({"nodeTaints": [taint]})).await;
             }
-            Self::Pause => place.annotate_own(json!({key::PAUSED: "true"})).await,
-            Self::Resume => place.annotate_own(json!({key::PAUSED: null})).await,
+            Self::Pause => target.annotate_own(json!({key::PAUSED: "true"})).await,
+            Self::Resume => target.annotate_own(json!({key::PAUSED: null})).await,
             // An object that is deleted without the operator's finalizer leaves its owned objects
             // behind, as documented. A user who wants them to be deleted does not do that. (While
             // it is paused, the operator does not add its finalizer again.)
-            Self::Delete if place.has_objects("/metadata/finalizers", false).await => {}
+            Self::Delete if target.has_objects("/metadata/finalizers", false).await => {}
             Self::DropFinalizers
-                if place.has_objects("/metadata/deletionTimestamp", true).await => {}
-            Self::Delete => place.delete(&machine_path(name)).await,
+                if target
+                    .has_objects("/metadata/deletionTimestamp", true)
+                    .await => {}
+            Self::Delete => target.delete(&machine_path(name)).await,
             Self::DropFinalizers => {
                 let bare = json!({"metadata": {"finalizers": null}});
-                place.patch(&machine_path(name), &bare).await;
+                target.patch(&machine_path(name), &bare).await;
             }
-            other => other.change_schedule(&place, now).await,
+            other => other.change_schedule(&target, now).await,
         }
     }
 
     /// Actions that change when the machine is wanted, except changes of its windows.
-    async fn change_schedule(self, place: &Place<'_>, now: Timestamp) {
+    async fn change_schedule(self, target: &ActionTarget<'_>, now: Timestamp) {
         match self {
             Self::LeadTime => {
-                place
+                target
                     .edit(json!({"provisioning": {"leadTime": "30m"}}))
                     .await;
             }
             Self::EndPolicy => {
                 let policy = json!({"endPolicy": "CompleteByWindowEnd"});
-                place.edit(json!({"shutdown": policy})).await;
+                target.edit(json!({"shutdown": policy})).await;
             }
             Self::Run | Self::Stop | Self::Hold | Self::RunTeam | Self::StopLater => {
-                self.create_override(place, now).await;
+                self.create_override(target, now).await;
             }
             Self::EndOverride | Self::ShortenOverride | Self::KeepOverride => {
-                self.change_overrides(place, now).await;
+                self.change_overrides(target, now).await;
             }
             Self::AddHoliday => {
                 let date = now.to_zoned(TimeZone::UTC).date().to_string();
                 let dates = json!([{"name": "today", "date": date}]);
                 let patch = json!({"spec": {"dates": dates}});
-                place.patch(&calendar_path(), &patch).await;
+                target.patch(&calendar_path(), &patch).await;
             }
-            Self::DeleteCalendar => place.delete(&calendar_path()).await,
-            other => other.meddle(place, now).await,
+            Self::DeleteCalendar => target.delete(&calendar_path()).await,
+            other => other.change_surroundings(target, now).await,
         }
     }
 
     /// Creates an override of some minutes or hours.
-    async fn create_override(self, place: &Place<'_>, now: Timestamp) {
+    async fn create_override(self, target: &ActionTarget<'_>, now: Timestamp) {
         let after = |minutes: i64| (now + SignedDuration::from_mins(minutes)).to_string();
         let minutes = match now.as_second() % 3 {
             0 => 20,
@@ -215,7 +217,7 @@ impl UserAction {
             _ => "Run",
         };
         let mut spec = json!({
-            "targetRef": {"name": place.name}, "mode": mode, "endTime": after(minutes),
+            "targetRef": {"name": target.name}, "mode": mode, "endTime": after(minutes),
         });
         if self == Self::StopLater {
             spec["startTime"] = json!(after(minutes / 2));
@@ -224,91 +226,91 @@ impl UserAction {
             spec["targetRef"] = Value::Null;
             spec["selector"] = json!({"matchLabels": {"example.com/team": "a"}});
         }
-        let name = format!("extra-{}-{}", now.as_second(), place.name);
+        let name = format!("extra-{}-{}", now.as_second(), target.name);
         let object = json!({
             "apiVersion": name::API_VERSION, "kind": name::OVERRIDE_KIND,
             "metadata": {"name": name, "namespace": "default"},
             "spec": spec,
         });
-        let _ = place.cluster.create(&object).await;
+        let _ = target.cluster.create(&object).await;
     }
 
     /// Deletes, shortens or keeps every override that names the machine.
-    async fn change_overrides(self, place: &Place<'_>, now: Timestamp) {
-        for of in place.cluster.list(OVERRIDES).await {
-            if of["spec"]["targetRef"]["name"] != place.name {
+    async fn change_overrides(self, target: &ActionTarget<'_>, now: Timestamp) {
+        for of in target.cluster.list(OVERRIDES).await {
+            if of["spec"]["targetRef"]["name"] != target.name {
                 continue;
             }
             let name = of["metadata"]["name"].as_str().unwrap_or_default();
             let path = format!("{OVERRIDES}/{name}");
             match self {
-                Self::EndOverride => place.delete(&path).await,
+                Self::EndOverride => target.delete(&path).await,
                 Self::ShortenOverride => {
                     let end = now + SignedDuration::from_mins(3);
                     let patch = json!({"spec": {"endTime": end.to_string()}});
-                    place.patch(&path, &patch).await;
+                    target.patch(&path, &patch).await;
                 }
                 _ => {
                     let keep = json!({name::KEEP_ANNOTATION: "true"});
                     let patch = json!({"metadata": {"annotations": keep}});
-                    place.patch(&path, &patch).await;
+                    target.patch(&path, &patch).await;
                 }
             }
         }
     }
 
     /// Actions on the objects around the ScheduledMachine.
-    async fn meddle(self, place: &Place<'_>, now: Timestamp) {
-        let name = place.name;
-        let [bootstrap, infrastructure, machine] = &place.owned;
+    async fn change_surroundings(self, target: &ActionTarget<'_>, now: Timestamp) {
+        let name = target.name;
+        let [bootstrap, infrastructure, machine] = &target.owned;
         match self {
-            Self::DeleteMachine => place.delete(machine).await,
-            Self::DeleteInfrastructure => place.delete(infrastructure).await,
-            Self::DeleteBootstrap => place.delete(bootstrap).await,
-            Self::DeleteNode => place.delete(&node_path(name)).await,
+            Self::DeleteMachine => target.delete(machine).await,
+            Self::DeleteInfrastructure => target.delete(infrastructure).await,
+            Self::DeleteBootstrap => target.delete(bootstrap).await,
+            Self::DeleteNode => target.delete(&node_path(name)).await,
             Self::StripOwners => {
                 let bare = json!({"metadata": {"ownerReferences": null}});
-                place.patch(infrastructure, &bare).await;
+                target.patch(infrastructure, &bare).await;
             }
             Self::Cordon => {
                 let patch = json!({
                     "metadata": {"annotations": {"example.com/cordoned": "yes"}},
                     "spec": {"unschedulable": true},
                 });
-                place.patch(&node_path(name), &patch).await;
+                target.patch(&node_path(name), &patch).await;
             }
-            Self::SameTaint => place.taint("example.com/shift").await,
-            Self::ForeignTaint => place.taint("example.com/theirs").await,
+            Self::SameTaint => target.taint("example.com/shift").await,
+            Self::ForeignTaint => target.taint("example.com/theirs").await,
             Self::Annotate => {
                 let note = json!({"metadata": {
                     "annotations": {"example.com/note": "mine"},
                     "labels": {"example.com/team": "a"},
                 }});
-                place.patch(machine, &note).await;
-                place.patch(&node_path(name), &note).await;
+                target.patch(machine, &note).await;
+                target.patch(&node_path(name), &note).await;
             }
-            Self::Condemn => place.condemn(now).await,
+            Self::Condemn => target.mark_for_remediation(now).await,
             Self::Reclaim => {
                 let request = json!({"metadata": {"annotations": {
                     name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
                     name::RECLAIM_REASON_ANNOTATION: "process-match: steam",
                     name::RECLAIM_REQUESTED_AT_ANNOTATION: now.to_string(),
                 }}});
-                place.patch(&node_path(name), &request).await;
+                target.patch(&node_path(name), &request).await;
             }
-            Self::ForeignMachine => place.foreign(2).await,
-            Self::ForeignInfrastructure => place.foreign(1).await,
-            Self::HoldMachine => place.hold(machine).await,
-            Self::HoldInfrastructure => place.hold(infrastructure).await,
-            Self::PauseCluster => place.pause_cluster(true).await,
-            Self::ResumeCluster => place.pause_cluster(false).await,
+            Self::ForeignMachine => target.create_foreign_object(2).await,
+            Self::ForeignInfrastructure => target.create_foreign_object(1).await,
+            Self::HoldMachine => target.add_finalizer(machine).await,
+            Self::HoldInfrastructure => target.add_finalizer(infrastructure).await,
+            Self::PauseCluster => target.pause_cluster(true).await,
+            Self::ResumeCluster => target.pause_cluster(false).await,
             Self::LoseKubeconfig => {
-                place
+                target
                     .delete("/api/v1/namespaces/default/secrets/production-cluster-kubeconfig")
                     .await;
             }
-            Self::RunPods => place.run_pods().await,
-            Self::Guard => place.guard().await,
+            Self::RunPods => target.run_pods().await,
+            Self::Guard => target.add_disruption_budget().await,
             _ => {}
         }
     }
@@ -316,7 +318,7 @@ impl UserAction {
 
 /// Reverts what other actors did, and removes their finalizers. What the user has requested stays.
 pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
-    let place = Place {
+    let target = ActionTarget {
         cluster,
         name,
         owned: cluster.owned_paths(name),
@@ -324,23 +326,23 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
     UserAction::Resume
         .perform(cluster, name, Timestamp::UNIX_EPOCH)
         .await;
-    place.pause_cluster(false).await;
-    place.delete(&budget(name)).await;
+    target.pause_cluster(false).await;
+    target.delete(&budget(name)).await;
     // The Cluster's controller reconciles it, and creates a deleted kubeconfig again.
     let note = json!({"metadata": {"annotations": {"example.com/nudge": name}}});
-    place.patch(&cluster.cluster_path(), &note).await;
-    for path in &place.owned {
+    target.patch(&cluster.cluster_path(), &note).await;
+    for path in &target.owned {
         if let Some(mut object) = cluster.get(path).await {
             // A Machine is not reconciled when objects without an owner reference to it are
             // deleted.
             if object["kind"] == "Machine" {
-                place.patch(path, &note).await;
+                target.patch(path, &note).await;
             }
             let finalizers = object["metadata"]["finalizers"].as_array_mut();
             if let Some(all) = finalizers {
-                all.retain(|held| held != HELD);
+                all.retain(|held| held != TEST_FINALIZER);
                 let patch = json!({"metadata": {"finalizers": all}});
-                place.patch(path, &patch).await;
+                target.patch(path, &patch).await;
             }
             // A provider finalizes only objects of a Machine. An action has removed the owner
             // reference.
@@ -350,19 +352,19 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
             let is_going = object["metadata"]["deletionTimestamp"].is_string();
             if is_going && !is_owned && object["kind"] != "Machine" {
                 let patch = json!({"metadata": {"finalizers": null}});
-                place.patch(path, &patch).await;
+                target.patch(path, &patch).await;
             }
             if object["metadata"]["labels"][FOREIGN] == "yes" {
                 let patch = json!({"metadata": {"finalizers": null}});
-                place.delete(path).await;
-                place.patch(path, &patch).await;
+                target.delete(path).await;
+                target.patch(path, &patch).await;
             }
         }
     }
-    place.revive_node().await;
+    target.delete_machine_without_node().await;
 }
 
-const HELD: &str = "example.com/held";
+const TEST_FINALIZER: &str = "example.com/held";
 /// The label of objects that do not belong to the operator.
 pub(crate) const FOREIGN: &str = "example.com/foreign";
 
@@ -374,13 +376,13 @@ fn budget(name: &str) -> String {
     format!("/apis/policy/v1/namespaces/default/poddisruptionbudgets/{name}")
 }
 
-struct Place<'a> {
+struct ActionTarget<'a> {
     cluster: &'a Cluster,
     name: &'a str,
     owned: [String; 3],
 }
 
-impl Place<'_> {
+impl ActionTarget<'_> {
     /// Ignores errors: the object may just have been deleted.
     async fn patch(&self, path: &str, patch: &Value) {
         let _ = self.cluster.try_patch(path, patch).await;
@@ -454,7 +456,7 @@ impl Place<'_> {
         }
     }
 
-    async fn condemn(&self, now: Timestamp) {
+    async fn mark_for_remediation(&self, now: Timestamp) {
         let machine = &self.owned[2];
         let Some(found) = self.cluster.get(machine).await else {
             return;
@@ -471,7 +473,7 @@ impl Place<'_> {
         self.patch(&format!("{machine}/status"), &patch).await;
     }
 
-    async fn foreign(&self, part: usize) {
+    async fn create_foreign_object(&self, part: usize) {
         let Some(path) = self.owned.get(part) else {
             return;
         };
@@ -498,7 +500,7 @@ impl Place<'_> {
         }
     }
 
-    async fn hold(&self, path: &str) {
+    async fn add_finalizer(&self, path: &str) {
         if let Some(object) = self.cluster.get(path).await
             && object["metadata"].get("deletionTimestamp").is_none()
         {
@@ -506,8 +508,8 @@ impl Place<'_> {
                 .as_array()
                 .cloned()
                 .unwrap_or_default();
-            if !finalizers.contains(&json!(HELD)) {
-                finalizers.push(json!(HELD));
+            if !finalizers.contains(&json!(TEST_FINALIZER)) {
+                finalizers.push(json!(TEST_FINALIZER));
             }
             self.patch(path, &json!({"metadata": {"finalizers": finalizers}}))
                 .await;
@@ -521,7 +523,7 @@ impl Place<'_> {
 
     /// A Node that was deleted by hand returns when its kubelet registers again. Until then, the
     /// Machine has lost its Node. Deletes such a Machine.
-    async fn revive_node(&self) {
+    async fn delete_machine_without_node(&self) {
         let machine = self.cluster.get(&self.owned[2]).await.unwrap_or_default();
         let is_lost = machine["status"]["nodeRef"]["name"] == self.name
             && self.cluster.get(&node_path(self.name)).await.is_none();
@@ -542,7 +544,7 @@ impl Place<'_> {
         }
     }
 
-    async fn guard(&self) {
+    async fn add_disruption_budget(&self) {
         let budget = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"name": self.name, "namespace": "default"},

@@ -194,7 +194,7 @@ pub(crate) fn upgrade(
         }
     }
     cluster
-        .ask(&format!("upgrade {}", Value::Object(wanted)))
+        .send_command(&format!("upgrade {}", Value::Object(wanted)))
         .map_err(|why| format!("the upgrade failed: {why}").into())
 }
 
@@ -209,7 +209,7 @@ const RESTART_PROVIDERS: &str = "restart-providers";
 fn restart_providers(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     running(root, choice)?;
     Cluster::new(root, choice)
-        .ask(RESTART_PROVIDERS)
+        .send_command(RESTART_PROVIDERS)
         .map_err(|why| format!("the restart failed: {why}").into())
 }
 
@@ -327,7 +327,7 @@ impl Cluster {
     }
 
     /// Sends a command to the running cluster, and waits until it is done.
-    fn ask(&self, what: &str) -> Result<(), Box<dyn Error>> {
+    fn send_command(&self, what: &str) -> Result<(), Box<dyn Error>> {
         let mut control = self.call().ok_or("the cluster has ended")?;
         writeln!(control, "{what}")?;
         let mut line = String::new();

@@ -184,7 +184,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
                 &package,
             ],
         )?;
-        faults.extend(impurities(entry.name, &tree));
+        faults.extend(impure_packages(entry.name, &tree));
     }
     Ok(faults)
 }
@@ -251,7 +251,7 @@ fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
 }
 
 /// The impure packages in the output of `cargo tree --prefix none`: one `name vX.Y.Z` per line.
-fn impurities(name: &str, tree: &str) -> Faults {
+fn impure_packages(name: &str, tree: &str) -> Faults {
     let all: BTreeSet<_> = tree
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -272,7 +272,7 @@ fn impurities(name: &str, tree: &str) -> Faults {
 mod tests {
     use serde_json::json;
 
-    use super::{edges, impurities, packages};
+    use super::{edges, impure_packages, packages};
 
     #[test]
     fn a_dependency_not_in_the_table_is_a_fault_but_a_dev_dependency_is_not() {
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn tokio_in_the_tree_of_a_pure_package_is_a_fault() {
         let tree = "fivespot-plan v0.1.0\ntokio-util v0.7.1\n";
-        assert_eq!(impurities("plan", tree), Vec::<String>::new());
+        assert_eq!(impure_packages("plan", tree), Vec::<String>::new());
         assert_eq!(
-            impurities("plan", &format!("{tree}tokio v1.48.0 (*)\n")).len(),
+            impure_packages("plan", &format!("{tree}tokio v1.48.0 (*)\n")).len(),
             1
         );
     }

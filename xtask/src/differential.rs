@@ -5,6 +5,7 @@
 //! generated again from the seed and its number.
 
 mod compare;
+mod counts;
 mod definition;
 mod explain;
 mod expression;
@@ -21,16 +22,15 @@ mod question;
 mod questions;
 mod random;
 mod request;
+mod resolver;
 mod schema;
 mod scope;
 mod server;
 mod shrink;
 mod table;
-mod tally;
 mod text;
 mod texts;
 mod value;
-mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -44,9 +44,9 @@ use serde_json::{Value, json};
 
 use crate::Faults;
 use compare::{Comparison, Difference, compare};
+use counts::DifferenceCounts;
 use oracle::Oracle;
 use plan::Plan;
-use tally::Tally;
 
 /// Most attempts per case: some answers of the oracle depend on the order in which Go iterates over
 /// a map, which varies.
@@ -56,7 +56,7 @@ const ATTEMPTS: usize = 12;
 #[derive(Default)]
 struct Total {
     cases: u64,
-    tally: Tally,
+    counts: DifferenceCounts,
     /// The cases with differences, by number.
     found: BTreeMap<u64, Vec<Difference>>,
 }
@@ -118,7 +118,7 @@ fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     let total = total.into_inner().unwrap_or_default();
     print!(
         "{} cases of seed {}\n\n{}",
-        total.cases, plan.seed, total.tally
+        total.cases, plan.seed, total.counts
     );
     if plan.record {
         let result = if plan.among.is_some() {
@@ -126,13 +126,16 @@ fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
         } else {
             total.result(plan.seed)
         };
-        crate::conformance::engine::keep_differential(root, result)?;
+        crate::conformance::engine::store_differential(root, result)?;
     }
     let mut oracle = Oracle::start(&program)?;
     for (case, differences) in total.worst(plan.show) {
-        print!("{}", shown(*case, differences, &mut oracle, plan.seed)?);
+        print!(
+            "{}",
+            minimal_case(*case, differences, &mut oracle, plan.seed)?
+        );
     }
-    Ok(total.tally.faults())
+    Ok(total.counts.faults())
 }
 
 /// The numbers of the cases that a run has printed, without duplicates.
@@ -158,7 +161,7 @@ fn work(
             return Ok(());
         };
         let question = question::question(seed, case);
-        let comparison = judge(&mut oracle, &question)
+        let comparison = compare_question(&mut oracle, &question)
             .map_err(|error| format!("case {case}: {error}"))?;
         if let Ok(mut total) = total.lock() {
             total.add(case, comparison);
@@ -167,30 +170,33 @@ fn work(
 }
 
 /// Compares both answers to a question. The oracle is queried again while its answer differs.
-fn judge(oracle: &mut Oracle, question: &Value) -> Result<Comparison, Box<dyn Error>> {
+fn compare_question(
+    oracle: &mut Oracle,
+    question: &Value,
+) -> Result<Comparison, Box<dyn Error>> {
     let ours = ours::answer_in_time(question)?;
-    let first = compare(&oracle.ask(question)?, &ours);
-    let mut left = first.clone();
+    let first = compare(&oracle.query(question)?, &ours);
+    let mut persistent = first.clone();
     for _ in 1..ATTEMPTS {
-        if left.differences.is_empty() {
+        if persistent.differences.is_empty() {
             break;
         }
-        let again = compare(&oracle.ask(question)?, &ours);
+        let again = compare(&oracle.query(question)?, &ours);
         // A difference counts only if every attempt has it.
-        left.differences.retain(|known| {
+        persistent.differences.retain(|known| {
             again
                 .differences
                 .iter()
                 .any(|it| it.place == known.place && it.aspect == known.aspect)
         });
     }
-    Ok(left)
+    Ok(persistent)
 }
 
 impl Total {
     fn add(&mut self, case: u64, comparison: Comparison) {
         self.cases += 1;
-        self.tally.add(&comparison);
+        self.counts.add(&comparison);
         if comparison.unanswered {
             eprintln!("case {case}: not answered by Kubernetes' libraries");
         }
@@ -206,11 +212,11 @@ impl Total {
 
     /// The table as JSON.
     fn result(&self, seed: u64) -> Value {
-        let rows = self.tally.rows().map(|(aspect, all, differing)| {
+        let rows = self.counts.rows().map(|(aspect, all, differing)| {
             json!({"aspect": aspect.name(), "answers": all, "differing": differing})
         });
         json!({"cases": self.cases, "seed": seed, "rows": rows,
-            "unanswered": self.tally.unanswered(),
+            "unanswered": self.counts.unanswered(),
             "explained": explain::explained(self.found.iter())})
     }
 
@@ -226,7 +232,7 @@ impl Total {
 }
 
 /// A case with a difference, reduced as far as possible.
-fn shown(
+fn minimal_case(
     case: u64,
     differences: &[Difference],
     oracle: &mut Oracle,
@@ -238,14 +244,17 @@ fn shown(
     let matter = difference.matter();
     let question = question::question(seed, case);
     let small = shrink::shrink(&question, |smaller| {
-        let comparison = judge(oracle, smaller)?;
+        let comparison = compare_question(oracle, smaller)?;
         Ok(comparison
             .differences
             .iter()
             .any(|it| it.matter() == matter))
     })?;
-    let left = judge(oracle, &small)?;
-    let found = left.differences.iter().find(|it| it.matter() == matter);
+    let persistent = compare_question(oracle, &small)?;
+    let found = persistent
+        .differences
+        .iter()
+        .find(|it| it.matter() == matter);
     let found = found.unwrap_or(difference);
     Ok(format!(
         "\ncase {case}: {} of {}\n  question    {small}\n  kubernetes  {}\n  ours        {}\n  \
@@ -260,7 +269,7 @@ fn shown(
 /// Prints a case in full.
 fn replay(program: &Path, question: &Value) -> Result<Faults, Box<dyn Error>> {
     let mut oracle = Oracle::start(program)?;
-    let theirs = oracle.ask(question)?;
+    let theirs = oracle.query(question)?;
     let ours = ours::answer_in_time(question)?;
     for (name, value) in [
         ("question", question),
@@ -269,7 +278,7 @@ fn replay(program: &Path, question: &Value) -> Result<Faults, Box<dyn Error>> {
     ] {
         println!("{name}: {}", serde_json::to_string_pretty(value)?);
     }
-    let comparison = judge(&mut oracle, question)?;
+    let comparison = compare_question(&mut oracle, question)?;
     let faults = comparison.differences.iter().map(|it| {
         let Difference {
             aspect,

@@ -2,8 +2,8 @@
 //! tests, or are excepted with a reason.
 
 mod exception;
-mod played;
 mod read;
+mod tested_examples;
 
 use std::error::Error;
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) fn check(root: &Path, folder: &Path) -> Result<Faults, Box<dyn Error>
         let folder = folder.display();
         return Err(format!("no folder {folder} with the documents").into());
     }
-    let played = played::read(root)?;
+    let tested_examples = tested_examples::read(root)?;
     let mut faults = Faults::new();
     for (number, file) in DOCUMENTS {
         let path = folder.join(file);
@@ -39,7 +39,7 @@ pub(crate) fn check(root: &Path, folder: &Path) -> Result<Faults, Box<dyn Error>
         for (form, what) in [(Form::Block, "blocks"), (Form::Command, "commands")] {
             let of_form = found.iter().filter(|it| it.form == form);
             let (are, not): (Vec<&Example>, Vec<&Example>) =
-                of_form.partition(|it| played.has(it));
+                of_form.partition(|it| tested_examples.has(it));
             println!(
                 "document {number}: {} {what}: {} played, {} not",
                 are.len() + not.len(),

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::kept;
+use crate::stored_results;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/how-we-test.md";
@@ -89,7 +89,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let _ = write!(
         page,
         "\n{}\n{FLAMES}",
-        faults(&kept::results(&root.join(FAULTS))?)
+        faults(&stored_results::results(&root.join(FAULTS))?)
     );
     Ok(page)
 }

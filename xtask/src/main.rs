@@ -12,7 +12,6 @@ mod document;
 mod generate;
 mod go;
 mod how_we_test;
-mod kept;
 mod pod_security;
 mod process;
 mod promises;
@@ -25,6 +24,7 @@ mod scale;
 mod shape;
 mod size;
 mod source;
+mod stored_results;
 mod tool;
 mod upgrade;
 
@@ -146,7 +146,7 @@ fn main() -> ExitCode {
         ["mutations"] => differential::mutation::write(&root(), 600).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["pod-security"] => pod_security::write(&root()).map(none),
-        ["promises"] => promises::keep(&root()).map(none),
+        ["promises"] => promises::store(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),
         ["release", words @ ..] => release::task(&root(), words),

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::Faults;
 use crate::conformance::RESULTS;
 use crate::how_we_test::FAULTS;
-use crate::kept;
+use crate::stored_results;
 
 /// Copies the results of the last complete run on each backend into the source tree, and those of
 /// the last runs with every fault, if there are any.
 ///
 /// # Errors
 /// There are no results, or they cannot be copied.
-pub(crate) fn keep(root: &Path) -> Result<(), Box<dyn Error>> {
+pub(crate) fn store(root: &Path) -> Result<(), Box<dyn Error>> {
     let faults = left_in(root, FAULTS_LEFT);
     let runs = left_in(root, RUNS_LEFT);
     if let (Err(_), Err(_)) = (&faults, &runs) {
@@ -64,5 +64,5 @@ const FAULTS_LEFT: &str = "tmp/faults";
 fn left_in(root: &Path, folder: &str) -> std::io::Result<Vec<PathBuf>> {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |directory| root.join(directory));
-    kept::files(&target.join(folder))
+    stored_results::files(&target.join(folder))
 }

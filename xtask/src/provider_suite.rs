@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Choice};
-use crate::{kept, process};
+use crate::{process, stored_results};
 
 /// Where the results are kept, a file per run.
 const RESULTS: &str = "e2e/providers";
@@ -210,7 +210,7 @@ against the providers of a cluster that `cargo xtask cluster up` has started, an
     if !folder.exists() {
         return Ok(text);
     }
-    for result in kept::results(&folder)? {
+    for result in stored_results::results(&folder)? {
         let named = |field: &str| result[field].as_str().unwrap_or_default();
         let [kept, broken, not_run] =
             ["kept", "broken", "notRun"].map(|field| result[field].as_u64().unwrap_or(0));

@@ -12,7 +12,7 @@ use std::path::Path;
 use fivespot_install::controller::MEMORY_LIMIT_MIB;
 use serde_json::Value;
 
-use crate::kept;
+use crate::stored_results;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/scale.md";
@@ -246,7 +246,7 @@ fn count(of: &Value) -> String {
 
 /// All results, sorted by server and number of machines.
 fn results(folder: &Path) -> Result<Vec<Value>, Box<dyn Error>> {
-    let mut all = kept::results(folder)?;
+    let mut all = stored_results::results(folder)?;
     all.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
     Ok(all)
 }

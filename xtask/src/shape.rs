@@ -17,7 +17,7 @@ const PATH_OF_AN_EVENT: &[&str] = &[
     "crates/runtime/src/http/client/watch.rs",
     "crates/runtime/src/cache/projection.rs",
     "crates/controller/src/observe/projection.rs",
-    "crates/runtime/src/cache/fill.rs",
+    "crates/runtime/src/cache/informer_sink.rs",
     "crates/runtime/src/cache/store.rs",
     "crates/controller/src/observe/watch.rs",
     "crates/controller/src/context.rs",

@@ -9,9 +9,9 @@ use crate::Faults;
 use crate::shape;
 use crate::source::{self, Function};
 
-const MOST_LINES_OF_A_FILE: usize = 400;
-const MOST_LINES_OF_A_FUNCTION: usize = 60;
-const MOST_PARAMETERS: usize = 4;
+const MAX_LINES_OF_A_FILE: usize = 400;
+const MAX_LINES_OF_A_FUNCTION: usize = 60;
+const MAX_PARAMETERS: usize = 4;
 
 /// Names that do not describe the contents of a file.
 const VAGUE_NAMES: [&str; 7] = [
@@ -91,9 +91,9 @@ fn faults_of(name: &str, source: &str) -> Faults {
     }
     let lines = source::lines_of_code(&code);
     let is_long = LONG_FILES.iter().any(|(file, _)| *file == name);
-    if lines > MOST_LINES_OF_A_FILE && !is_long {
+    if lines > MAX_LINES_OF_A_FILE && !is_long {
         faults.push(format!(
-            "{name}: {lines} lines of code, at most {MOST_LINES_OF_A_FILE}"
+            "{name}: {lines} lines of code, at most {MAX_LINES_OF_A_FILE}"
         ));
     }
     for function in source::functions(source::before_tests(&code)) {
@@ -122,14 +122,14 @@ fn faults_of_function(file: &str, function: &Function) -> Faults {
         tuples: _,
     } = function;
     let mut faults = Faults::new();
-    if *lines > MOST_LINES_OF_A_FUNCTION {
+    if *lines > MAX_LINES_OF_A_FUNCTION {
         faults.push(format!(
-            "{file}:{line}: {name}: {lines} lines, at most {MOST_LINES_OF_A_FUNCTION}"
+            "{file}:{line}: {name}: {lines} lines, at most {MAX_LINES_OF_A_FUNCTION}"
         ));
     }
-    if *parameters > MOST_PARAMETERS {
+    if *parameters > MAX_PARAMETERS {
         faults.push(format!(
-            "{file}:{line}: {name}: {parameters} parameters, at most {MOST_PARAMETERS}"
+            "{file}:{line}: {name}: {parameters} parameters, at most {MAX_PARAMETERS}"
         ));
     }
     if *is_public_with_bool {

@@ -24,13 +24,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 pub(crate) use page::{PATH, page};
-use platform::First;
+use platform::UpgradeOrder;
 use program::Programs;
 use sequence::Results;
 use server::Server;
 
 /// The folder of the results, below the root; a file for each server.
-const KEPT: &str = "e2e/upgrades";
+const RESULTS: &str = "e2e/upgrades";
 
 /// Builds the programs, runs the sequence of the arguments, and prints the result for each machine.
 /// With `--record`, the result is kept for the page.
@@ -43,9 +43,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         words => (words, false),
     };
     let place = match words {
-        [] => Place::Embedded,
-        ["--cluster", name] => Place::Cluster(name),
-        ["--platform", first] => Place::Platform(First::called(first).ok_or(USAGE)?),
+        [] => Target::Embedded,
+        ["--cluster", name] => Target::Cluster(name),
+        ["--platform", first] => {
+            Target::Platform(UpgradeOrder::parse(first).ok_or(USAGE)?)
+        }
         _ => return Err(USAGE.into()),
     };
     let programs = Programs::build(root)?;
@@ -55,16 +57,18 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
     }
     fs::create_dir_all(&folder)?;
     let (results, kept, label) = match place {
-        Place::Embedded => {
+        Target::Embedded => {
             versions(&programs, &Server::embedded(&programs, &folder)?, &folder)?
         }
-        Place::Cluster(name) => versions(&programs, &Server::real(root, name)?, &folder)?,
-        Place::Platform(first) => platform::run(root, &programs, (first, &folder))?,
+        Target::Cluster(name) => {
+            versions(&programs, &Server::real(root, name)?, &folder)?
+        }
+        Target::Platform(first) => platform::run(root, &programs, (first, &folder))?,
     };
     let faults = results.faults();
     print!("{}", page::table(&results.result()));
     if is_recorded {
-        let folder = root.join(KEPT);
+        let folder = root.join(RESULTS);
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{label}.json"));
         fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
@@ -77,13 +81,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
 }
 
 /// The component that is upgraded, and the server.
-enum Place<'w> {
+enum Target<'w> {
     /// 5-Spot, on the embedded server.
     Embedded,
     /// 5-Spot, on the running cluster with this name.
     Cluster(&'w str),
     /// Kubernetes and Cluster API.
-    Platform(First),
+    Platform(UpgradeOrder),
 }
 
 const USAGE: &str =

@@ -120,36 +120,36 @@ fn matches_cached(text: &str, pattern: &str) -> bool {
 }
 
 /// Only the expressions of the policy that the `cel` crate compiles and runs.
-struct Peer {
+struct CelCratePolicy {
     /// With optional values, which the rules require.
     env: Arc<cel::Env>,
     programs: Vec<cel::Program>,
     expressions: Vec<String>,
 }
 
-impl Peer {
+impl CelCratePolicy {
     fn new(policy: &Value, object: &Value) -> Self {
-        let mut peer = Self {
+        let mut cel_crate_policy = Self {
             env: Arc::new(cel::Env::stdlib()),
             programs: Vec::new(),
             expressions: Vec::new(),
         };
-        let context = peer.context(object);
+        let context = cel_crate_policy.context(object);
         for validation in policy["spec"]["validations"]
             .as_array()
             .into_iter()
             .flatten()
         {
             let source = validation["expression"].as_str().unwrap_or_default();
-            let Ok(program) = peer.env.compile(source) else {
+            let Ok(program) = cel_crate_policy.env.compile(source) else {
                 continue;
             };
             if program.execute(&context).is_ok() {
-                peer.programs.push(program);
-                peer.expressions.push(source.to_owned());
+                cel_crate_policy.programs.push(program);
+                cel_crate_policy.expressions.push(source.to_owned());
             }
         }
-        peer
+        cel_crate_policy
     }
 
     fn context(&self, object: &Value) -> cel::Context<'static, 'static> {
@@ -207,21 +207,21 @@ fn engine(bench: &mut Criterion) {
         "one object: {} allocations, {} bytes",
         used.allocations, used.bytes_allocated
     );
-    let peer = Peer::new(&manifests.policy, &object);
+    let cel_crate_policy = CelCratePolicy::new(&manifests.policy, &object);
     let region = Region::new(ALLOCATOR);
-    peer.run(&object);
+    cel_crate_policy.run(&object);
     let used = region.change();
     let all = manifests.policy["spec"]["validations"]
         .as_array()
         .map_or(0, Vec::len);
     println!(
         "the cel crate on {} of the policy's {all} rules: {} allocations, {} bytes",
-        peer.programs.len(),
+        cel_crate_policy.programs.len(),
         used.allocations,
         used.bytes_allocated
     );
     let rules = Manifests {
-        policy: same_rules(&manifests.policy, &peer.expressions),
+        policy: same_rules(&manifests.policy, &cel_crate_policy.expressions),
         definition: manifests.definition.clone(),
         binding: manifests.binding.clone(),
     };
@@ -237,10 +237,10 @@ fn engine(bench: &mut Criterion) {
         bench.iter(|| decide(&same, black_box(&object)));
     });
     bench.bench_function("engine/the same rules in the cel crate", |bench| {
-        bench.iter(|| peer.run(black_box(&object)));
+        bench.iter(|| cel_crate_policy.run(black_box(&object)));
     });
     // Compilation reuses patterns that are in use; it must find none.
-    drop((engine, same, peer));
+    drop((engine, same, cel_crate_policy));
     bench.bench_function("engine/compile definition and policy", |bench| {
         bench.iter(|| manifests.compile());
     });

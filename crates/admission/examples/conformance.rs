@@ -32,23 +32,23 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(case) => tally.add(&case),
+            Ok(case) => counts.add(&case),
             Err(error) => eprintln!("error: a line is not JSON: {error}"),
         }
     }
     if env::args().any(|arg| arg == "--json") {
-        tally.print_json();
+        counts.print_json();
     } else {
-        tally.print();
+        counts.print();
     }
-    ExitCode::from(u8::from(tally.verdicts != tally.cases))
+    ExitCode::from(u8::from(counts.verdicts != counts.cases))
 }
 
 #[derive(Default)]
-struct Tally {
+struct Counts {
     cases: usize,
     verdicts: usize,
     refused: usize,
@@ -59,7 +59,7 @@ struct Tally {
     differing: BTreeMap<String, usize>,
 }
 
-impl Tally {
+impl Counts {
     fn add(&mut self, case: &Value) {
         let text =
             |name: &str| case.get(name).and_then(Value::as_str).unwrap_or_default();

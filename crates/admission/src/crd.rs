@@ -2,16 +2,16 @@
 //! objects.
 
 mod budget;
-mod called;
 mod column;
 mod conversion;
 mod default;
 mod definition;
 mod history;
 mod internal_form;
-mod kept;
 mod list_type;
+mod names;
 mod open_api;
+mod ratchet;
 mod rule;
 mod scale;
 mod selectable;
@@ -181,7 +181,7 @@ impl CustomResource {
     /// [`Program::estimate`](fivespot_cel::Program::estimate). `None` if rules cannot see the
     /// schema's values.
     pub fn declared(&self) -> Option<(fivespot_cel::Type, fivespot_cel::Bounds)> {
-        crate::crd_rules::seen_at_root(self.schema.root())
+        crate::crd_rules::declared_at_root(self.schema.root())
     }
 
     /// The maximum costs of the rules and message expressions, with paths that start at

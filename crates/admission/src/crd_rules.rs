@@ -28,7 +28,7 @@ pub(crate) struct Rules {
     /// Whether any of them is a transition rule.
     use_old: bool,
     /// Whether there are rules on a value that rules cannot see.
-    pub(crate) unseen: bool,
+    pub(crate) has_unusable: bool,
     /// Whether rules cannot see such a value because of a part that has rules: rules on a field
     /// are then omitted.
     pub(crate) untyped: bool,
@@ -58,30 +58,30 @@ impl Rules {
         if !has_rules(root) {
             return None;
         }
-        let place = Place {
+        let context = NodeContext {
             resource,
             is_meta: false,
             times: Some(1),
         };
-        Self::compile(root, place, dialect)
+        Self::compile(root, context, dialect)
     }
 
     /// `None` if neither the node nor a descendant has rules, or if rules cannot see the value.
-    fn compile(node: &Node, place: Place, dialect: Dialect) -> Option<Self> {
+    fn compile(node: &Node, context: NodeContext, dialect: Dialect) -> Option<Self> {
         let within = estimate::times_within(node);
-        let times = place.times.zip(within);
+        let times = context.times.zip(within);
         let times = times.map(|(outer, inner)| outer.saturating_mul(inner));
         let compile_as = |child: &Node, is_meta: bool| {
-            let place = Place {
+            let context = NodeContext {
                 resource: child.embedded,
                 is_meta,
                 times,
             };
-            Self::compile(child, place, dialect)
+            Self::compile(child, context, dialect)
         };
         let compile = |child: &Node| compile_as(child, false);
-        let hides_meta = place.resource && !declared::declares_meta(node);
-        let own = compile_own(node, place, dialect);
+        let hides_meta = context.resource && !declared::declares_meta(node);
+        let own = compile_own(node, context, dialect);
         let items = node.items.as_deref().and_then(compile);
         let additional = node.additional.schema().and_then(compile);
         let properties: Entries<_> = node
@@ -94,11 +94,11 @@ impl Rules {
                 Some((name.clone(), Self { at, ..rules }))
             })
             .collect();
-        let unseen = !node.rules.is_empty() && own.is_empty();
+        let has_unusable = !node.rules.is_empty() && own.is_empty();
         let is_untyped = |part: &Option<Self>| part.as_ref().is_some_and(|it| it.untyped);
-        let untyped = unseen || is_untyped(&items) || is_untyped(&additional);
+        let untyped = has_unusable || is_untyped(&items) || is_untyped(&additional);
         let is_empty = own.is_empty()
-            && !unseen
+            && !has_unusable
             && items.is_none()
             && additional.is_none()
             && properties.is_empty();
@@ -106,7 +106,7 @@ impl Rules {
             at: 0,
             use_old: own.iter().any(|rule| rule.uses_old),
             own,
-            unseen,
+            has_unusable,
             untyped,
             items: items.map(Box::new),
             additional: additional.map(Box::new),
@@ -117,7 +117,7 @@ impl Rules {
 
 /// The type of `self` for a rule at the root of a resource's schema, and the bounds of its
 /// size.
-pub(crate) fn seen_at_root(root: &Node) -> Option<(Type, Bounds)> {
+pub(crate) fn declared_at_root(root: &Node) -> Option<(Type, Bounds)> {
     let declared = declared::of(root, true)?.with_names("selfType");
     Some((declared, bounds::of(root, true)?.bounds))
 }
@@ -131,7 +131,7 @@ fn has_rules(node: &Node) -> bool {
 
 /// The context of a node.
 #[derive(Clone, Copy)]
-struct Place {
+struct NodeContext {
     resource: bool,
     /// Whether it is the `metadata` of a resource, of which rules only see the names.
     is_meta: bool,
@@ -139,17 +139,17 @@ struct Place {
     times: Option<u64>,
 }
 
-fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
+fn compile_own(node: &Node, context: NodeContext, dialect: Dialect) -> Vec<Rule> {
     if node.rules.is_empty() {
         return Vec::new();
     }
-    let declared = if place.is_meta {
+    let declared = if context.is_meta {
         Some(declared::meta())
     } else {
-        declared::of(node, place.resource)
+        declared::of(node, context.resource)
     };
-    let seen = declared.zip(bounds::of(node, place.resource));
-    let Some((declared, value)) = seen else {
+    let declared_and_bounds = declared.zip(bounds::of(node, context.resource));
+    let Some((declared, value)) = declared_and_bounds else {
         return Vec::new();
     };
     let declared = declared.with_names("selfType");
@@ -166,7 +166,7 @@ fn compile_own(node: &Node, place: Place, dialect: Dialect) -> Vec<Rule> {
             plain.get_or_init(|| env(declared.clone()))
         };
         let mut rule = Rule::compile(source, node, env);
-        rule.estimate = Estimate::of(&rule, &value, place.times);
+        rule.estimate = Estimate::of(&rule, &value, context.times);
         rule
     });
     rules.collect()
@@ -187,11 +187,13 @@ impl Rule {
         }
         let program =
             compile_to(&source.rule, env, &Type::Bool).map_err(|error| match error {
-                Refusal::Syntax(errors) => {
+                RuleCompileError::Syntax(errors) => {
                     rule.uses_old = errors.uses("oldSelf");
                     compilation_failed("", &errors)
                 }
-                Refusal::Output => "cel expression must evaluate to a bool".to_owned(),
+                RuleCompileError::Output => {
+                    "cel expression must evaluate to a bool".to_owned()
+                }
             });
         if let Ok(program) = &program {
             rule.uses_old = program.uses("oldSelf");
@@ -213,8 +215,12 @@ impl Rule {
         }
         let compiled = compile_to(&source.message_expression, env, &Type::String);
         Some(compiled.map_err(|error| match error {
-            Refusal::Syntax(errors) => compilation_failed("messageExpression ", &errors),
-            Refusal::Output => "messageExpression must evaluate to a string".to_owned(),
+            RuleCompileError::Syntax(errors) => {
+                compilation_failed("messageExpression ", &errors)
+            }
+            RuleCompileError::Output => {
+                "messageExpression must evaluate to a string".to_owned()
+            }
         }))
     }
 
@@ -263,23 +269,27 @@ pub(crate) fn compilation_failed(of: &str, errors: &CompileErrors) -> String {
     }
 }
 
-enum Refusal {
+enum RuleCompileError {
     Syntax(CompileErrors),
     Output,
 }
 
-fn compile_to(source: &str, env: &Env, wanted: &Type) -> Result<Program, Refusal> {
+fn compile_to(
+    source: &str,
+    env: &Env,
+    wanted: &Type,
+) -> Result<Program, RuleCompileError> {
     let program = Program::compile(source, env).map_err(|errors| {
         // An error of the result type takes precedence over an error in the creation of a
         // program.
         match errors.output_type() {
-            Some(found) if found != wanted => Refusal::Output,
-            _ => Refusal::Syntax(errors),
+            Some(found) if found != wanted => RuleCompileError::Output,
+            _ => RuleCompileError::Syntax(errors),
         }
     })?;
     if program.output_type() == wanted {
         Ok(program)
     } else {
-        Err(Refusal::Output)
+        Err(RuleCompileError::Output)
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::quote::{Json, Quoted, Shown};
+use crate::quote::{BadValue, Json, Quoted};
 
 /// The kind of a field error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,7 +137,7 @@ impl FieldError {
     }
 
     /// The value is malformed, and Kubernetes prints its internal form, `shown`.
-    pub(crate) fn invalid_shown(
+    pub(crate) fn invalid_form(
         path: impl Into<String>,
         shown: &str,
         detail: impl std::fmt::Display,
@@ -247,7 +247,7 @@ impl FieldError {
         let mut body = self.kind.words().to_owned();
         if let Some(value) = &self.value {
             body.push_str(": ");
-            body.push_str(&Shown(value).to_string());
+            body.push_str(&BadValue(value).to_string());
         }
         if !self.detail.is_empty() {
             body.push_str(": ");

@@ -13,9 +13,9 @@ use fivespot_gostd::strconv::format_float;
 
 /// A value as Kubernetes' `field.Error` prints the bad value: strings quoted, numbers and
 /// booleans plain, everything else as JSON.
-pub(crate) struct Shown<'a>(pub(crate) &'a Value);
+pub(crate) struct BadValue<'a>(pub(crate) &'a Value);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for BadValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Value::String(text) => Quoted(text).fmt(f),
@@ -196,7 +196,7 @@ mod tests {
     fn json_has_sorted_keys_and_escaped_markup() {
         let value = json!({"b": [1, null, true], "a": "<&>\n"});
         assert_eq!(
-            Shown(&value).to_string(),
+            BadValue(&value).to_string(),
             r#"{"a":"\u003c\u0026\u003e\n","b":[1,null,true]}"#
         );
     }

@@ -5,7 +5,6 @@ mod check;
 mod embedded;
 pub(crate) mod entries;
 mod fill;
-mod found;
 mod list_type;
 mod metadata;
 pub(crate) mod node;
@@ -13,6 +12,7 @@ mod number;
 mod prune;
 mod quick;
 mod structure;
+mod validation_error;
 
 use serde_json::Value;
 

@@ -58,7 +58,7 @@ fn widget(spec: Value) -> Value {
         "metadata": {"name": "a", "namespace": "b"}, "spec": spec})
 }
 
-fn said(verdict: &Verdict) -> String {
+fn errors_text(verdict: &Verdict) -> String {
     texts(&verdict.errors)
 }
 
@@ -85,7 +85,7 @@ fn errors_of_rules_have_the_path_of_the_value() {
         json!({"text": "ab", "map": {"a.b": 1}, "list": [{"n": 1}, {"n": 0}],
         "min": 2, "max": 1}),
     );
-    insta::assert_snapshot!(said(&v1(&crd).create(&object)), @r#"
+    insta::assert_snapshot!(errors_text(&v1(&crd).create(&object)), @r#"
     spec: Invalid value: failed rule: self.min <= self.max
     spec.text: Invalid value: "ab": short
     spec.map[a.b]: Invalid value: 1: only one
@@ -93,7 +93,7 @@ fn errors_of_rules_have_the_path_of_the_value() {
     "#);
     let object = widget(json!({"text": "secret", "min": 1, "max": 1}));
     assert_eq!(
-        said(&v1(&crd).create(&object)),
+        errors_text(&v1(&crd).create(&object)),
         "spec.text: Forbidden: not this"
     );
 }
@@ -114,7 +114,7 @@ fn older_servers_print_the_type_instead_of_the_value() {
         "1.33",
     );
     assert_eq!(
-        said(&v1(&crd).create(&widget(json!({})))),
+        errors_text(&v1(&crd).create(&widget(json!({})))),
         r#"spec: Invalid value: "object": no"#
     );
 }
@@ -126,13 +126,13 @@ fn rules_do_not_run_on_values_that_the_schema_rejects() {
         "x-kubernetes-validations": [{"rule": "self.a != ''"}],
     });
     let crd = compile(spec.clone());
-    insta::assert_snapshot!(said(&v1(&crd).create(&widget(json!({})))), @r#"
+    insta::assert_snapshot!(errors_text(&v1(&crd).create(&widget(json!({})))), @r#"
     spec.a: Required value
     <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation
     "#);
     let crd = compile_for(spec, "1.33");
     let verdict = v1(&crd).create(&widget(json!({})));
-    assert!(said(&verdict).contains(r#"<nil>: Invalid value: "null": some"#));
+    assert!(errors_text(&verdict).contains(r#"<nil>: Invalid value: "null": some"#));
 }
 
 #[test]
@@ -149,16 +149,16 @@ fn a_transition_rule_does_not_run_without_an_old_value() {
     }));
     let resource = v1(&crd);
     let first = widget(json!({"once": "a", "down": 1}));
-    assert_eq!(said(&resource.create(&first)), "");
+    assert_eq!(errors_text(&resource.create(&first)), "");
     let none = widget(json!({}));
-    assert_eq!(said(&resource.update(&first, &none)), "");
+    assert_eq!(errors_text(&resource.update(&first, &none)), "");
     let second = widget(json!({"once": "b", "down": 0}));
-    insta::assert_snapshot!(said(&resource.update(&second, &first)), @r#"
+    insta::assert_snapshot!(errors_text(&resource.update(&second, &first)), @r#"
     spec.once: Invalid value: "b": is fixed
     spec.down: Invalid value: 0: only up
     "#);
     assert_eq!(
-        said(&resource.create(&widget(json!({"down": 0})))),
+        errors_text(&resource.create(&widget(json!({"down": 0})))),
         "spec.down: Invalid value: 0: only up"
     );
 }
@@ -179,7 +179,7 @@ fn items_of_a_map_list_are_correlated_by_their_keys_in_any_order() {
     let old = widget(json!({"list": [{"k": "a", "n": 5}, {"k": "b", "n": 1}]}));
     let new = widget(json!({"list": [{"k": "b", "n": 5}, {"k": "a", "n": 1}]}));
     assert_eq!(
-        said(&v1(&crd).update(&new, &old)),
+        errors_text(&v1(&crd).update(&new, &old)),
         "spec.list[1].n: Invalid value: 1: must not shrink"
     );
 }
@@ -195,10 +195,10 @@ fn errors_of_unchanged_values_are_warnings() {
     let old = widget(json!({"a": "bad", "b": "1"}));
     let new = widget(json!({"a": "bad", "b": "2"}));
     let verdict = v1(&crd).update(&new, &old);
-    assert_eq!(said(&verdict), "");
+    assert_eq!(errors_text(&verdict), "");
     assert_eq!(verdict.warnings, [r#"spec.a: Invalid value: "bad": bad"#]);
     let crd = compile_for(spec, "1.29");
-    assert!(said(&v1(&crd).update(&new, &old)).contains("spec.a: Invalid value"));
+    assert!(errors_text(&v1(&crd).update(&new, &old)).contains("spec.a: Invalid value"));
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn an_evaluation_error_names_the_rule() {
             {"rule": "self.a / self.b > 0", "message": "must be positive"},
             {"rule": "self.a > self.b"}],
     }));
-    let said = said(&v1(&crd).create(&widget(json!({"a": 1, "b": 0}))));
+    let errors_text = errors_text(&v1(&crd).create(&widget(json!({"a": 1, "b": 0}))));
     assert_eq!(
-        said,
+        errors_text,
         "spec: Invalid value: \"object\": division by zero evaluating rule: must be positive"
     );
 }
@@ -225,7 +225,7 @@ fn an_update_of_the_status_validates_only_the_status() {
     let mut new = old.clone();
     new["status"] = json!({"n": 9});
     assert_eq!(
-        said(&v1(&crd).update_status(&new, &old)),
+        errors_text(&v1(&crd).update_status(&new, &old)),
         "status.n: Invalid value: 9: n in body should be less than or equal to 5"
     );
 }
@@ -236,7 +236,7 @@ fn another_kind_or_an_invalid_name_is_rejected() {
     let mut object = widget(json!({}));
     object["kind"] = json!("Gadget");
     assert_eq!(
-        said(&v1(&crd).create(&object)),
+        errors_text(&v1(&crd).create(&object)),
         r#"kind: Invalid value: "Gadget": must be Widget"#
     );
     let mut object = widget(json!({}));
@@ -362,7 +362,7 @@ fn a_finalizer_without_a_domain_gets_a_warning() {
     let mut object = widget(json!({}));
     object["metadata"]["finalizers"] = json!(["mine"]);
     let verdict = v1(&crd).create(&object);
-    assert_eq!(said(&verdict), "");
+    assert_eq!(errors_text(&verdict), "");
     assert_eq!(verdict.warnings.len(), 1);
 }
 
@@ -524,7 +524,7 @@ fn rules_that_read_an_unchanged_invalid_date_fail() {
         let crd = compile(json!({"type": "object", "x-kubernetes-validations": rule,
             "properties": {"t": {"type": "string", "format": format}}}));
         let object = widget(json!({"t": text}));
-        let found = said(&v1(&crd).update(&object, &object));
+        let found = errors_text(&v1(&crd).update(&object, &object));
         assert_eq!(found.is_empty(), why.is_empty(), "{format} {text}: {found}");
         assert!(found.contains(why), "{format} {text}: {found}");
     }
@@ -545,8 +545,11 @@ fn a_schema_in_an_error_has_every_field_of_the_internal_form() {
 fn a_default_of_int_or_string_may_be_of_any_type_as_in_kubernetes() {
     let either = json!({"x-kubernetes-int-or-string": true, "default": [true]});
     let crd = compile(json!({"type": "object", "properties": {"a": either}}));
-    let said = said(&v1(&crd).create(&widget(json!({"a": [true]}))));
-    assert!(said.contains("must be of type integer,string"), "{said}");
+    let errors_text = errors_text(&v1(&crd).create(&widget(json!({"a": [true]}))));
+    assert!(
+        errors_text.contains("must be of type integer,string"),
+        "{errors_text}"
+    );
 }
 
 #[test]
@@ -566,8 +569,11 @@ fn rules_on_the_metadata_of_an_embedded_resource_see_only_its_names() {
             "parts": {"type": "object", "maxProperties": 2, "additionalProperties": embedded},
         }}))
     };
-    let said = refused(with("has(self.owner)"));
-    assert!(said.contains("undefined field 'owner'"), "{said}");
+    let errors_text = refused(with("has(self.owner)"));
+    assert!(
+        errors_text.contains("undefined field 'owner'"),
+        "{errors_text}"
+    );
     let by_name = with("self.name != ''");
     assert!(Crd::compile(&by_name, KubeVersion::default()).is_ok());
 }
@@ -581,8 +587,11 @@ fn a_default_is_validated_with_formats_that_are_ignored_for_objects() {
     };
     // With a format, the validator leaves the type of a list to the format, which ignores lists.
     assert!(Crd::compile(&with("int32", json!(["a"])), KubeVersion::default()).is_ok());
-    let said = refused(with("float", json!(5)));
-    assert!(said.contains("must be of type float: \"int64\""), "{said}");
+    let errors_text = refused(with("float", json!(5)));
+    assert!(
+        errors_text.contains("must be of type float: \"int64\""),
+        "{errors_text}"
+    );
 }
 
 #[test]
@@ -693,7 +702,7 @@ fn invalid_limits_are_reported_with_their_field() {
         "n": {"type": "integer", "multipleOf": 0}, "l": {"type": "array", "maxItems": -1,
         "items": {"type": "string"}}}}));
     let verdict = v1(&crd).create(&widget(json!({"n": 4, "l": []})));
-    insta::assert_snapshot!(said(&verdict), @r#"
+    insta::assert_snapshot!(errors_text(&verdict), @r#"
     spec.n: Invalid value: 0: factor MultipleOf declared for spec.n must be positive: 0
     spec.l: Too many: 0: has too many items
     "#);

@@ -17,9 +17,9 @@ const KIND: GroupVersionKind<'static> = GroupVersionKind {
 };
 
 /// Merges objects by field, and supports the operation `add` on a field of the root.
-struct Host;
+struct SchemalessServer;
 
-impl Resolver for Host {
+impl Resolver for SchemalessServer {
     fn param_is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
         (kind.kind == "ConfigMap").then_some(true)
     }
@@ -29,7 +29,7 @@ impl Resolver for Host {
     }
 }
 
-impl Patcher for Host {
+impl Patcher for SchemalessServer {
     fn applied(
         &self,
         object: &Value,
@@ -61,7 +61,7 @@ impl Patcher for Host {
         Ok(object)
     }
 
-    fn restored(
+    fn converted_to_request_kind(
         &self,
         object: Value,
         _: GroupVersionKind<'_>,
@@ -142,7 +142,7 @@ fn mutate(
 ) -> Result<Option<Value>, Box<Denial>> {
     let mut request = Request::create(KIND, "widgets", object);
     request.namespace = "ns";
-    policies.mutate(&request, &Host, memory)
+    policies.mutate(&request, &SchemalessServer, memory)
 }
 
 /// The object after one policy with these fields.
@@ -225,16 +225,17 @@ fn an_evaluation_error_denies_the_request() {
     )
     .unwrap_err();
     assert_eq!((denial.code, denial.reason.as_str()), (403, "Invalid"));
-    let said: Vec<&str> = denial.causes.iter().map(|it| it.message.as_str()).collect();
+    let messages: Vec<&str> =
+        denial.causes.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(
-        said,
+        messages,
         [
             "policy 'p' with binding 'p-binding' denied request: expression \
              'Object{a: object.spec.missing}' resulted in error: no such key: missing",
             "policy 'p' with binding 'p-binding' denied request: error applying patch: bad",
         ]
     );
-    assert_eq!(denial.message, said[0]);
+    assert_eq!(denial.message, messages[0]);
 }
 
 #[test]
@@ -359,7 +360,7 @@ fn only_policies_with_if_needed_are_reinvoked() {
     let mut memory = Reinvocation::default();
     let first = mutate(&policies, &json!({}), &mut memory).unwrap().unwrap();
     assert_eq!(first, json!({"a": 1, "b": 1}));
-    memory.begin_again(Some(&first));
+    memory.begin_reinvocation(Some(&first));
     let second = mutate(&policies, &first, &mut memory).unwrap().unwrap();
     assert_eq!(second, json!({"a": 2, "b": 1}));
 }

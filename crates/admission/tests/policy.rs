@@ -72,7 +72,7 @@ fn decide(spec: Value, object: &Value) -> Decision {
 }
 
 /// The text after "denied request: " of every denial.
-fn said(decision: &Decision) -> Vec<&str> {
+fn denial_messages(decision: &Decision) -> Vec<&str> {
     let denials = decision.denials.iter();
     denials
         .map(|it| it.message.split_once("denied request: ").unwrap().1)
@@ -113,7 +113,7 @@ fn every_failure_is_a_denial_and_the_first_is_returned() {
         &json!({"n": 1}),
     );
     assert_eq!(
-        said(&decision),
+        denial_messages(&decision),
         [
             "failed expression: false",
             "n is 1",
@@ -134,7 +134,7 @@ fn the_failure_policy_applies_to_errors_but_not_to_false() {
     let object = json!({});
     let decision = decide(json!({"validations": validations}), &object);
     assert_eq!(
-        said(&decision),
+        denial_messages(&decision),
         [
             "expression 'object.none == 1' resulted in error: no such key: none",
             "no"
@@ -144,7 +144,7 @@ fn the_failure_policy_applies_to_errors_but_not_to_false() {
         json!({"validations": validations, "failurePolicy": "Ignore"}),
         &object,
     );
-    assert_eq!(said(&decision), ["no"]);
+    assert_eq!(denial_messages(&decision), ["no"]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn variables_are_lazy_and_their_errors_fail_only_expressions_that_use_them() {
         &json!({"n": 3}),
     );
     assert_eq!(
-        said(&decision),
+        denial_messages(&decision),
         [
             "small",
             "expression 'variables.bad == 1' resulted in error: composited variable \"bad\" \
@@ -184,9 +184,12 @@ fn a_false_condition_takes_precedence_over_an_error() {
     let fails = json!({"name": "fails", "expression": "object.none == 1"});
     let no = json!({"name": "no", "expression": "false"});
     let object = json!({});
-    assert_eq!(said(&decide(spec(json!([fails, no])), &object)), [""; 0]);
     assert_eq!(
-        said(&decide(spec(json!([fails])), &object)),
+        denial_messages(&decide(spec(json!([fails, no])), &object)),
+        [""; 0]
+    );
+    assert_eq!(
+        denial_messages(&decide(spec(json!([fails])), &object)),
         ["expression 'object.none == 1' resulted in error: no such key: none"]
     );
 }
@@ -199,7 +202,7 @@ fn keys_in_expressions_are_not_escaped() {
             {"expression": "object.spec['a-b'] == 1"}]}),
         &json!({"metadata": {"labels": {"evil.io/x": ""}}, "spec": {"a-b": 1}}),
     );
-    assert_eq!(said(&decision), ["evil"]);
+    assert_eq!(denial_messages(&decision), ["evil"]);
 }
 
 #[test]
@@ -221,7 +224,7 @@ fn the_request_is_a_variable_and_its_empty_fields_are_absent() {
         binding(json!({})),
     );
     let decision = all.decide(&create(&object, &user), &());
-    assert_eq!(said(&decision), [""; 0]);
+    assert_eq!(denial_messages(&decision), [""; 0]);
 }
 
 #[test]
@@ -326,11 +329,11 @@ fn an_equivalent_version_is_converted_to_the_version_of_the_policy() {
         "object.apiVersion != 'example.com/v1' || request.requestKind.version != 'v2'",
         "message": "seen"}]});
     let all = policies(policy(spec.clone()), binding(json!({})));
-    assert_eq!(said(&all.decide(&request, &())), ["seen"]);
+    assert_eq!(denial_messages(&all.decide(&request, &())), ["seen"]);
     let mut exact = policy(spec);
     exact["spec"]["matchConstraints"]["matchPolicy"] = json!("Exact");
     let all = policies(exact, binding(json!({})));
-    assert_eq!(said(&all.decide(&request, &())), [""; 0]);
+    assert_eq!(denial_messages(&all.decide(&request, &())), [""; 0]);
 }
 
 struct Config;
@@ -388,7 +391,10 @@ fn parameters_are_selected_by_name_or_selector() {
     ];
     for (binding_spec, wanted) in rows {
         let all = policies(policy(spec.clone()), binding(binding_spec));
-        assert_eq!(said(&all.decide(&create(&object, &user), &Config)), wanted);
+        assert_eq!(
+            denial_messages(&all.decide(&create(&object, &user), &Config)),
+            wanted
+        );
     }
 }
 
@@ -401,7 +407,7 @@ fn an_expensive_validation_fails_with_the_cost_limit_error() {
         &json!({"l": items}),
     );
     assert_eq!(
-        said(&decision),
+        denial_messages(&decision),
         [
             "expression 'object.l.all(x, object.l.all(y, x + y >= 0))' resulted in error: \
           operation cancelled: actual cost limit exceeded"
@@ -529,7 +535,7 @@ fn a_stored_policy_that_does_not_compile_denies_requests() {
     let bound = Binding::compile(&binding(json!({}))).unwrap();
     let all = Policies::new([Arc::new(stored)], [Arc::new(bound)]);
     let decision = all.decide(&create(&object, &user), &());
-    let [only] = said(&decision)[..] else {
+    let [only] = denial_messages(&decision)[..] else {
         panic!("one refusal, not {:?}", decision.denials);
     };
     assert!(only.starts_with("compilation error: compilation failed: ERROR: "));
@@ -632,7 +638,7 @@ fn a_policy_uses_the_authorizer_of_its_world() {
             Err("path must not be empty"),
         ),
     ];
-    let world = Authorized(Arc::new(Allows(&[
+    let resolver = Authorized(Arc::new(Allows(&[
         "ann update apps/deployments/scale n/d",
         "ann get /healthz",
         "ann update example.com/widgets/ ns/a",
@@ -648,7 +654,7 @@ fn a_policy_uses_the_authorizer_of_its_world() {
             policy(json!({"validations": [{"expression": expression}]})),
             binding(json!({})),
         );
-        let decision = policies.decide(&create(&object, &user), &world);
+        let decision = policies.decide(&create(&object, &user), &resolver);
         let found = decision.denied().map(|denial| denial.message.as_str());
         match (found, wanted) {
             (None, Ok(())) => {}
@@ -662,12 +668,12 @@ fn a_policy_uses_the_authorizer_of_its_world() {
 
 #[test]
 fn messages_and_audit_annotations_cannot_use_the_authorizer() {
-    let world = Authorized(Arc::new(Allows(&[])));
+    let resolver = Authorized(Arc::new(Allows(&[])));
     let object = json!({"metadata": {"name": "a"}});
     let reason = "authorizer.path('/healthz').check('get').reason()";
     let message = |spec: Value| {
         let policies = policies(policy(spec), binding(json!({})));
-        let decision = policies.decide(&create(&object, &User::default()), &world);
+        let decision = policies.decide(&create(&object, &User::default()), &resolver);
         decision.denied().map(|denial| denial.message.clone())
     };
     let annotated = message(json!({"validations": [{"expression": "true"}],

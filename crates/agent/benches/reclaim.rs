@@ -45,13 +45,13 @@ impl Drop for Running {
     }
 }
 
-struct Bench {
+struct Benchmark {
     client: Client,
     directory: PathBuf,
     program: PathBuf,
 }
 
-impl Drop for Bench {
+impl Drop for Benchmark {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
@@ -76,7 +76,7 @@ fn main() {
 }
 
 async fn measure() -> Value {
-    let bench = Bench::prepare().await;
+    let bench = Benchmark::prepare().await;
     let crowd = fs::canonicalize("/bin/sleep").unwrap();
     let crowd: Vec<Running> = (0..CROWD)
         .map(|_| run(Command::new(&crowd).arg("100000")))
@@ -137,7 +137,7 @@ fn memory(process: &Running, what: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-impl Bench {
+impl Benchmark {
     async fn prepare() -> Self {
         let server = Server::new(Options::new(Clock::system())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

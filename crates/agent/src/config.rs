@@ -8,11 +8,11 @@ use serde::Deserialize;
 use crate::pattern::Patterns;
 
 /// The maximum size of a configuration in bytes; the operator writes far less.
-const LONGEST: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 /// The maximum number of patterns in a list.
-const MOST_PATTERNS: usize = 1000;
+const MAX_PATTERNS: usize = 1000;
 /// The maximum size of a pattern in bytes: 256 characters of four bytes.
-const LONGEST_PATTERN: usize = 1024;
+const MAX_PATTERN_BYTES: usize = 1024;
 /// The range of `poll_interval_ms`.
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
 
@@ -94,9 +94,9 @@ impl Config {
 }
 
 fn read(text: &str) -> Result<File, String> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_BYTES {
         return Err(format!(
-            "must be at most {LONGEST} bytes, not {}",
+            "must be at most {MAX_BYTES} bytes, not {}",
             text.len()
         ));
     }
@@ -106,19 +106,19 @@ fn read(text: &str) -> Result<File, String> {
         ("match_argv_substrings", &file.match_argv_substrings),
     ];
     for (key, list) in lists {
-        if list.len() > MOST_PATTERNS {
+        if list.len() > MAX_PATTERNS {
             let number = list.len();
             return Err(format!(
-                "{key}: must be at most {MOST_PATTERNS} patterns, not {number}"
+                "{key}: must be at most {MAX_PATTERNS} patterns, not {number}"
             ));
         }
         for (index, pattern) in list.iter().enumerate() {
             if pattern.is_empty() {
                 return Err(format!("{key}[{index}]: must not be empty"));
             }
-            if pattern.len() > LONGEST_PATTERN {
+            if pattern.len() > MAX_PATTERN_BYTES {
                 return Err(format!(
-                    "{key}[{index}]: must be at most {LONGEST_PATTERN} bytes"
+                    "{key}[{index}]: must be at most {MAX_PATTERN_BYTES} bytes"
                 ));
             }
         }

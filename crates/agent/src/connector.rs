@@ -71,7 +71,7 @@ pub enum SubscribeError {
 
 /// The result of one receive.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Received {
+pub struct EventBatch {
     /// The events, in the kernel's order.
     pub events: Vec<Event>,
     /// The receive buffer was full: events were lost.
@@ -135,7 +135,7 @@ impl Connector {
     ///
     /// # Errors
     /// The socket has failed.
-    pub async fn receive(&mut self) -> io::Result<Received> {
+    pub async fn receive(&mut self) -> io::Result<EventBatch> {
         loop {
             self.socket.readable().await?;
             let received = self
@@ -179,15 +179,15 @@ fn open() -> Result<OwnedFd, Errno> {
 const AT_A_TIME: usize = 256;
 
 /// The events that have arrived; an error of the kind `WouldBlock` if there are none.
-fn take(socket: &UnixDatagram) -> io::Result<Received> {
-    let mut received = Received::default();
+fn take(socket: &UnixDatagram) -> io::Result<EventBatch> {
+    let mut received = EventBatch::default();
     let mut datagram = [0; DATAGRAM];
     while received.events.len() < AT_A_TIME {
         let result = recvfrom(socket, &mut datagram[..], RecvFlags::empty());
         let (bytes, _, sender) = match result {
             Ok(received) => received,
             Err(Errno::INTR) => continue,
-            Err(Errno::AGAIN) if received != Received::default() => break,
+            Err(Errno::AGAIN) if received != EventBatch::default() => break,
             Err(Errno::NOBUFS) => {
                 received.overrun = true;
                 break;

@@ -5,7 +5,7 @@ use std::io;
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
-use crate::connector::{Connector, Received, SubscribeError};
+use crate::connector::{Connector, EventBatch, SubscribeError};
 use crate::event::Event;
 use crate::proc::Proc;
 use crate::scan::{ProcessMatch, Trigger, check, scan};
@@ -114,7 +114,7 @@ impl Detection {
     /// The first of these events whose process matches.
     fn match_events(
         &mut self,
-        received: &Received,
+        received: &EventBatch,
         config: &Config,
     ) -> Option<ProcessMatch> {
         if received.overrun {

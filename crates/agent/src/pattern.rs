@@ -111,7 +111,7 @@ fn base(path: &[u8]) -> &[u8] {
 
 /// How a process matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum MatchedBy {
     /// By the kernel's name.
     Comm,
     /// By the last part of the path in `argv[0]`.
@@ -120,7 +120,7 @@ pub enum By {
     CommandLine,
 }
 
-impl By {
+impl MatchedBy {
     /// As text, for logs and output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -137,17 +137,17 @@ pub struct Match<'a> {
     /// The pattern, as it was written.
     pub pattern: &'a str,
     /// How the process matched.
-    pub by: By,
+    pub by: MatchedBy,
 }
 
 /// The patterns of one configuration.
 ///
 /// # Example
 /// ```
-/// use fivespot_agent::pattern::{By, Names, Patterns};
+/// use fivespot_agent::pattern::{MatchedBy, Names, Patterns};
 /// let patterns = Patterns::new(vec!["steam".into()], vec!["idea.jar".into()]);
 /// let steam = Names::new(b"steam\n", b"/usr/games/steam\0-silent\0");
-/// assert_eq!(patterns.find(&steam).map(|found| found.by), Some(By::Comm));
+/// assert_eq!(patterns.find(&steam).map(|found| found.by), Some(MatchedBy::Comm));
 /// let editor = Names::new(b"java\n", b"java\0-jar\0/opt/idea.jar\0");
 /// assert_eq!(patterns.find(&editor).map(|found| found.pattern), Some("idea.jar"));
 /// ```
@@ -200,9 +200,9 @@ impl Patterns {
         let program = names.program();
         for pattern in &self.commands {
             let by = if names.is_called(pattern.as_bytes()) {
-                By::Comm
+                MatchedBy::Comm
             } else if program == pattern.as_bytes() {
-                By::Program
+                MatchedBy::Program
             } else {
                 continue;
             };
@@ -218,7 +218,7 @@ impl Patterns {
             .find(|(_, finder)| finder.find(&line).is_some());
         found.map(|(pattern, _)| Match {
             pattern,
-            by: By::CommandLine,
+            by: MatchedBy::CommandLine,
         })
     }
 }

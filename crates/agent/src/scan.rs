@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::pattern::{By, Names, Patterns};
+use crate::pattern::{MatchedBy, Names, Patterns};
 use crate::proc::{Pid, Proc};
 
 /// A matching process.
@@ -15,7 +15,7 @@ pub struct ProcessMatch {
     /// The pattern that it matches.
     pub pattern: String,
     /// How it matches.
-    pub by: By,
+    pub by: MatchedBy,
     /// When it started, in clock ticks since boot: with the PID, it identifies the process. `None`
     /// if the process was gone before it could be read.
     pub started: Option<u64>,

@@ -43,8 +43,8 @@ pub use schedule_override::{
     TargetRef,
 };
 pub use scheduled_machine::{
-    CalendarRef, EndPolicy, ExceptionAction, InlineObject, MOST_APPLIED_TAINTS,
-    MOST_TAINTS, MachineTemplate, NodeTaint, Provisioning, ScheduleException,
+    CalendarRef, EndPolicy, ExceptionAction, InlineObject, MAX_APPLIED_TAINTS,
+    MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ScheduleException,
     ScheduleSpec, ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec,
     TaintEffect,
 };

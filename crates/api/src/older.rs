@@ -114,17 +114,17 @@ pub fn convert(object: &mut Value) -> Vec<Change> {
 }
 
 /// The result for a value.
-enum Becomes {
-    Same,
-    Other(Value),
-    Nothing,
+enum Conversion {
+    Unchanged,
+    Replaced(Value),
+    Removed,
 }
 
 fn edit(
     fields: &mut Map<String, Value>,
     (path, field): (&str, &str),
     changes: &mut Vec<Change>,
-    becomes: fn(&Value) -> Becomes,
+    convert_value: fn(&Value) -> Conversion,
 ) {
     let Some(value) = fields.get_mut(field) else {
         return;
@@ -134,13 +134,13 @@ fn edit(
         from,
         to,
     };
-    match becomes(value) {
-        Becomes::Same => {}
-        Becomes::Other(new) => {
+    match convert_value(value) {
+        Conversion::Unchanged => {}
+        Conversion::Replaced(new) => {
             let old = std::mem::replace(value, new.clone());
             changes.push(change(old, Some(new)));
         }
-        Becomes::Nothing => {
+        Conversion::Removed => {
             if let Some(old) = fields.shift_remove(field) {
                 changes.push(change(old, None));
             }
@@ -149,16 +149,16 @@ fn edit(
 }
 
 /// `null` represented an absent value.
-fn absent(value: &Value) -> Becomes {
+fn absent(value: &Value) -> Conversion {
     if value.is_null() {
-        Becomes::Nothing
+        Conversion::Removed
     } else {
-        Becomes::Same
+        Conversion::Unchanged
     }
 }
 
 /// Converts a list of days or hours.
-fn texts(value: &Value) -> Becomes {
+fn texts(value: &Value) -> Conversion {
     let one = |item: &Value| match item {
         Value::String(text) => {
             let bare: String = text.chars().filter(|it| !it.is_whitespace()).collect();
@@ -168,18 +168,18 @@ fn texts(value: &Value) -> Becomes {
         other => other.clone(),
     };
     let new = match value {
-        Value::Null => return Becomes::Nothing,
+        Value::Null => return Conversion::Removed,
         Value::Array(items) => Value::Array(items.iter().map(one).collect()),
         Value::String(_) | Value::Number(_) => Value::Array(vec![one(value)]),
-        Value::Bool(_) | Value::Object(_) => return Becomes::Same,
+        Value::Bool(_) | Value::Object(_) => return Conversion::Unchanged,
     };
     changed(value, new)
 }
 
 /// Converts a duration: it allowed surrounding spaces, upper case, and a number of seconds.
-fn duration(value: &Value) -> Becomes {
+fn duration(value: &Value) -> Conversion {
     let new = match value {
-        Value::Null => return Becomes::Nothing,
+        Value::Null => return Conversion::Removed,
         Value::String(text) => Value::String(text.trim().to_ascii_lowercase()),
         Value::Number(seconds) if seconds.is_u64() => {
             Value::String(format!("{seconds}s"))
@@ -189,9 +189,9 @@ fn duration(value: &Value) -> Becomes {
     changed(value, new)
 }
 
-fn finalizers(value: &Value) -> Becomes {
+fn finalizers(value: &Value) -> Conversion {
     let Value::Array(items) = value else {
-        return Becomes::Same;
+        return Conversion::Unchanged;
     };
     let current = |item: &Value| match item.as_str() {
         Some(name::OLDER_FINALIZER) => Value::String(name::FINALIZER.to_owned()),
@@ -200,11 +200,11 @@ fn finalizers(value: &Value) -> Becomes {
     changed(value, Value::Array(items.iter().map(current).collect()))
 }
 
-fn changed(old: &Value, new: Value) -> Becomes {
+fn changed(old: &Value, new: Value) -> Conversion {
     if *old == new {
-        Becomes::Same
+        Conversion::Unchanged
     } else {
-        Becomes::Other(new)
+        Conversion::Replaced(new)
     }
 }
 

@@ -13,7 +13,7 @@ pub const POLL_INTERVAL_MS: u64 = 250;
 pub const REQUESTED: &str = "true";
 
 /// How many characters of the agent's reason for rejecting a configuration are passed on.
-const LONGEST_WHY: usize = 256;
+const MAX_REASON_LENGTH: usize = 256;
 
 /// The agent's configuration for `killIfCommands`, as stored in the ConfigMap under
 /// [`crate::name::RECLAIM_CONFIG_KEY`]: TOML with the keys `match_commands` (a process name or
@@ -128,7 +128,7 @@ impl fmt::Display for Report {
 fn one_line(text: &str) -> String {
     let words = text.split(|letter: char| letter.is_control());
     let words: Vec<&str> = words.filter(|part| !part.is_empty()).collect();
-    words.join(" ").chars().take(LONGEST_WHY).collect()
+    words.join(" ").chars().take(MAX_REASON_LENGTH).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
             assert_eq!(Report::parse(annotation), None, "{annotation:?}");
         }
         let long = Report::rejected("a", &"x".repeat(1_000));
-        assert_eq!(long.rejection.unwrap().len(), LONGEST_WHY);
+        assert_eq!(long.rejection.unwrap().len(), MAX_REASON_LENGTH);
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use crate::scheduled_machine::null_is_default;
 use crate::schema::MAX_NAME;
 
 /// How many entries a calendar has at most.
-pub const MOST_DATES: usize = 400;
+pub const MAX_DATES: usize = 400;
 
 /// Room for a date, and for an invalid one: a calendar has many entries.
 const MAX_DATE: u32 = 24;
@@ -32,7 +32,7 @@ pub struct ScheduleCalendar {
 pub struct ScheduleCalendarSpec {
     /// The dates. Each is a whole local day in the time zone of the schedule that uses it.
     #[serde(default, deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_DATES), extend("x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(length(max = MAX_DATES), extend("x-kubernetes-list-map-keys" = ["name"]))]
     pub dates: Vec<CalendarDate>,
 }
 

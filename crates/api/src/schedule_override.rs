@@ -17,10 +17,10 @@ use crate::status::written_generation;
 use crate::{name, schema};
 
 /// How long after its creation an override ends at the latest.
-pub const LONGEST_OVERRIDE: SignedDuration = SignedDuration::from_hours(14 * 24);
+pub const MAX_OVERRIDE_DURATION: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// How many overrides of a namespace are considered, oldest first.
-pub const MOST_OVERRIDES: usize = 256;
+pub const MAX_OVERRIDES: usize = 256;
 
 /// A change of the schedule of some ScheduledMachines of a namespace for a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,14 +143,14 @@ pub struct ScheduleOverrideStatus {
 pub const IGNORED: &str = "Ignored";
 
 /// Reduces the overrides of one namespace to those that are considered: the oldest
-/// [`MOST_OVERRIDES`], sorted by age and then by name. An override without a creationTimestamp
+/// [`MAX_OVERRIDES`], sorted by age and then by name. An override without a creationTimestamp
 /// counts as the oldest.
 pub fn keep_considered(all: &mut Vec<ScheduleOverride>) {
     all.sort_by_cached_key(|of| {
         let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
         (created, of.metadata.name.clone())
     });
-    all.truncate(MOST_OVERRIDES);
+    all.truncate(MAX_OVERRIDES);
 }
 
 impl ScheduleOverride {
@@ -168,13 +168,13 @@ impl ScheduleOverride {
         self.spec.start_time.as_deref()?.parse().ok()
     }
 
-    /// When it ends: the earlier of its `endTime` and [`LONGEST_OVERRIDE`] after its creation.
+    /// When it ends: the earlier of its `endTime` and [`MAX_OVERRIDE_DURATION`] after its creation.
     /// `None` if a time cannot be parsed.
     pub fn end(&self) -> Option<Timestamp> {
         let asked: Timestamp = self.spec.end_time.parse().ok()?;
         let created = self.metadata.creation_timestamp.as_ref();
         let latest =
-            created.and_then(|created| created.0.checked_add(LONGEST_OVERRIDE).ok());
+            created.and_then(|created| created.0.checked_add(MAX_OVERRIDE_DURATION).ok());
         Some(latest.map_or(asked, |latest| latest.min(asked)))
     }
 

@@ -115,7 +115,7 @@ pub struct ScheduledMachineSpec {
     pub kill_if_commands: Option<Vec<String>>,
     /// Taints of the Node while the machine is running. Taints of other clients are not changed.
     #[serde(default, deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    #[schemars(length(max = MAX_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]
     pub node_taints: Vec<NodeTaint>,
     /// How the machine is provisioned.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -283,11 +283,11 @@ pub struct MachineTemplate {
 }
 
 /// The maximum number of taints in `spec.nodeTaints`.
-pub const MOST_TAINTS: usize = 64;
+pub const MAX_TAINTS: usize = 64;
 
 /// The maximum number of taints in `status.appliedNodeTaints`: those of the spec, and those of
 /// earlier specs that are still on the Node.
-pub const MOST_APPLIED_TAINTS: usize = 160;
+pub const MAX_APPLIED_TAINTS: usize = 160;
 
 /// A taint. Key and effect are its identity, the value may change.
 #[derive(

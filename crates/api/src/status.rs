@@ -13,11 +13,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::schedule_override::OverrideMode;
-use crate::scheduled_machine::{MOST_APPLIED_TAINTS, NodeTaint, null_is_default};
+use crate::scheduled_machine::{MAX_APPLIED_TAINTS, NodeTaint, null_is_default};
 use crate::schema::{self, MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 
 /// The longest uid that Kubernetes assigns, and the bound of the status field.
-pub const LONGEST_UID: u32 = 128;
+pub const MAX_UID_LENGTH: u32 = 128;
 
 /// The observed state.
 // Every field is optional.
@@ -97,7 +97,7 @@ pub struct ScheduledMachineStatus {
         skip_serializing_if = "Vec::is_empty"
     )]
     #[schemars(
-        length(max = MOST_APPLIED_TAINTS),
+        length(max = MAX_APPLIED_TAINTS),
         extend("x-kubernetes-list-map-keys" = ["key", "effect"])
     )]
     pub applied_node_taints: Vec<NodeTaint>,
@@ -151,7 +151,7 @@ pub struct LastProvisioning {
 }
 
 /// The maximum number of months. The last one is the newest.
-pub const MOST_MONTHS: usize = 14;
+pub const MAX_MONTHS: usize = 14;
 
 /// How the machine was used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -161,7 +161,7 @@ pub struct Usage {
     /// The newest months.
     // In ascending order.
     #[serde(default, deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_MONTHS), extend("x-kubernetes-list-map-keys" = ["month"]))]
+    #[schemars(length(max = MAX_MONTHS), extend("x-kubernetes-list-map-keys" = ["month"]))]
     pub months: Vec<UsageMonth>,
     /// The start of the recorded time.
     // If the status is lost, a new account starts.
@@ -309,7 +309,7 @@ pub struct ObjectRef {
     pub namespace: Option<String>,
     /// UID; absent until the object exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = LONGEST_UID))]
+    #[schemars(length(max = MAX_UID_LENGTH))]
     pub uid: Option<String>,
 }
 
@@ -328,7 +328,7 @@ pub struct NodeRef {
     pub name: String,
     /// UID; a Node with another UID is a different Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = LONGEST_UID))]
+    #[schemars(length(max = MAX_UID_LENGTH))]
     pub uid: Option<String>,
 }
 
@@ -339,7 +339,7 @@ pub struct Shutdown {
     /// UID of the Machine that is shut down.
     // The record does not apply to another Machine.
     #[serde(rename = "machineUID")]
-    #[schemars(length(max = LONGEST_UID))]
+    #[schemars(length(max = MAX_UID_LENGTH))]
     pub machine_uid: String,
     /// When the shutdown started.
     pub started_at: Timestamp,

@@ -14,7 +14,7 @@ use crate::rules::{Layer, Requirement, Rule};
 
 /// The longest list whose items an update compares with their previous values. Each item is
 /// searched for in the whole list.
-const LONGEST_COMPARED: u64 = 64;
+const MAX_COMPARED: u64 = 64;
 
 /// What a binding does with an object that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ fn identity(resource: &Resource, list: &str) -> Vec<String> {
     };
     let is_compared = list["maxItems"]
         .as_u64()
-        .is_some_and(|most| most <= LONGEST_COMPARED);
+        .is_some_and(|most| most <= MAX_COMPARED);
     let keys = list["x-kubernetes-list-map-keys"].as_array();
     keys.filter(|_| is_compared)
         .into_iter()

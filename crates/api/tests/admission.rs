@@ -5,13 +5,13 @@
     reason = "clippy takes the functions beside the tests of an integration test for no test code"
 )]
 
-// Each module tests one aspect of the same judge.
+// Each module tests one aspect of the same evaluator.
 mod admission {
     mod bounds;
     mod cost;
     mod document;
+    mod evaluator;
     mod examples;
-    mod judge;
     mod layers;
     mod params;
     mod shadow;

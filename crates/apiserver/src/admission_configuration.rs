@@ -36,7 +36,7 @@ const CONFIGURATION: Shape = Shape {
 };
 
 /// The maximum size of a configuration file in bytes.
-const MOST: u64 = 3 * 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 3 * 1024 * 1024;
 
 /// Reads an `AdmissionConfiguration`, YAML or JSON. Returns the plugin configurations by plugin
 /// name, for [`Options::plugin_configurations`](crate::Options::plugin_configurations). A `path` in
@@ -94,8 +94,8 @@ fn read(path: &Path) -> Result<Value, ConfigurationError> {
         path: path.to_owned(),
         why,
     };
-    if fs::metadata(path).map_err(unreadable)?.len() > MOST {
-        return Err(invalid(format!("larger than {MOST} bytes")));
+    if fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_SIZE {
+        return Err(invalid(format!("larger than {MAX_FILE_SIZE} bytes")));
     }
     let text = fs::read_to_string(path).map_err(unreadable)?;
     serde_saphyr::from_str(&text).map_err(|error| invalid(error.to_string()))
@@ -259,7 +259,7 @@ mod tests {
         path
     }
 
-    fn why(text: &str) -> String {
+    fn error_text(text: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), "config.yaml", text);
         let error = read_admission_configuration(&path).unwrap_err().to_string();
@@ -321,7 +321,7 @@ mod tests {
             ),
         ];
         for (text, expected) in rows {
-            assert_eq!(why(&text), expected, "{text}");
+            assert_eq!(error_text(&text), expected, "{text}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn names<'a>(aliases: &'a [GroupAlias], group: &'a str) -> Vec<&'a st
 }
 
 /// The action with the group that roles refer to in place of an alias.
-pub(crate) fn settled(aliases: &[GroupAlias], action: &Action) -> Action {
+pub(crate) fn canonical(aliases: &[GroupAlias], action: &Action) -> Action {
     let alias = aliases.iter().find(|it| it.group == action.group);
     let mut action = action.clone();
     if let Some(alias) = alias {

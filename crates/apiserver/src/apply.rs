@@ -113,9 +113,10 @@ pub fn applied(
     let mut object = match first {
         Ok(object) => object,
         Err(conflicts) => {
-            let left = last_applied::unexplained(resource, old, writer, conflicts);
-            if !left.is_empty() {
-                return Err(left.to_status());
+            let remaining =
+                last_applied::without_last_applied(resource, old, writer, conflicts);
+            if !remaining.is_empty() {
+                return Err(remaining.to_status());
             }
             let forced = Configuration {
                 on_conflict: OnConflict::Force,
@@ -124,7 +125,7 @@ pub fn applied(
             apply(resource, old, &forced, writer).map_err(|it| it.to_status())?
         }
     };
-    last_applied::refresh(&mut object, config.object, writer);
+    last_applied::update_annotation(&mut object, config.object, writer);
     Ok(object)
 }
 
@@ -191,11 +192,11 @@ fn apply(
     if config.on_conflict == OnConflict::Refuse && !conflicts.is_empty() {
         return Err(conflicts);
     }
-    managers.give_up(&change, Some(&id));
-    managers.strip(&id, &UNMANAGED);
+    managers.remove_changed_fields(&change, Some(&id));
+    managers.remove_fields(&id, &UNMANAGED);
     // A manager whose apply changes nothing is recorded without a time.
     if object != live {
-        managers.touch(&id, writer.now);
+        managers.set_time(&id, writer.now);
     }
     managers.write_to(&mut object);
     Ok(object)
@@ -211,12 +212,12 @@ fn update(
     let reset = reset_fields(resource, writer.subresource);
     let change = Comparison::of(old, new, Shape::of(resource));
     let change = change.without(&reset).without(&MANAGED_FIELDS);
-    managers.give_up(&change, None);
+    managers.remove_changed_fields(&change, None);
     let set = change.into_set_values().difference(&UNMANAGED);
     if !set.is_empty() {
         let id = record::Id::new(writer, Operation::Update, resource);
         managers.extend(&id, set, resource);
-        managers.touch(&id, writer.now);
+        managers.set_time(&id, writer.now);
     }
     managers.cap_updates();
 }
@@ -292,16 +293,16 @@ pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), St
 pub(crate) fn unconvertible(resource: &Resource, config: &Value, why: &str) -> Status {
     let named = go_kind(&resource.api_version(), &resource.kind);
     let why = format!("unable to convert unstructured object to {named}: {why}");
-    improper(config, &named, &why)
+    config_error(config, &named, &why)
 }
 
 /// 500 for a configuration of the Scale of a custom object.
 pub(crate) fn unconvertible_scale(config: &Value) -> Status {
     let why = "request to convert CR to an invalid group/version: autoscaling/v1";
-    improper(config, &go_kind("autoscaling/v1", "Scale"), why)
+    config_error(config, &go_kind("autoscaling/v1", "Scale"), why)
 }
 
-fn improper(config: &Value, named: &str, why: &str) -> Status {
+fn config_error(config: &Value, named: &str, why: &str) -> Status {
     let text = |key: &str| config["metadata"][key].as_str().unwrap_or_default();
     let (namespace, name) = (text("namespace"), text("name"));
     let message = format!(

@@ -16,7 +16,7 @@ mod selector;
 mod variable;
 
 pub(crate) use action::Action;
-pub(crate) use escalation::confirm;
+pub(crate) use escalation::check_escalation;
 pub(crate) use review::reply;
 pub(crate) use rule_index::RuleIndex;
 pub(crate) use variable::Authorizer;
@@ -39,7 +39,7 @@ pub(crate) struct Decision {
 }
 
 /// Decides whether `user` may do `action`.
-pub(crate) fn decide(book: &RuleIndex, user: &User, action: &Action) -> Decision {
+pub(crate) fn decide(rules: &RuleIndex, user: &User, action: &Action) -> Decision {
     if user.is_in(MASTERS) {
         return Decision {
             allowed: true,
@@ -47,7 +47,7 @@ pub(crate) fn decide(book: &RuleIndex, user: &User, action: &Action) -> Decision
         };
     }
     let mut missing = Vec::new();
-    for grant in book.grants(user, &action.namespace) {
+    for grant in rules.grants(user, &action.namespace) {
         match grant {
             Ok(grant) if grant.rule.allows(action) => {
                 return Decision {
@@ -104,8 +104,8 @@ pub(crate) fn authorize(
     user: &User,
     action: &Action,
 ) -> Result<(), Status> {
-    let asked = alias::settled(&state.aliases, action);
-    let decision = decide(&state.rules, user, &asked);
+    let requested = alias::canonical(&state.aliases, action);
+    let decision = decide(&state.rules, user, &requested);
     if decision.allowed {
         return Ok(());
     }
@@ -113,7 +113,7 @@ pub(crate) fn authorize(
 }
 
 fn refusal(user: &User, action: &Action, reason: &str) -> Status {
-    let mut why = action.refused_to(&user.name);
+    let mut why = action.forbidden_message(&user.name);
     if !reason.is_empty() {
         why = format!("{why}: {reason}");
     }

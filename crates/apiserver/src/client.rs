@@ -9,7 +9,7 @@ use futures::Stream;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::broadcaster::EventKind;
 use crate::call::{Call, Payload};
 use crate::query::Query;
@@ -129,12 +129,12 @@ impl Client {
 
     async fn send(&self, call: &Call) -> Result<Arc<Value>, Status> {
         let _busy = self.server.clock().busy();
-        let answer = self.server.answer(call).await?;
-        match answer.content {
+        let response = self.server.handle(call).await?;
+        match response.content {
             Content::Object(_, object) => Ok(object),
-            Content::Plain(value) if answer.code < 400 => Ok(Arc::new(value)),
+            Content::Plain(value) if response.code < 400 => Ok(Arc::new(value)),
             Content::List(list) => Ok(Arc::new(json!({"items": list.items.len()}))),
-            Content::Document { body, .. } if answer.code < 400 => {
+            Content::Document { body, .. } if response.code < 400 => {
                 Ok(Arc::new(serde_json::from_slice(&body).unwrap_or_default()))
             }
             Content::Plain(_) | Content::Document { .. } => {
@@ -162,8 +162,8 @@ impl Client {
     pub async fn list(&self, path: &str, selector: &Selector) -> Result<Items, Status> {
         let _busy = self.server.clock().busy();
         let call = self.call(Method::GET, path, query_of(selector));
-        match self.server.answer(&call).await? {
-            Answer {
+        match self.server.handle(&call).await? {
+            ApiResponse {
                 content: Content::List(list),
                 ..
             } => Ok(Items {
@@ -242,7 +242,7 @@ impl Client {
     ) -> Result<(), Status> {
         let _busy = self.server.clock().busy();
         let call = self.call(Method::DELETE, path, query_of(selector));
-        self.server.answer(&call).await?;
+        self.server.handle(&call).await?;
         Ok(())
     }
 
@@ -324,7 +324,7 @@ impl Stream for Watch {
             let object = event.object()?.clone();
             let kind = match &event {
                 watch::Event::Changed(it) => it.kind,
-                watch::Event::Shown(kind, _) => *kind,
+                watch::Event::Converted(kind, _) => *kind,
                 watch::Event::Bookmark(_) => EventKind::Bookmark,
                 watch::Event::Initial(_) | watch::Event::Error(_) => EventKind::Added,
             };

@@ -21,7 +21,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Payload};
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::query::Query;
 use crate::route::Target;
@@ -75,10 +75,10 @@ impl Controller {
     pub(crate) fn delete(
         self,
         state: &mut State,
-        place: &Place,
+        location: &Location,
         options: Value,
     ) -> Result<(), Status> {
-        let target = target(state, place)?;
+        let target = target(state, location)?;
         self.perform(state, &target, Method::DELETE, options)
     }
 
@@ -92,7 +92,7 @@ impl Controller {
         bucket: Bucket,
         namespace: &str,
     ) -> Result<(), Status> {
-        let target = target(state, &Place::new(bucket, Key::new(namespace, "")))?;
+        let target = target(state, &Location::new(bucket, Key::new(namespace, "")))?;
         let options = json!({"propagationPolicy": "Background"});
         self.perform(state, &target, Method::DELETE, options)
     }
@@ -104,10 +104,10 @@ impl Controller {
     pub(crate) fn patch(
         self,
         state: &mut State,
-        place: &Place,
+        location: &Location,
         patch: Value,
     ) -> Result<(), Status> {
-        let target = target(state, place)?;
+        let target = target(state, location)?;
         self.perform(state, &target, Method::PATCH, patch)
     }
 
@@ -121,7 +121,7 @@ impl Controller {
         bucket: Bucket,
         object: Value,
     ) -> Result<(), Status> {
-        let mut target = target(state, &place_of(bucket, &object))?;
+        let mut target = target(state, &location_of(bucket, &object))?;
         "status".clone_into(&mut target.subresource);
         self.perform(state, &target, Method::PUT, object)
     }
@@ -136,7 +136,7 @@ impl Controller {
         namespace: Value,
     ) -> Result<(), Status> {
         let bucket = state.buckets.namespaces;
-        let mut target = target(state, &place_of(bucket, &namespace))?;
+        let mut target = target(state, &location_of(bucket, &namespace))?;
         "finalize".clone_into(&mut target.subresource);
         self.perform(state, &target, Method::PUT, namespace)
     }
@@ -169,19 +169,19 @@ impl Controller {
     }
 }
 
-fn place_of(bucket: Bucket, object: &Value) -> Place {
+fn location_of(bucket: Bucket, object: &Value) -> Location {
     let key = Key::new(meta::namespace(object), meta::name(object));
-    Place::new(bucket, key)
+    Location::new(bucket, key)
 }
 
 /// One object in the version in which it is stored; with an empty name, the collection.
-fn target(state: &State, place: &Place) -> Result<Target, Status> {
-    let resource = state.stored_resource(place.bucket);
+fn target(state: &State, location: &Location) -> Result<Target, Status> {
+    let resource = state.stored_resource(location.bucket);
     let resource = resource.ok_or_else(Status::no_such_resource)?;
     Ok(Target {
         resource: resource.clone(),
-        namespace: place.key.namespace.to_string(),
-        name: place.key.name.to_string(),
+        namespace: location.key.namespace.to_string(),
+        name: location.key.name.to_string(),
         subresource: String::new(),
     })
 }

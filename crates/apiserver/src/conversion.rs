@@ -24,16 +24,16 @@ use webhook::Webhook;
 /// while a webhook is called. A request that lacks a response is therefore abandoned before it has
 /// written anything, the webhook is called, and the request is performed again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(crate) struct ConversionCall {
     pub(crate) webhook: Webhook,
     pub(crate) object: Arc<Value>,
     pub(crate) api_version: String,
 }
 
 /// The webhooks' responses or errors.
-pub(crate) type Answers = HashMap<Question, Result<Value, String>>;
+pub(crate) type ConversionResults = HashMap<ConversionCall, Result<Value, String>>;
 
-/// A call of an admission webhook, which is made as described for [`Question`].
+/// A call of an admission webhook, which is made as described for [`ConversionCall`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ReviewCall {
     pub(crate) endpoint: Endpoint,
@@ -47,69 +47,70 @@ pub(crate) struct ReviewCall {
 impl ReviewCall {
     /// Calls the webhook, up to five times if there is a backoff. Each wait is 1.5 times the
     /// previous one (`DefaultRetryBackoffWithInitialDelay` in k8s.io/apiserver).
-    async fn answer(&self) -> Result<Value, String> {
+    async fn send(&self) -> Result<Value, String> {
         let mut backoff = self.backoff;
-        let mut answer = self.endpoint.post(&self.body, self.timeout).await;
+        let mut response = self.endpoint.post(&self.body, self.timeout).await;
         for _ in 1..5 {
-            if answer.is_ok() || backoff.is_zero() {
+            if response.is_ok() || backoff.is_zero() {
                 break;
             }
             tokio::time::sleep(backoff).await;
             backoff = backoff * 3 / 2;
-            answer = self.endpoint.post(&self.body, self.timeout).await;
+            response = self.endpoint.post(&self.body, self.timeout).await;
         }
-        answer
+        response
     }
 }
 
 /// The webhook responses that a request has so far, and the calls that it still needs.
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCalls {
-    answers: Answers,
-    open: Vec<Question>,
+    conversions: ConversionResults,
+    pending_conversions: Vec<ConversionCall>,
     reviews: HashMap<ReviewCall, Result<Value, String>>,
-    open_reviews: Vec<ReviewCall>,
+    pending_reviews: Vec<ReviewCall>,
     /// When the request was performed for the first time.
-    pub(crate) began: Option<Timestamp>,
+    pub(crate) started_at: Option<Timestamp>,
     /// Whether the request is performed again.
     pub(crate) is_retry: bool,
 }
 
 impl WebhookCalls {
     /// Whether no call is pending.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.open.is_empty() && self.open_reviews.is_empty()
+    pub(crate) fn is_complete(&self) -> bool {
+        self.pending_conversions.is_empty() && self.pending_reviews.is_empty()
     }
 
     /// The response of an admission webhook; `None` until it has been called.
     pub(crate) fn review(&mut self, call: ReviewCall) -> Option<Result<Value, String>> {
-        let answer = self.reviews.get(&call).cloned();
-        if answer.is_none() {
-            self.open_reviews.push(call);
+        let response = self.reviews.get(&call).cloned();
+        if response.is_none() {
+            self.pending_reviews.push(call);
         }
-        answer
+        response
     }
 
     /// Makes all pending calls.
-    pub(crate) async fn ask(&mut self) {
-        ask(std::mem::take(&mut self.open), &mut self.answers).await;
-        let calls = std::mem::take(&mut self.open_reviews);
+    pub(crate) async fn call_webhooks(&mut self) {
+        let pending = std::mem::take(&mut self.pending_conversions);
+        call_webhooks(pending, &mut self.conversions).await;
+        let calls = std::mem::take(&mut self.pending_reviews);
         let calls = calls.into_iter().map(async |call| {
-            let answer = call.answer().await;
-            (call, answer)
+            let response = call.send().await;
+            (call, response)
         });
         // The calls are concurrent, as in Kubernetes.
-        let answered = futures::future::join_all(calls).await;
-        self.reviews.extend(answered);
+        let responses = futures::future::join_all(calls).await;
+        self.reviews.extend(responses);
         self.is_retry = true;
     }
 }
 
 /// The [`WebhookCalls`] that all conversions of one request share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(Arc<Mutex<WebhookCalls>>);
+pub(crate) struct SharedWebhookCalls(Arc<Mutex<WebhookCalls>>);
 
-impl Shared {
+impl SharedWebhookCalls {
     pub(crate) fn lock(&self) -> MutexGuard<'_, WebhookCalls> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,7 +123,7 @@ pub(crate) struct Conversion {
     definition: Option<Arc<Crd>>,
     /// The conversion webhook, or why it cannot be called; `None` if the server converts.
     webhook: Option<Result<Webhook, String>>,
-    calls: Shared,
+    calls: SharedWebhookCalls,
 }
 
 impl Conversion {
@@ -143,18 +144,18 @@ impl Conversion {
     ///
     /// # Errors
     /// 500 if a webhook has not converted it.
-    pub(crate) fn shown(
+    pub(crate) fn in_version_of(
         &self,
         resource: &Resource,
         stored: &Object,
     ) -> Result<Object, Status> {
-        let said = stored["apiVersion"].as_str();
-        if said.is_some_and(|it| resource.is_served_as(it)) {
+        let api_version = stored["apiVersion"].as_str();
+        if api_version.is_some_and(|it| resource.is_served_as(it)) {
             return Ok(stored.clone());
         }
         let object = Value::clone(stored);
-        let shown = self.converted(resource, object, &resource.api_version())?;
-        Ok(Arc::new(shown))
+        let converted = self.converted(resource, object, &resource.api_version())?;
+        Ok(Arc::new(converted))
     }
 
     /// An object in the version of `resource`, converted to the stored version.
@@ -192,16 +193,17 @@ impl Conversion {
             empty::normalize(shape, &mut other);
             return Ok(other);
         }
-        if let Some(question) = self.question(resource, &object, api_version) {
+        if let Some(call) = self.webhook_call(resource, &object, api_version) {
             let from = object["apiVersion"].as_str().unwrap_or_default().to_owned();
-            let answer = question.and_then(|it| self.answer(it));
-            let answer = answer.map_err(|why| failed(resource, &from, &why))?;
-            return Ok(self.finished(answer, api_version));
+            let result = call.and_then(|it| self.result_of(it));
+            let converted =
+                result.map_err(|why| conversion_error(resource, &from, &why))?;
+            return Ok(self.finish(converted, api_version));
         }
         let is_other = object["apiVersion"].as_str().map(version_of)
             != Some(version_of(api_version));
         if is_other {
-            return Ok(self.finished(object, api_version));
+            return Ok(self.finish(object, api_version));
         }
         // The same version of a group under its alias.
         meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
@@ -209,12 +211,12 @@ impl Conversion {
     }
 
     /// The webhook call that converts an object; `None` if the server converts it.
-    pub(crate) fn question(
+    pub(crate) fn webhook_call(
         &self,
         resource: &Resource,
         object: &Value,
         api_version: &str,
-    ) -> Option<Result<Question, String>> {
+    ) -> Option<Result<ConversionCall, String>> {
         let from = object["apiVersion"].as_str().unwrap_or_default();
         let (from, to) = (version_of(from), version_of(api_version));
         let webhook = self.webhook.as_ref().filter(|_| from != to)?;
@@ -222,24 +224,24 @@ impl Conversion {
         let group = &resource.storage.group;
         let mut object = object.clone();
         object["apiVersion"] = format!("{group}/{from}").into();
-        Some(webhook.clone().map(|webhook| Question {
+        Some(webhook.clone().map(|webhook| ConversionCall {
             webhook,
             object: Arc::new(object),
             api_version: format!("{group}/{to}"),
         }))
     }
 
-    fn answer(&self, question: Question) -> Result<Value, String> {
+    fn result_of(&self, call: ConversionCall) -> Result<Value, String> {
         let mut calls = self.calls.lock();
-        if let Some(answer) = calls.answers.get(&question) {
-            return answer.clone();
+        if let Some(result) = calls.conversions.get(&call) {
+            return result.clone();
         }
-        calls.open.push(question);
+        calls.pending_conversions.push(call);
         Err("the webhook has not been called yet".to_owned())
     }
 
     /// Sets `apiVersion` of a converted object and prunes fields that this version does not have.
-    pub(crate) fn finished(&self, mut object: Value, api_version: &str) -> Value {
+    pub(crate) fn finish(&self, mut object: Value, api_version: &str) -> Value {
         meta::fields(&mut object).insert("apiVersion".to_owned(), api_version.into());
         let definition = self.definition.as_ref();
         let version = definition.and_then(|it| it.version(version_of(api_version)));
@@ -251,7 +253,11 @@ impl Conversion {
 }
 
 /// The error 500, with Kubernetes' message, for an object that a webhook has not converted.
-pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Status {
+pub(crate) fn conversion_error(
+    resource: &Resource,
+    api_version: &str,
+    why: &str,
+) -> Status {
     let message = format!(
         "conversion webhook for {}/{}, Kind={} failed: {why}",
         resource.storage.group,
@@ -265,22 +271,25 @@ pub(crate) fn failed(resource: &Resource, api_version: &str, why: &str) -> Statu
 ///
 /// # Errors
 /// 500, which no client receives: the request is performed again.
-pub(crate) fn all_answered(state: &State) -> Result<(), Status> {
-    if state.webhook_calls.lock().is_settled() {
+pub(crate) fn check_complete(state: &State) -> Result<(), Status> {
+    if state.webhook_calls.lock().is_complete() {
         return Ok(());
     }
     Err(Status::internal("a webhook has not been called yet"))
 }
 
 /// Calls the webhooks one after the other for the objects without a response.
-pub(crate) async fn ask(open: Vec<Question>, answers: &mut Answers) {
-    let mut batches: HashMap<(Webhook, String), Vec<Question>> = HashMap::new();
-    for question in open {
-        if !answers.contains_key(&question) {
-            let key = (question.webhook.clone(), question.api_version.clone());
+pub(crate) async fn call_webhooks(
+    pending: Vec<ConversionCall>,
+    results: &mut ConversionResults,
+) {
+    let mut batches: HashMap<(Webhook, String), Vec<ConversionCall>> = HashMap::new();
+    for call in pending {
+        if !results.contains_key(&call) {
+            let key = (call.webhook.clone(), call.api_version.clone());
             let batch = batches.entry(key).or_default();
-            if !batch.contains(&question) {
-                batch.push(question);
+            if !batch.contains(&call) {
+                batch.push(call);
             }
         }
     }
@@ -289,10 +298,10 @@ pub(crate) async fn ask(open: Vec<Question>, answers: &mut Answers) {
         match webhook.convert(&objects, &api_version).await {
             Ok(converted) => {
                 let both = batch.into_iter().zip(converted.into_iter().map(Ok));
-                answers.extend(both);
+                results.extend(both);
             }
             Err(why) => {
-                answers.extend(batch.into_iter().map(|it| (it, Err(why.clone()))));
+                results.extend(batch.into_iter().map(|it| (it, Err(why.clone()))));
             }
         }
     }

@@ -178,14 +178,14 @@ impl Credentials {
     ///
     /// # Errors
     /// The file cannot be read or written, or does not contain credentials.
-    pub fn kept_in(directory: &Path) -> Result<Self, Error> {
+    pub fn load_or_generate(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(FILE);
         let failed = |source| Error::File {
             path: path.clone(),
             source,
         };
-        let keep = |made: &Self| {
-            let text = serde_json::to_vec(&made.secrets);
+        let store = |created: &Self| {
+            let text = serde_json::to_vec(&created.secrets);
             let text = text.map_err(|error| failed(error.into()))?;
             write_private(&path, &text).map_err(failed)
         };
@@ -200,14 +200,14 @@ impl Credentials {
                 }
                 let read = Self::read(secrets).ok_or_else(damaged)?;
                 if !is_whole {
-                    keep(&read)?;
+                    store(&read)?;
                 }
                 Ok(read)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let made = Self::generate()?;
-                keep(&made)?;
-                Ok(made)
+                let created = Self::generate()?;
+                store(&created)?;
+                Ok(created)
             }
             Err(error) => Err(failed(error)),
         }
@@ -260,9 +260,9 @@ impl Credentials {
     /// Whether `token` is the bearer token. Takes the same time for every wrong token.
     pub(crate) fn accepts(&self, token: &str) -> bool {
         // Digests have equal length and reveal nothing about where the texts differ.
-        let wanted = Sha256::digest(self.secrets.token.as_bytes());
+        let expected = Sha256::digest(self.secrets.token.as_bytes());
         let given = Sha256::digest(token.as_bytes());
-        let differences = wanted
+        let differences = expected
             .iter()
             .zip(given.iter())
             .fold(0, |all, (a, b)| all | (a ^ b));

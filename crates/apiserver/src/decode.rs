@@ -253,7 +253,7 @@ pub(crate) fn check_kind(
         )));
     }
     decode(resource, object).map_err(|why| {
-        let said = if kind.is_empty() {
+        let value = if kind.is_empty() {
             &resource.kind
         } else {
             &kind
@@ -262,7 +262,7 @@ pub(crate) fn check_kind(
         let version = version.unwrap_or(&resource.version);
         let expected = &resource.kind;
         Status::bad_request(format!(
-            "{said} in version \"{version}\" cannot be handled as a {expected}: {why}"
+            "{value} in version \"{version}\" cannot be handled as a {expected}: {why}"
         ))
     })
 }
@@ -409,8 +409,8 @@ fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
 pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
     let fields = meta::fields(object);
     fields.shift_remove("apiVersion");
-    let said = fields.shift_remove("kind").filter(|_| resource.custom);
-    let kind = said.unwrap_or_else(|| resource.kind.as_str().into());
+    let value = fields.shift_remove("kind").filter(|_| resource.custom);
+    let kind = value.unwrap_or_else(|| resource.kind.as_str().into());
     fields.shift_insert(0, "apiVersion".to_owned(), resource.api_version().into());
     fields.shift_insert(1, "kind".to_owned(), kind);
 }
@@ -470,7 +470,7 @@ pub(crate) fn default_status(
 ///
 /// # Errors
 /// With strict field validation, the result of `refuse`.
-pub(crate) fn judge(
+pub(crate) fn apply_field_validation(
     validation: FieldValidation,
     found: Vec<String>,
     refuse: impl FnOnce(String) -> Status,

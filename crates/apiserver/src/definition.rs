@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::alias;
 use crate::apply::{self, Writer};
 use crate::controller::queue::WorkItem;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::openapi::Schema;
 use crate::registry::{self, Registry};
@@ -22,7 +22,7 @@ use crate::start;
 use crate::state::State;
 use crate::store::{Bucket, Change, Key, Object, Range};
 use crate::verb::delete::{Options, Propagation, delete_object};
-use naming::{Names, Taken};
+use naming::{Names, UsedNames};
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -82,11 +82,11 @@ fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object>
 /// Serves the resources of a definition if its names are accepted, and updates its status.
 fn reconcile(state: &mut State, bucket: Bucket, written: &Value) {
     let defined = defined(written);
-    let mut taken = Taken::default();
+    let mut used = UsedNames::default();
     for other in others(state, bucket, &defined.group, meta::name(written)) {
-        taken.add(&other);
+        used.add(&other);
     }
-    let names = naming::of(written, &taken);
+    let names = naming::of(written, &used);
     let mut definition = written.clone();
     if names.conflict.is_none() || is_established(written) {
         serve(state, &definition, &defined);
@@ -155,7 +155,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
         }
         // Without its schema the resource is not served.
         Err(errors) => {
-            start::note_invalid(state, definition, &errors);
+            start::record_invalid(state, definition, &errors);
             return;
         }
     }
@@ -190,10 +190,10 @@ fn status(definition: &Value, names: Names, now: &str) -> Value {
     let (reason, message) = names
         .conflict
         .unwrap_or(("NoConflicts", "no conflicts found".to_owned()));
-    let had = &definition["status"];
+    let previous = &definition["status"];
     let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
         let word = if holds { "True" } else { "False" };
-        let old = had["conditions"].as_array();
+        let old = previous["conditions"].as_array();
         let old = old.into_iter().flatten().find(|it| it["type"] == kind);
         let since = match old {
             Some(old) if old["status"] == word => old["lastTransitionTime"].clone(),
@@ -216,7 +216,7 @@ fn status(definition: &Value, names: Names, now: &str) -> Value {
     } else {
         ("NotAccepted", "not all names are accepted")
     };
-    let mut stored = strings(&had["storedVersions"]);
+    let mut stored = strings(&previous["storedVersions"]);
     let versions = definition["spec"]["versions"].as_array();
     for version in versions
         .into_iter()
@@ -308,8 +308,8 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;
     }
-    if let Some(said) = version["deprecationWarning"].as_str() {
-        return Some(said.to_owned());
+    if let Some(actual) = version["deprecationWarning"].as_str() {
+        return Some(actual.to_owned());
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
@@ -393,7 +393,7 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
     if found.is_empty() {
         let mut definition = Value::clone(&definition);
         meta::retain_finalizers(&mut definition, |it| it != CLEANUP);
-        state.put_or_finish(state.buckets.definitions, definition);
+        state.put_or_remove(state.buckets.definitions, definition);
         return;
     }
     // Each removal enqueues this item again, after the garbage collection of the dependents of
@@ -405,6 +405,6 @@ pub(crate) fn clean_up(state: &mut State, key: &Key) {
             ..Options::default()
         };
         // An object that waits for its finalizers enqueues this item when it is removed.
-        let _ = delete_object(state, &Place::new(bucket, key), &options);
+        let _ = delete_object(state, &Location::new(bucket, key), &options);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fivespot_admission::KubeVersion;
 use serde_json::json;
 
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::call::Call;
 use crate::discovery::{self, Form};
 use crate::identity::{ISSUER, TokenKey};
@@ -17,13 +17,13 @@ use crate::status::Status;
 
 /// The documents of a server; those that are expensive to generate are cached.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct DocumentCache {
     kube: KubeVersion,
     keys: TokenKey,
     schemas: Mutex<Option<(u64, Arc<Documents>)>>,
 }
 
-impl Library {
+impl DocumentCache {
     pub(crate) fn new(kube: KubeVersion, keys: TokenKey) -> Self {
         Self {
             kube,
@@ -33,7 +33,7 @@ impl Library {
     }
 
     /// The document at the path of a request; 404 if there is none.
-    pub(crate) fn find(&self, registry: &Registry, call: &Call) -> Answer {
+    pub(crate) fn find(&self, registry: &Registry, call: &Call) -> ApiResponse {
         let parts: Vec<&str> = call.path.split('/').filter(|it| !it.is_empty()).collect();
         let form = Form::accepted(&call.accept);
         let found = match parts.as_slice() {
@@ -56,7 +56,7 @@ impl Library {
             _ => None,
         };
         let Some((form, value)) = found else {
-            if let Some(target) = route::beside_subresources(registry, &call.path) {
+            if let Some(target) = route::without_subresource(registry, &call.path) {
                 return Status::not_found(&target.resource, &target.name).into();
             }
             // Below a built-in group the 404 is that of a missing resource, elsewhere that of
@@ -64,20 +64,20 @@ impl Library {
             let group = match parts.as_slice() {
                 ["api", _, ..] => "",
                 ["apis", group, _, ..] => group,
-                _ => return Answer::not_found(),
+                _ => return ApiResponse::not_found(),
             };
             let mut all = registry.all();
             return if all.any(|it| !it.custom && it.group == *group) {
                 Status::no_such_resource().into()
             } else {
-                Answer::not_found()
+                ApiResponse::not_found()
             };
         };
         if call.method != http::Method::GET && call.method != http::Method::HEAD {
             return Status::method_not_allowed().into();
         }
         let content_type = form.content_type().to_owned();
-        Answer::new(
+        ApiResponse::new(
             200,
             Content::Document {
                 content_type,
@@ -87,9 +87,9 @@ impl Library {
     }
 
     /// The keys with which clients verify service account tokens.
-    fn published_keys(&self) -> Answer {
+    fn published_keys(&self) -> ApiResponse {
         match self.keys.published() {
-            Ok(keys) => Answer::new(
+            Ok(keys) => ApiResponse::new(
                 200,
                 Content::Document {
                     content_type: "application/jwk-set+json".to_owned(),
@@ -122,7 +122,7 @@ impl Library {
         })
     }
 
-    fn schema(&self, registry: &Registry, path: &str) -> Answer {
+    fn schema(&self, registry: &Registry, path: &str) -> ApiResponse {
         let documents = self.documents(registry);
         let body = if path.is_empty() {
             Some(meta::json(&documents.index()))
@@ -130,7 +130,7 @@ impl Library {
             documents.find(path).map(|it| it.text.clone().into())
         };
         let Some(body) = body else {
-            return Answer::not_found();
+            return ApiResponse::not_found();
         };
         // A real server lets the HTTP library detect the content type of the index.
         let content_type = if path.is_empty() {
@@ -139,7 +139,7 @@ impl Library {
             "application/json"
         };
         let content_type = content_type.to_owned();
-        Answer::new(200, Content::Document { content_type, body })
+        ApiResponse::new(200, Content::Document { content_type, body })
     }
 
     /// An OpenAPI v2 document without definitions.
@@ -147,7 +147,7 @@ impl Library {
     /// kubectl reads it for a kind that OpenAPI v3 does not contain. kubectl accepts a kind
     /// without a definition, and later reports that the kind does not exist; without a
     /// document it would report only the missing document.
-    fn older_schema(&self, call: &Call) -> Answer {
+    fn older_schema(&self, call: &Call) -> ApiResponse {
         let release = self.release();
         let (content_type, body) = if call.accept.contains(OPENAPI_V2) {
             let title = field(1, b"Kubernetes");
@@ -160,18 +160,18 @@ impl Library {
             ("application/json", meta::json(&document))
         };
         let content_type = content_type.to_owned();
-        Answer::new(200, Content::Document { content_type, body })
+        ApiResponse::new(200, Content::Document { content_type, body })
     }
 
     fn documents(&self, registry: &Registry) -> Arc<Documents> {
-        let mut kept = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
+        let mut cached = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*cached {
             Some((revision, documents)) if *revision == registry.revision() => {
                 documents.clone()
             }
             _ => {
                 let documents = Arc::new(Documents::new(registry, &self.release()));
-                *kept = Some((registry.revision(), documents.clone()));
+                *cached = Some((registry.revision(), documents.clone()));
                 documents
             }
         }
@@ -205,13 +205,13 @@ fn plain(found: Option<serde_json::Value>) -> Option<(Form, serde_json::Value)> 
     found.map(|value| (Form::Plain, value))
 }
 
-fn health(call: &Call, parts: &[&str]) -> Answer {
+fn health(call: &Call, parts: &[&str]) -> ApiResponse {
     match parts {
         [name] if call.query.verbose => {
-            Answer::text(200, &format!("[+]ping ok\n{name} check passed\n"))
+            ApiResponse::text(200, &format!("[+]ping ok\n{name} check passed\n"))
         }
-        [_] | [_, "ping"] => Answer::text(200, "ok"),
-        _ => Answer::not_found(),
+        [_] | [_, "ping"] => ApiResponse::text(200, "ok"),
+        _ => ApiResponse::not_found(),
     }
 }
 

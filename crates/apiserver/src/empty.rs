@@ -32,7 +32,7 @@ static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
 });
 
 /// Lists that are kept if empty, because their defaults are only set if the list is missing.
-const KEPT: [(&str, &str); 1] =
+const LISTS_KEPT_IF_EMPTY: [(&str, &str); 1] =
     [("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")];
 
 /// Omits and adds empty fields as Kubernetes does. Does nothing to custom objects.
@@ -42,8 +42,9 @@ pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
             let definition = shape.definition().unwrap_or_default();
             if let Some(known) = TABLE.get(definition) {
                 fields.retain(|name, value| {
-                    let kept = value.is_array() && KEPT.contains(&(definition, name));
-                    !is_empty(value) || kept || !known.omitted.contains(name)
+                    let retained = value.is_array()
+                        && LISTS_KEPT_IF_EMPTY.contains(&(definition, name));
+                    !is_empty(value) || retained || !known.omitted.contains(name)
                 });
                 for (name, zero) in &known.written {
                     fields.entry(name).or_insert_with(|| zero.clone());

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use fivespot_clock::Clock;
 use serde_json::{Value, json};
 
-use crate::answer::{Content, List};
+use crate::api_response::{Content, List};
 use crate::meta;
 use crate::protobuf;
 use crate::resource::Resource;
@@ -91,17 +91,17 @@ impl Form {
             Some(protobuf::MEDIA) => return Err(NotAcceptable::View),
             _ => return Err(NotAcceptable::Media),
         }
-        let mut wanted = "";
+        let mut requested = "";
         for part in parts {
             match part.split_once('=') {
-                Some(("as", kind)) => wanted = kind,
+                Some(("as", kind)) => requested = kind,
                 Some(("g", "meta.k8s.io") | ("v", "v1")) => {}
                 Some(("v", "v1beta1")) => form.beta = true,
                 Some(("g" | "v", _)) => return Err(NotAcceptable::View),
                 _ => {}
             }
         }
-        form.view = match wanted {
+        form.view = match requested {
             "" => View::Whole,
             "Table" => View::Table,
             "PartialObjectMetadata" | "PartialObjectMetadataList" => View::Metadata,
@@ -280,9 +280,11 @@ fn item(resource: &Resource, object: &Object) -> Bytes {
         return meta::json(object);
     }
     let fields = object.as_object().into_iter().flatten();
-    let kept = fields.filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"));
-    let kept: serde_json::Map<_, _> = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
-    meta::json(&Value::Object(kept))
+    let retained =
+        fields.filter(|(key, _)| !matches!(key.as_str(), "apiVersion" | "kind"));
+    let retained: serde_json::Map<_, _> =
+        retained.map(|(k, v)| (k.clone(), v.clone())).collect();
+    meta::json(&Value::Object(retained))
 }
 
 /// An object's metadata as a `PartialObjectMetadata`.

@@ -23,7 +23,7 @@ pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// The user of a token, and the requested audiences that it is valid for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bearer {
+pub(crate) struct AuthenticatedToken {
     pub(crate) user: User,
     pub(crate) audiences: Vec<String>,
 }
@@ -32,14 +32,14 @@ pub(crate) struct Bearer {
 ///
 /// # Errors
 /// Why the token is not valid, or not valid any longer, for one of `audiences`.
-pub(crate) fn bearer(
+pub(crate) fn authenticate_token(
     state: &State,
     token: &str,
     audiences: &[String],
-) -> Result<Bearer, String> {
+) -> Result<AuthenticatedToken, String> {
     if let Some(parts) = bootstrap::parts(token) {
         let own = audiences.iter().filter(|it| *it == ISSUER).cloned();
-        return bootstrap::user(state, parts).map(|user| Bearer {
+        return bootstrap::user(state, parts).map(|user| AuthenticatedToken {
             user,
             audiences: own.collect(),
         });
@@ -63,7 +63,7 @@ pub(crate) fn bearer(
         claims.valid_user(state)
     };
     match reason {
-        Ok(user) => Ok(Bearer {
+        Ok(user) => Ok(AuthenticatedToken {
             user,
             audiences: own,
         }),

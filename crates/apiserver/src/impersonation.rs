@@ -28,7 +28,7 @@ struct Part {
 ///
 /// # Errors
 /// 400 for groups without a user, 403 for attributes that `user` may not impersonate.
-pub(crate) fn wanted(
+pub(crate) fn requested_user(
     state: &State,
     user: &User,
     headers: &HeaderMap,
@@ -52,7 +52,7 @@ pub(crate) fn wanted(
     for part in &parts {
         authorization::authorize(state, user, &part.action())?;
     }
-    Ok(Some(made_of(&parts)))
+    Ok(Some(user_from(&parts)))
 }
 
 fn parts(headers: &HeaderMap) -> Vec<Part> {
@@ -92,7 +92,7 @@ fn parts(headers: &HeaderMap) -> Vec<Part> {
     parts
 }
 
-fn made_of(parts: &[Part]) -> User {
+fn user_from(parts: &[Part]) -> User {
     let mut user = User::default();
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let groups_said = parts.iter().any(|it| it.kind == "Group");

@@ -9,12 +9,12 @@ use crate::store::{Bucket, Change, Key};
 
 /// The location of an object in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) bucket: Bucket,
     pub(crate) key: Key,
 }
 
-impl Place {
+impl Location {
     /// Combines bucket and key.
     pub(crate) fn new(bucket: Bucket, key: Key) -> Self {
         Self { bucket, key }
@@ -25,8 +25,8 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct Index {
     pods: Bucket,
-    by_uid: HashMap<String, Place>,
-    dependents: HashMap<String, BTreeSet<Place>>,
+    by_uid: HashMap<String, Location>,
+    dependents: HashMap<String, BTreeSet<Location>>,
     by_node: HashMap<String, BTreeSet<Key>>,
 }
 
@@ -43,14 +43,14 @@ impl Index {
 
     /// Updates the index with a write.
     pub(crate) fn update(&mut self, change: &Change) {
-        let place = Place::new(change.bucket, change.key.clone());
+        let location = Location::new(change.bucket, change.key.clone());
         if let Some(before) = &change.before {
             self.by_uid.remove(meta::uid(before));
             for uid in owner_uids(before) {
-                take(&mut self.dependents, uid, &place);
+                remove_item(&mut self.dependents, uid, &location);
             }
             if change.bucket == self.pods {
-                take(&mut self.by_node, node(before), &place.key);
+                remove_item(&mut self.by_node, node(before), &location.key);
             }
         }
         if let Some(after) = &change.after {
@@ -58,23 +58,23 @@ impl Index {
                 self.dependents
                     .entry(uid.to_owned())
                     .or_default()
-                    .insert(place.clone());
+                    .insert(location.clone());
             }
             if change.bucket == self.pods {
                 let pods = self.by_node.entry(node(after).to_owned()).or_default();
-                pods.insert(place.key.clone());
+                pods.insert(location.key.clone());
             }
-            self.by_uid.insert(meta::uid(after).to_owned(), place);
+            self.by_uid.insert(meta::uid(after).to_owned(), location);
         }
     }
 
     /// The location of the object with this uid.
-    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Location> {
         self.by_uid.get(uid)
     }
 
     /// The objects with this uid among their owner references, in order.
-    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Location> {
         self.dependents.get(uid).into_iter().flatten()
     }
 
@@ -84,7 +84,7 @@ impl Index {
     }
 }
 
-fn take<T: Ord>(map: &mut HashMap<String, BTreeSet<T>>, key: &str, item: &T) {
+fn remove_item<T: Ord>(map: &mut HashMap<String, BTreeSet<T>>, key: &str, item: &T) {
     if let Some(set) = map.get_mut(key) {
         set.remove(item);
         if set.is_empty() {

@@ -5,30 +5,30 @@ use std::sync::Arc;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
-use crate::storage::{Entry, Storage, place};
+use crate::storage::{Entry, Storage, storage_key};
 use crate::store::Change;
 
 /// The writes that are not on disk yet.
 #[derive(Debug)]
 pub(crate) struct Journal {
     storage: Storage,
-    waiting: Vec<Arc<Change>>,
+    pending: Vec<Arc<Change>>,
     /// Why writes to disk fail.
-    broken: Option<String>,
+    failure: Option<String>,
 }
 
 impl Journal {
     pub(crate) fn new(storage: Storage) -> Self {
         Self {
             storage,
-            waiting: Vec::new(),
-            broken: None,
+            pending: Vec::new(),
+            failure: None,
         }
     }
 
     /// Adds a write, which is to be written to disk and then published.
-    pub(crate) fn note(&mut self, change: &Arc<Change>) {
-        self.waiting.push(change.clone());
+    pub(crate) fn add(&mut self, change: &Arc<Change>) {
+        self.pending.push(change.clone());
     }
 
     /// Whether writes are possible.
@@ -36,7 +36,7 @@ impl Journal {
     /// # Errors
     /// 500 with the reason after the disk has failed.
     pub(crate) fn check(&self) -> Result<(), Status> {
-        match &self.broken {
+        match &self.failure {
             None => Ok(()),
             Some(why) => Err(Status::internal(format!(
                 "the data directory cannot be written: {why}; free disk space and restart \
@@ -55,24 +55,24 @@ pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
     let Some(journal) = &mut state.journal else {
         return Ok(());
     };
-    if journal.waiting.is_empty() {
+    if journal.pending.is_empty() {
         return Ok(());
     }
-    let waiting = std::mem::take(&mut journal.waiting);
+    let pending = std::mem::take(&mut journal.pending);
     journal.check()?;
-    let entries: Vec<Entry> = waiting
+    let entries: Vec<Entry> = pending
         .iter()
         .filter_map(|change| {
             let resource = state.store.resource(change.bucket)?;
             let object = change.after.as_deref().map(|it| meta::json(it).to_vec());
-            Some((place(resource, &change.key), object))
+            Some((storage_key(resource, &change.key), object))
         })
         .collect();
-    if let Err(error) = journal.storage.keep(state.store.version(), &entries) {
-        journal.broken = Some(error.to_string());
+    if let Err(error) = journal.storage.write(state.store.version(), &entries) {
+        journal.failure = Some(error.to_string());
         return journal.check();
     }
-    for change in waiting {
+    for change in pending {
         state.broadcaster.publish(&change);
     }
     Ok(())

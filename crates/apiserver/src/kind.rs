@@ -112,18 +112,18 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
 
     /// Whether an update of the object also validates `name` and `generateName` by the rule for new
     /// objects. An update of a subresource does not.
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         false
     }
 
     /// Whether a write to the status skips the validation of the kind's strategy.
-    fn takes_any_status(&self) -> bool {
+    fn skips_status_validation(&self) -> bool {
         false
     }
 
     /// Whether server-side apply to the status of a missing object creates it. Other kinds reject
     /// that, unless their updates create objects too.
-    fn is_made_by_its_status(&self) -> bool {
+    fn is_created_by_status_apply(&self) -> bool {
         false
     }
 
@@ -151,7 +151,7 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
     }
 
     /// Records the requesting user in a new object, if the kind has fields for that.
-    fn note_requester(&self, object: &mut Value, user: &User) {
+    fn record_requester(&self, object: &mut Value, user: &User) {
         let _ = (object, user);
     }
 
@@ -248,7 +248,7 @@ pub struct Write<'a> {
 impl Write<'_> {
     /// Whether an update changes neither spec nor data, so that validation does not reject values
     /// that were accepted before.
-    pub fn keeps_spec(&self) -> bool {
+    pub fn is_spec_unchanged(&self) -> bool {
         self.old.is_some_and(|old| {
             old["spec"] == self.object["spec"] && old["data"] == self.object["data"]
         })
@@ -285,7 +285,7 @@ impl FieldSelector {
 
     /// The same field, equal to `text` if absent.
     #[must_use]
-    pub const fn absent_as(mut self, text: &'static str) -> Self {
+    pub const fn with_default(mut self, text: &'static str) -> Self {
         self.absent = text;
         self
     }

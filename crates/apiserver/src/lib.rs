@@ -27,7 +27,7 @@
 
 mod admission_configuration;
 mod alias;
-mod answer;
+mod api_response;
 pub mod apply;
 mod audit;
 mod authorization;

@@ -68,14 +68,14 @@ pub(crate) fn drop_empty(object: &mut Value) {
 
 /// Keeps the finalizers for which `keep` returns true; an empty list is removed.
 pub(crate) fn retain_finalizers(object: &mut Value, keep: impl Fn(&str) -> bool) {
-    let left: Vec<Value> = finalizers(object)
+    let remaining: Vec<Value> = finalizers(object)
         .filter(|it| keep(it))
         .map(Value::from)
         .collect();
-    if left.is_empty() {
+    if remaining.is_empty() {
         clear(object, "finalizers");
     } else {
-        set(object, "finalizers", left);
+        set(object, "finalizers", remaining);
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// The maximum number of nested objects and lists, including the outermost one. It is the
 /// limit of the parser of bodies and of the data directory.
-pub(crate) const MOST: usize = 127;
+pub(crate) const MAX_DEPTH: usize = 127;
 
 /// The number of nested objects and lists; 0 for a scalar.
 pub(crate) fn depth(value: &Value) -> usize {
@@ -35,7 +35,7 @@ mod tests {
             let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
             serde_json::from_str::<Value>(&text)
         };
-        assert_eq!(depth(&read(MOST).unwrap()), MOST);
-        assert!(read(MOST + 1).is_err());
+        assert_eq!(depth(&read(MAX_DEPTH).unwrap()), MAX_DEPTH);
+        assert!(read(MAX_DEPTH + 1).is_err());
     }
 }

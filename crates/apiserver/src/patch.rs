@@ -90,7 +90,7 @@ pub(crate) fn type_error(
         return decode::decode(resource, patched).err();
     }
     let wrong = restored_type_error(resource, patched);
-    restore::cut(Shape::of(resource), patched);
+    restore::truncate_numbers(Shape::of(resource), patched);
     // A strategic merge patch does not check the kind of the object.
     decode::set_type_meta(resource, patched);
     wrong
@@ -103,8 +103,8 @@ pub(crate) fn restored_type_error(resource: &Resource, object: &Value) -> Option
 }
 
 /// Truncates the numbers of a merged object to the bits of their fields.
-pub(crate) fn cut(resource: &Resource, object: &mut Value) {
-    restore::cut(Shape::of(resource), object);
+pub(crate) fn truncate_numbers(resource: &Resource, object: &mut Value) {
+    restore::truncate_numbers(Shape::of(resource), object);
 }
 
 /// `object` after the operations of a JSON patch, in order.

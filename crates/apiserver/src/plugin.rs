@@ -66,7 +66,7 @@ use crate::status::Status;
 
 pub use attributes::Attributes;
 pub(crate) use attributes::Notes;
-pub(crate) use chain::{Chain, Switches};
+pub(crate) use chain::{Chain, PluginSelection};
 pub(crate) use mutating_admission_policy::MutatingPolicySource;
 pub(crate) use validating_admission_policy::PolicySource;
 pub(crate) use webhook::WebhookSource;

@@ -80,7 +80,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, Error> {
     let Some(message) = TABLE.of_kind(&version, &kind) else {
         return Err(Error::Kind { version, kind });
     };
-    let mut reading = Reading { values: 0 };
+    let mut reading = Decoder { values: 0 };
     let fields = reading.message(message, raw, DEPTH)?;
     let mut object = Map::new();
     object.insert("apiVersion".to_owned(), version.into());
@@ -95,11 +95,11 @@ fn text(field: &str, bytes: &[u8]) -> Result<String, Error> {
         .map_err(|_| Error::Text(field.to_owned()))
 }
 
-struct Reading {
+struct Decoder {
     values: usize,
 }
 
-impl Reading {
+impl Decoder {
     fn message(
         &mut self,
         name: &str,
@@ -153,7 +153,7 @@ impl Reading {
             shape => {
                 let value = self.value(name, shape, raw, depth)?;
                 let zero = value == "" || value == 0 || value == false || value == 0.0;
-                if !value.is_null() && (field.zero_is_meant || !zero) {
+                if !value.is_null() && (field.has_explicit_zero || !zero) {
                     fields.insert(name.to_owned(), value);
                 }
             }

@@ -69,7 +69,7 @@ impl Query {
                 self.dry_run_words.push(value);
             }
             "force" => {
-                self.force = truth(&value);
+                self.force = parse_bool(&value);
                 self.force_is_said = true;
             }
             "labelSelector" => self.label_selector = value,
@@ -81,17 +81,17 @@ impl Query {
             "continue" => self.continue_token = value,
             "resourceVersion" => self.version = value,
             "resourceVersionMatch" => self.version_match = value,
-            "watch" => self.watch = truth(&value),
-            "allowWatchBookmarks" => self.bookmarks = truth(&value),
-            "sendInitialEvents" => self.send_initial_events = Some(truth(&value)),
+            "watch" => self.watch = parse_bool(&value),
+            "allowWatchBookmarks" => self.bookmarks = parse_bool(&value),
+            "sendInitialEvents" => self.send_initial_events = Some(parse_bool(&value)),
             "timeoutSeconds" => {
                 let seconds = self.number(&value);
                 self.timeout_seconds = seconds.and_then(|it| u32::try_from(it).ok());
             }
             "gracePeriodSeconds" => self.grace_period_seconds = self.number(&value),
             "propagationPolicy" => self.propagation_policy = value,
-            "orphanDependents" => self.orphan_dependents = Some(truth(&value)),
-            "verbose" => self.verbose = truth(&value),
+            "orphanDependents" => self.orphan_dependents = Some(parse_bool(&value)),
+            "verbose" => self.verbose = parse_bool(&value),
             "includeObject" => self.include_object = value,
             _ => self.others.push((key.to_owned(), value)),
         }
@@ -119,7 +119,7 @@ impl Query {
 }
 
 /// The boolean value of a parameter: Kubernetes treats every text except these as true.
-pub(crate) fn truth(text: &str) -> bool {
+pub(crate) fn parse_bool(text: &str) -> bool {
     !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F")
 }
 

@@ -115,7 +115,7 @@ impl Resource {
 
     /// Makes the resource cluster-scoped.
     #[must_use]
-    pub fn in_the_cluster(mut self) -> Self {
+    pub fn cluster_scoped(mut self) -> Self {
         self.namespaced = false;
         self
     }
@@ -178,7 +178,7 @@ impl Resource {
 
     /// Allows an update to create a missing object (`AllowCreateOnUpdate` of a strategy).
     #[must_use]
-    pub fn created_on_update(mut self) -> Self {
+    pub fn allow_create_on_update(mut self) -> Self {
         self.create_on_update = true;
         self
     }
@@ -192,7 +192,7 @@ impl Resource {
 
     /// Requires a resourceVersion on update (a strategy without `AllowUnconditionalUpdate`).
     #[must_use]
-    pub fn replaced_at_a_version(mut self) -> Self {
+    pub fn require_resource_version(mut self) -> Self {
         self.unconditional_update = false;
         self
     }

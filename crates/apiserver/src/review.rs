@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::apply::{self, Writer};
 use crate::authorization;
 use crate::call::Call;
@@ -33,16 +33,17 @@ pub(crate) fn reply(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let body = decode::object(call, &resource.kind)?;
     let mut review = body.value;
     decode::check_kind(state, call, resource, &mut review)?;
     let found = decode::prune_and_default(state, resource, &mut review, body.repeated);
     let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
+    let warnings =
+        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
     verb::clear_system_fields(&mut review);
-    verb::place(target, &mut review)?;
+    verb::set_namespace(target, &mut review)?;
     meta::fields(&mut review).shift_remove("status");
     if resource.group == "authorization.k8s.io" {
         track(state, call, target, &mut review);
@@ -51,9 +52,9 @@ pub(crate) fn reply(
         identity::reply(state, call, target, &mut review)?;
     }
     let content = Content::Object(resource.clone(), Arc::new(review));
-    let mut answer = Answer::new(201, content);
-    answer.warnings = warnings;
-    Ok(answer)
+    let mut response = ApiResponse::new(201, content);
+    response.warnings = warnings;
+    Ok(response)
 }
 
 /// Records the field manager, as for every created object.

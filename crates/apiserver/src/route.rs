@@ -60,7 +60,7 @@ impl Target {
 
 /// The custom object in a path with a subresource that is not served: Kubernetes reports then
 /// that the object, not the page, is not found.
-pub(crate) fn beside_subresources(registry: &Registry, path: &str) -> Option<Target> {
+pub(crate) fn without_subresource(registry: &Registry, path: &str) -> Option<Target> {
     let (object, below) = path.trim_end_matches('/').rsplit_once('/')?;
     match find(registry, object) {
         Route::Resource(target)

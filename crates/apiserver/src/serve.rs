@@ -77,7 +77,7 @@ impl Server {
         };
         let respond = move |request| {
             let authenticator = authenticator.clone();
-            async move { authenticator.answer(request).await }
+            async move { authenticator.respond(request).await }
         };
         server.serve(respond, stop).await;
         Ok(())
@@ -91,7 +91,7 @@ struct Authenticator {
 }
 
 impl Authenticator {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
         match self.user(&request) {
             Ok(user) => respond(&self.server, user, request, None).await,
             Err(refused) => refuse(&self.server, refused),

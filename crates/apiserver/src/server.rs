@@ -11,26 +11,26 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::alias::GroupAlias;
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::audit::{Audit, AuditEvent};
 use crate::authorization::{self, bootstrap};
 use crate::call::Call;
 use crate::client::Client;
 use crate::controller::queue;
 use crate::conversion::WebhookCalls;
-use crate::document::Library;
+use crate::document::DocumentCache;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
 use crate::journal;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
-use crate::plugin::{Chain, Plugin, Switches};
+use crate::plugin::{Chain, Plugin, PluginSelection};
 use crate::registry::Registry;
 use crate::resource::Resource;
 use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::start::StartError;
-use crate::state::{Start, State};
+use crate::state::{InitialState, State};
 use crate::status::{Reason, Status};
 use crate::storage::Storage;
 use crate::user::User;
@@ -39,7 +39,7 @@ use crate::verb;
 /// Maximum number of attempts of a request that needs responses of webhooks: for a write each
 /// version of the object may need a separate conversion, and mutating webhooks are called one
 /// after the other.
-const ROUNDS: usize = 256;
+const MAX_ATTEMPTS: usize = 256;
 /// The timeout of a request, for all its webhooks together.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -72,7 +72,7 @@ struct Inner {
     state: Mutex<State>,
     clock: Clock,
     audit: Option<Audit>,
-    library: Library,
+    documents: DocumentCache,
 }
 
 /// The options of a [`Server`].
@@ -144,9 +144,9 @@ impl Server {
     /// rejects its configuration; a kind is served already; or a stored object is not valid
     /// for the chosen release.
     pub fn new(options: Options) -> Result<Self, StartError> {
-        let chain = Chain::new(&Switches {
+        let chain = Chain::new(&PluginSelection {
             kube: options.kube,
-            further: &options.plugins,
+            additional: &options.plugins,
             enable: &options.enable_plugins,
             disable: &options.disable_plugins,
             removed: options.removed_plugins,
@@ -154,8 +154,8 @@ impl Server {
         })?;
         let registry = registry(chain.kinds().chain(options.kinds))?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::lazy);
-        let library = Library::new(options.kube, token_key.clone());
-        let mut state = State::new(Start {
+        let documents = DocumentCache::new(options.kube, token_key.clone());
+        let mut state = State::new(InitialState {
             clock: options.clock.clone(),
             kube: options.kube,
             seed: options.seed,
@@ -183,7 +183,7 @@ impl Server {
             state: Mutex::new(state),
             clock: options.clock,
             audit: options.audit,
-            library,
+            documents,
         })))
     }
 
@@ -231,69 +231,73 @@ impl Server {
     ///
     /// # Errors
     /// The error `Status` of the request.
-    pub(crate) async fn answer(&self, call: &Call) -> Result<Answer, Status> {
+    pub(crate) async fn handle(&self, call: &Call) -> Result<ApiResponse, Status> {
         let mut calls = WebhookCalls::default();
-        let answer = self.attempt(call, &mut calls);
-        if calls.is_settled() {
-            return answer;
+        let response = self.attempt(call, &mut calls);
+        if calls.is_complete() {
+            return response;
         }
-        let rounds = async {
-            for _ in 1..ROUNDS {
-                calls.ask().await;
-                let answer = self.attempt(call, &mut calls);
-                if calls.is_settled() {
-                    return answer;
+        let attempts = async {
+            for _ in 1..MAX_ATTEMPTS {
+                calls.call_webhooks().await;
+                let response = self.attempt(call, &mut calls);
+                if calls.is_complete() {
+                    return response;
                 }
             }
             Err(timed_out())
         };
-        let timed = tokio::time::timeout(REQUEST_TIMEOUT, rounds).await;
-        timed.unwrap_or_else(|_| Err(timed_out()))
+        let result = tokio::time::timeout(REQUEST_TIMEOUT, attempts).await;
+        result.unwrap_or_else(|_| Err(timed_out()))
     }
 
     /// Handles a request without calling webhooks; fails if it needs one.
     ///
     /// # Errors
     /// The error `Status` of the request.
-    pub(crate) fn perform(&self, call: &Call) -> Result<Answer, Status> {
+    pub(crate) fn perform(&self, call: &Call) -> Result<ApiResponse, Status> {
         self.attempt(call, &mut WebhookCalls::default())
     }
 
     /// Performs a request with the webhook responses received so far. Changes nothing if
     /// further webhook calls are needed.
-    fn attempt(&self, call: &Call, calls: &mut WebhookCalls) -> Result<Answer, Status> {
+    fn attempt(
+        &self,
+        call: &Call,
+        calls: &mut WebhookCalls,
+    ) -> Result<ApiResponse, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
-        let answer = match (authorization::check(&state, call), &route) {
+        let response = match (authorization::check(&state, call), &route) {
             (Err(refused), _) => Err(refused),
             (Ok(()), Route::Resource(target)) => {
                 // The next attempt must generate the same object, so that the webhook's
                 // response applies to it.
                 let random = state.random.clone();
-                calls.began.get_or_insert_with(|| self.0.clock.now());
+                calls.started_at.get_or_insert_with(|| self.0.clock.now());
                 *state.webhook_calls.lock() = std::mem::take(calls);
-                let answer = perform(&mut state, call, target);
+                let response = perform(&mut state, call, target);
                 *calls = std::mem::take(&mut *state.webhook_calls.lock());
-                if !calls.is_settled() {
+                if !calls.is_complete() {
                     state.random = random;
-                    return answer;
+                    return response;
                 }
-                answer
+                response
             }
             (Ok(()), Route::Other) => {
                 let registry = state.registry.clone();
                 drop(state);
-                let answer = Ok(self.0.library.find(&registry, call));
+                let response = Ok(self.0.documents.find(&registry, call));
                 state = self.state();
-                answer
+                response
             }
         };
         if let Some(audit) = &self.0.audit {
-            audit.record(&self.event(call, &route, &answer));
+            audit.record(&self.event(call, &route, &response));
         }
         drop(state);
         self.spawn_worker();
-        answer
+        response
     }
 
     /// Whether a path refers to objects of a built-in kind.
@@ -309,8 +313,8 @@ impl Server {
     /// 401 for a token that is not valid, or not valid any longer.
     pub fn authenticate(&self, token: &str) -> Result<User, Status> {
         let audiences = [identity::ISSUER.to_owned()];
-        match identity::bearer(&self.state(), token, &audiences) {
-            Ok(bearer) => Ok(bearer.user),
+        match identity::authenticate_token(&self.state(), token, &audiences) {
+            Ok(authenticated) => Ok(authenticated.user),
             Err(why) => {
                 tracing::debug!(why, "token rejected");
                 Err(Status::unauthorized())
@@ -327,26 +331,26 @@ impl Server {
         user: &User,
         headers: &HeaderMap,
     ) -> Result<Option<User>, Status> {
-        impersonation::wanted(&self.state(), user, headers)
+        impersonation::requested_user(&self.state(), user, headers)
     }
 
     fn event(
         &self,
         call: &Call,
         route: &Route,
-        answer: &Result<Answer, Status>,
+        response: &Result<ApiResponse, Status>,
     ) -> AuditEvent {
-        let (code, annotations) = match answer {
-            Ok(answer) => (answer.code, answer.annotations.clone()),
+        let (code, annotations) = match response {
+            Ok(response) => (response.code, response.annotations.clone()),
             Err(status) => (status.code, std::collections::BTreeMap::new()),
         };
-        let (asker, impersonated) = match &call.impersonator {
-            Some(asker) => (asker, call.user.name.clone()),
+        let (impersonator, impersonated) = match &call.impersonator {
+            Some(impersonator) => (impersonator, call.user.name.clone()),
             None => (&call.user, String::new()),
         };
         let mut event = AuditEvent {
             at: self.0.clock.now(),
-            user: asker.name.clone(),
+            user: impersonator.name.clone(),
             impersonated,
             verb: call.method.as_str().to_ascii_lowercase(),
             path: call.path.clone(),
@@ -397,12 +401,12 @@ impl Server {
     /// whether there was an item.
     async fn run_next(&self) -> bool {
         let mut calls = WebhookCalls::default();
-        for _ in 1..ROUNDS {
+        for _ in 1..MAX_ATTEMPTS {
             let found = self.try_next(&mut calls);
-            if calls.is_settled() {
+            if calls.is_complete() {
                 return found;
             }
-            calls.ask().await;
+            calls.call_webhooks().await;
         }
         true
     }
@@ -415,7 +419,7 @@ impl Server {
         *state.webhook_calls.lock() = std::mem::take(calls);
         let found = queue::process_next(&mut state);
         *calls = std::mem::take(&mut *state.webhook_calls.lock());
-        if let Some(item) = item.filter(|_| !calls.is_settled()) {
+        if let Some(item) = item.filter(|_| !calls.is_complete()) {
             state.queue.add_first(item);
         }
         // If this fails, the next write is rejected with the reason.
@@ -456,12 +460,12 @@ fn perform(
     state: &mut State,
     call: &Call,
     target: &route::Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let reads = matches!(call.method.as_str(), "GET" | "HEAD");
     if let (Some(journal), false) = (&state.journal, reads) {
         journal.check()?;
     }
-    let answer = verb::perform(state, call, target);
+    let response = verb::perform(state, call, target);
     journal::flush(state)?;
-    answer
+    response
 }

@@ -13,7 +13,7 @@ use http::header::{
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::body::Body;
 use crate::call::{Call, Payload};
 use crate::form::{Form, WatchForm, Writer};
@@ -93,7 +93,7 @@ where
 {
     let (head, body) = request.into_parts();
     let read = Limited::new(body, BODY_LIMIT).collect().await;
-    let wire = Wire {
+    let encoder = ResponseEncoder {
         server,
         include: String::new(),
         form: Form::default(),
@@ -101,11 +101,11 @@ where
     let body = match read {
         Ok(read) => read.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
-            return wire.response(Status::too_large(BODY_LIMIT).into(), busy);
+            return encoder.encode(Status::too_large(BODY_LIMIT).into(), busy);
         }
         Err(error) => {
             let message = format!("the body could not be read: {error}");
-            return wire.response(Status::bad_request(message).into(), busy);
+            return encoder.encode(Status::bad_request(message).into(), busy);
         }
     };
     let holds_clock = busy.is_some();
@@ -122,28 +122,28 @@ where
             )
         });
     match read {
-        Err(refused) => wire.response(refused.into(), busy),
+        Err(refused) => encoder.encode(refused.into(), busy),
         Ok((call, form)) => {
             let include = call.query.include_object.clone();
-            let answer = server.answer(&call).await.unwrap_or_else(Answer::from);
-            Wire {
+            let reply = server.handle(&call).await.unwrap_or_else(ApiResponse::from);
+            ResponseEncoder {
                 server,
                 include,
                 form,
             }
-            .response(answer, busy)
+            .encode(reply, busy)
         }
     }
 }
 
 /// An error response that does not depend on the content of the request.
 pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
-    let wire = Wire {
+    let encoder = ResponseEncoder {
         server,
         include: String::new(),
         form: Form::default(),
     };
-    wire.response(why.into(), None)
+    encoder.encode(why.into(), None)
 }
 
 fn parse_request(
@@ -196,23 +196,23 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> String {
 }
 
 /// Encodes the responses for one client.
-struct Wire<'a> {
+struct ResponseEncoder<'a> {
     server: &'a Server,
     include: String,
     form: Form,
 }
 
-impl Wire<'_> {
-    fn response(&self, answer: Answer, busy: Option<Busy>) -> Response<Body> {
+impl ResponseEncoder<'_> {
+    fn encode(&self, reply: ApiResponse, busy: Option<Busy>) -> Response<Body> {
         let as_table =
-            !matches!(answer.content, Content::Plain(_) | Content::Document { .. });
-        let answer = match self.form.check(&self.include) {
-            Err(refused) if as_table => Answer::from(refused),
-            _ => answer,
+            !matches!(reply.content, Content::Plain(_) | Content::Document { .. });
+        let reply = match self.form.check(&self.include) {
+            Err(refused) if as_table => ApiResponse::from(refused),
+            _ => reply,
         };
         let clock = self.server.clock();
         let mut headers = HeaderMap::new();
-        let kind = match &answer.content {
+        let kind = match &reply.content {
             Content::Document { content_type, .. } => content_type.as_str(),
             _ => self.form.content_type(),
         };
@@ -223,7 +223,7 @@ impl Wire<'_> {
         if let Ok(date) = rfc2822.timestamp_to_rfc9110_string(&clock.now()) {
             put(&mut headers, http::header::DATE, &date);
         }
-        for warning in &answer.warnings {
+        for warning in &reply.warnings {
             let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
             put(
                 &mut headers,
@@ -236,7 +236,7 @@ impl Wire<'_> {
             http::header::CACHE_CONTROL,
             "no-cache, private",
         );
-        let body = match answer.content {
+        let body = match reply.content {
             Content::Watch(watch) => {
                 let form = WatchForm::new(self.form, &self.include, clock.clone());
                 Body::watch(*watch, form)
@@ -260,8 +260,8 @@ impl Wire<'_> {
             }
         };
         let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(answer.code)
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() =
+            StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         *response.headers_mut() = headers;
         response
     }

@@ -121,7 +121,7 @@ impl StartError {
 /// Records that a stored object is invalid, which prevents the start of the server. This only
 /// happens while objects are loaded from disk: objects in requests are validated before they
 /// are written.
-pub(crate) fn note_invalid(state: &mut State, object: &Value, errors: &[FieldError]) {
+pub(crate) fn record_invalid(state: &mut State, object: &Value, errors: &[FieldError]) {
     let error = StartError::stored(object, state.kube, errors);
     tracing::error!(%error, "stored object is not valid");
     state.invalid.get_or_insert(error);

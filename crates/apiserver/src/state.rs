@@ -25,7 +25,7 @@ use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
 use crate::start::StartError;
 use crate::status::Status;
-use crate::storage::{Restored, Storage};
+use crate::storage::{Storage, StoredState};
 use crate::store::{Bucket, Change, Key, Object, Range, Store};
 
 /// The state of the server, as admission plugins see it. Requests and controllers take turns;
@@ -62,7 +62,7 @@ pub struct State {
     /// `spec.conversion.webhook` of the definitions with webhook conversion.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
     /// The webhook calls of the request in progress.
-    pub(crate) webhook_calls: conversion::Shared,
+    pub(crate) webhook_calls: conversion::SharedWebhookCalls,
     pub(crate) buckets: Buckets,
     /// The first stored object that is invalid.
     pub(crate) invalid: Option<StartError>,
@@ -94,14 +94,14 @@ pub(crate) struct Buckets {
     pub(crate) services: Bucket,
     pub(crate) cluster_roles: Bucket,
     /// Roles and bindings, cluster-wide and namespaced.
-    pub(crate) rights: [Bucket; 4],
+    pub(crate) rbac: [Bucket; 4],
 }
 
 impl Buckets {
     fn of(store: &mut Store) -> Self {
         let mut bucket = |group, plural| store.bucket(&GroupResource::new(group, plural));
         let admission = "admissionregistration.k8s.io";
-        let rights = crate::authorization::GROUP;
+        let rbac = crate::authorization::GROUP;
         Self {
             namespaces: bucket("", "namespaces"),
             pods: bucket("", "pods"),
@@ -124,12 +124,12 @@ impl Buckets {
             maps: bucket("", "configmaps"),
             secrets: bucket("", "secrets"),
             services: bucket("", "services"),
-            cluster_roles: bucket(rights, "clusterroles"),
-            rights: [
-                bucket(rights, "clusterroles"),
-                bucket(rights, "clusterrolebindings"),
-                bucket(rights, "roles"),
-                bucket(rights, "rolebindings"),
+            cluster_roles: bucket(rbac, "clusterroles"),
+            rbac: [
+                bucket(rbac, "clusterroles"),
+                bucket(rbac, "clusterrolebindings"),
+                bucket(rbac, "roles"),
+                bucket(rbac, "rolebindings"),
             ],
         }
     }
@@ -137,7 +137,7 @@ impl Buckets {
 
 /// The initial values of a state.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct InitialState {
     pub(crate) clock: Clock,
     pub(crate) kube: KubeVersion,
     pub(crate) seed: u64,
@@ -159,8 +159,8 @@ impl State {
     /// The time of the server's clock. It stays the same during one request, including its
     /// further attempts after responses of webhooks.
     pub fn instant(&self) -> Timestamp {
-        let began = self.webhook_calls.lock().began;
-        began.unwrap_or_else(|| self.clock.now())
+        let started_at = self.webhook_calls.lock().started_at;
+        started_at.unwrap_or_else(|| self.clock.now())
     }
 
     /// Whether this is a further attempt of a request, after responses of webhooks.
@@ -206,37 +206,37 @@ impl State {
 }
 
 impl State {
-    pub(crate) fn new(start: Start) -> Self {
-        let mut store = Store::new(start.history);
+    pub(crate) fn new(initial: InitialState) -> Self {
+        let mut store = Store::new(initial.history);
         let buckets = Buckets::of(&mut store);
         let mut state = Self {
-            queue: WorkQueue::new(start.clock.clone()),
-            clock: start.clock,
-            kube: start.kube,
+            queue: WorkQueue::new(initial.clock.clone()),
+            clock: initial.clock,
+            kube: initial.kube,
             index: Index::new(buckets.pods),
             store,
             registry: Arc::default(),
             broadcaster: Broadcaster::default(),
             expiry: EventExpiry::default(),
-            seed: start.seed,
-            random: Random::new(start.seed),
-            chain: start.chain,
+            seed: initial.seed,
+            random: Random::new(initial.seed),
+            chain: initial.chain,
             policies: PolicySource::default(),
             mutating_policies: MutatingPolicySource::default(),
             admission_webhooks: WebhookSource::default(),
             rules: Arc::default(),
             journal: None,
-            aliases: start.aliases,
-            token_key: start.token_key,
-            authority: start.authority,
+            aliases: initial.aliases,
+            token_key: initial.token_key,
+            authority: initial.authority,
             definitions: HashMap::new(),
             webhooks: HashMap::new(),
-            webhook_calls: conversion::Shared::default(),
+            webhook_calls: conversion::SharedWebhookCalls::default(),
             buckets,
             invalid: None,
             stored_resources: HashMap::new(),
         };
-        state.serve(start.registry);
+        state.serve(initial.registry);
         state
     }
 
@@ -277,12 +277,12 @@ impl State {
     ///
     /// # Errors
     /// 500 if it cannot be converted.
-    pub(crate) fn shown(
+    pub(crate) fn in_version_of(
         &self,
         resource: &Resource,
         stored: &Object,
     ) -> Result<Object, Status> {
-        Conversion::of(self, resource).shown(resource, stored)
+        Conversion::of(self, resource).in_version_of(resource, stored)
     }
 
     /// The current state of an object, in its storage version.
@@ -319,7 +319,7 @@ impl State {
 
     /// Stores an object from which finalizers may have been removed. If it is being deleted
     /// and nothing keeps it any longer, it is removed instead. Returns the given object.
-    pub(crate) fn put_or_finish(&mut self, bucket: Bucket, object: Value) -> Object {
+    pub(crate) fn put_or_remove(&mut self, bucket: Bucket, object: Value) -> Object {
         let key = Key::new(meta::namespace(&object), meta::name(&object));
         if is_finished(&object) {
             self.remove(bucket, &key);
@@ -330,7 +330,7 @@ impl State {
 
     /// Loads the state from `storage`, and writes all later changes to it.
     pub(crate) fn restore(&mut self, storage: Storage) {
-        let Restored { version, objects } = storage.load();
+        let StoredState { version, objects } = storage.load();
         self.journal = Some(Journal::new(storage));
         if version == 0 {
             return;
@@ -349,7 +349,7 @@ impl State {
     fn committed(&mut self, change: &Arc<Change>) {
         self.index.update(change);
         match &mut self.journal {
-            Some(journal) => journal.note(change),
+            Some(journal) => journal.add(change),
             None => self.broadcaster.publish(change),
         }
         queue::enqueue(self, change);

@@ -278,8 +278,8 @@ impl Status {
     }
 
     /// 410 with the message for a watch or a list from a compacted version.
-    pub fn too_old(asked: u64, oldest: u64) -> Self {
-        Self::expired(format!("too old resource version: {asked} ({oldest})"))
+    pub fn too_old(requested: u64, oldest: u64) -> Self {
+        Self::expired(format!("too old resource version: {requested} ({oldest})"))
     }
 
     /// 415: unsupported media type of the body.

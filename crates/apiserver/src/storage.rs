@@ -79,12 +79,12 @@ pub enum StorageError {
         source: Box<redb::Error>,
     },
     /// A stored value is not an object.
-    #[error("the database in {path} contains {place:?}, which is not an object")]
+    #[error("the database in {path} contains {storage_key:?}, which is not an object")]
     Damaged {
         /// The directory.
         path: PathBuf,
         /// The key of the value in the database.
-        place: String,
+        storage_key: String,
     },
 }
 
@@ -99,12 +99,12 @@ pub struct Storage(Arc<Inner>);
 struct Inner {
     directory: PathBuf,
     database: Database,
-    restored: Mutex<Option<Restored>>,
+    restored: Mutex<Option<StoredState>>,
 }
 
 /// The content of a directory when it was opened.
 #[derive(Debug, Default)]
-pub(crate) struct Restored {
+pub(crate) struct StoredState {
     /// The resourceVersion of the last write; 0 if there was none.
     pub(crate) version: u64,
     pub(crate) objects: Vec<(GroupResource, Key, Value)>,
@@ -153,7 +153,7 @@ impl Storage {
                 source: Box::new(other.into()),
             },
         })?;
-        let restored = restored(&database, directory)?;
+        let restored = read_state(&database, directory)?;
         Ok(Self(Arc::new(Inner {
             directory: path(),
             database,
@@ -167,7 +167,7 @@ impl Storage {
     }
 
     /// The content of the directory when it was opened; empty on further calls.
-    pub(crate) fn load(&self) -> Restored {
+    pub(crate) fn load(&self) -> StoredState {
         let mut restored = self
             .0
             .restored
@@ -177,7 +177,7 @@ impl Storage {
     }
 
     /// Stores some writes, all or none, and the resulting resourceVersion.
-    pub(crate) fn keep(
+    pub(crate) fn write(
         &self,
         version: u64,
         entries: &[Entry],
@@ -185,10 +185,12 @@ impl Storage {
         let transaction = self.0.database.begin_write()?;
         {
             let mut objects = transaction.open_table(OBJECTS)?;
-            for (place, object) in entries {
+            for (storage_key, object) in entries {
                 match object {
-                    Some(object) => objects.insert(place.as_str(), object.as_slice())?,
-                    None => objects.remove(place.as_str())?,
+                    Some(object) => {
+                        objects.insert(storage_key.as_str(), object.as_slice())?
+                    }
+                    None => objects.remove(storage_key.as_str())?,
                 };
             }
             let mut numbers = transaction.open_table(NUMBERS)?;
@@ -207,12 +209,15 @@ impl fmt::Debug for Storage {
 }
 
 /// The key of an object in the database. Names contain no NUL.
-pub(crate) fn place(resource: &GroupResource, key: &Key) -> String {
+pub(crate) fn storage_key(resource: &GroupResource, key: &Key) -> String {
     let GroupResource { group, resource } = resource;
     format!("{group}\0{resource}\0{}\0{}", key.namespace, key.name)
 }
 
-fn restored(database: &Database, directory: &Path) -> Result<Restored, StorageError> {
+fn read_state(
+    database: &Database,
+    directory: &Path,
+) -> Result<StoredState, StorageError> {
     let failed = |source: redb::Error| StorageError::Database {
         path: directory.to_owned(),
         source: Box::new(source),
@@ -225,14 +230,14 @@ fn restored(database: &Database, directory: &Path) -> Result<Restored, StorageEr
         });
     }
     let mut objects = Vec::with_capacity(stored.len());
-    for (place, bytes) in stored {
-        let parts: Vec<&str> = place.split('\0').collect();
+    for (storage_key, bytes) in stored {
+        let parts: Vec<&str> = storage_key.split('\0').collect();
         let object = serde_json::from_slice::<Value>(&bytes);
         let ([group, resource, namespace, name], Ok(object)) = (parts.as_slice(), object)
         else {
             return Err(StorageError::Damaged {
                 path: directory.to_owned(),
-                place,
+                storage_key,
             });
         };
         let key = Key::new(namespace, name);
@@ -240,7 +245,7 @@ fn restored(database: &Database, directory: &Path) -> Result<Restored, StorageEr
     }
     // Sorted in the order of the writes.
     objects.sort_by_key(|(.., it)| meta::version(it).parse::<u64>().unwrap_or_default());
-    Ok(Restored { version, objects })
+    Ok(StoredState { version, objects })
 }
 
 type Stored = Vec<(String, Vec<u8>)>;
@@ -259,8 +264,8 @@ fn read(database: &Database) -> Result<(u64, u64, Stored), redb::Error> {
     };
     let mut stored = Vec::new();
     for entry in transaction.open_table(OBJECTS)?.iter()? {
-        let (place, object) = entry?;
-        stored.push((place.value().to_owned(), object.value().to_vec()));
+        let (storage_key, object) = entry?;
+        stored.push((storage_key.value().to_owned(), object.value().to_vec()));
     }
     Ok((number(FORMAT)?, number(VERSION)?, stored))
 }

@@ -237,13 +237,13 @@ impl Store {
             objects.log.push_back(change.clone());
         }
         while self.log.len() > self.retained {
-            self.forget_oldest();
+            self.drop_oldest();
         }
         change
     }
 
     /// Drops the oldest change: the states before it cannot be requested any longer.
-    fn forget_oldest(&mut self) {
+    fn drop_oldest(&mut self) {
         let Some((bucket, key)) = self.log.pop_front() else {
             return;
         };

@@ -166,7 +166,7 @@ impl Scanner {
             (State::Code(_), b) if !b.is_ascii_hexdigit() => {
                 return Err(unexpected(byte, "in \\u hexadecimal character escape"));
             }
-            (State::Code(left), _) if left > 1 => State::Code(left - 1),
+            (State::Code(remaining), _) if remaining > 1 => State::Code(remaining - 1),
             _ => State::Text,
         };
         Ok(())

@@ -13,12 +13,12 @@ mod update;
 mod watch;
 mod write;
 
-pub(crate) use create::{clear_system_fields, place};
+pub(crate) use create::{clear_system_fields, set_namespace};
 pub(crate) use write::invalid;
 
 use http::Method;
 
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::identity;
 use crate::options;
@@ -35,19 +35,23 @@ pub(crate) fn perform(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
-    let mut done = answer(state, call, target);
+) -> Result<ApiResponse, Status> {
+    let mut result = dispatch(state, call, target);
     if let Some(warning) = &target.resource.deprecation {
-        let warnings = match &mut done {
-            Ok(answer) => &mut answer.warnings,
+        let warnings = match &mut result {
+            Ok(response) => &mut response.warnings,
             Err(refused) => &mut refused.warnings,
         };
         warnings.insert(0, warning.clone());
     }
-    done
+    result
 }
 
-fn answer(state: &mut State, call: &Call, target: &Target) -> Result<Answer, Status> {
+fn dispatch(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<ApiResponse, Status> {
     let verb = target.verb(&call.method, call.query.watch);
     let verb = verb.filter(|it| target.allows(*it));
     let verb = verb.ok_or_else(|| not_served(call, target))?;

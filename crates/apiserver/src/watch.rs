@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::broadcaster::{ChangeEvent, Delivery, EventKind};
-use crate::conversion::{self, Answers, Conversion, Question};
+use crate::conversion::{self, Conversion, ConversionCall, ConversionResults};
 use crate::meta;
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::store::Object;
 
 /// The interval of bookmarks of an idle watch that allows them, by the machine's clock.
-const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// A running watch.
 ///
@@ -31,7 +31,7 @@ pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
     conversion: Conversion,
     /// An event whose object is being converted by a webhook.
-    converting: Option<Converting>,
+    converting: Option<PendingConversion>,
     backlog: VecDeque<Event>,
     live: Option<mpsc::Receiver<Delivery>>,
     /// Held while there is a backlog, or an event that is being handled.
@@ -40,42 +40,42 @@ pub(crate) struct Watch {
     bookmarks: bool,
     /// By the machine's clock, so that a client's timeout is real time.
     timeout: Option<Duration>,
-    ends: Option<Pin<Box<tokio::time::Sleep>>>,
+    deadline: Option<Pin<Box<tokio::time::Sleep>>>,
     bookmark_due: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
 /// The webhook call that converts the object of an event.
-struct Converting {
+struct PendingConversion {
     kind: EventKind,
-    answer: Pin<Box<dyn Future<Output = Converted> + Send>>,
+    result: Pin<Box<dyn Future<Output = ConversionOutcome> + Send>>,
 }
 
 /// The original version, and the converted object.
-type Converted = (String, Result<Value, String>);
+type ConversionOutcome = (String, Result<Value, String>);
 
-impl Converting {
-    fn new(kind: EventKind, question: Question) -> Self {
-        let answer = async move {
-            let from = question.object["apiVersion"].as_str().unwrap_or_default();
+impl PendingConversion {
+    fn new(kind: EventKind, call: ConversionCall) -> Self {
+        let result = async move {
+            let from = call.object["apiVersion"].as_str().unwrap_or_default();
             let from = from.to_owned();
-            let mut answers = Answers::default();
-            conversion::ask(vec![question.clone()], &mut answers).await;
-            let answer = answers.remove(&question);
+            let mut results = ConversionResults::default();
+            conversion::call_webhooks(vec![call.clone()], &mut results).await;
+            let result = results.remove(&call);
             (
                 from,
-                answer.unwrap_or_else(|| Err("no response".to_owned())),
+                result.unwrap_or_else(|| Err("no response".to_owned())),
             )
         };
         Self {
             kind,
-            answer: Box::pin(answer),
+            result: Box::pin(result),
         }
     }
 }
 
-impl fmt::Debug for Converting {
+impl fmt::Debug for PendingConversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Converting")
+        f.debug_struct("PendingConversion")
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
@@ -89,7 +89,7 @@ pub(crate) enum Event {
     /// An object that existed when the watch started.
     Initial(Object),
     /// A converted event, in the version of the watch.
-    Shown(EventKind, Object),
+    Converted(EventKind, Object),
     /// A resourceVersion to resume from.
     Bookmark(Object),
     /// An error that ends the watch.
@@ -98,7 +98,7 @@ pub(crate) enum Event {
 
 /// The initial values of a watch.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct WatchParameters {
     pub(crate) resource: Arc<Resource>,
     pub(crate) conversion: Conversion,
     pub(crate) backlog: VecDeque<Event>,
@@ -110,18 +110,18 @@ pub(crate) struct Opening {
 }
 
 impl Watch {
-    pub(crate) fn open(opening: Opening) -> Self {
+    pub(crate) fn open(parameters: WatchParameters) -> Self {
         Self {
-            resource: opening.resource,
-            conversion: opening.conversion,
+            resource: parameters.resource,
+            conversion: parameters.conversion,
             converting: None,
-            backlog: opening.backlog,
-            live: Some(opening.live),
-            busy: opening.busy.into_iter().collect(),
-            version: opening.version,
-            bookmarks: opening.bookmarks,
-            timeout: opening.timeout,
-            ends: None,
+            backlog: parameters.backlog,
+            live: Some(parameters.live),
+            busy: parameters.busy.into_iter().collect(),
+            version: parameters.version,
+            bookmarks: parameters.bookmarks,
+            timeout: parameters.timeout,
+            deadline: None,
             bookmark_due: None,
         }
     }
@@ -138,7 +138,7 @@ impl Watch {
             version: 0,
             bookmarks: false,
             timeout: None,
-            ends: None,
+            deadline: None,
             bookmark_due: None,
         }
     }
@@ -148,12 +148,12 @@ impl Watch {
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         if let Some(pending) = &mut self.converting {
             let kind = pending.kind;
-            let answer = ready!(pending.answer.as_mut().poll(cx));
+            let result = ready!(pending.result.as_mut().poll(cx));
             self.converting = None;
-            return Poll::Ready(Some(self.converted(kind, answer)));
+            return Poll::Ready(Some(self.finish_conversion(kind, result)));
         }
         if let Some(event) = self.backlog.pop_front() {
-            return self.show(event, cx);
+            return self.convert(event, cx);
         }
         self.busy.clear();
         let Some(live) = &mut self.live else {
@@ -163,7 +163,7 @@ impl Watch {
             Poll::Ready(Some(delivery)) => {
                 self.busy.extend(delivery.busy);
                 self.version = delivery.event.change.version;
-                return self.show(Event::Changed(delivery.event), cx);
+                return self.convert(Event::Changed(delivery.event), cx);
             }
             Poll::Ready(None) => {
                 self.live = None;
@@ -176,41 +176,57 @@ impl Watch {
 
     /// Converts the object of an event to the version of the watch. If that fails, the watch
     /// ends with the error.
-    fn show(&mut self, event: Event, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+    fn convert(&mut self, event: Event, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let (kind, object) = match &event {
             Event::Changed(it) => (it.kind, it.object()),
             Event::Initial(object) => (EventKind::Added, object),
-            Event::Shown(..) | Event::Bookmark(_) | Event::Error(_) => {
+            Event::Converted(..) | Event::Bookmark(_) | Event::Error(_) => {
                 return Poll::Ready(Some(event));
             }
         };
-        let said = object["apiVersion"].as_str().unwrap_or_default();
-        if self.resource.is_served_as(said) {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        if self.resource.is_served_as(api_version) {
             return Poll::Ready(Some(event));
         }
-        let wanted = self.resource.api_version();
-        let shown = match self.conversion.question(&self.resource, object, &wanted) {
-            None => self.conversion.shown(&self.resource, object),
-            Some(Ok(question)) => {
-                self.converting = Some(Converting::new(kind, question));
-                return self.poll_event(cx);
-            }
-            Some(Err(why)) => Err(conversion::failed(&self.resource, said, &why)),
-        };
-        Poll::Ready(Some(self.or_end(kind, shown)))
+        let requested = self.resource.api_version();
+        let converted =
+            match self
+                .conversion
+                .webhook_call(&self.resource, object, &requested)
+            {
+                None => self.conversion.in_version_of(&self.resource, object),
+                Some(Ok(call)) => {
+                    self.converting = Some(PendingConversion::new(kind, call));
+                    return self.poll_event(cx);
+                }
+                Some(Err(why)) => Err(conversion::conversion_error(
+                    &self.resource,
+                    api_version,
+                    &why,
+                )),
+            };
+        Poll::Ready(Some(self.event_or_end(kind, converted)))
     }
 
-    fn converted(&mut self, kind: EventKind, (from, answer): Converted) -> Event {
+    fn finish_conversion(
+        &mut self,
+        kind: EventKind,
+        (from, result): ConversionOutcome,
+    ) -> Event {
         let api_version = self.resource.api_version();
-        let shown = answer
-            .map(|it| Arc::new(self.conversion.finished(it, &api_version)))
-            .map_err(|why| conversion::failed(&self.resource, &from, &why));
-        self.or_end(kind, shown)
+        let converted = result
+            .map(|it| Arc::new(self.conversion.finish(it, &api_version)))
+            .map_err(|why| conversion::conversion_error(&self.resource, &from, &why));
+        self.event_or_end(kind, converted)
     }
 
-    fn or_end(&mut self, kind: EventKind, shown: Result<Object, Status>) -> Event {
-        match shown {
-            Ok(object) => Event::Shown(kind, object),
+    fn event_or_end(
+        &mut self,
+        kind: EventKind,
+        converted: Result<Object, Status>,
+    ) -> Event {
+        match converted {
+            Ok(object) => Event::Converted(kind, object),
             Err(refused) => {
                 self.backlog.clear();
                 self.live = None;
@@ -221,10 +237,10 @@ impl Watch {
 
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         if let Some(timeout) = self.timeout {
-            let ends = self
-                .ends
+            let deadline = self
+                .deadline
                 .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
-            if ends.as_mut().poll(cx).is_ready() {
+            if deadline.as_mut().poll(cx).is_ready() {
                 self.live = None;
                 return Poll::Ready(self.bookmarks.then(|| self.bookmark()));
             }
@@ -232,7 +248,7 @@ impl Watch {
         if self.bookmarks {
             let due = self
                 .bookmark_due
-                .get_or_insert_with(|| Box::pin(tokio::time::sleep(BOOKMARK_EVERY)));
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(BOOKMARK_INTERVAL)));
             if due.as_mut().poll(cx).is_ready() {
                 self.bookmark_due = None;
                 return Poll::Ready(Some(self.bookmark()));
@@ -269,7 +285,7 @@ impl Event {
         match self {
             Self::Changed(it) => it.kind.as_str(),
             Self::Initial(_) => EventKind::Added.as_str(),
-            Self::Shown(kind, _) => kind.as_str(),
+            Self::Converted(kind, _) => kind.as_str(),
             Self::Bookmark(_) => EventKind::Bookmark.as_str(),
             Self::Error(_) => "ERROR",
         }
@@ -279,9 +295,9 @@ impl Event {
     pub(crate) fn object(&self) -> Option<&Object> {
         match self {
             Self::Changed(it) => Some(it.object()),
-            Self::Initial(object) | Self::Shown(_, object) | Self::Bookmark(object) => {
-                Some(object)
-            }
+            Self::Initial(object)
+            | Self::Converted(_, object)
+            | Self::Bookmark(object) => Some(object),
             Self::Error(_) => None,
         }
     }

@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::store::Key;
 
 /// The maximum size of a response body in bytes.
-const MOST: usize = 64 * 1024 * 1024;
+const MAX_RESPONSE_SIZE: usize = 64 * 1024 * 1024;
 
 /// The address, CA and credentials of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub(crate) struct Endpoint {
     /// The name that the webhook's certificate must have.
     pub(crate) name: String,
     /// The URL in error messages, without a query.
-    pub(crate) shown: String,
+    pub(crate) url: String,
     /// Host and port to connect to, or why there is no address.
     pub(crate) address: Result<String, String>,
     pub(crate) path: String,
@@ -67,7 +67,7 @@ impl Endpoint {
         let host = format!("{name}.{namespace}.svc");
         let key = Key::new(namespace, name);
         Ok(Self {
-            shown: format!("https://{host}:{port}/{path}"),
+            url: format!("https://{host}:{port}/{path}"),
             name: host,
             address: resolved(state, &key, port),
             path: format!("/{path}"),
@@ -86,7 +86,7 @@ impl Endpoint {
         let port = uri.port_u16().unwrap_or(443);
         Ok(Self {
             name: host.trim_matches(['[', ']']).to_owned(),
-            shown: url.to_owned(),
+            url: url.to_owned(),
             address: Ok(format!("{host}:{port}")),
             path: uri.path().to_owned(),
             bundle,
@@ -104,19 +104,19 @@ impl Endpoint {
         timeout: Duration,
     ) -> Result<Value, String> {
         let seconds = timeout.as_secs();
-        let url = format!("{}?timeout={seconds}s", self.shown);
-        let timed = tokio::time::timeout(timeout, self.exchange(review, seconds)).await;
-        match timed {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Failure::Answered(why))) => Err(why),
-            Ok(Err(Failure::Unreached(why))) => Err(format!("Post {url:?}: {why}")),
+        let url = format!("{}?timeout={seconds}s", self.url);
+        let result = tokio::time::timeout(timeout, self.exchange(review, seconds)).await;
+        match result {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(Failure::ErrorStatus(why))) => Err(why),
+            Ok(Err(Failure::Unreachable(why))) => Err(format!("Post {url:?}: {why}")),
             Err(_) => Err(format!("Post {url:?}: context deadline exceeded")),
         }
     }
 
     async fn exchange(&self, review: &Value, seconds: u64) -> Result<Value, Failure> {
-        let unreached =
-            |error: &dyn std::fmt::Display| Failure::Unreached(error.to_string());
+        let connection_error =
+            |error: &dyn std::fmt::Display| Failure::Unreachable(error.to_string());
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(format!("{}?timeout={seconds}s", self.path))
@@ -129,29 +129,34 @@ impl Endpoint {
         }
         let request = request
             .body(Full::new(Bytes::from(review.to_string())))
-            .map_err(|error| unreached(&error))?;
-        let stream = self.connect().await.map_err(|error| unreached(&error))?;
+            .map_err(|error| connection_error(&error))?;
+        let stream = self
+            .connect()
+            .await
+            .map_err(|error| connection_error(&error))?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream));
         let (mut sender, connection) =
-            handshake.await.map_err(|error| unreached(&error))?;
+            handshake.await.map_err(|error| connection_error(&error))?;
         let exchange = async {
             let response = sender.send_request(request).await;
-            let response = response.map_err(|error| unreached(&error))?;
+            let response = response.map_err(|error| connection_error(&error))?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), MOST).collect().await;
-            let body = body.map_err(|error| unreached(&error))?.to_bytes();
+            let body = Limited::new(response.into_body(), MAX_RESPONSE_SIZE)
+                .collect()
+                .await;
+            let body = body.map_err(|error| connection_error(&error))?.to_bytes();
             if !status.is_success() {
-                return Err(Failure::Answered(format!(
+                return Err(Failure::ErrorStatus(format!(
                     "the server responded with the status code {}",
                     status.as_u16()
                 )));
             }
-            serde_json::from_slice(&body).map_err(|error| unreached(&error))
+            serde_json::from_slice(&body).map_err(|error| connection_error(&error))
         };
         // The connection must be polled until the exchange is complete.
         tokio::select! {
-            answer = exchange => answer,
-            Err(error) = connection => Err(unreached(&error)),
+            response = exchange => response,
+            Err(error) = connection => Err(connection_error(&error)),
         }
     }
 
@@ -195,9 +200,9 @@ impl Endpoint {
 /// Why a call failed.
 enum Failure {
     /// The webhook sent an error response.
-    Answered(String),
+    ErrorStatus(String),
     /// The webhook sent no valid response.
-    Unreached(String),
+    Unreachable(String),
 }
 
 /// The address of a service of type ExternalName. All other services lead to pods, which do not run

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::condition::{self, Truth};
+use crate::condition::{self, ConditionState};
 use crate::{Contract, Error, Meta};
 
 /// A Cluster, the same for both contract versions.
@@ -36,7 +36,7 @@ impl Cluster {
                 let initialized = condition::find(&all, "ControlPlaneInitialized");
                 (
                     is_true(&status["infrastructureReady"]),
-                    initialized.is_some_and(|found| found.status == Truth::True),
+                    initialized.is_some_and(|found| found.status == ConditionState::True),
                 )
             }
             Contract::V1Beta2 => (

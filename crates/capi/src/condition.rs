@@ -6,7 +6,7 @@ use crate::object::{items, text};
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Truth {
+pub enum ConditionState {
     /// `True`.
     True,
     /// `False`.
@@ -21,7 +21,7 @@ pub struct Condition {
     /// The type, e.g. `Ready`.
     pub kind: String,
     /// The status.
-    pub status: Truth,
+    pub status: ConditionState,
     /// The reason; empty in v1beta1 if the condition is True.
     pub reason: String,
     /// The message; may be empty.
@@ -44,7 +44,7 @@ pub fn find<'a>(all: &'a [Condition], kind: &str) -> Option<&'a Condition> {
 /// that is False with a message, else of the first other such condition. `None` if there is no
 /// such condition. Conditions that v1beta1 marks with `severity: Info` are skipped: they are
 /// expected to change.
-pub(crate) fn trouble(object: &Value) -> Option<(String, String)> {
+pub(crate) fn first_problem(object: &Value) -> Option<(String, String)> {
     let is_trouble = |found: &&Value| {
         found["status"] == "False"
             && found["severity"] != "Info"
@@ -62,9 +62,9 @@ fn read(condition: &Value) -> Option<Condition> {
     Some(Condition {
         kind: text(&condition["type"])?,
         status: match condition["status"].as_str() {
-            Some("True") => Truth::True,
-            Some("False") => Truth::False,
-            _ => Truth::Unknown,
+            Some("True") => ConditionState::True,
+            Some("False") => ConditionState::False,
+            _ => ConditionState::Unknown,
         },
         reason: text(&condition["reason"]).unwrap_or_default(),
         message: text(&condition["message"]).unwrap_or_default(),

@@ -27,7 +27,7 @@ pub mod provider;
 pub mod version;
 
 pub use cluster::Cluster;
-pub use condition::{Condition, Truth};
+pub use condition::{Condition, ConditionState};
 pub use draft::MachineDraft;
 pub use line::{one_line, one_line_within, shortened};
 pub use machine::{Machine, NodeLink};

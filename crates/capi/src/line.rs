@@ -1,7 +1,7 @@
 //! Formats text of other authors as one short line.
 
 /// The maximum number of characters that are kept.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// The text as one line of at most 256 characters. Control characters, line separators and
 /// bidirectional formatting characters become single spaces.
@@ -12,7 +12,7 @@ const LONGEST: usize = 256;
 /// assert_eq!(one_line("first\n\tsecond"), "first second");
 /// ```
 pub fn one_line(text: &str) -> String {
-    one_line_within(text, LONGEST)
+    one_line_within(text, MAX_LENGTH)
 }
 
 /// The same with at most `longest` characters.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::condition::{self, Condition, Truth};
+use crate::condition::{self, Condition, ConditionState};
 use crate::object::text;
 use crate::{Contract, Error, Meta, Reference, duration, key};
 
@@ -137,13 +137,13 @@ impl Machine {
             Contract::V1Beta2 => "NodeReady",
         };
         self.condition(kind)
-            .map(|found| found.status == Truth::True)
+            .map(|found| found.status == ConditionState::True)
     }
 
     /// Whether a health check requests that the owner replaces the Machine.
     pub fn wants_remediation(&self) -> bool {
         self.condition(key::OWNER_REMEDIATED)
-            .is_some_and(|found| found.status == Truth::False)
+            .is_some_and(|found| found.status == ConditionState::False)
     }
 
     /// The condition that a deletion waits for: `Deleting` in v1beta2; in v1beta1 the first step,
@@ -153,7 +153,7 @@ impl Machine {
             // The condition exists, and is False, before the deletion has begun.
             Contract::V1Beta2 => self
                 .condition("Deleting")
-                .filter(|found| found.status == Truth::True),
+                .filter(|found| found.status == ConditionState::True),
             Contract::V1Beta1 => [
                 "PreDrainDeleteHookSucceeded",
                 "DrainingSucceeded",
@@ -164,7 +164,7 @@ impl Machine {
             ]
             .into_iter()
             .filter_map(|kind| self.condition(kind))
-            .find(|found| found.status != Truth::True),
+            .find(|found| found.status != ConditionState::True),
         }
     }
 }

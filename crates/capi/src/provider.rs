@@ -24,7 +24,7 @@ pub struct Provider {
     /// It consists of the conditions and the failure in `status.failureReason` and
     /// `failureMessage` (v1beta1) or in `status.deprecated.v1beta1` (v1beta2), which Cluster API
     /// does not copy. A past failure may remain after the object is ready.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// The fields of its `status` that are read.
@@ -66,7 +66,7 @@ impl Provider {
             kind,
             meta: Meta::read(object)?,
             is_ready: marks.into_iter().any(|mark| *mark == Value::Bool(true)),
-            trouble: trouble(object),
+            problem: problem(object),
         })
     }
 
@@ -77,9 +77,9 @@ impl Provider {
 }
 
 /// The message of the conditions, and the reported failure unless the message contains it.
-fn trouble(object: &Value) -> Option<String> {
+fn problem(object: &Value) -> Option<String> {
     let status = &object["status"];
-    let condition = condition::trouble(object).map(sentence);
+    let condition = condition::first_problem(object).map(sentence);
     let reported = failure(status).or_else(|| failure(&status["deprecated"]["v1beta1"]));
     let reported = reported.map(sentence);
     match (condition, reported) {

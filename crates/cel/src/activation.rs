@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::{Places, RunError, Value};
+use crate::{ResolvedPaths, RunError, Value};
 
 /// Resolves variables. Called by name at each use, so a value may be computed on demand; an
 /// implementation that computes values should cache them.
@@ -35,7 +35,7 @@ pub trait Activation<'v> {
     /// The cache of the targets of paths, for programs that are run with the same variables.
     /// The variables at the start of these paths must always resolve to the values of this
     /// activation. Nothing is cached for programs that were compiled without these paths.
-    fn places(&self) -> Option<&Places<'v>> {
+    fn resolved_paths(&self) -> Option<&ResolvedPaths<'v>> {
         None
     }
 }

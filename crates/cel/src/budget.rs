@@ -88,14 +88,14 @@ impl Budget {
     pub(crate) fn charge_steps(&mut self, steps: u64) -> Result<(), RunError> {
         let sum = self.call.saturating_add(steps);
         if sum > self.per_call {
-            return self.stop_within(steps);
+            return self.stop_at_limit(steps);
         }
         self.call = sum;
         Ok(())
     }
 
     #[cold]
-    fn stop_within(&mut self, steps: u64) -> Result<(), RunError> {
+    fn stop_at_limit(&mut self, steps: u64) -> Result<(), RunError> {
         if steps == 0 {
             return Ok(());
         }

@@ -8,7 +8,7 @@ mod estimate;
 
 use crate::Value;
 use crate::ast::operator;
-use crate::plan::{Call, Way};
+use crate::plan::{Call, Strategy};
 
 pub(crate) use estimate::{Elements, Operand};
 
@@ -72,7 +72,7 @@ pub(crate) enum Formula {
 impl Formula {
     /// The API server's error if its formula expects a list or a number and the argument is an
     /// error: it does not check the type before it computes the cost.
-    pub(crate) fn trips_over(self, args: &[Value<'_>]) -> Option<&'static str> {
+    pub(crate) fn panic_message(self, args: &[Value<'_>]) -> Option<&'static str> {
         let is_list = |at: usize| matches!(args.get(at), Some(Value::List(_)));
         match self {
             Self::SelfCompare { list, .. } if !is_list(list) => Some(
@@ -236,8 +236,8 @@ pub(crate) fn of_call(
     args: &[Value<'_>],
     result: Option<&Value<'_>>,
 ) -> u64 {
-    match (call.formula, &call.way, args) {
-        (Formula::Pattern, Way::Pattern { size, .. }, [text, ..]) => {
+    match (call.formula, &call.strategy, args) {
+        (Formula::Pattern, Strategy::Pattern { size, .. }, [text, ..]) => {
             pattern(text.cost_size(), *size)
         }
         (formula, ..) => formula.cost(args, result),

@@ -45,7 +45,7 @@ pub struct CompileError {
 impl CompileErrors {
     /// An error without a position in the source, of an expression that passed the type
     /// checker.
-    pub(crate) fn unplaced(error: &RunError, checked: Checked) -> Self {
+    pub(crate) fn without_position(error: &RunError, checked: Checked) -> Self {
         let message = format!("program instantiation failed: {error}");
         let error = CompileError {
             line: 0,

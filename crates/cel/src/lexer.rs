@@ -29,7 +29,7 @@ impl Token {
 }
 
 /// A position in a source; sources are too short to exceed the type.
-fn place(at: usize) -> u32 {
+fn to_u32(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
@@ -60,37 +60,37 @@ pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
         source,
         bytes: source.as_bytes(),
         at: 0,
-        place: Place::of(source),
-        wrong: Vec::new(),
+        counter: CodePointCounter::of(source),
+        errors: Vec::new(),
     };
     // The average length of a token with the space after it.
     let mut tokens = Vec::with_capacity(source.len() / 4 + 4);
     loop {
         lexer.skip_blank();
         let start = lexer.at;
-        let at = lexer.place.at(source, start);
+        let at = lexer.counter.at(source, start);
         let Some(kind) = lexer.token() else { continue };
         tokens.push(Token {
             kind,
-            at: place(at),
-            start: place(start),
-            end: place(lexer.at),
+            at: to_u32(at),
+            start: to_u32(start),
+            end: to_u32(lexer.at),
         });
         if kind == TokenKind::End {
             break;
         }
     }
-    (tokens, lexer.wrong)
+    (tokens, lexer.errors)
 }
 
 /// The number of code points before a position, for positions from left to right.
-struct Place {
+struct CodePointCounter {
     is_ascii: bool,
     byte: usize,
     points: usize,
 }
 
-impl Place {
+impl CodePointCounter {
     fn of(source: &str) -> Self {
         Self {
             is_ascii: source.is_ascii(),
@@ -115,8 +115,8 @@ struct Lexer<'s> {
     source: &'s str,
     bytes: &'s [u8],
     at: usize,
-    place: Place,
-    wrong: Vec<Unrecognized>,
+    counter: CodePointCounter,
+    errors: Vec<Unrecognized>,
 }
 
 impl Lexer<'_> {
@@ -191,8 +191,8 @@ impl Lexer<'_> {
         }
         let end = end.min(self.source.len());
         let text = self.source.get(self.at..end).unwrap_or_default();
-        self.wrong.push(Unrecognized {
-            at: self.place.at(self.source, self.at),
+        self.errors.push(Unrecognized {
+            at: self.counter.at(self.source, self.at),
             text: text.to_owned(),
         });
         self.at = end;
@@ -342,9 +342,9 @@ impl Lexer<'_> {
     /// it becomes invalid.
     fn escape(&self, ahead: usize) -> Result<usize, usize> {
         let digits = |from: usize, count: usize, is_digit: fn(u8) -> bool| {
-            let wrong =
+            let errors =
                 (from..from + count).find(|at| !self.peek(*at).is_some_and(is_digit));
-            wrong.map_or(Ok(from + count), Err)
+            errors.map_or(Ok(from + count), Err)
         };
         let is_hex = |byte: u8| byte.is_ascii_hexdigit();
         match self.peek(ahead).ok_or(ahead)? {

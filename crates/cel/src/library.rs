@@ -8,11 +8,11 @@ mod authz;
 mod cidr;
 mod comparison;
 mod conversion;
-mod foreign;
 mod format;
 pub(crate) mod format_text;
 mod ip;
 mod json_patch;
+mod library_value;
 pub(crate) mod list_ext;
 mod lists;
 mod optionals;
@@ -28,7 +28,7 @@ mod url;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-pub use foreign::LibraryValue;
+pub use library_value::LibraryValue;
 pub use quantity::{Quantity, quantity_error};
 
 use crate::ast::operator;
@@ -257,7 +257,7 @@ impl Overload {
 
     /// Whether the API server has one implementation for all overloads of the function, or does
     /// not check the types before it calls one.
-    pub(crate) fn is_one_for_all(&self) -> bool {
+    pub(crate) fn has_single_implementation(&self) -> bool {
         self.function.starts_with(['_', '@', '!', '-'])
             || matches!(
                 self.function,
@@ -350,8 +350,8 @@ pub(crate) fn call<'v>(
     let Some(first) = overloads.first() else {
         return no_such_overload();
     };
-    if first.is_one_for_all() {
-        return Err(unanswered(first.function, args));
+    if first.has_single_implementation() {
+        return Err(no_overload_error(first.function, args));
     }
     let types: Vec<_> = args.iter().map(Value::type_name).collect();
     let types = types.join(", ");
@@ -364,7 +364,7 @@ pub(crate) fn call<'v>(
 /// The error of an operator, or of a function with one implementation for all types. It
 /// contains the function's name if the first argument's type does not implement the operation,
 /// unless that type has methods, which the API server then searches without success.
-fn unanswered(function: &'static str, args: &[Value<'_>]) -> RunError {
+fn no_overload_error(function: &'static str, args: &[Value<'_>]) -> RunError {
     use Value::{Bool, Bytes, Double, Duration, Int, List, Map, String, Timestamp, Uint};
     let Some(first) = args.first() else {
         return RunError::NO_SUCH_OVERLOAD;
@@ -411,7 +411,7 @@ fn within(size: usize, largest: usize) -> Result<(), RunError> {
 }
 
 /// Rejects a list that would grow too long.
-pub(crate) fn grown(items: usize, more: usize) -> Result<(), RunError> {
+pub(crate) fn check_list_size(items: usize, more: usize) -> Result<(), RunError> {
     within(items.saturating_add(more), LARGEST_LIST)
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         _ => arg,
     });
     let is_fold = !matches!(name, "optMap" | "optFlatMap");
-    let (var, var2) = variable_names(at, names.collect(), Folds(is_fold))?;
+    let (var, var2) = variable_names(at, names.collect(), IsComprehension(is_fold))?;
     let args: Vec<Expr> = args.collect();
     let macro_call = MacroCall {
         at,
@@ -137,14 +137,14 @@ fn variables(dialect: Dialect, name: &str, args: usize) -> Option<usize> {
 }
 
 /// Whether a macro iterates over a list or map.
-struct Folds(bool);
+struct IsComprehension(bool);
 
 /// The names of a macro's variables, from its first arguments. None may be the former name of
 /// the accumulator.
 fn variable_names(
     at: usize,
     args: Vec<Expr>,
-    Folds(is_fold): Folds,
+    IsComprehension(is_fold): IsComprehension,
 ) -> Parse<(Arc<str>, Option<Arc<str>>)> {
     let wrong = |at, message: &str| SyntaxError {
         at,
@@ -230,25 +230,26 @@ impl MacroCall<'_> {
         match self.name {
             "all" => {
                 let init = builder.literal(at, Value::Bool(true))?;
-                let go_on = builder.call(at, operator::NOT_STRICTLY_FALSE, vec![accu])?;
+                let loop_condition =
+                    builder.call(at, operator::NOT_STRICTLY_FALSE, vec![accu])?;
                 let accu = self.accumulator(builder)?;
                 let step = builder.call(at, operator::AND, vec![accu, predicate])?;
                 let result = self.accumulator(builder)?;
-                self.fold(builder, init, [go_on, step, result])
+                self.fold(builder, init, [loop_condition, step, result])
             }
             "exists" => {
                 let init = builder.literal(at, Value::Bool(false))?;
                 let not_yet = builder.call(at, operator::NOT, vec![accu])?;
-                let go_on =
+                let loop_condition =
                     builder.call(at, operator::NOT_STRICTLY_FALSE, vec![not_yet])?;
                 let accu = self.accumulator(builder)?;
                 let step = builder.call(at, operator::OR, vec![accu, predicate])?;
                 let result = self.accumulator(builder)?;
-                self.fold(builder, init, [go_on, step, result])
+                self.fold(builder, init, [loop_condition, step, result])
             }
             _ => {
                 let init = builder.literal(at, Value::Int(0))?;
-                let go_on = builder.literal(at, Value::Bool(true))?;
+                let loop_condition = builder.literal(at, Value::Bool(true))?;
                 let one = builder.literal(at, Value::Int(1))?;
                 let more = builder.call(at, operator::ADD, vec![accu, one])?;
                 let accu = self.accumulator(builder)?;
@@ -260,7 +261,7 @@ impl MacroCall<'_> {
                 let one = builder.literal(at, Value::Int(1))?;
                 let accu = self.accumulator(builder)?;
                 let result = builder.call(at, operator::EQUALS, vec![accu, one])?;
-                self.fold(builder, init, [go_on, step, result])
+                self.fold(builder, init, [loop_condition, step, result])
             }
         }
     }
@@ -279,13 +280,13 @@ impl MacroCall<'_> {
             (_, None, _) => return Ok(self.target),
         };
         let init = builder.list(at, Vec::new())?;
-        let go_on = builder.literal(at, Value::Bool(true))?;
+        let loop_condition = builder.literal(at, Value::Bool(true))?;
         let item = builder.list(at, vec![item])?;
         let accu = self.accumulator(builder)?;
         let step = builder.call(at, operator::ADD, vec![accu, item])?;
         let step = self.guarded(builder, condition, step)?;
         let result = self.accumulator(builder)?;
-        self.fold(builder, init, [go_on, step, result])
+        self.fold(builder, init, [loop_condition, step, result])
     }
 
     /// `transformMap` and `transformMapEntry`.
@@ -298,7 +299,7 @@ impl MacroCall<'_> {
             (None, _) => return Ok(self.target),
         };
         let init = builder.node(at, Kind::Map(Vec::new()))?;
-        let go_on = builder.literal(at, Value::Bool(true))?;
+        let loop_condition = builder.literal(at, Value::Bool(true))?;
         let accu = self.accumulator(builder)?;
         let mut inserted = vec![accu];
         if self.name == "transformMap" {
@@ -308,7 +309,7 @@ impl MacroCall<'_> {
         let step = builder.call(at, operator::MAP_INSERT, inserted)?;
         let step = self.guarded(builder, condition, step)?;
         let result = self.accumulator(builder)?;
-        self.fold(builder, init, [go_on, step, result])
+        self.fold(builder, init, [loop_condition, step, result])
     }
 
     /// `condition ? step : accumulator`.

@@ -91,7 +91,7 @@ pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
         closers: Vec::new(),
         errors: Vec::new(),
         quiet: false,
-        names: Vec::with_capacity(NAMES_LOOKED_AT / 2),
+        names: Vec::with_capacity(MOST_LOOKAHEAD_NAMES / 2),
         env,
         builder: Builder::new(env.dialect()),
     };
@@ -140,7 +140,7 @@ struct Parser<'s> {
 }
 
 /// The number of latest names that are searched for a repeated one.
-const NAMES_LOOKED_AT: usize = 16;
+const MOST_LOOKAHEAD_NAMES: usize = 16;
 
 impl<'s> Parser<'s> {
     fn whole(&mut self) -> Parse<Expr> {
@@ -182,7 +182,7 @@ impl<'s> Parser<'s> {
 
     /// A shared copy of a name: expressions have few different names and repeat them often.
     fn shared(&mut self, name: &str) -> Arc<str> {
-        let mut latest = self.names.iter().rev().take(NAMES_LOOKED_AT);
+        let mut latest = self.names.iter().rev().take(MOST_LOOKAHEAD_NAMES);
         if let Some(known) = latest.find(|known| ***known == *name) {
             return Arc::clone(known);
         }

@@ -21,8 +21,8 @@ use constant::{
 };
 pub(crate) use name::Name;
 pub(crate) use node::{
-    Attribute, Bind, Call, FieldNode, FoldNode, Key, Node, Qualifier, Root, StructNode,
-    TextTest, Way,
+    Attribute, Bind, Call, FieldNode, FoldNode, Key, Node, Qualifier, Root, Strategy,
+    StructNode, TextTest,
 };
 
 /// A plan with the variables it reads and the number of slots it needs.
@@ -254,7 +254,7 @@ impl Planner<'_> {
             .first()
             .map_or(function, |overload| overload.function);
         let formula = Formula::of(name, single(&overloads));
-        let way = way((name, formula, known), &overloads, &args)?;
+        let how = strategy((name, formula, known), &overloads, &args)?;
         let adds = matches!(function, operator::ADD | operator::MAP_INSERT);
         let accumulator = match args.first() {
             Some(Node::Attribute(Attribute {
@@ -267,14 +267,14 @@ impl Planner<'_> {
             _ => None,
         };
         let in_order = args.len() > 2
-            || matches!(way, Way::Pattern { .. } | Way::Matches { .. })
+            || matches!(how, Strategy::Pattern { .. } | Strategy::Matches { .. })
             || is_dispatched(name, &overloads);
         Ok(Node::Call(Call {
             overloads,
             args,
             in_order,
             formula,
-            way,
+            strategy: how,
             accumulator,
         }))
     }
@@ -330,11 +330,11 @@ impl Planner<'_> {
 }
 
 /// How a call of these overloads is evaluated.
-fn way(
+fn strategy(
     (function, formula, known): (&str, Formula, Option<&Pattern>),
     overloads: &[&'static Overload],
     args: &[Node],
-) -> Planned<Way> {
+) -> Planned<Strategy> {
     if let (Some(run), Some(Node::Const(source @ Value::String(text)))) =
         (compiled(function), args.get(1))
     {
@@ -344,43 +344,43 @@ fn way(
         };
         let size = source.cost_size();
         return Ok(match (function, formula, args) {
-            ("matches", Formula::Pattern, [_, _]) => Way::Matches { pattern, size },
-            _ => Way::Pattern { run, pattern, size },
+            ("matches", Formula::Pattern, [_, _]) => Strategy::Matches { pattern, size },
+            _ => Strategy::Pattern { run, pattern, size },
         });
     }
     if let [_, Node::Const(Value::String(part))] = args
         && let Some(test) = text_test(single(overloads))
     {
         let times = cost::search_times(formula, part);
-        return Ok(Way::Text { test, times });
+        return Ok(Strategy::Text { test, times });
     }
     if formula == Formula::Fixed(1)
-        && let Some(way) = sized_or_ordered(function, overloads, args)
+        && let Some(strategy) = sized_or_ordered(function, overloads, args)
     {
-        return Ok(way);
+        return Ok(strategy);
     }
     Ok(match single(overloads) {
-        Some("logical_not") if args.len() == 1 => Way::Not,
-        Some("optional_none") if args.is_empty() => Way::None,
-        Some("optional_of") => Way::Some,
-        Some("optional_hasValue") => Way::HasValue,
-        Some("optional_value") => Way::Value,
-        _ => Way::Overload,
+        Some("logical_not") if args.len() == 1 => Strategy::Not,
+        Some("optional_none") if args.is_empty() => Strategy::None,
+        Some("optional_of") => Strategy::Some,
+        Some("optional_hasValue") => Strategy::HasValue,
+        Some("optional_value") => Strategy::Value,
+        _ => Strategy::Overload,
     })
 }
 
-/// The way of `size` and of the comparison operators, for calls of cost 1.
+/// The strategy of `size` and of the comparison operators, for calls of cost 1.
 fn sized_or_ordered(
     function: &str,
     overloads: &[&'static Overload],
     args: &[Node],
-) -> Option<Way> {
+) -> Option<Strategy> {
     let takes = |is_it: fn(&Type) -> bool| {
         let mut all = overloads.iter();
         all.any(|it| it.params.iter().all(is_it))
     };
     if function == "size" && args.len() == 1 {
-        return Some(Way::Size {
+        return Some(Strategy::Size {
             of_text: takes(|ty| matches!(ty, Type::String)),
             of_many: takes(|ty| matches!(ty, Type::List(_)))
                 && takes(|ty| matches!(ty, Type::Map(_))),
@@ -393,7 +393,7 @@ fn sized_or_ordered(
         operator::GREATER_EQUALS => Ordering::is_ge,
         _ => return None,
     };
-    (args.len() == 2).then(|| Way::Order {
+    (args.len() == 2).then(|| Strategy::Order {
         wanted,
         of_ints: takes(|ty| matches!(ty, Type::Int)),
         of_spans: takes(|ty| matches!(ty, Type::Duration)),

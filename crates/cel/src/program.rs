@@ -40,7 +40,7 @@ impl Program {
         let parsed = parser::parse(source, env)?;
         let tree = check::check(source, parsed, env)?;
         let plan = plan(&tree, env.paths())
-            .map_err(|error| CompileErrors::unplaced(&error, tree.summary()))?;
+            .map_err(|error| CompileErrors::without_position(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {
             let found = env.variables().iter().find(|known| known.name == *name);
             let ty = found.map_or(Type::Dyn, |known| known.ty.clone());
@@ -120,9 +120,9 @@ impl Program {
         budget: &mut Budget,
         start: impl FnOnce(&mut Run<'_, 'v>, &'v Node) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let places = self.paths.as_ref().and_then(|paths| {
-            let places = activation.places();
-            places.filter(|places| places.are_of(paths))
+        let resolved_paths = self.paths.as_ref().and_then(|paths| {
+            let resolved_paths = activation.resolved_paths();
+            resolved_paths.filter(|resolved_paths| resolved_paths.are_of(paths))
         });
         budget.begin_call();
         let root = &self.plan.root;
@@ -130,7 +130,7 @@ impl Program {
             let mut run = Run {
                 declared: &self.declared,
                 activation,
-                places,
+                resolved_paths,
                 budget,
                 slots,
                 failed: None,

@@ -1,20 +1,20 @@
 //! Walks a plan and charges the cost of each node.
 
 mod attribute;
+mod cached_path;
 mod fold;
-mod kept;
 mod maybe;
 mod order;
 mod path;
 mod structure;
+mod text;
 mod truth;
-mod words;
 
 use crate::library;
-use crate::plan::{Call, Node, Way};
+use crate::plan::{Call, Node, Strategy};
 use crate::program::Declared;
 use crate::value::{Entries, Map};
-use crate::{Activation, Budget, Places, RunError, Value, cost};
+use crate::{Activation, Budget, ResolvedPaths, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
 use maybe::Maybe;
@@ -26,11 +26,11 @@ pub(crate) struct Run<'r, 'v> {
     pub(crate) declared: &'v [Declared],
     pub(crate) activation: &'r dyn Activation<'v>,
     /// The cached targets of the paths numbered in the plan.
-    pub(crate) places: Option<&'r Places<'v>>,
+    pub(crate) resolved_paths: Option<&'r ResolvedPaths<'v>>,
     pub(crate) budget: &'r mut Budget,
     /// The variables of comprehensions; each has its own slot.
     pub(crate) slots: &'r mut [Slot<'v>],
-    /// The error of [`truth::Truth::Failed`]; `None` at other times.
+    /// The error of [`truth::TruthValue::Failed`]; `None` at other times.
     pub(crate) failed: Option<RunError>,
 }
 
@@ -64,14 +64,14 @@ impl<'v> Run<'_, 'v> {
 
     /// Evaluates a node; only an error that ends the run is returned as the outer error.
     fn attempt(&mut self, node: &'v Node) -> Result<Outcome<'v>, RunError> {
-        carried_on(self.eval(node))
+        recoverable(self.eval(node))
     }
 
     #[inline(never)]
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
         let [first, second] = sides;
         match self.maybe(first)? {
-            Maybe::Present(value) if unwrap => value.found(),
+            Maybe::Present(value) if unwrap => value.or_conversion_error(),
             Maybe::Present(value) => Ok(Value::some(value)),
             Maybe::Absent => self.eval(second),
             // The read of a variable has already unwrapped it.
@@ -81,7 +81,7 @@ impl<'v> Run<'_, 'v> {
 
     #[inline(never)]
     fn list(&mut self, items: &'v [(Node, bool)]) -> Outcome<'v> {
-        let list = carried_on(self.items(items))?;
+        let list = recoverable(self.items(items))?;
         self.budget.charge(cost::LIST)?;
         list.map(Value::list)
     }
@@ -107,7 +107,7 @@ impl<'v> Run<'_, 'v> {
 
     #[inline(never)]
     fn map(&mut self, entries: &'v [(Node, Node, bool)]) -> Outcome<'v> {
-        let map = carried_on(self.entries(entries))?;
+        let map = recoverable(self.entries(entries))?;
         self.budget.charge(cost::MAP)?;
         Ok(Value::Map(Map::Owned(map?.into())))
     }
@@ -116,7 +116,7 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         entries: &'v [(Node, Node, bool)],
     ) -> Result<Entries<'v>, RunError> {
-        let mut made = Entries::default();
+        let mut created = Entries::default();
         for (key, value, optional) in entries {
             let key = self.eval(key)?;
             let value = match self.eval(value)? {
@@ -131,31 +131,31 @@ impl<'v> Run<'_, 'v> {
                 }
                 value => value,
             };
-            made.set(key, value)?;
+            created.set(key, value)?;
         }
-        Ok(made)
+        Ok(created)
     }
 
     fn call(&mut self, call: &'v Call) -> Outcome<'v> {
         if let Some(slot) = call.accumulator {
             return self.accumulate(call, slot);
         }
-        if call.way.is_test() {
+        if call.strategy.is_test() {
             let truth = self.predicate(call);
             return self.outcome(truth).map(Value::Bool);
         }
-        match (&call.way, &*call.args) {
-            (Way::Pattern { .. }, [text, Node::Const(source)]) => {
+        match (&call.strategy, &*call.args) {
+            (Strategy::Pattern { .. }, [text, Node::Const(source)]) => {
                 let args = [self.eval(text)?, source.borrowed()];
                 self.finish(call, &args, Ok(()))
             }
             (_, []) => self.finish(call, &[], Ok(())),
-            (Way::Some, [value]) => self.some(call, value).map(Value::some),
-            (Way::HasValue, [optional]) => self.has_value(call, optional),
-            (Way::Value, [optional]) => self.value(call, optional),
-            (Way::Size { .. }, [of]) => self.size(call, of),
+            (Strategy::Some, [value]) => self.some(call, value).map(Value::some),
+            (Strategy::HasValue, [optional]) => self.has_value(call, optional),
+            (Strategy::Value, [optional]) => self.value(call, optional),
+            (Strategy::Size { .. }, [of]) => self.size(call, of),
             (_, [one]) => {
-                let (one, ready) = apart(self.attempt(one)?);
+                let (one, ready) = split_error(self.attempt(one)?);
                 self.finish(call, &[one], ready)
             }
             (_, [left, right]) => self.of_two(call, [left, right]),
@@ -169,8 +169,8 @@ impl<'v> Run<'_, 'v> {
         if call.in_order && left.is_err() {
             return left;
         }
-        let (right, right_ready) = apart(self.attempt(right)?);
-        let (left, left_ready) = apart(left);
+        let (right, right_ready) = split_error(self.attempt(right)?);
+        let (left, left_ready) = split_error(left);
         self.finish(call, &[left, right], left_ready.and(right_ready))
     }
 
@@ -185,7 +185,7 @@ impl<'v> Run<'_, 'v> {
         for arg in others {
             args.push(self.eval(arg)?);
         }
-        let (last, ready) = apart(self.attempt(last)?);
+        let (last, ready) = split_error(self.attempt(last)?);
         args.push(last);
         self.finish(call, &args, ready)
     }
@@ -198,7 +198,7 @@ impl<'v> Run<'_, 'v> {
         ready: Result<(), RunError>,
     ) -> Outcome<'v> {
         if ready.is_err()
-            && let Some(words) = call.formula.trips_over(args)
+            && let Some(words) = call.formula.panic_message(args)
         {
             return Err(RunError::Internal(words));
         }
@@ -213,7 +213,7 @@ impl<'v> Run<'_, 'v> {
 }
 
 fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
-    if let Way::Pattern { run, pattern, .. } = &call.way {
+    if let Strategy::Pattern { run, pattern, .. } = &call.strategy {
         return run(pattern, args);
     }
     library::call(&call.overloads, args)
@@ -221,7 +221,7 @@ fn dispatch<'v>(call: &'v Call, args: &[Value<'v>]) -> Outcome<'v> {
 
 /// The outcome as a value if the run continues after it; an error that ends the run is returned
 /// as the outer error.
-fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
+fn recoverable<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, RunError> {
     match outcome {
         Err(error) if error.ends_run() => Err(error),
         outcome => Ok(outcome),
@@ -229,7 +229,7 @@ fn carried_on<T>(outcome: Result<T, RunError>) -> Result<Result<T, RunError>, Ru
 }
 
 /// The value, or for an error a value of the same cost, and the error.
-fn apart(outcome: Outcome<'_>) -> (Value<'_>, Result<(), RunError>) {
+fn split_error(outcome: Outcome<'_>) -> (Value<'_>, Result<(), RunError>) {
     match outcome {
         Ok(value) => (value, Ok(())),
         Err(error) => (Value::Null, Err(error)),

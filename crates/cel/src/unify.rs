@@ -348,22 +348,27 @@ fn differ(given: &Type, wanted: &Type) -> bool {
 
 /// The more general of two types that unify.
 pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
-    if says_no_more(left, right) {
+    if is_at_least_as_general(left, right) {
         left.clone()
     } else {
         right.clone()
     }
 }
 
-fn says_no_more(left: &Type, right: &Type) -> bool {
+fn is_at_least_as_general(left: &Type, right: &Type) -> bool {
     match (left, right) {
         (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
-        (Type::List(left), Type::List(right)) => says_no_more(&left.item, &right.item),
-        (Type::Map(left), Type::Map(right)) => {
-            says_no_more(&left.key, &right.key) && says_no_more(&left.value, &right.value)
+        (Type::List(left), Type::List(right)) => {
+            is_at_least_as_general(&left.item, &right.item)
         }
-        (Type::Optional(left), Type::Optional(right)) => says_no_more(left, right),
+        (Type::Map(left), Type::Map(right)) => {
+            is_at_least_as_general(&left.key, &right.key)
+                && is_at_least_as_general(&left.value, &right.value)
+        }
+        (Type::Optional(left), Type::Optional(right)) => {
+            is_at_least_as_general(left, right)
+        }
         (left, right) => left == right,
     }
 }

@@ -125,9 +125,9 @@ impl<'v> Value<'v> {
     }
 
     /// The value, unless reading it back from an optional variable made it an error.
-    pub(crate) fn found(self) -> Result<Self, RunError> {
+    pub(crate) fn or_conversion_error(self) -> Result<Self, RunError> {
         match &self {
-            Self::Library(value) => value.lost().map_or(Ok(self), Err),
+            Self::Library(value) => value.conversion_error().map_or(Ok(self), Err),
             _ => Ok(self),
         }
     }
@@ -204,11 +204,11 @@ impl<'v> Value<'v> {
     /// # Errors
     /// If a key is of a type that cannot be one, or is there twice.
     pub fn map(entries: Vec<(Value<'v>, Value<'v>)>) -> Result<Self, RunError> {
-        let mut made = Entries::default();
+        let mut created = Entries::default();
         for (key, value) in entries {
-            made.insert(key, value)?;
+            created.insert(key, value)?;
         }
-        Ok(Self::Map(Map::Owned(Arc::new(made))))
+        Ok(Self::Map(Map::Owned(Arc::new(created))))
     }
 
     /// The name of the value's type at run time, as `type(x)` returns it.

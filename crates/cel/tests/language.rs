@@ -677,9 +677,9 @@ fn an_error_of_a_lazy_field_fails_only_expressions_that_use_it() {
 fn functions_of_an_authorizer_are_called_on_the_host() {
     /// The calls so far.
     #[derive(Debug)]
-    struct Asked(&'static str, String);
+    struct AuthorizerCalls(&'static str, String);
 
-    impl Abstract for Asked {
+    impl Abstract for AuthorizerCalls {
         fn type_name(&self) -> &str {
             self.0
         }
@@ -693,7 +693,7 @@ fn functions_of_an_authorizer_are_called_on_the_host() {
                 .first()
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            let asked = format!("{}/{name}={argument}", self.1);
+            let calls = format!("{}/{name}={argument}", self.1);
             let next = match name {
                 "allowed" => {
                     return Ok(Value::Bool(self.1 == "/group=g/resource=r/check=get"));
@@ -702,7 +702,7 @@ fn functions_of_an_authorizer_are_called_on_the_host() {
                 "check" => "kubernetes.authorization.Decision",
                 _ => "kubernetes.authorization.ResourceCheck",
             };
-            Ok(Value::Abstract(Arc::new(Asked(next, asked))))
+            Ok(Value::Abstract(Arc::new(AuthorizerCalls(next, calls))))
         }
     }
 
@@ -711,7 +711,7 @@ fn functions_of_an_authorizer_are_called_on_the_host() {
         .variable("authorizer", Type::named_abstract(authorizer));
     let source = "authorizer.group('g').resource('r').check('get').allowed()";
     let program = Program::compile(source, &env).unwrap();
-    let value = Value::Abstract(Arc::new(Asked(authorizer, String::new())));
+    let value = Value::Abstract(Arc::new(AuthorizerCalls(authorizer, String::new())));
     let variables = Variables::new().bind("authorizer", Binding::Value(value));
     let mut budget = Budget::default();
     let outcome = program.run(&variables, &mut budget).unwrap();

@@ -3,8 +3,8 @@
 #![allow(missing_docs, reason = "this is a test")]
 
 use fivespot_cel::{
-    Activation, Binding, Budget, Dialect, Env, Paths, Places, Program, RunError, Type,
-    Value, Variables,
+    Activation, Binding, Budget, Dialect, Env, Paths, Program, ResolvedPaths, RunError,
+    Type, Value, Variables,
 };
 use serde_json::{Value as Json, json};
 
@@ -44,18 +44,18 @@ fn objects() -> [Json; 8] {
 }
 
 /// The variables of an evaluation, with its cache of path targets.
-struct Sharing<'v> {
+struct CachingActivation<'v> {
     variables: Variables<'v>,
-    places: Places<'v>,
+    resolved_paths: ResolvedPaths<'v>,
 }
 
-impl<'v> Activation<'v> for Sharing<'v> {
+impl<'v> Activation<'v> for CachingActivation<'v> {
     fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>> {
         self.variables.variable(name)
     }
 
-    fn places(&self) -> Option<&Places<'v>> {
-        Some(&self.places)
+    fn resolved_paths(&self) -> Option<&ResolvedPaths<'v>> {
+        Some(&self.resolved_paths)
     }
 }
 
@@ -105,13 +105,13 @@ fn programs_that_share_paths_have_the_same_results_and_costs_at_every_limit() {
         for old in &objects {
             let variables = Variables::new().json("object", object).json("old", old);
             for limit in (0..40).chain([1_000]) {
-                let kept = Sharing {
+                let caching = CachingActivation {
                     variables: variables.clone(),
-                    places: paths.places(),
+                    resolved_paths: paths.new_cache(),
                 };
                 for (one, other) in sharing.iter().zip(&alone) {
                     let (found, wanted) = (
-                        outcome(one, &kept, limit),
+                        outcome(one, &caching, limit),
                         outcome(other, &variables, limit),
                     );
                     let source = one.source();
@@ -130,12 +130,12 @@ fn the_cache_of_other_paths_is_not_used() {
     let first = Program::compile("object.a", &env().with_paths(paths)).unwrap();
     let second = Program::compile("object.b", &env().with_paths(others.clone())).unwrap();
     let object = json!({"a": 1, "b": 2});
-    let kept = Sharing {
+    let caching = CachingActivation {
         variables: Variables::new().json("object", &object),
-        places: others.places(),
+        resolved_paths: others.new_cache(),
     };
     for (program, wanted) in [(&second, 2), (&first, 1)] {
-        let value = program.run(&kept, &mut Budget::default()).unwrap();
+        let value = program.run(&caching, &mut Budget::default()).unwrap();
         assert_eq!(value.to_json(), wanted);
     }
 }
@@ -146,13 +146,13 @@ fn a_path_numbered_after_the_cache_was_created_is_resolved() {
     let env = env().with_paths(paths.clone());
     let first = Program::compile("object.a", &env).unwrap();
     let object = json!({"a": 1, "b": {"c": 2}});
-    let kept = Sharing {
+    let caching = CachingActivation {
         variables: Variables::new().json("object", &object),
-        places: paths.places(),
+        resolved_paths: paths.new_cache(),
     };
     let later = Program::compile("object.b.c + object.a", &env).unwrap();
     for (program, wanted) in [(&first, 1), (&later, 3)] {
-        let value = program.run(&kept, &mut Budget::default()).unwrap();
+        let value = program.run(&caching, &mut Budget::default()).unwrap();
         assert_eq!(value.to_json(), wanted);
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::PathBuf;
 
-use fivespot_api::{CalendarDate, name, rules, schedule_calendar::MOST_DATES};
+use fivespot_api::{CalendarDate, name, rules, schedule_calendar::MAX_DATES};
 use serde_json::json;
 
 use crate::document::unreadable;
@@ -107,10 +107,10 @@ fn import(origin: &str, text: &str) -> Result<Vec<CalendarDate>, Failure> {
     let dates = icalendar::dates(text).map_err(|why| {
         Failure::new(origin, why).remedy("correct the file, or write the dates by hand")
     })?;
-    if dates.is_empty() || dates.len() > MOST_DATES {
+    if dates.is_empty() || dates.len() > MAX_DATES {
         let why = format!("it has {} events", dates.len());
         return Err(Failure::new(origin, why)
-            .remedy(format!("give a file with 1 to {MOST_DATES} events")));
+            .remedy(format!("give a file with 1 to {MAX_DATES} events")));
     }
     let calendar: Result<fivespot_api::ScheduleCalendar, _> =
         serde_json::from_value(json!({"metadata": {}, "spec": {"dates": dates}}));

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     let object = read(args.data.as_deref())?;
     let old = read(args.old.as_deref())?;
     let declared = match &args.schema {
-        Some(path) => Some(declared(path, &object, args.kube_version)?),
+        Some(path) => Some(declared_type(path, &object, args.kube_version)?),
         None => None,
     };
     let report = evaluate(args, declared, (&object, &old))?;
@@ -120,7 +120,7 @@ fn evaluate(
         Estimate { min, max }
     });
     Ok(Report {
-        value: shown(&value),
+        value: to_json(&value),
         r#type: program.output_type().to_string(),
         cost: budget.spent(),
         estimate,
@@ -128,7 +128,7 @@ fn evaluate(
 }
 
 /// The value as JSON. Numbers that JSON cannot represent are written as Kubernetes writes them.
-fn shown(value: &Cel<'_>) -> Value {
+fn to_json(value: &Cel<'_>) -> Value {
     match value {
         Cel::Double(number) if number.is_nan() => "NaN".into(),
         Cel::Double(number) if *number == f64::INFINITY => "+Inf".into(),
@@ -156,7 +156,7 @@ fn read(path: Option<&Path>) -> Result<Value, Failure> {
 
 /// The type and the cost bounds of objects according to a CRD, in the version of `object` if it is
 /// served, else in the first served version.
-fn declared(
+fn declared_type(
     path: &Path,
     object: &Value,
     version: KubeVersion,

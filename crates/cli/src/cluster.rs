@@ -153,10 +153,14 @@ const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 /// The current time for data that is read from this cluster: the time of this machine, unless the
 /// server's `Date` differs from it, as with `5spot dev --start`.
 pub(crate) async fn now(client: &Client) -> Timestamp {
-    let here = Clock::system().now();
+    let local_time = Clock::system().now();
     match date(client).await {
-        Some(there) if there.duration_since(here).abs() > MAX_CLOCK_DIFFERENCE => there,
-        _ => here,
+        Some(cluster_time)
+            if cluster_time.duration_since(local_time).abs() > MAX_CLOCK_DIFFERENCE =>
+        {
+            cluster_time
+        }
+        _ => local_time,
     }
 }
 

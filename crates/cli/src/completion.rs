@@ -32,10 +32,10 @@ use crate::{Failure, Outcome, plain};
 pub(crate) const VARIABLE: &str = "FIVESPOT_COMPLETE";
 
 /// How long a completion waits for names from the cluster.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The largest number of names that are requested. A longer list is of no use.
-const MOST_NAMES: u32 = 500;
+const MAX_NAMES: u32 = 500;
 
 /// The value of cobra's `ShellCompDirectiveNoFileComp`, which kubectl reads.
 const NO_FILES: &str = ":4";
@@ -65,10 +65,10 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     if words.len() == 1 {
         words.push(OsString::new());
     }
-    let place = words.len() - 1;
+    let index = words.len() - 1;
     let mut command = crate::command();
     // An unknown argument has no completions after it.
-    let found = engine::complete(&mut command, words, place, None);
+    let found = engine::complete(&mut command, words, index, None);
     for candidate in found.unwrap_or_default() {
         if candidate.is_hide_set() {
             continue;
@@ -102,7 +102,7 @@ pub(crate) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The contexts of the kubeconfig.
 pub(crate) fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
-    let kubeconfig = match selected(typed()).kubeconfig() {
+    let kubeconfig = match selected_access(typed_words()).kubeconfig() {
         None => Kubeconfig::read(),
         Some(path) => Kubeconfig::read_from(path),
     };
@@ -125,12 +125,12 @@ fn from_cluster<K>(
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + 'static,
 {
-    let access = selected(typed());
+    let access = selected_access(typed_words());
     let names = cluster::block_on(async {
         let client = access.client().await?;
-        let limit = ListParams::default().limit(MOST_NAMES);
+        let limit = ListParams::default().limit(MAX_NAMES);
         let api = api(client);
-        let list = tokio::time::timeout(LONGEST_WAIT, api.list_metadata(&limit));
+        let list = tokio::time::timeout(TIMEOUT, api.list_metadata(&limit));
         let found = list.await.map_err(|it| Failure::new("listing", it))?;
         let found = found.map_err(|it| Failure::new("listing", it))?;
         Ok(found.items.iter().map(ResourceExt::name_any).collect())
@@ -152,7 +152,7 @@ fn candidates(
 }
 
 /// The arguments of the command line that is being completed.
-fn typed() -> impl Iterator<Item = String> {
+fn typed_words() -> impl Iterator<Item = String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .skip_while(|word| word != "--" && word != COMMAND)
@@ -160,28 +160,28 @@ fn typed() -> impl Iterator<Item = String> {
 }
 
 /// The cluster and the namespace that `words` select. Other arguments are ignored.
-fn selected(words: impl Iterator<Item = String>) -> Access {
+fn selected_access(words: impl Iterator<Item = String>) -> Access {
     let command = clap::Command::new("5spot").no_binary_name(true);
     Access::augment_args(command)
-        .try_get_matches_from(selecting(words))
+        .try_get_matches_from(access_flags(words))
         .and_then(|matches| Access::from_arg_matches(&matches))
         .unwrap_or_default()
 }
 
 /// The flags among `words` that select a cluster or a namespace, with their values.
-fn selecting(mut words: impl Iterator<Item = String>) -> Vec<String> {
+fn access_flags(mut words: impl Iterator<Item = String>) -> Vec<String> {
     const FLAGS: [&str; 4] = ["-n", "--namespace", "--context", "--kubeconfig"];
-    let mut kept = Vec::new();
+    let mut flags = Vec::new();
     while let Some(word) = words.next() {
         let flag = word.split('=').next().unwrap_or(&word);
         if !FLAGS.contains(&flag) {
             continue;
         }
         let has_value = flag != word;
-        kept.push(word);
+        flags.push(word);
         if !has_value {
-            kept.extend(words.next());
+            flags.extend(words.next());
         }
     }
-    kept
+    flags
 }

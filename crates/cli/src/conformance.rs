@@ -1,12 +1,12 @@
 //! `5spot conformance`: whether a provider keeps the promises that 5-Spot relies on.
 
+mod clusters;
 mod collection;
+mod observation;
 mod promise;
 mod report;
 mod run;
-mod seen;
 mod setup;
-mod site;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +22,11 @@ use crate::cluster::{self, Access};
 use crate::document;
 use crate::signals::Signals;
 use crate::{Failure, Format, Outcome};
+use clusters::{Clusters, ProviderObject, Subject};
 use promise::{Need, PROMISES, Promise};
 use report::{PromiseResult, Report, Subjects};
 use run::Runner;
-use setup::{Ground, Place};
-use site::{Provided, Site, Subject};
+use setup::{Environment, TargetCluster};
 
 /// Check whether bootstrap and infrastructure providers do what 5-Spot relies on
 ///
@@ -124,43 +124,46 @@ impl Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
         let mut signals = Signals::listen()?;
-        let given = Given::read(args).await?;
-        let ground = Ground::create(given.client.clone(), &given.place).await?;
-        let site = tokio::select! {
-            site = given.open(&ground, args) => site,
+        let inputs = Inputs::read(args).await?;
+        let environment =
+            Environment::create(inputs.client.clone(), &inputs.target).await?;
+        let clusters = tokio::select! {
+            clusters = inputs.connect(&environment, args) => clusters,
             () = signals.received() => Err(Failure::new("waiting for the Cluster", "interrupted")),
         };
-        let site = match site {
-            Ok(site) => site,
+        let clusters = match clusters {
+            Ok(clusters) => clusters,
             Err(failure) => {
                 // The first failure is reported; objects that cannot be deleted after it are not.
-                let _ = ground.delete(args.timeout()).await;
+                let _ = environment.delete(args.timeout()).await;
                 return Err(failure);
             }
         };
-        let mut report = Report::new(given.subjects.clone());
+        let mut report = Report::new(inputs.subjects.clone());
         tokio::select! {
-            () = run_all(&given, &site, args, &mut report.results) => {}
+            () = run_all(&inputs, &clusters, args, &mut report.results) => {}
             () = signals.received() => report.interrupted = true,
         }
-        report.left = close(&site, &ground, args.timeout()).await.err();
+        report.leftover = clean_up(&clusters, &environment, args.timeout())
+            .await
+            .err();
         report.print(args.output, out)?;
         Ok(report.outcome())
     })
 }
 
 /// The inputs of the command line, resolved in the cluster.
-struct Given {
+struct Inputs {
     client: Client,
-    place: Place,
+    target: TargetCluster,
     subjects: Subjects,
-    bootstrap: Provided,
-    infrastructure: Provided,
-    unreachable: Option<Provided>,
+    bootstrap: ProviderObject,
+    infrastructure: ProviderObject,
+    unreachable: Option<ProviderObject>,
     machine: kube::core::ApiResource,
 }
 
-impl Given {
+impl Inputs {
     async fn read(args: &Args) -> Result<Self, Failure> {
         let file = |path: &Path| document::read(&[path.to_owned()]);
         let (bootstrap, infrastructure) =
@@ -168,9 +171,9 @@ impl Given {
         let unreachable = args.unreachable.as_deref().map(file).transpose()?;
         let config = args.access.config().await?;
         let address = args.access.address(&config);
-        let place = match (&args.setup, &args.cluster) {
-            (Some(setup), _) => Place::own(file(setup)?)?,
-            (None, cluster) => Place::Existing {
+        let target = match (&args.setup, &args.cluster) {
+            (Some(setup), _) => TargetCluster::from_manifests(file(setup)?)?,
+            (None, cluster) => TargetCluster::Existing {
                 namespace: config.default_namespace.clone(),
                 cluster: cluster.clone().unwrap_or_default(),
             },
@@ -190,28 +193,33 @@ impl Given {
                 bootstrap: title(&bootstrap),
                 infrastructure: title(&infrastructure),
             },
-            machine: setup::machines(&client).await?,
-            bootstrap: setup::provided(&client, &bootstrap).await?,
-            infrastructure: setup::provided(&client, &infrastructure).await?,
+            machine: setup::machine_resource(&client).await?,
+            bootstrap: setup::provider_object(&client, &bootstrap).await?,
+            infrastructure: setup::provider_object(&client, &infrastructure).await?,
             unreachable: match &unreachable {
-                Some(object) => Some(setup::provided(&client, object).await?),
+                Some(object) => Some(setup::provider_object(&client, object).await?),
                 None => None,
             },
             client,
-            place,
+            target,
         })
     }
 
-    /// Waits for the workload cluster, and returns the site of the run.
-    async fn open(&self, ground: &Ground, args: &Args) -> Result<Site, Failure> {
-        let cluster = self.place.cluster().to_owned();
-        let workload = setup::workload(ground, &cluster, args.timeout()).await?;
-        Ok(Site {
+    /// Waits for the workload cluster, and returns the clusters of the run.
+    async fn connect(
+        &self,
+        environment: &Environment,
+        args: &Args,
+    ) -> Result<Clusters, Failure> {
+        let cluster = self.target.name().to_owned();
+        let workload =
+            setup::workload_client(environment, &cluster, args.timeout()).await?;
+        Ok(Clusters {
             management: self.client.clone(),
             workload,
-            namespace: ground.namespace.clone(),
+            namespace: environment.namespace.clone(),
             cluster,
-            id: ground.id.clone(),
+            id: environment.id.clone(),
             bootstrap: self.bootstrap.clone(),
             machine: self.machine.clone(),
             version: args.machine_version.clone(),
@@ -223,13 +231,13 @@ impl Given {
 /// Runs the selected promises, one after the other: the host of an infrastructure object may be the
 /// only one. If the machine of a promise is not removed, the following promises are not run.
 async fn run_all(
-    given: &Given,
-    site: &Site,
+    inputs: &Inputs,
+    clusters: &Clusters,
     args: &Args,
     results: &mut Vec<PromiseResult>,
 ) {
     let runner = Runner {
-        site,
+        clusters,
         timeout: args.timeout(),
         restart: args.restart_command.as_deref(),
     };
@@ -241,13 +249,13 @@ async fn run_all(
             results.push(PromiseResult::not_run(promise, why));
             continue;
         }
-        let infrastructure = match (promise.needs, &given.unreachable) {
+        let infrastructure = match (promise.needs, &inputs.unreachable) {
             (Some(Need::Unreachable), Some(unreachable)) => unreachable,
-            _ => &given.infrastructure,
+            _ => &inputs.infrastructure,
         };
-        let subject = Subject::new(promise, &site.id, infrastructure.clone());
+        let subject = Subject::new(promise, &clusters.id, infrastructure.clone());
         let one = runner.run(promise, subject).await;
-        if one.left.is_some() {
+        if one.leftover.is_some() {
             let why = format!("the machine of {} still exists", promise.name);
             obstacle = Some(why);
         }
@@ -259,16 +267,22 @@ async fn run_all(
 ///
 /// # Errors
 /// A description of the objects that are left.
-async fn close(site: &Site, ground: &Ground, timeout: Duration) -> Result<(), String> {
-    let gone = setup::until(timeout, async || matches!(site.delete_all().await, Ok(0)));
+async fn clean_up(
+    clusters: &Clusters,
+    environment: &Environment,
+    timeout: Duration,
+) -> Result<(), String> {
+    let gone = setup::poll_until(timeout, async || {
+        matches!(clusters.delete_all().await, Ok(0))
+    });
     let gone = gone.await.map_err(|()| {
-        let namespace = &site.namespace;
+        let namespace = &clusters.namespace;
         format!(
             "ScheduledMachines of namespace {namespace}, which are still being deleted"
         )
     });
-    let pods = site.delete_pods().await;
+    let pods = clusters.delete_pods().await;
     gone?;
-    ground.delete(timeout).await?;
+    environment.delete(timeout).await?;
     pods
 }

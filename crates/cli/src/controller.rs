@@ -16,7 +16,7 @@ use flag::{Pod, Settings};
 
 /// How long reconciles in progress may take to finish, and the Lease to be released. Less than the
 /// grace period of a pod, 30 s.
-const GRACE: Duration = Duration::from_secs(20);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = args.settings(Pod::of_environment())?;
@@ -55,7 +55,8 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Runs until a signal, then until the reconciles in progress have finished, at most [`GRACE`].
+/// Runs until a signal, then until the reconciles in progress have finished, at most
+/// [`SHUTDOWN_GRACE`].
 async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     let (stop, stopped) = oneshot::channel::<()>();
     let mut running = Box::pin(fivespot_controller::run_until(options, stopped));
@@ -69,7 +70,7 @@ async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     tokio::select! {
         _ = &mut running => Outcome::Yes,
         () = signals.received() => Outcome::No,
-        () = tokio::time::sleep(GRACE) => Outcome::No,
+        () = tokio::time::sleep(SHUTDOWN_GRACE) => Outcome::No,
     }
 }
 

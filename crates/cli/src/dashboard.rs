@@ -54,25 +54,25 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let config = args.access.config().await?;
     let namespace = (!args.all_namespaces).then(|| config.default_namespace.clone());
-    let place = namespace.as_ref().map_or_else(
+    let scope = namespace.as_ref().map_or_else(
         || "all namespaces".to_owned(),
         |namespace| format!("namespace {namespace}"),
     );
-    let title = format!("{}, {place}", config.cluster_url);
-    let looking = explain::options(config, args.node_access)?;
-    let client: Client = looking.client.clone();
+    let title = format!("{}, {scope}", config.cluster_url);
+    let inspect_options = explain::options(config, args.node_access)?;
+    let client: Client = inspect_options.client.clone();
     let rates = args.rates.as_deref().map(report::read_rates).transpose()?;
     let dashboard = open(Options {
         rates,
         listener: listen(args.listen).await?,
-        reader: Reader::new(looking, namespace),
+        reader: Reader::new(inspect_options, namespace),
         now: Arc::new(move || {
             let client = client.clone();
             async move { cluster::now(&client).await }.boxed()
         }),
         title,
     })?
-    .following_at_once();
+    .follow_immediately();
     writeln!(out, "dashboard at {}", dashboard.url())?;
     out.flush()?;
     tokio::select! {

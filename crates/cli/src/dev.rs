@@ -17,7 +17,7 @@ mod until;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::preview::Moment;
+use crate::preview::InstantOrDate;
 use crate::server_flag::ServerFlags;
 use crate::{Failure, Outcome};
 use goal::Goals;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     apply: Vec<PathBuf>,
     /// Start a virtual clock at this time: RFC 3339, or a date
     #[arg(long, value_name = "TIME")]
-    start: Option<Moment>,
+    start: Option<InstantOrDate>,
     /// Virtual seconds per real second
     #[arg(long, value_name = "1..100000", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     speed: Option<u32>,

@@ -17,12 +17,12 @@ pub(crate) struct Document {
     /// The object as written.
     pub(crate) object: Value,
     /// The location of its text, if it is in a file or a stream.
-    pub(crate) place: Option<Place>,
+    pub(crate) location: Option<SourceLocation>,
 }
 
 /// The text of an object within a file or a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SourceLocation {
     /// The path of the file, or `standard input`.
     pub(crate) file: String,
     /// The line of the file on which the document begins, from 1.
@@ -31,7 +31,7 @@ pub(crate) struct Place {
     pub(crate) text: Arc<str>,
 }
 
-impl Place {
+impl SourceLocation {
     /// The line of the file that contains a field. If the field is not found in the text, the line
     /// of the nearest enclosing field.
     pub(crate) fn line_of(&self, field: &str) -> usize {
@@ -45,7 +45,7 @@ impl Place {
             }
             let below = lines.iter().enumerate().skip(at);
             let found = below
-                .map(|(place, line)| (place, line.trim_start_matches([' ', '-']), line))
+                .map(|(index, line)| (index, line.trim_start_matches([' ', '-']), line))
                 .find(|(_, rest, line)| {
                     let indent = line.len() - rest.len();
                     let rest = rest.trim_start_matches(['"', '\'']);
@@ -54,10 +54,10 @@ impl Place {
                     });
                     is_key && depth.is_none_or(|depth| indent > depth)
                 });
-            let Some((place, rest, line)) = found else {
+            let Some((index, rest, line)) = found else {
                 break;
             };
-            at = place;
+            at = index;
             depth = Some(line.len() - rest.len());
         }
         self.line + at
@@ -84,7 +84,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let mut all = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            let text = bounded("standard input", io::stdin().lock())?;
+            let text = read_bounded("standard input", io::stdin().lock())?;
             all.extend(parse("standard input", &text)?);
             continue;
         }
@@ -92,7 +92,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             let origin = file.display().to_string();
             let opened =
                 File::open(&file).map_err(|error| unreadable(&origin, &error))?;
-            parse(&origin, &bounded(&origin, opened)?)
+            parse(&origin, &read_bounded(&origin, opened)?)
         });
         for documents in read {
             all.extend(documents?);
@@ -102,15 +102,15 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 }
 
 /// The largest number of bytes that are read of a file.
-const LARGEST: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads the whole text. Fails if it is too large.
-fn bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
+fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
-    let reading = reader.take(LARGEST + 1).read_to_string(&mut text);
+    let reading = reader.take(MAX_BYTES + 1).read_to_string(&mut text);
     let read = reading.map_err(|error| unreadable(origin, &error))?;
-    if read as u64 > LARGEST {
-        let why = format!("it is larger than {} MiB", LARGEST >> 20);
+    if read as u64 > MAX_BYTES {
+        let why = format!("it is larger than {} MiB", MAX_BYTES >> 20);
         return Err(Failure::new(format!("reading {origin}"), why)
             .remedy("split it into several files"));
     }
@@ -142,7 +142,7 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
         } else {
             origin.to_owned()
         };
-        let place = texts.next().map(|(line, text)| Place {
+        let location = texts.next().map(|(line, text)| SourceLocation {
             file: file.to_owned(),
             line,
             text: text.into(),
@@ -156,7 +156,7 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
                 let item = |(object, number)| Document {
                     origin: format!("{origin}, item {number}"),
                     object,
-                    place: place.clone(),
+                    location: location.clone(),
                 };
                 all.extend(items.into_iter().zip(1..).map(item));
             }
@@ -164,7 +164,7 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
             _ => all.push(Document {
                 origin,
                 object,
-                place,
+                location,
             }),
         }
     }
@@ -242,8 +242,8 @@ mod tests {
     fn a_stream_may_hold_any_number_of_documents_within_its_bytes() {
         let text = "kind: A\n---\n".repeat(3_000);
         assert_eq!(parse("a.yaml", &text).unwrap().len(), 3_000);
-        let large = io::repeat(b' ').take(LARGEST + 1);
-        let refused = bounded("a.yaml", large).unwrap_err();
+        let large = io::repeat(b' ').take(MAX_BYTES + 1);
+        let refused = read_bounded("a.yaml", large).unwrap_err();
         assert!(
             refused.to_string().contains("larger than 64 MiB"),
             "{refused}"
@@ -273,8 +273,8 @@ mod tests {
         let text = "# a comment\n---\nkind: A\n---\n\nkind: B\nmetadata:\n  name: a\nspec:\n  \
                     schedule:\n    name: b\n  taints:\n  - key: a\n    effect: c\n";
         let found = parse("a.yaml", text).unwrap();
-        let place = found[1].place.as_ref().unwrap();
-        assert_eq!(place.line, 6);
+        let location = found[1].location.as_ref().unwrap();
+        assert_eq!(location.line, 6);
         for (field, line) in [
             ("spec.schedule.name", 11),
             ("metadata.name", 8),
@@ -282,7 +282,7 @@ mod tests {
             ("spec.schedule.missing", 10),
             ("", 6),
         ] {
-            assert_eq!(place.line_of(field), line, "{field}");
+            assert_eq!(location.line_of(field), line, "{field}");
         }
     }
 

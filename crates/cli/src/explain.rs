@@ -21,7 +21,7 @@ use kube::{Client, Config};
 
 use crate::cluster::{self, Access, NodeAccess};
 use crate::output::Format;
-use crate::preview::Moment;
+use crate::preview::InstantOrDate;
 use crate::{Failure, Outcome, completion, output};
 
 const EXAMPLES: &str = "\
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
     /// time zone [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "rule")]
-    at: Option<Moment>,
+    at: Option<InstantOrDate>,
     /// Show the course of the last shutdown instead, from the status and the Events
     #[arg(long, conflicts_with_all = ["rule", "at"])]
     timeline: bool,
@@ -80,7 +80,7 @@ enum Form {
 
 impl Form {
     /// The equivalent output format of an explanation without a picture.
-    fn written(self) -> Result<Format, Failure> {
+    fn text_format(self) -> Result<Format, Failure> {
         match self {
             Self::Text => Ok(Format::Text),
             Self::Json => Ok(Format::Json),
@@ -93,10 +93,10 @@ impl Form {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match (args.name.as_str(), &args.rule) {
-        ("rule", Some(id)) => rule::explain(id, args.output.written()?, out),
+        ("rule", Some(id)) => rule::explain(id, args.output.text_format()?, out),
         // With a namespace, `rule` is the name of a machine.
         ("rule", None) if args.access.namespace.is_none() => {
-            rule::list(args.output.written()?, out)
+            rule::list(args.output.text_format()?, out)
         }
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
@@ -105,17 +105,19 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         .remedy("give one ScheduledMachine, or `rule` and a rule's id")),
         (name, None) if args.timeline => timeline::run(args, name, out),
         (name, None) => {
-            let format = args.output.written()?;
-            let found = cluster::block_on(read(args, name))?;
-            let at = args.at.map_or(found.now, |at| at.instant_in(&zone(&found)));
-            machine(&found, at, format, out)
+            let format = args.output.text_format()?;
+            let inspection = cluster::block_on(read(args, name))?;
+            let at = args
+                .at
+                .map_or(inspection.now, |at| at.instant_in(&zone(&inspection)));
+            machine(&inspection, at, format, out)
         }
     }
 }
 
 /// The time zone of the schedule. UTC if it is invalid.
-fn zone(found: &Inspection) -> TimeZone {
-    let schedule = found.object.spec.schedule.schedule();
+fn zone(inspection: &Inspection) -> TimeZone {
+    let schedule = inspection.object.spec.schedule.schedule();
     schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
 }
 
@@ -128,10 +130,10 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
     match inspect(options, &key).await {
-        Ok(Some(mut found)) => {
+        Ok(Some(mut inspection)) => {
             // Uses the current time of the cluster, which may have a virtual clock.
-            found.now = cluster::now(&client).await;
-            Ok(found)
+            inspection.now = cluster::now(&client).await;
+            Ok(inspection)
         }
         Ok(None) => Err(Failure::new(what, "not found")
             .remedy("give its namespace with -n; `5spot status -A` lists all")),
@@ -161,12 +163,12 @@ pub(crate) fn options(
 
 /// Prints the explanation of the observed state, planned at an instant.
 fn machine(
-    found: &Inspection,
+    inspection: &Inspection,
     at: Timestamp,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let report = report::report(found, at);
+    let report = report::report(inspection, at);
     match format {
         Format::Text => report::text(out, &report)?,
         Format::Json => output::json(out, &report)?,

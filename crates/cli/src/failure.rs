@@ -12,7 +12,7 @@ pub(crate) enum Outcome {
     /// No: exit code 1. The reason was printed as the command's output.
     No,
     /// No result: exit code 2. The reason was printed.
-    Unanswered,
+    NoResult,
 }
 
 impl From<Outcome> for ExitCode {
@@ -20,7 +20,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Yes => Self::SUCCESS,
             Outcome::No => Self::from(1),
-            Outcome::Unanswered => Self::from(2),
+            Outcome::NoResult => Self::from(2),
         }
     }
 }

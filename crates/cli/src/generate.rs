@@ -27,11 +27,11 @@ use crate::{Failure, Outcome};
 #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    artifact: Artifact,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Artifact {
     /// The CustomResourceDefinition
     #[command(after_help = "Example:\n  5spot generate crd | kubectl apply -f -")]
     Crd(Definition),
@@ -88,7 +88,7 @@ struct Definition {
 
     /// Oldest Kubernetes version that must accept the CRD; below 1.30, more updates of objects that
     /// already violate a rule are rejected
-    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
+    #[arg(long, value_name = "VERSION", default_value_t = default_version())]
     kube_version: KubeVersion,
 }
 
@@ -106,47 +106,47 @@ struct Output {
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let shipped = shipped().minor();
-    let (output, files, tree) = match args.what {
-        What::Crd(args) => {
+    let shipped = default_version().minor();
+    let (output, files, tree) = match args.artifact {
+        Artifact::Crd(args) => {
             let files = Group::Crd.files(args.kube_version.minor());
             (args.output, files.map_err(failed)?, Group::Crd.directory())
         }
-        What::Admission(output) => {
+        Artifact::Admission(output) => {
             let mut files = Group::Admission.files(shipped).map_err(failed)?;
             // Files in subdirectories are alternatives to these, not additions.
             files.retain(|file| !output.is_printed() || !file.path.contains('/'));
             (output, files, Group::Admission.directory())
         }
-        What::Rbac(args) => {
+        Artifact::Rbac(args) => {
             let files = args.files()?;
             (args.output, files, file::ROLES)
         }
-        What::Manifests(args) => {
+        Artifact::Manifests(args) => {
             let files = args.files()?;
             (args.output, files, file::DEPLOY)
         }
-        What::Webhook(args) => {
+        Artifact::Webhook(args) => {
             let files = vec![args.file()?];
             (args.output, files, file::DEPLOY)
         }
-        What::Agent(args) => {
+        Artifact::Agent(args) => {
             let files = vec![args.file()?];
             (args.output, files, file::DEPLOY)
         }
-        What::Chart(output) => {
+        Artifact::Chart(output) => {
             let files = file::chart().map_err(failed)?;
             (output, files, file::CHART)
         }
-        What::Completions(args) => return completions::run(&args, out),
-        What::Man(output) => {
+        Artifact::Completions(args) => return completions::run(&args, out),
+        Artifact::Man(output) => {
             let mut pages = man::pages(crate::command())?;
             if output.is_printed() {
                 pages.truncate(1);
             }
             (output, pages, MAN)
         }
-        What::Docs(output) => {
+        Artifact::Docs(output) => {
             let mut pages = Group::Docs.files(shipped).map_err(failed)?;
             pages.push(file::permission_page());
             pages.push(metrics::page());
@@ -186,7 +186,7 @@ impl Output {
 }
 
 /// The Kubernetes version for which the files in the source tree are generated.
-fn shipped() -> KubeVersion {
+fn default_version() -> KubeVersion {
     format!("1.{}", crd::SHIPPED_MINOR)
         .parse()
         .unwrap_or_default()
@@ -301,7 +301,9 @@ mod tests {
     fn the_deployment_starts_the_operator_with_valid_arguments() {
         let settings = fivespot_install::controller::Settings {
             rights: fivespot_install::role::Rights {
-                reach: fivespot_install::role::Reach::Only(["a".to_owned()].into()),
+                namespaces: fivespot_install::role::NamespaceScope::Only(
+                    ["a".to_owned()].into(),
+                ),
                 is_workload_cluster: true,
                 reclaim_override: Some("4h".to_owned()),
                 ..fivespot_install::role::Rights::default()

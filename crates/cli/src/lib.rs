@@ -119,7 +119,7 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             let text = failure.to_string();
             let _ = writeln!(io::stderr(), "error: {}", plain::lines(&text));
-            Outcome::Unanswered.into()
+            Outcome::NoResult.into()
         }
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn command() -> clap::Command {
 fn report_clap_error(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() {
-        Outcome::Unanswered.into()
+        Outcome::NoResult.into()
     } else {
         ExitCode::SUCCESS
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
-use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::terminal::TerminalOptions;
 use serde::Serialize;
 
 use crate::Failure;
@@ -40,10 +40,10 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
 const USUAL_WIDTH: usize = 80;
 
 /// The capabilities of standard output.
-pub(crate) fn screen() -> Screen {
+pub(crate) fn terminal_options() -> TerminalOptions {
     let stdout = std::io::stdout();
     let size = terminal_size::terminal_size_of(&stdout);
-    Screen {
+    TerminalOptions {
         width: size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)),
         colored: is_colored(&stdout),
     }

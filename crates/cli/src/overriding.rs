@@ -11,7 +11,7 @@ mod tests;
 use std::io::Write;
 
 use clap_complete::engine::ArgValueCompleter;
-use fivespot_api::schedule_override::LONGEST_OVERRIDE;
+use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use fivespot_api::{
     OverrideMode, ScheduleCalendar, ScheduleOverride, ScheduledMachine, name, rules,
 };
@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Access};
-use crate::preview::{Context, Moment};
+use crate::preview::{Context, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
 
 const RUN: &str = "\
@@ -88,9 +88,9 @@ struct SpanArgs {
     length: Option<Duration>,
     /// Until when: RFC 3339, or a date in the schedule's time zone
     #[arg(long, value_name = "TIME", group = "which-end")]
-    until: Option<Moment>,
+    until: Option<InstantOrDate>,
     #[command(flatten)]
-    why: WhyArgs,
+    create: CreateArgs,
 }
 
 /// Arguments of `5spot skip`.
@@ -101,11 +101,11 @@ pub(crate) struct SkipArgs {
     #[arg(add = ArgValueCompleter::new(completion::machines))]
     name: String,
     #[command(flatten)]
-    why: WhyArgs,
+    create: CreateArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct WhyArgs {
+struct CreateArgs {
     /// Free-text reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -151,19 +151,19 @@ fn override_now(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let client = args.why.access.client().await?;
+        let client = args.create.access.client().await?;
         let now = cluster::now(&client).await;
         let machine: ScheduledMachine = get(&client, &args.name).await?;
         let end = end_of(args, &machine, now)?;
-        let asked = Asked {
+        let requested = RequestedOverride {
             mode,
             start: None,
             end,
-            reason: args.why.reason.as_deref(),
+            reason: args.create.reason.as_deref(),
         };
-        let created = create(&client, &args.name, &asked).await?;
-        args.why.print(out, &created, &args.name, &asked)?;
-        if matches!(args.why.output, Format::Text) {
+        let created = create(&client, &args.name, &requested).await?;
+        args.create.print(out, &created, &args.name, &requested)?;
+        if matches!(args.create.output, Format::Text) {
             // Other overrides are only needed for the note. Without permission to list them there
             // is no note.
             let others = list::<ScheduleOverride>(&client, None).await;
@@ -206,8 +206,8 @@ fn end_of(
     };
     let end =
         end.map_err(|error| Failure::new(flag, error).remedy("give a shorter time"))?;
-    if whole(end) <= now {
-        let why = format!("{} is not later than now, {}", whole(end), whole(now));
+    if seconds(end) <= now {
+        let why = format!("{} is not later than now, {}", seconds(end), seconds(now));
         return Err(Failure::new(flag, why).remedy("give a later end"));
     }
     Ok(end)
@@ -216,20 +216,20 @@ fn end_of(
 /// Creates an override that stops the machine during the next window of its schedule.
 pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let client = args.why.access.client().await?;
+        let client = args.create.access.client().await?;
         let now = cluster::now(&client).await;
         let machine: ScheduledMachine = get(&client, &args.name).await?;
-        let schedule = effective(&client, &machine).await?;
+        let schedule = effective_schedule(&client, &machine).await?;
         let (start, end) =
             next_window(&schedule, now).ok_or_else(|| nothing_to_skip(&args.name))?;
-        let asked = Asked {
+        let requested = RequestedOverride {
             mode: OverrideMode::Stop,
             start: Some(start),
             end,
-            reason: args.why.reason.as_deref(),
+            reason: args.create.reason.as_deref(),
         };
-        let created = create(&client, &args.name, &asked).await?;
-        args.why.print(out, &created, &args.name, &asked)?;
+        let created = create(&client, &args.name, &requested).await?;
+        args.create.print(out, &created, &args.name, &requested)?;
         Ok(Outcome::Yes)
     })
 }
@@ -252,7 +252,7 @@ fn next_window(schedule: &Schedule, now: Timestamp) -> Option<(Timestamp, Timest
 }
 
 /// The schedule of a machine with its calendars and overrides.
-async fn effective(
+async fn effective_schedule(
     client: &Client,
     machine: &ScheduledMachine,
 ) -> Result<Schedule, Failure> {
@@ -274,14 +274,14 @@ async fn effective(
 }
 
 /// The override to create.
-struct Asked<'r> {
+struct RequestedOverride<'r> {
     mode: OverrideMode,
     start: Option<Timestamp>,
     end: Timestamp,
     reason: Option<&'r str>,
 }
 
-impl Asked<'_> {
+impl RequestedOverride<'_> {
     fn manifest(&self, machine: &str) -> Value {
         let mode = self.mode.as_str();
         // Leaves room for the suffix that the server appends to the name.
@@ -293,11 +293,11 @@ impl Asked<'_> {
             "spec": {
                 "targetRef": {"name": machine},
                 "mode": mode,
-                "endTime": whole(self.end).to_string(),
+                "endTime": seconds(self.end).to_string(),
             },
         });
         if let Some(start) = self.start {
-            object["spec"]["startTime"] = json!(whole(start).to_string());
+            object["spec"]["startTime"] = json!(seconds(start).to_string());
         }
         if let Some(reason) = self.reason {
             object["spec"]["reason"] = json!(reason);
@@ -306,16 +306,16 @@ impl Asked<'_> {
     }
 }
 
-fn whole(at: Timestamp) -> Timestamp {
+fn seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 async fn create(
     client: &Client,
     machine: &str,
-    asked: &Asked<'_>,
+    requested: &RequestedOverride<'_>,
 ) -> Result<DynamicObject, Failure> {
-    let manifest = asked.manifest(machine);
+    let manifest = requested.manifest(machine);
     let unreadable = |error| Failure::new("the ScheduleOverride", error);
     let object: ScheduleOverride =
         serde_json::from_value(manifest.clone()).map_err(unreadable)?;
@@ -334,25 +334,25 @@ async fn create(
         )
         .remedy(format!(
             "end it at most {} days from now; ClusterRole {} has the rights",
-            LONGEST_OVERRIDE.as_hours() / 24,
+            MAX_OVERRIDE_DURATION.as_hours() / 24,
             name::OVERRIDE_EDITOR
         ))
     })
 }
 
-impl WhyArgs {
+impl CreateArgs {
     /// Prints the created override.
     fn print(
         &self,
         out: &mut dyn Write,
         created: &DynamicObject,
         machine: &str,
-        asked: &Asked<'_>,
+        requested: &RequestedOverride<'_>,
     ) -> Result<(), Failure> {
         match self.output {
             Format::Text => {
                 let named = created.metadata.name.as_deref().unwrap_or_default();
-                let message = created_message(&plain::line(named), machine, asked);
+                let message = created_message(&plain::line(named), machine, requested);
                 writeln!(out, "{message}")?;
             }
             Format::Json => output::json(out, created)?,
@@ -363,16 +363,20 @@ impl WhyArgs {
 }
 
 /// A one-line description of the created override.
-fn created_message(named: &str, machine: &str, asked: &Asked<'_>) -> String {
-    let what = match asked.mode {
+fn created_message(
+    named: &str,
+    machine: &str,
+    requested: &RequestedOverride<'_>,
+) -> String {
+    let what = match requested.mode {
         OverrideMode::Run => "runs",
         OverrideMode::Stop => "is stopped",
         OverrideMode::Hold => "is held as it is",
     };
-    let from = asked
+    let from = requested
         .start
-        .map_or(String::new(), |start| format!(" from {}", whole(start)));
-    let end = whole(asked.end);
+        .map_or(String::new(), |start| format!(" from {}", seconds(start)));
+    let end = seconds(requested.end);
     format!(
         "{machine} {what}{from} until {end} (ScheduleOverride {named}; `5spot overrides --end \
          {named}` ends it)"
@@ -401,8 +405,8 @@ pub(crate) fn overrides(
             return Ok(Outcome::Yes);
         }
         let now = cluster::now(&client).await;
-        let everywhere = args.all_namespaces.then_some(Everywhere);
-        let found: Vec<ScheduleOverride> = list(&client, everywhere).await?;
+        let all_namespaces = args.all_namespaces.then_some(AllNamespaces);
+        let found: Vec<ScheduleOverride> = list(&client, all_namespaces).await?;
         match args.output {
             Format::Text => table::print(out, &found, now)?,
             Format::Json => output::json(out, &json!({"items": found}))?,
@@ -414,18 +418,18 @@ pub(crate) fn overrides(
 
 /// Selects all namespaces instead of the selected one.
 #[derive(Clone, Copy)]
-struct Everywhere;
+struct AllNamespaces;
 
 async fn list<K>(
     client: &Client,
-    everywhere: Option<Everywhere>,
+    all_namespaces: Option<AllNamespaces>,
 ) -> Result<Vec<K>, Failure>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let resource = ApiResource::erase::<K>(&());
-    let api: Api<DynamicObject> = match everywhere {
-        Some(Everywhere) => Api::all_with(client.clone(), &resource),
+    let api: Api<DynamicObject> = match all_namespaces {
+        Some(AllNamespaces) => Api::all_with(client.clone(), &resource),
         None => Api::default_namespaced_with(client.clone(), &resource),
     };
     let failed = |why: String| {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// `text` on one line. Line breaks and tabs become single spaces; any other character that a
 /// terminal could interpret is shown as its escape, such as `\u{1b}`.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    shown(text, |found, out| match found {
+    replace_active(text, |found, out| match found {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => {
             if !out.ends_with(' ') {
                 out.push(' ');
@@ -21,13 +21,13 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 
 /// The same for text of several lines, with its line breaks and tabs.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    shown(text, |found, out| match found {
+    replace_active(text, |found, out| match found {
         '\n' | '\t' => out.push(found),
         other => out.extend(other.escape_unicode()),
     })
 }
 
-fn shown(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
+fn replace_active(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
     if !text.contains(is_active) {
         return Cow::Borrowed(text);
     }

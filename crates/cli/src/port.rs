@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fivespot_controller::{Answer, Detail, serve};
+use fivespot_controller::{Detail, ProbeResponse, serve};
 use fivespot_install::pod;
 use tokio::net::TcpListener;
 
@@ -63,8 +63,8 @@ impl Listening {
     /// Serves both ports until the process ends.
     pub(crate) fn serve<M, H>(self, on_metrics: M, on_health: H)
     where
-        M: Fn(&str) -> Answer + Clone + Send + 'static,
-        H: Fn(&str, Detail) -> Answer + Clone + Send + 'static,
+        M: Fn(&str) -> ProbeResponse + Clone + Send + 'static,
+        H: Fn(&str, Detail) -> ProbeResponse + Clone + Send + 'static,
     {
         let address = |listener: &TcpListener| {
             listener.local_addr().ok().map(tracing::field::display)

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_clock::Clock;
-use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::terminal::TerminalOptions;
 use fivespot_drawing::{html, svg};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -28,11 +28,11 @@ use crate::cluster::Access;
 use crate::document::Document;
 use crate::{Failure, Outcome, completion, document, output};
 use forecast::Forecast;
-use source::Which;
+use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
-pub(crate) use span::Moment;
+pub(crate) use span::InstantOrDate;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,10 +61,10 @@ pub(crate) struct Args {
     all_namespaces: bool,
     /// Start: RFC 3339, or a date in the schedule's time zone [default: now]
     #[arg(long, value_name = "TIME")]
-    from: Option<Moment>,
+    from: Option<InstantOrDate>,
     /// End (exclusive), at most ten years after the start [default: 7 days after the start]
     #[arg(long, value_name = "TIME")]
-    to: Option<Moment>,
+    to: Option<InstantOrDate>,
     /// Print every day and every change, also of several machines
     #[arg(long)]
     all: bool,
@@ -101,8 +101,11 @@ struct Preview<'f> {
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let (documents, now) = if args.file.is_empty() {
-        let which = args.name.as_deref().map_or(Which::All, Which::Named);
-        source::from_cluster(&args.access, which)?
+        let selection = args
+            .name
+            .as_deref()
+            .map_or(Selection::All, Selection::Named);
+        source::from_cluster(&args.access, selection)?
     } else {
         (document::read(&args.file)?, Clock::system().now())
     };
@@ -121,24 +124,24 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         now,
         zone: None,
     };
-    let place = Place {
+    let scope = PreviewScope {
         namespace,
         context: &context,
     };
-    let view = View {
+    let view = ViewOptions {
         form: args.output,
         is_complete: args.all,
-        screen: output::screen(),
+        terminal: output::terminal_options(),
         now,
     };
-    let forecasts = forecasts(&documents, place, range, view)?;
+    let forecasts = forecasts(&documents, scope, range, view)?;
     print(out, view, &forecasts)?;
     Ok(Outcome::Yes)
 }
 
 /// The namespace and the objects that schedules depend on.
 #[derive(Clone, Copy, Debug)]
-struct Place<'c> {
+struct PreviewScope<'c> {
     /// The namespace of objects without one.
     namespace: Option<&'c str>,
     context: &'c Context,
@@ -146,15 +149,15 @@ struct Place<'c> {
 
 /// How the preview is shown.
 #[derive(Clone, Copy, Debug)]
-struct View {
+struct ViewOptions {
     form: Form,
     /// Whether all days and changes are shown.
     is_complete: bool,
-    screen: Screen,
+    terminal: TerminalOptions,
     now: Timestamp,
 }
 
-impl View {
+impl ViewOptions {
     /// Whether several machines are shown together, over the same time range.
     fn is_picture(self, machines: usize) -> bool {
         match self.form {
@@ -168,13 +171,13 @@ impl View {
 /// The forecasts of all schedules. In a picture, dates are in the zone that most schedules have.
 fn forecasts(
     documents: &[Document],
-    place: Place<'_>,
+    scope: PreviewScope<'_>,
     mut range: Range,
-    view: View,
+    view: ViewOptions,
 ) -> Result<Vec<Forecast>, Failure> {
     let all = |range: &Range| {
         let each = documents.iter();
-        each.map(|document| Forecast::of(document, place, range))
+        each.map(|document| Forecast::of(document, scope, range))
             .collect::<Result<Vec<_>, _>>()
     };
     let forecasts = all(&range)?;
@@ -187,7 +190,11 @@ fn forecasts(
     all(&range)
 }
 
-fn print(out: &mut dyn Write, view: View, forecasts: &[Forecast]) -> Result<(), Failure> {
+fn print(
+    out: &mut dyn Write,
+    view: ViewOptions,
+    forecasts: &[Forecast],
+) -> Result<(), Failure> {
     match view.form {
         Form::Text => Ok(text::print(out, forecasts, view)?),
         Form::Json => output::json(out, &Preview { items: forecasts }),

@@ -16,13 +16,13 @@ const PAGE: usize = 500;
 
 /// The result of a request for a path.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     /// The object.
     Found(Value),
     /// There is no object, or its kind is not served.
-    Missing,
+    NotFound,
     /// The request failed. Contains the message.
-    Refused(String),
+    Failed(String),
 }
 
 /// A client for a cluster whose version was read.
@@ -70,11 +70,11 @@ impl Reader {
     }
 
     /// Gets the object at a path.
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         let request = Request::get(path).body(Vec::new());
         match request {
-            Ok(request) => Answer::of(self.client.request(request).await),
-            Err(error) => Answer::Refused(error.to_string()),
+            Ok(request) => Response::of(self.client.request(request).await),
+            Err(error) => Response::Failed(error.to_string()),
         }
     }
 
@@ -114,9 +114,9 @@ impl Reader {
             .header(http::header::CONTENT_TYPE, kind)
             .body(body.to_string().into_bytes());
         let request = request.map_err(|error| error.to_string())?;
-        match Answer::of(self.client.request(request).await) {
-            Answer::Found(_) | Answer::Missing => Ok(()),
-            Answer::Refused(why) => Err(why),
+        match Response::of(self.client.request(request).await) {
+            Response::Found(_) | Response::NotFound => Ok(()),
+            Response::Failed(why) => Err(why),
         }
     }
 
@@ -143,9 +143,9 @@ impl Reader {
         let mut next = String::new();
         loop {
             let page = match self.get(&format!("{first}{next}")).await {
-                Answer::Found(page) => page,
-                Answer::Missing => return Ok(all),
-                Answer::Refused(why) => return Err(why),
+                Response::Found(page) => page,
+                Response::NotFound => return Ok(all),
+                Response::Failed(why) => return Err(why),
             };
             let items = page["items"].as_array();
             all.extend(items.into_iter().flatten().cloned());
@@ -160,7 +160,7 @@ impl Reader {
     }
 
     /// Whether a user is authorized for a request. `None` if the server does not return a result.
-    pub(crate) async fn may(&self, user: &str, attributes: Value) -> Option<bool> {
+    pub(crate) async fn is_allowed(&self, user: &str, attributes: Value) -> Option<bool> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
@@ -174,22 +174,22 @@ impl Reader {
         let request = Request::post(path)
             .header(http::header::CONTENT_TYPE, "application/json")
             .body(Body::from(review.to_string().into_bytes()));
-        let answer = self.client.send(request.ok()?).await.ok()?;
-        if !answer.status().is_success() {
+        let response = self.client.send(request.ok()?).await.ok()?;
+        if !response.status().is_success() {
             return None;
         }
-        let body = answer.into_body().collect_bytes().await.ok()?;
+        let body = response.into_body().collect_bytes().await.ok()?;
         let review: Value = serde_json::from_slice(&body).ok()?;
         review["status"]["allowed"].as_bool()
     }
 }
 
-impl Answer {
-    fn of(answer: Result<Value, kube::Error>) -> Self {
-        match answer {
+impl Response {
+    fn of(response: Result<Value, kube::Error>) -> Self {
+        match response {
             Ok(found) => Self::Found(found),
-            Err(kube::Error::Api(status)) if status.code == 404 => Self::Missing,
-            Err(error) => Self::Refused(cluster::error_message(error)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Self::NotFound,
+            Err(error) => Self::Failed(cluster::error_message(error)),
         }
     }
 }

@@ -16,11 +16,11 @@ use jiff::Timestamp;
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::Context;
-use crate::preview::source::{self, Which};
+use crate::preview::source::{self, Selection};
 use crate::{Failure, Outcome, output, plain};
 
 /// The largest size of a file of rates, in bytes.
-const LARGEST_RATES: u64 = 1024 * 1024;
+const MAX_RATES_BYTES: u64 = 1024 * 1024;
 
 /// Report the usage of machines in a month, and the savings compared with always-on machines
 ///
@@ -91,12 +91,12 @@ enum Form {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let rates = args.rates.as_deref().map(read_rates).transpose()?;
-    let which = if args.all_namespaces {
-        Which::All
+    let selection = if args.all_namespaces {
+        Selection::All
     } else {
-        Which::Namespace
+        Selection::Namespace
     };
-    let (documents, now) = source::from_cluster(&args.access, which)?;
+    let (documents, now) = source::from_cluster(&args.access, selection)?;
     let query = Query {
         month: args.month.unwrap_or_else(|| Month::at(now)),
         now,
@@ -163,8 +163,8 @@ pub(crate) fn read_rates(path: &Path) -> Result<Rates, Failure> {
         Failure::new(format!("reading the rates {place}"), error)
             .remedy("give a file that can be read with --rates")
     };
-    if fs::metadata(path).map_err(failed)?.len() > LARGEST_RATES {
-        let why = format!("it is larger than {LARGEST_RATES} bytes");
+    if fs::metadata(path).map_err(failed)?.len() > MAX_RATES_BYTES {
+        let why = format!("it is larger than {MAX_RATES_BYTES} bytes");
         return Err(Failure::new(format!("reading the rates {place}"), why)
             .remedy("give a file of rates"));
     }

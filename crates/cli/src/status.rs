@@ -96,7 +96,7 @@ async fn follow(
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
-    let mut shown = table::Shown::default();
+    let mut printed = table::PrintedRows::default();
     // The initial list is printed at once, so that its columns fit all rows.
     let mut listed: Vec<Row> = Vec::new();
     loop {
@@ -124,21 +124,21 @@ async fn follow(
             }
             None => return Ok(Outcome::Yes),
         };
-        rows.retain(|row| shown.is_changed(row, is_deleted));
-        changed(args.output, &mut shown, &rows, out)?;
+        rows.retain(|row| printed.is_changed(row, is_deleted));
+        print_changed(args.output, &mut printed, &rows, out)?;
     }
 }
 
 /// Prints rows that have changed.
-fn changed(
+fn print_changed(
     format: Format,
-    shown: &mut table::Shown,
+    printed: &mut table::PrintedRows,
     rows: &[Row],
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     match format {
         Format::Text if rows.is_empty() => {}
-        Format::Text => shown.lines(out, rows)?,
+        Format::Text => printed.lines(out, rows)?,
         Format::Json => {
             for row in rows {
                 writeln!(out, "{}", json!(row))?;

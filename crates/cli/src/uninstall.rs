@@ -58,12 +58,12 @@ pub(crate) struct Args {
 
 /// Whether machines are kept and CRDs are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct RemovalOptions {
     keeps_machines: bool,
     deletes_crds: bool,
 }
 
-impl Choice {
+impl RemovalOptions {
     /// Whether the ScheduledMachines are deleted and their machines kept. A CRD can only be deleted
     /// without the machines in this way.
     fn releases_machines(self) -> bool {
@@ -74,16 +74,16 @@ impl Choice {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
         let reader = Reader::connect(&args.source).await?;
-        let choice = Choice {
+        let options = RemovalOptions {
             keeps_machines: args.keep_machines,
             deletes_crds: args.delete_crds,
         };
         let inventory = Inventory::read(&reader, &args.operator_namespace).await?;
         if args.dry_run {
-            inventory.describe(choice, out)?;
+            inventory.describe(options, out)?;
             return Ok(Outcome::Yes);
         }
-        let removes = !choice.keeps_machines && !inventory.machines.is_empty();
+        let removes = !options.keeps_machines && !inventory.machines.is_empty();
         if removes && !args.yes {
             return Err(Failure::new(
                 "uninstalling",
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             )
             .remedy("confirm it with --yes, or keep them with --keep-machines"));
         }
-        if removes && !inventory.is_operated {
+        if removes && !inventory.has_running_operator {
             return Err(Failure::new(
                 "uninstalling",
                 "no operator runs that could remove the machines",
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         let removal = run::Removal {
             reader: &reader,
             inventory: &inventory,
-            choice,
+            options,
             timeout: SignedDuration::from(args.timeout).unsigned_abs(),
         };
         removal.run(out).await

@@ -1,11 +1,11 @@
 //! `5spot validate`: validates manifests as an API server would, offline.
 
-mod answer;
 mod builtin;
 mod engine;
 mod github;
 mod junit;
 mod lookup;
+mod object_result;
 mod options;
 mod refusal;
 mod report;
@@ -29,8 +29,8 @@ use jiff::Timestamp;
 
 use crate::document::Document;
 use crate::{Failure, Outcome, document, parallel};
-use answer::{Answer, Level, Verdict};
 use engine::{Engine, Sources};
+use object_result::{Level, ObjectResult, Verdict};
 use stored::Stored;
 
 const EXAMPLES: &str = "\
@@ -181,69 +181,69 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let engine = Engine::new(&sources)?;
     let now = Clock::system().now();
     let old = Stored::of(document::read(&args.old)?, &args.namespace);
-    let mut answers = answers(&engine, documents, (&old, &args, now))?;
+    let mut object_results = validate_all(&engine, documents, (&old, &args, now))?;
     if args.type_check {
-        answers.extend(type_check::refused(&sources, &engine));
+        object_results.extend(type_check::refused(&sources, &engine));
     }
-    report::print(out, &args, &answers)?;
-    match outcome(&answers, args.lint) {
-        Outcome::Unanswered => {
+    report::print(out, &args, &object_results)?;
+    match outcome(&object_results, args.lint) {
+        Outcome::NoResult => {
             let why = "there is no schema for any of these objects";
             Err(Failure::new("validate", why)
                 .remedy("give the CRDs of their kinds with --crd"))
         }
-        answer => Ok(answer),
+        outcome => Ok(outcome),
     }
 }
 
 /// The results for all documents, including lint warnings about several of them.
-fn answers(
+fn validate_all(
     engine: &Engine,
     documents: Vec<Document>,
     (old, args, now): (&Stored, &Args, Timestamp),
-) -> Result<Vec<Answer>, Failure> {
+) -> Result<Vec<ObjectResult>, Failure> {
     let shared = match args.lint {
         LintLevel::Off => Vec::new(),
         LintLevel::Warn | LintLevel::Error => shared::hosts(&documents, args),
     };
-    let answered = parallel::map(documents, |document| {
-        engine.answer(document, old, (args, now))
+    let validated = parallel::map(documents, |document| {
+        engine.validate(document, old, (args, now))
     });
-    let mut answers = answered.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (place, lint_warning) in shared {
-        if let Some(answer) = answers.get_mut(place) {
-            answer.lints.push(lint_warning);
+    let mut object_results = validated.into_iter().collect::<Result<Vec<_>, _>>()?;
+    for (index, lint_warning) in shared {
+        if let Some(object_result) = object_results.get_mut(index) {
+            object_result.lints.push(lint_warning);
         }
     }
-    Ok(answers)
+    Ok(object_results)
 }
 
 /// The user of the requests.
 fn user(args: &Args) -> User {
-    let is_usual = args.group.is_empty() && args.user == "kubernetes-admin";
-    let usual = is_usual.then(|| "system:masters".to_owned());
-    let everybody = "system:authenticated".to_owned();
+    let is_default = args.group.is_empty() && args.user == "kubernetes-admin";
+    let masters = is_default.then(|| "system:masters".to_owned());
+    let authenticated = "system:authenticated".to_owned();
     User {
         name: args.user.clone(),
         groups: args
             .group
             .iter()
             .cloned()
-            .chain(usual)
-            .chain([everybody])
+            .chain(masters)
+            .chain([authenticated])
             .collect(),
         ..User::default()
     }
 }
 
-/// `No` if any object is refused; `Unanswered` if no object could be validated.
-fn outcome(answers: &[Answer], lint: LintLevel) -> Outcome {
-    let is_valid = |it: &Answer| matches!(it.verdict, Verdict::Valid);
-    if answers.iter().any(|it| it.is_no(lint)) {
+/// `No` if any object is refused; `NoResult` if no object could be validated.
+fn outcome(object_results: &[ObjectResult], lint: LintLevel) -> Outcome {
+    let is_valid = |it: &ObjectResult| matches!(it.verdict, Verdict::Valid);
+    if object_results.iter().any(|it| it.is_invalid(lint)) {
         Outcome::No
-    } else if answers.iter().any(is_valid) {
+    } else if object_results.iter().any(is_valid) {
         Outcome::Yes
     } else {
-        Outcome::Unanswered
+        Outcome::NoResult
     }
 }

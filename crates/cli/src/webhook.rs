@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use fivespot_api::{RESOURCES, name};
 use fivespot_clock::Clock;
-use fivespot_webhook::mounted::Mounted;
-use fivespot_webhook::upkeep::{self, Condition, Upkeep};
+use fivespot_webhook::certificate_controller::{
+    self, CertificateController, RenewalHealth,
+};
+use fivespot_webhook::mounted::MountedCertificate;
 use fivespot_webhook::{Certificate, Metrics, Validator};
 use kube::Client;
 use tokio::sync::oneshot;
@@ -102,11 +104,11 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     let https = bind("--port", args.ports.address, args.port).await?;
     let ports = args.ports.listen().await?;
     let certificate = Certificate::default();
-    let condition = keep(args, &certificate).await?;
+    let renewal_health = maintain_certificate(args, &certificate).await?;
     let probes = Probes {
         metrics: Arc::new(Metrics::default()),
         certificate: certificate.clone(),
-        condition,
+        renewal_health,
         ..Probes::default()
     };
     let (metrics, health) = (probes.clone(), probes.clone());
@@ -144,33 +146,42 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     }
 }
 
-/// Ensures that there is a certificate, and keeps it valid. Returns the condition of the renewal,
+/// Ensures that there is a certificate, and keeps it valid. Returns the health of the renewal,
 /// which is only set if 5-Spot itself renews the certificate.
-async fn keep(args: &Args, certificate: &Certificate) -> Result<Condition, Failure> {
+async fn maintain_certificate(
+    args: &Args,
+    certificate: &Certificate,
+) -> Result<RenewalHealth, Failure> {
     if let Some(directory) = &args.certificate_dir {
-        let mounted = Mounted::open(directory, certificate).map_err(|error| {
-            Failure::new("--certificate-dir", error)
-                .remedy("give a directory with tls.crt and tls.key")
-        })?;
-        tokio::spawn(mounted.follow());
-        return Ok(Condition::default());
+        let mounted =
+            MountedCertificate::open(directory, certificate).map_err(|error| {
+                Failure::new("--certificate-dir", error)
+                    .remedy("give a directory with tls.crt and tls.key")
+            })?;
+        tokio::spawn(mounted.reload_on_change());
+        return Ok(RenewalHealth::default());
     }
     let config = args.source.config_or_in_cluster().await?;
     let client = Client::try_from(config).map_err(cluster::no_client)?;
-    let upkeep = Upkeep::new(client, args.upkeep(), Clock::system(), certificate);
-    let condition = upkeep.condition();
-    tokio::spawn(upkeep.run());
-    Ok(condition)
+    let controller = CertificateController::new(
+        client,
+        args.certificate_settings(),
+        Clock::system(),
+        certificate,
+    );
+    let renewal_health = controller.health();
+    tokio::spawn(controller.run());
+    Ok(renewal_health)
 }
 
 impl Args {
-    fn upkeep(&self) -> upkeep::Settings {
+    fn certificate_settings(&self) -> certificate_controller::Settings {
         let (service, namespace) = (&self.service, &self.namespace);
         let own = [
             format!("{service}.{namespace}.svc"),
             format!("{service}.{namespace}.svc.cluster.local"),
         ];
-        upkeep::Settings {
+        certificate_controller::Settings {
             namespace: namespace.clone(),
             secret: self.secret.clone(),
             configuration: self.configuration.clone(),

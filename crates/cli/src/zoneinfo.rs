@@ -21,11 +21,11 @@ const SYSTEM: [&str; 3] = [
 const MAGIC: &[u8] = b"TZif";
 
 /// The largest size of a zone file; real ones have a few KiB.
-const LARGEST_FILE: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 /// The largest number of entries; a release has about 600 names and a dozen other files.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 /// The largest depth; directories of zones have at most three levels, as in `America/Indiana/Knox`.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Top-level entries that are not zones: copies of the zones with or without leap seconds, and the
 /// setting of this machine.
@@ -125,8 +125,8 @@ impl Walk {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
-                let error = format!("it contains more than {MOST_ENTRIES} files");
+            if self.entries > MAX_ENTRIES {
+                let error = format!("it contains more than {MAX_ENTRIES} files");
                 return Err(io::Error::other(error));
             }
             let Ok(name) = entry.file_name().into_string() else {
@@ -146,13 +146,13 @@ impl Walk {
         let Ok(meta) = fs::metadata(path) else {
             return Ok(());
         };
-        if meta.is_dir() && name.split('/').count() < DEEPEST {
+        if meta.is_dir() && name.split('/').count() < MAX_DEPTH {
             return self.directory(path, &format!("{name}/"));
         }
-        if meta.is_file() && meta.len() <= LARGEST_FILE {
+        if meta.is_file() && meta.len() <= MAX_FILE_BYTES {
             let mut bytes = Vec::new();
             File::open(path)?
-                .take(LARGEST_FILE)
+                .take(MAX_FILE_BYTES)
                 .read_to_end(&mut bytes)?;
             if bytes.starts_with(MAGIC) {
                 self.zones.push((name, bytes));

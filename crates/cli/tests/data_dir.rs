@@ -22,9 +22,9 @@ use kube::{Client, Config};
 const SEED: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: seed}}";
 
 /// A temporary directory for each test; removed when dropped.
-struct Place(PathBuf);
+struct TempDir(PathBuf);
 
-impl Place {
+impl TempDir {
     fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// Starts the server and waits until it has applied its manifests.
-    fn started(&self) -> Running {
+    fn start(&self) -> Running {
         let mut child = self.dev().stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempDir {
     fn drop(&mut self) {
         // Errors of the cleanup are ignored.
         let _ = fs::remove_dir_all(&self.0);
@@ -96,8 +96,8 @@ async fn maps(kubeconfig: &str) -> Api<ConfigMap> {
 async fn create(maps: &Api<ConfigMap>, name: String) -> Option<(String, u64)> {
     let mut map = ConfigMap::default();
     map.metadata.name = Some(name.clone());
-    let made = maps.create(&PostParams::default(), &map).await.ok()?;
-    Some((name, version(&made)))
+    let created = maps.create(&PostParams::default(), &map).await.ok()?;
+    Some((name, version(&created)))
 }
 
 fn version(map: &ConfigMap) -> u64 {
@@ -107,16 +107,16 @@ fn version(map: &ConfigMap) -> u64 {
 
 #[tokio::test]
 async fn acknowledged_writes_outlive_a_kill_during_writes() {
-    let place = Place::new();
-    let mut running = Some(place.started());
-    let kubeconfig = place.kubeconfig();
+    let dir = TempDir::new();
+    let mut running = Some(dir.start());
+    let kubeconfig = dir.kubeconfig();
     let maps = maps(&kubeconfig).await;
     let mut writes = stream::iter(0..200)
         .map(|number| create(&maps, format!("map-{number}")))
         .buffer_unordered(8);
     let mut answered = BTreeMap::new();
-    while let Some(made) = writes.next().await {
-        answered.extend(made);
+    while let Some(created) = writes.next().await {
+        answered.extend(created);
         if answered.len() >= 40
             && let Some(running) = running.take()
         {
@@ -125,8 +125,8 @@ async fn acknowledged_writes_outlive_a_kill_during_writes() {
     }
     assert!((40..200).contains(&answered.len()), "{}", answered.len());
 
-    let _running = place.started();
-    assert_eq!(place.kubeconfig(), kubeconfig, "it stays valid");
+    let _running = dir.start();
+    assert_eq!(dir.kubeconfig(), kubeconfig, "it stays valid");
     let list = maps.list(&ListParams::default()).await.unwrap();
     let there: BTreeSet<String> = list
         .items
@@ -160,9 +160,9 @@ async fn acknowledged_writes_outlive_a_kill_during_writes() {
 
 #[test]
 fn a_directory_that_is_in_use_is_refused() {
-    let place = Place::new();
-    let _running = place.started();
-    let second = place.dev().output().unwrap();
+    let dir = TempDir::new();
+    let _running = dir.start();
+    let second = dir.dev().output().unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert_eq!(
         String::from_utf8(second.stderr).unwrap(),

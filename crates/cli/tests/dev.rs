@@ -19,9 +19,9 @@ const EXAMPLE: &str = concat!(
 const WORKER: &str = "ScheduledMachine/business-hours-worker";
 
 /// A temporary directory for each test; removed when dropped.
-struct Place(PathBuf);
+struct TempDir(PathBuf);
 
-impl Place {
+impl TempDir {
     fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Place {
 
     /// Starts the server, waits until all manifests are applied, and returns it with its
     /// kubeconfig.
-    fn started(&self, args: &[&str]) -> (Child, PathBuf) {
+    fn start(&self, args: &[&str]) -> (Child, PathBuf) {
         let mut dev = self.dev(args).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(dev.stdout.take().unwrap()).lines();
         let mut lines = lines.map(Result::unwrap);
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -111,8 +111,8 @@ fn assert_order(out: &str, wanted: &[&str]) {
 
 #[test]
 fn an_evening_runs_in_order_and_ends_before_its_deadline() {
-    let place = Place::new();
-    let ended = place.run_example("2026-03-06T21:30:00Z", "100000", "Inactive", "120s");
+    let dir = TempDir::new();
+    let ended = dir.run_example("2026-03-06T21:30:00Z", "100000", "Inactive", "120s");
     let out = text(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
     assert_order(
@@ -138,8 +138,8 @@ fn an_evening_runs_in_order_and_ends_before_its_deadline() {
 
 #[test]
 fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
-    let place = Place::new();
-    let ended = place.run_example("2026-03-08T12:00:00Z", "100000", "Active", "60s");
+    let dir = TempDir::new();
+    let ended = dir.run_example("2026-03-08T12:00:00Z", "100000", "Active", "60s");
     let out = text(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{out}");
     assert_order(
@@ -153,16 +153,16 @@ fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
 
 #[test]
 fn a_goal_that_holds_from_the_start_ends_the_run_at_once() {
-    let place = Place::new();
-    let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Inactive", "60s");
+    let dir = TempDir::new();
+    let ended = dir.run_example("2026-03-08T12:00:00Z", "1", "Inactive", "60s");
     assert_eq!(ended.status.code(), Some(0));
     assert_order(text(&ended.stdout), &["2026-03-08T12:00:00Z  reached"]);
 }
 
 #[test]
 fn a_goal_that_is_not_reached_in_time_is_exit_code_1_with_the_goal() {
-    let place = Place::new();
-    let ended = place.run_example("2026-03-08T12:00:00Z", "1", "Active", "1s");
+    let dir = TempDir::new();
+    let ended = dir.run_example("2026-03-08T12:00:00Z", "1", "Active", "1s");
     assert_eq!(ended.status.code(), Some(1));
     let out = text(&ended.stdout);
     let last = out.lines().last().unwrap();
@@ -176,7 +176,7 @@ fn a_goal_that_is_not_reached_in_time_is_exit_code_1_with_the_goal() {
 
 #[test]
 fn invalid_arguments_are_exit_code_2_with_a_remedy() {
-    let place = Place::new();
+    let dir = TempDir::new();
     for (args, wanted) in [
         (&["--listen", "0.0.0.0:0"][..], "loopback"),
         (
@@ -195,7 +195,7 @@ fn invalid_arguments_are_exit_code_2_with_a_remedy() {
         (&["--speed", "0"], "1..=100000"),
         (&["--timeout", "1s"], "--until"),
     ] {
-        let ended = place.run(args);
+        let ended = dir.run(args);
         let error = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.contains(wanted), "{args:?}: {error}");
@@ -204,7 +204,7 @@ fn invalid_arguments_are_exit_code_2_with_a_remedy() {
 
 #[test]
 fn errors_at_start_have_a_remedy() {
-    let place = Place::new();
+    let dir = TempDir::new();
     let machine = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledMachine\n";
     for (file, text) in [
         (
@@ -214,7 +214,7 @@ fn errors_at_start_have_a_remedy() {
         ("nameless.yaml", machine.to_owned()),
         ("misspelt.yaml", machine.replace("Machine", "Machin")),
     ] {
-        fs::write(place.0.join(file), text).unwrap();
+        fs::write(dir.0.join(file), text).unwrap();
     }
     for args in [
         ["--apply", "nowhere.yaml"],
@@ -227,7 +227,7 @@ fn errors_at_start_have_a_remedy() {
         ["--kubeconfig", "/proc/kubeconfig"],
         ["--audit-log", "/proc/audit"],
     ] {
-        let ended = place.run(&args);
+        let ended = dir.run(&args);
         let error = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{args:?}: {error}");
         let line = error.lines().find(|line| line.starts_with("error: "));
@@ -240,8 +240,8 @@ fn errors_at_start_have_a_remedy() {
 
 #[test]
 fn without_the_simulator_only_served_kinds_of_the_examples_are_applied() {
-    let place = Place::new();
-    let mut running = place
+    let dir = TempDir::new();
+    let mut running = dir
         .dev(&["--no-simulator", "--no-controller"])
         .stdout(Stdio::piped())
         .spawn()
@@ -268,8 +268,8 @@ fn without_the_simulator_only_served_kinds_of_the_examples_are_applied() {
 
 /// Sends SIGTERM after all manifests are applied. Returns the exit code and the last line of
 /// output.
-fn terminated(place: &Place, args: &[&str]) -> (Option<i32>, String) {
-    let mut running = place.dev(args).stdout(Stdio::piped()).spawn().unwrap();
+fn terminated(dir: &TempDir, args: &[&str]) -> (Option<i32>, String) {
+    let mut running = dir.dev(args).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(running.stdout.take().unwrap()).lines();
     let applied = out
         .by_ref()
@@ -287,19 +287,19 @@ fn terminated(place: &Place, args: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn a_termination_signal_is_a_clean_exit() {
-    let place = Place::new();
-    let (code, last) = terminated(&place, &["--apply", EXAMPLE]);
+    let dir = TempDir::new();
+    let (code, last) = terminated(&dir, &["--apply", EXAMPLE]);
     assert_eq!(code, Some(0), "{last}");
     assert!(last.ends_with("stopped"), "{last}");
     // It would refer to a server that has ended.
-    assert!(!place.0.join(".5spot/kubeconfig").exists());
+    assert!(!dir.0.join(".5spot/kubeconfig").exists());
 }
 
 #[test]
 fn a_termination_signal_before_the_goal_is_exit_code_1_with_the_goal() {
-    let place = Place::new();
+    let dir = TempDir::new();
     let goal = "ScheduledMachine/missing=Active";
-    let (code, last) = terminated(&place, &["--apply", EXAMPLE, "--until", goal]);
+    let (code, last) = terminated(&dir, &["--apply", EXAMPLE, "--until", goal]);
     assert_eq!(code, Some(1), "{last}");
     let missing = format!("stopped before: {goal} (has no phase)");
     assert!(last.ends_with(&missing), "{last}");
@@ -307,8 +307,8 @@ fn a_termination_signal_before_the_goal_is_exit_code_1_with_the_goal() {
 
 #[test]
 fn explain_and_preview_count_from_the_time_of_the_server() {
-    let place = Place::new();
-    let mut running = place
+    let dir = TempDir::new();
+    let mut running = dir
         .dev(&["--start", "2026-03-06T15:00:00Z", "--speed", "1"])
         .args(["--apply", EXAMPLE])
         .stdout(Stdio::piped())
@@ -318,7 +318,7 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
     let run_command = |command: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
-            .current_dir(&place.0)
+            .current_dir(&dir.0)
             .args([command, "business-hours-worker"])
             .args(["--kubeconfig", ".5spot/kubeconfig"])
             .output()
@@ -338,8 +338,8 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
 
 #[test]
 fn check_reports_no_problem_of_a_dev_server() {
-    let place = Place::new();
-    let (mut dev, kubeconfig) = place.started(&[]);
+    let dir = TempDir::new();
+    let (mut dev, kubeconfig) = dir.start(&[]);
     let checked = check(&kubeconfig);
     dev.kill().unwrap();
     dev.wait().unwrap();
@@ -350,15 +350,15 @@ fn check_reports_no_problem_of_a_dev_server() {
 
 #[test]
 fn check_reports_a_dev_server_without_an_operator() {
-    let place = Place::new();
-    let data = place.0.join("data");
+    let dir = TempDir::new();
+    let data = dir.0.join("data");
     let data = ["--data-dir", data.to_str().unwrap()];
     // The Lease of an operator of an earlier run does not count.
     for (more, wanted) in [
         (&[][..], "renewed its Lease"),
         (&["--no-controller"], "no operator holds a Lease"),
     ] {
-        let (mut dev, kubeconfig) = place.started(&[&data[..], more].concat());
+        let (mut dev, kubeconfig) = dir.start(&[&data[..], more].concat());
         let checked = check(&kubeconfig);
         dev.kill().unwrap();
         dev.wait().unwrap();

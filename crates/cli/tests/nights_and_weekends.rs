@@ -68,8 +68,8 @@ impl Dev {
     /// The time of the next phase transition with this text.
     fn next(&mut self, change: &str) -> Timestamp {
         loop {
-            let (at, seen) = self.transition();
-            if seen == change {
+            let (at, observed) = self.transition();
+            if observed == change {
                 return at;
             }
         }

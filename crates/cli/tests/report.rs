@@ -52,7 +52,7 @@ fn night(day: i8, minute: i16) -> bool {
 /// The seconds wanted, active, provisioning and late in a month, counted one by one.
 fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i64; 4] {
     let mut counts = [0; 4];
-    let mut place = 0;
+    let mut index = 0;
     let mut minute = from;
     while minute < to {
         let is_wanted = rule.wants(minute);
@@ -60,17 +60,17 @@ fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i
             if second >= to.as_second() {
                 break;
             }
-            while phases.get(place + 1).is_some_and(|(at, _)| *at <= second) {
-                place += 1;
+            while phases.get(index + 1).is_some_and(|(at, _)| *at <= second) {
+                index += 1;
             }
             // Nothing is counted before the first observed phase.
-            let Some((_, phase)) = phases.get(place).filter(|(at, _)| *at <= second)
+            let Some((_, phase)) = phases.get(index).filter(|(at, _)| *at <= second)
             else {
                 continue;
             };
             // During a shutdown, a machine counts as in its previous phase until it is gone.
             let used_as = match phase.as_str() {
-                "ShuttingDown" => &phases[place - 1].1,
+                "ShuttingDown" => &phases[index - 1].1,
                 _ => phase,
             };
             let (is_active, is_pending) = (used_as == "Active", used_as == "Pending");
@@ -85,16 +85,16 @@ fn count(phases: &Phases, rule: &Rule, (from, to): (Timestamp, Timestamp)) -> [i
 }
 
 /// Two machines and their observed phases.
-struct Watched {
+struct ObservedCluster {
     cluster: Cluster,
     phases: [Phases; 2],
 }
 
 const NAMES: [&str; 2] = ["desk", "night"];
 
-impl Watched {
+impl ObservedCluster {
     /// Advances the clock to `to`, and observes the phases at each event.
-    async fn pass_to(&mut self, to: &str) {
+    async fn advance_to(&mut self, to: &str) {
         let to = instant(to);
         loop {
             self.cluster.settle().await;
@@ -128,7 +128,7 @@ impl Watched {
     }
 }
 
-fn overriding(name: &str, machine: &str, spec: &Value) -> Value {
+fn schedule_override(name: &str, machine: &str, spec: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduleOverride",
@@ -155,8 +155,8 @@ async fn report(kubeconfig: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn figures(report: &Value, place: usize) -> [i64; 4] {
-    let item = &report["items"][place];
+fn usage_seconds(report: &Value, index: usize) -> [i64; 4] {
+    let item = &report["items"][index];
     [
         "wantedSeconds",
         "activeSeconds",
@@ -167,9 +167,9 @@ fn figures(report: &Value, place: usize) -> [i64; 4] {
 }
 
 /// The directory of the kubeconfig; removed when dropped.
-struct Place(PathBuf);
+struct TempDir(PathBuf);
 
-impl Drop for Place {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -179,10 +179,10 @@ impl Drop for Place {
 async fn the_figures_of_a_month_equal_a_count_second_by_second() {
     let cluster = Cluster::start(instant("2026-02-26T12:00:00Z")).await;
     let listening = cluster.listen().await;
-    let place = std::env::temp_dir().join(format!("5spot-report-{}", std::process::id()));
-    fs::create_dir_all(&place).unwrap();
-    let place = Place(place);
-    let kubeconfig = place.0.join("kubeconfig");
+    let dir = std::env::temp_dir().join(format!("5spot-report-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let dir = TempDir(dir);
+    let kubeconfig = dir.0.join("kubeconfig");
     fs::write(&kubeconfig, listening.kubeconfig()).unwrap();
     let _operator = cluster.operator();
     cluster.add_cluster().await;
@@ -198,7 +198,7 @@ async fn the_figures_of_a_month_equal_a_count_second_by_second() {
     for machine in [&desk, &night_machine] {
         cluster.apply(machine).await;
     }
-    let mut seen = Watched {
+    let mut observed = ObservedCluster {
         cluster,
         phases: [Vec::new(), Vec::new()],
     };
@@ -216,26 +216,32 @@ async fn the_figures_of_a_month_equal_a_count_second_by_second() {
     ];
 
     // A whole window is stopped. The override is deleted long before the next phase transition.
-    seen.pass_to("2026-03-09T22:00:00Z").await;
+    observed.advance_to("2026-03-09T22:00:00Z").await;
     let stop = json!({
         "mode": "Stop",
         "startTime": "2026-03-10T12:00:00Z", "endTime": "2026-03-10T23:00:00Z",
     });
-    seen.cluster.apply(&overriding("stop", "desk", &stop)).await;
+    observed
+        .cluster
+        .apply(&schedule_override("stop", "desk", &stop))
+        .await;
     rules[0].overrides.push((
         instant("2026-03-10T12:00:00Z"),
         instant("2026-03-10T23:00:00Z"),
         false,
     ));
     // An override that is ended early, by its deletion.
-    seen.pass_to("2026-03-14T12:00:00Z").await;
+    observed.advance_to("2026-03-14T12:00:00Z").await;
     let run = json!({
         "mode": "Run",
         "startTime": "2026-03-14T13:00:00Z", "endTime": "2026-03-15T13:00:00Z",
     });
-    seen.cluster.apply(&overriding("run", "night", &run)).await;
-    seen.pass_to("2026-03-14T16:30:00Z").await;
-    seen.cluster.delete(&format!("{OVERRIDES}/run")).await;
+    observed
+        .cluster
+        .apply(&schedule_override("run", "night", &run))
+        .await;
+    observed.advance_to("2026-03-14T16:30:00Z").await;
+    observed.cluster.delete(&format!("{OVERRIDES}/run")).await;
     rules[1].overrides.push((
         instant("2026-03-14T13:00:00Z"),
         instant("2026-03-14T16:30:00Z"),
@@ -243,26 +249,26 @@ async fn the_figures_of_a_month_equal_a_count_second_by_second() {
     ));
 
     // In the middle of a window, so that the open span is included.
-    seen.pass_to("2026-03-18T17:20:30Z").await;
+    observed.advance_to("2026-03-18T17:20:30Z").await;
     let (march, now) = (
         instant("2026-03-01T00:00:00Z"),
         instant("2026-03-18T17:20:30Z"),
     );
     let printed = report(&kubeconfig, &[]).await;
     assert_eq!(printed["month"], "2026-03");
-    for (place, rule) in rules.iter().enumerate() {
-        let counted = count(&seen.phases[place], rule, (march, now));
-        assert_eq!(figures(&printed, place), counted, "{}", NAMES[place]);
+    for (index, rule) in rules.iter().enumerate() {
+        let counted = count(&observed.phases[index], rule, (march, now));
+        assert_eq!(usage_seconds(&printed, index), counted, "{}", NAMES[index]);
     }
 
-    seen.pass_to("2026-04-02T10:00:00Z").await;
+    observed.advance_to("2026-04-02T10:00:00Z").await;
     let printed = report(&kubeconfig, &["--month", "2026-03", "--by", "team"]).await;
     let april = instant("2026-04-01T00:00:00Z");
-    for (place, rule) in rules.iter().enumerate() {
-        let counted = count(&seen.phases[place], rule, (march, april));
-        assert_eq!(figures(&printed, place), counted, "{}", NAMES[place]);
+    for (index, rule) in rules.iter().enumerate() {
+        let counted = count(&observed.phases[index], rule, (march, april));
+        assert_eq!(usage_seconds(&printed, index), counted, "{}", NAMES[index]);
         assert!(counted.iter().all(|it| *it > 0), "{counted:?}");
-        let always_on = &printed["items"][place]["alwaysOnSeconds"];
+        let always_on = &printed["items"][index]["alwaysOnSeconds"];
         assert_eq!(always_on, april.as_second() - march.as_second());
     }
     assert_eq!(printed["byLabel"][0]["value"], "b");

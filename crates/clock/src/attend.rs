@@ -12,12 +12,12 @@ use crate::{Busy, Clock};
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Attended<F> {
     work: Pin<Box<F>>,
-    call: Arc<Call>,
+    work_waker: Arc<WorkWaker>,
 }
 
 /// The waker of the work. From a wake until the next poll, the clock is stopped.
 #[derive(Debug)]
-struct Call {
+struct WorkWaker {
     clock: Clock,
     state: Mutex<State>,
 }
@@ -27,20 +27,20 @@ struct State {
     /// Held from the moment at which the work has something to do.
     busy: Option<Busy>,
     waker: Option<Waker>,
-    is_over: bool,
+    is_finished: bool,
 }
 
-impl Call {
+impl WorkWaker {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wake for Call {
+impl Wake for WorkWaker {
     fn wake(self: Arc<Self>) {
         let busy = self.clock.busy();
         let mut state = self.state();
-        if state.is_over {
+        if state.is_finished {
             return;
         }
         state.busy = Some(busy);
@@ -57,11 +57,11 @@ impl<F: Future> Attended<F> {
         let state = State {
             busy: Some(clock.busy()),
             waker: None,
-            is_over: false,
+            is_finished: false,
         };
         Self {
             work: Box::pin(work),
-            call: Arc::new(Call {
+            work_waker: Arc::new(WorkWaker {
                 clock,
                 state: Mutex::new(state),
             }),
@@ -74,21 +74,21 @@ impl<F: Future> Future for Attended<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let busy = {
-            let mut state = self.call.state();
+            let mut state = self.work_waker.state();
             state.waker = Some(cx.waker().clone());
             state.busy.take()
         };
         // Polled without a wake: the clock must be stopped during this poll, too.
-        let _busy = busy.unwrap_or_else(|| self.call.clock.busy());
-        let waker = Waker::from(self.call.clone());
+        let _busy = busy.unwrap_or_else(|| self.work_waker.clock.busy());
+        let waker = Waker::from(self.work_waker.clone());
         self.work.as_mut().poll(&mut Context::from_waker(&waker))
     }
 }
 
 impl<F> Drop for Attended<F> {
     fn drop(&mut self) {
-        let mut state = self.call.state();
-        state.is_over = true;
+        let mut state = self.work_waker.state();
+        state.is_finished = true;
         state.busy = None;
     }
 }
@@ -135,9 +135,9 @@ mod tests {
         let waker = Waker::noop();
         let first = Pin::new(&mut work).poll(&mut Context::from_waker(waker));
         assert!(first.is_pending());
-        let call = work.call.clone();
+        let work_waker = work.work_waker.clone();
         drop(work);
-        call.wake();
+        work_waker.wake();
         drop(answer);
         clock.advance_to(later(60)).await;
         assert_eq!(clock.now(), later(60));

@@ -36,7 +36,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use attend::Attended;
 pub use host::Host;
-use steady::Steady;
+use steady::SteadyInstant;
 pub use timer::Sleep;
 use virtual_time::Virtual;
 
@@ -48,7 +48,7 @@ pub struct Clock(Source);
 enum Source {
     System,
     /// From an instant at which the system's clock was read.
-    Steady(Timestamp, Steady),
+    Steady(Timestamp, SteadyInstant),
     Virtual(Arc<Virtual>),
     /// The clock of a simulated host, as it is set.
     Host(Arc<Virtual>, Host),
@@ -92,7 +92,7 @@ impl Clock {
     #[must_use]
     pub fn steady(&self) -> Self {
         match &self.0 {
-            Source::System => Self(Source::Steady(system_now(), Steady::now())),
+            Source::System => Self(Source::Steady(system_now(), SteadyInstant::now())),
             Source::Steady(..) | Source::Virtual(_) | Source::HostSteady(..) => {
                 self.clone()
             }
@@ -148,8 +148,8 @@ impl Clock {
     /// Marks work as pending: a virtual clock is stopped until the guard and all its clones are
     /// dropped. It costs nothing on the system's clock.
     pub fn busy(&self) -> Busy {
-        let hold = |clock: &Arc<Virtual>| virtual_time::Hold::on(clock.clone());
-        Busy(self.in_process().map(hold))
+        let guard = |clock: &Arc<Virtual>| virtual_time::BusyGuard::on(clock.clone());
+        Busy(self.in_process().map(guard))
     }
 
     /// Runs `work`. A virtual clock is stopped meanwhile, except while the work waits for
@@ -160,9 +160,9 @@ impl Clock {
     }
 
     /// Waits until no guard is held. Returns at once on the system's clock.
-    pub async fn quiet(&self) {
+    pub async fn wait_until_idle(&self) {
         if let Some(clock) = self.in_process() {
-            clock.quiet().await;
+            clock.wait_until_idle().await;
         }
     }
 
@@ -198,7 +198,8 @@ impl Clock {
 /// A guard: work is pending while it is held; see [`Clock::busy`].
 #[derive(Clone, Debug)]
 pub struct Busy(
-    #[expect(dead_code, reason = "only held for its drop")] Option<virtual_time::Hold>,
+    #[expect(dead_code, reason = "only held for its drop")]
+    Option<virtual_time::BusyGuard>,
 );
 
 #[expect(

@@ -9,19 +9,19 @@ use jiff::SignedDuration;
 /// An instant of the clock that counts from the start of the machine. It includes suspensions if
 /// the system has such a clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Steady {
+pub(crate) struct SteadyInstant {
     #[cfg(target_os = "linux")]
     since_boot: Duration,
     #[cfg(not(target_os = "linux"))]
     instant: Instant,
 }
 
-impl Steady {
+impl SteadyInstant {
     #[cfg(target_os = "linux")]
     pub(crate) fn now() -> Self {
         // `Instant` is CLOCK_MONOTONIC, which is stopped while the machine is suspended.
-        let shown = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let since_boot = Duration::try_from(shown).unwrap_or_default();
+        let since_start = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let since_boot = Duration::try_from(since_start).unwrap_or_default();
         Self { since_boot }
     }
 

@@ -10,12 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::host::Host;
-use crate::virtual_time::{Ticket, Virtual};
+use crate::virtual_time::{SleeperId, Virtual};
 use crate::{Clock, Source, after};
 
 /// After how long the clock is read again at the latest: it may have been set, or the machine
 /// suspended.
-const LONGEST: SignedDuration = SignedDuration::from_secs(30);
+const MAX_SLEEP: SignedDuration = SignedDuration::from_secs(30);
 
 /// By how much a clock must be set back to be noticed.
 const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
@@ -27,9 +27,12 @@ pub struct Sleep(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    System(Watched<tokio::time::Sleep>),
-    Virtual { clock: Arc<Virtual>, ticket: Ticket },
-    Host(Watched<OnHost>),
+    System(ClockTimer<tokio::time::Sleep>),
+    Virtual {
+        clock: Arc<Virtual>,
+        sleeper: SleeperId,
+    },
+    Host(ClockTimer<HostTimer>),
 }
 
 impl Sleep {
@@ -37,15 +40,15 @@ impl Sleep {
         Self(match &clock.0 {
             Source::System | Source::Steady(..) => {
                 let timer = tokio::time::sleep(Duration::ZERO);
-                Kind::System(Watched::new(clock.clone(), due, timer))
+                Kind::System(ClockTimer::new(clock.clone(), due, timer))
             }
             Source::Virtual(clock) => Kind::Virtual {
                 clock: clock.clone(),
-                ticket: clock.register(due),
+                sleeper: clock.register(due),
             },
             Source::Host(on, host) | Source::HostSteady(on, host) => {
-                let timer = OnHost::new(on.clone(), host.clone());
-                Kind::Host(Watched::new(clock.clone(), due, timer))
+                let timer = HostTimer::new(on.clone(), host.clone());
+                Kind::Host(ClockTimer::new(clock.clone(), due, timer))
             }
         })
     }
@@ -53,8 +56,8 @@ impl Sleep {
     /// Makes it also ready early if the clock is set back.
     pub(crate) fn or_set_back(mut self) -> Self {
         match &mut self.0 {
-            Kind::System(watched) => watched.ends_when_set_back = true,
-            Kind::Host(watched) => watched.ends_when_set_back = true,
+            Kind::System(timer) => timer.ends_when_set_back = true,
+            Kind::Host(timer) => timer.ends_when_set_back = true,
             // It is never set.
             Kind::Virtual { .. } => {}
         }
@@ -67,17 +70,17 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.0 {
-            Kind::System(watched) => watched.poll(cx),
-            Kind::Virtual { clock, ticket } => clock.poll(*ticket, cx),
-            Kind::Host(watched) => watched.poll(cx),
+            Kind::System(timer) => timer.poll(cx),
+            Kind::Virtual { clock, sleeper } => clock.poll(*sleeper, cx),
+            Kind::Host(timer) => timer.poll(cx),
         }
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Kind::Virtual { clock, ticket } = &self.0 {
-            clock.forget(*ticket);
+        if let Kind::Virtual { clock, sleeper } = &self.0 {
+            clock.forget(*sleeper);
         }
     }
 }
@@ -85,11 +88,11 @@ impl Drop for Sleep {
 /// A timer that measures spans and can be reset.
 trait Timer: Future<Output = ()> {
     /// Makes it ready after `span` from now on.
-    fn wind(self: Pin<&mut Self>, span: SignedDuration);
+    fn reset_after(self: Pin<&mut Self>, span: SignedDuration);
 }
 
 impl Timer for tokio::time::Sleep {
-    fn wind(self: Pin<&mut Self>, span: SignedDuration) {
+    fn reset_after(self: Pin<&mut Self>, span: SignedDuration) {
         let span = Duration::try_from(span).unwrap_or_default();
         self.reset(tokio::time::Instant::now() + span);
     }
@@ -97,7 +100,7 @@ impl Timer for tokio::time::Sleep {
 
 /// Waits until a clock shows an instant, and reads that clock at intervals.
 #[derive(Debug)]
-struct Watched<T> {
+struct ClockTimer<T> {
     clock: Clock,
     due: Timestamp,
     timer: Pin<Box<T>>,
@@ -106,25 +109,25 @@ struct Watched<T> {
     ends_when_set_back: bool,
 }
 
-impl<T: Timer> Watched<T> {
+impl<T: Timer> ClockTimer<T> {
     fn new(clock: Clock, due: Timestamp, timer: T) -> Self {
         let now = clock.now();
-        let mut watched = Self {
+        let mut timer = Self {
             clock,
             due,
             timer: Box::pin(timer),
             expected: now,
             ends_when_set_back: false,
         };
-        watched.wind(now);
-        watched
+        timer.restart(now);
+        timer
     }
 
-    fn wind(&mut self, now: Timestamp) {
+    fn restart(&mut self, now: Timestamp) {
         let span = now.duration_until(self.due);
-        let span = span.clamp(SignedDuration::ZERO, LONGEST);
+        let span = span.clamp(SignedDuration::ZERO, MAX_SLEEP);
         self.expected = after(now, span);
-        self.timer.as_mut().wind(span);
+        self.timer.as_mut().reset_after(span);
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -135,25 +138,25 @@ impl<T: Timer> Watched<T> {
             if now >= self.due || is_set_back && self.ends_when_set_back {
                 return Poll::Ready(());
             }
-            self.wind(now);
+            self.restart(now);
         }
     }
 }
 
 /// A timer of a host: it is stopped while the host is suspended.
 #[derive(Debug)]
-struct OnHost {
+struct HostTimer {
     clock: Arc<Virtual>,
     host: Host,
     /// What the timers of the host show when it is ready.
     due: Timestamp,
     /// The sleeper for that, as long as nothing changes; `None` while the host is suspended.
-    ticket: Option<Ticket>,
+    sleeper: Option<SleeperId>,
     changed: Pin<Box<OwnedNotified>>,
     changes: u64,
 }
 
-impl OnHost {
+impl HostTimer {
     fn new(clock: Arc<Virtual>, host: Host) -> Self {
         let changed = Box::pin(host.changed());
         let changes = host.changes();
@@ -161,15 +164,15 @@ impl OnHost {
             due: host.timer(clock.now()),
             clock,
             host,
-            ticket: None,
+            sleeper: None,
             changed,
             changes,
         }
     }
 
     fn forget(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.clock.forget(ticket);
+        if let Some(sleeper) = self.sleeper.take() {
+            self.clock.forget(sleeper);
         }
     }
 
@@ -178,20 +181,20 @@ impl OnHost {
         self.forget();
         if !self.host.is_suspended() {
             let now = self.clock.now();
-            let left = self.host.timer(now).duration_until(self.due);
-            self.ticket = Some(self.clock.register(after(now, left)));
+            let remaining = self.host.timer(now).duration_until(self.due);
+            self.sleeper = Some(self.clock.register(after(now, remaining)));
         }
     }
 }
 
-impl Timer for OnHost {
-    fn wind(mut self: Pin<&mut Self>, span: SignedDuration) {
+impl Timer for HostTimer {
+    fn reset_after(mut self: Pin<&mut Self>, span: SignedDuration) {
         self.due = after(self.host.timer(self.clock.now()), span);
         self.register();
     }
 }
 
-impl Future for OnHost {
+impl Future for HostTimer {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -209,14 +212,14 @@ impl Future for OnHost {
                 break;
             }
         }
-        match self.ticket {
-            Some(ticket) => self.clock.poll(ticket, cx),
+        match self.sleeper {
+            Some(sleeper) => self.clock.poll(sleeper, cx),
             None => Poll::Pending,
         }
     }
 }
 
-impl Drop for OnHost {
+impl Drop for HostTimer {
     fn drop(&mut self) {
         self.forget();
     }

@@ -14,7 +14,7 @@ const QUIET_ROUNDS: usize = 24;
 
 /// Identifies one sleeper. Ordered by due instant, then by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket {
+pub(crate) struct SleeperId {
     due: Timestamp,
     age: u64,
 }
@@ -35,10 +35,10 @@ struct State {
     /// noticed.
     epoch: u64,
     next_age: u64,
-    sleeping: BTreeSet<Ticket>,
-    wakers: BTreeMap<Ticket, Waker>,
+    sleeping: BTreeSet<SleeperId>,
+    wakers: BTreeMap<SleeperId, Waker>,
     /// Due, and counted as busy until polled.
-    due: BTreeSet<Ticket>,
+    due: BTreeSet<SleeperId>,
 }
 
 /// The clock moves with the system's, from where it was, and stops at `cap`.
@@ -66,7 +66,7 @@ impl State {
     }
 
     fn next_due(&self) -> Option<Timestamp> {
-        self.sleeping.first().map(|ticket| ticket.due)
+        self.sleeping.first().map(|sleeper| sleeper.due)
     }
 
     fn become_busy(&mut self) {
@@ -78,14 +78,14 @@ impl State {
     /// Moves every sleeper whose instant has come to `due`, and returns their wakers.
     fn fire(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
-        while let Some(ticket) = self.sleeping.first().copied() {
-            if ticket.due > self.now {
+        while let Some(sleeper) = self.sleeping.first().copied() {
+            if sleeper.due > self.now {
                 break;
             }
-            self.sleeping.remove(&ticket);
-            self.due.insert(ticket);
+            self.sleeping.remove(&sleeper);
+            self.due.insert(sleeper);
             self.become_busy();
-            wakers.extend(self.wakers.remove(&ticket));
+            wakers.extend(self.wakers.remove(&sleeper));
         }
         wakers
     }
@@ -117,51 +117,51 @@ impl Virtual {
         self.state().now()
     }
 
-    pub(crate) fn register(&self, due: Timestamp) -> Ticket {
+    pub(crate) fn register(&self, due: Timestamp) -> SleeperId {
         let mut state = self.state();
-        let ticket = Ticket {
+        let sleeper = SleeperId {
             due,
             age: state.next_age,
         };
         state.next_age += 1;
         let earliest = state.next_due().is_none_or(|next| due < next);
-        state.sleeping.insert(ticket);
+        state.sleeping.insert(sleeper);
         drop(state);
         if earliest {
             self.changed.notify_waiters();
         }
-        ticket
+        sleeper
     }
 
-    pub(crate) fn poll(&self, ticket: Ticket, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&self, sleeper: SleeperId, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.due.remove(&ticket) {
+        if state.due.remove(&sleeper) {
             state.busy -= 1;
             drop(state);
             self.changed.notify_waiters();
             return Poll::Ready(());
         }
         // Not in the future, or polled again after it was ready.
-        if ticket.due <= state.now() || !state.sleeping.contains(&ticket) {
-            state.sleeping.remove(&ticket);
+        if sleeper.due <= state.now() || !state.sleeping.contains(&sleeper) {
+            state.sleeping.remove(&sleeper);
             return Poll::Ready(());
         }
-        state.wakers.insert(ticket, cx.waker().clone());
+        state.wakers.insert(sleeper, cx.waker().clone());
         Poll::Pending
     }
 
-    pub(crate) fn forget(&self, ticket: Ticket) {
+    pub(crate) fn forget(&self, sleeper: SleeperId) {
         let mut state = self.state();
-        state.sleeping.remove(&ticket);
-        state.wakers.remove(&ticket);
-        if state.due.remove(&ticket) {
+        state.sleeping.remove(&sleeper);
+        state.wakers.remove(&sleeper);
+        if state.due.remove(&sleeper) {
             state.busy -= 1;
             drop(state);
             self.changed.notify_waiters();
         }
     }
 
-    pub(crate) async fn quiet(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         loop {
             let changed = self.changed.notified();
             let (busy, epoch) = {
@@ -194,7 +194,7 @@ impl Virtual {
     }
 
     pub(crate) async fn advance_to_next(&self, limit: Timestamp) -> Option<Timestamp> {
-        self.quiet().await;
+        self.wait_until_idle().await;
         let (now, wakers) = {
             let mut state = self.state();
             let due = state.next_due().filter(|due| *due <= limit)?;
@@ -202,13 +202,13 @@ impl Virtual {
             (state.now, state.fire())
         };
         wakers.into_iter().for_each(Waker::wake);
-        self.quiet().await;
+        self.wait_until_idle().await;
         Some(now)
     }
 
     pub(crate) async fn run(&self, speed: u32) {
         loop {
-            self.quiet().await;
+            self.wait_until_idle().await;
             let changed = self.changed.notified();
             let wait = self.start_running(speed);
             let waited = async {
@@ -247,9 +247,9 @@ impl Virtual {
 
 /// One unit of pending work on a virtual clock.
 #[derive(Debug)]
-pub(crate) struct Hold(Arc<Virtual>);
+pub(crate) struct BusyGuard(Arc<Virtual>);
 
-impl Hold {
+impl BusyGuard {
     pub(crate) fn on(clock: Arc<Virtual>) -> Self {
         clock.state().become_busy();
         clock.changed.notify_waiters();
@@ -257,13 +257,13 @@ impl Hold {
     }
 }
 
-impl Clone for Hold {
+impl Clone for BusyGuard {
     fn clone(&self) -> Self {
         Self::on(self.0.clone())
     }
 }
 
-impl Drop for Hold {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.0.state().busy -= 1;
         self.0.changed.notify_waiters();

@@ -26,10 +26,10 @@ use fivespot_runtime::lease::Fenced;
 use route::{Route, is_scheduled_machine, route};
 
 /// How long to wait for the response when a schedule is disabled or a ScheduleOverride is created.
-const SWITCH_OFF: SignedDuration = SignedDuration::from_secs(2);
+const SWITCH_OFF_TIMEOUT: SignedDuration = SignedDuration::from_secs(2);
 
 /// The outcome of sending a list of actions.
-pub(crate) enum Applied {
+pub(crate) enum ApplyOutcome {
     /// All actions were sent, and none was rejected except evictions.
     All {
         /// The ScheduledMachine's resourceVersion afterwards, if an action has changed it.
@@ -54,7 +54,7 @@ pub(crate) struct FailedStep {
 }
 
 /// The maximum number of concurrent requests of one batch.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Sends the actions of `plan` in order and stops at the first that fails. Consecutive actions on
 /// one pod each are sent concurrently.
@@ -70,7 +70,7 @@ pub(crate) async fn apply(
     key: &Key,
     reading: Reading<'_>,
     plan: &Plan,
-) -> Applied {
+) -> ApplyOutcome {
     let Reading { snapshot, reads } = reading;
     let sender = Sender {
         context,
@@ -79,26 +79,26 @@ pub(crate) async fn apply(
         reads,
     };
     let mut version = None;
-    let mut left = plan.actions.as_slice();
-    while let Some(first) = left.first() {
-        let pods = left.iter().take_while(|action| is_of_a_pod(action));
-        let (batch, rest) = left.split_at(pods.count().max(1));
+    let mut remaining = plan.actions.as_slice();
+    while let Some(first) = remaining.first() {
+        let pods = remaining.iter().take_while(|action| is_of_a_pod(action));
+        let (batch, rest) = remaining.split_at(pods.count().max(1));
         let sent = sender.send_all(batch);
-        let ended = match first.request.side {
+        let result = match first.request.side {
             Side::Management => sent.await,
             Side::Workload => tokio::select! {
                 biased;
-                ended = sent => ended,
-                () = sender.given_up(plan) => Err(Applied::Conflict),
+                result = sent => result,
+                () = sender.stop_waiting(plan) => Err(ApplyOutcome::Conflict),
             },
         };
-        match ended {
+        match result {
             Ok(changed) => version = changed.or(version),
             Err(applied) => return applied,
         }
-        left = rest;
+        remaining = rest;
     }
-    Applied::All { version }
+    ApplyOutcome::All { version }
 }
 
 fn is_of_a_pod(action: &Action) -> bool {
@@ -115,7 +115,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Ready when requests to the workload cluster must not be waited for any longer.
-    async fn given_up(&self, plan: &Plan) {
+    async fn stop_waiting(&self, plan: &Plan) {
         let end = async {
             match plan.until {
                 Some(until) => self.context.clock.sleep_until(until).await,
@@ -130,34 +130,38 @@ impl Sender<'_> {
     }
 
     /// Sends a batch. Returns the ScheduledMachine's resourceVersion if an action has changed it.
-    async fn send_all(&self, batch: &[Action]) -> Result<Option<String>, Applied> {
+    async fn send_all(&self, batch: &[Action]) -> Result<Option<String>, ApplyOutcome> {
         let requests: Vec<_> = batch.iter().map(|action| self.send_one(action)).collect();
-        let mut answers = stream::iter(requests).buffer_unordered(AT_ONCE);
+        let mut results = stream::iter(requests).buffer_unordered(MAX_CONCURRENT);
         let mut version = None;
-        while let Some((action, sent)) = answers.next().await {
-            version = self.note(action, sent)?.or(version);
+        while let Some((action, sent)) = results.next().await {
+            version = self.handle_result(action, sent)?.or(version);
         }
         Ok(version)
     }
 
-    async fn send_one<'b>(&self, action: &'b Action) -> (&'b Action, Sent) {
+    async fn send_one<'b>(&self, action: &'b Action) -> (&'b Action, SendResult) {
         let sent = send(self.context, self.key, action, self.reads);
-        let sent = answered(self.context, action, sent);
+        let sent = with_timeout(self.context, action, sent);
         (action, self.context.fence.write(self.key, sent).await)
     }
 
     /// Records the result of a request. Returns the ScheduledMachine's resourceVersion if the
     /// request has changed it.
-    fn note(&self, action: &Action, sent: Sent) -> Result<Option<String>, Applied> {
+    fn handle_result(
+        &self,
+        action: &Action,
+        sent: SendResult,
+    ) -> Result<Option<String>, ApplyOutcome> {
         let Self { context, key, .. } = *self;
         let Ok(sent) = sent else {
-            give_back(context, key, action);
-            return Err(Applied::Fenced);
+            cancel_start(context, key, action);
+            return Err(ApplyOutcome::Fenced);
         };
-        let error = match sent.or_else(|error| created_before(action, error)) {
-            Ok(answer) => {
+        let error = match sent.or_else(|error| ignore_existing_override(action, error)) {
+            Ok(response) => {
                 tracing::info!(step = ?action.step, "step done");
-                self.observe(action, None);
+                self.notify_listener(action, None);
                 let done = std::slice::from_ref(action);
                 context.state(key, |state| {
                     state.memory.succeeded(done);
@@ -165,7 +169,7 @@ impl Sender<'_> {
                 });
                 measure(&context.metrics, action, drain_of(action, self.snapshot));
                 let is_ours = is_scheduled_machine(&action.request.target);
-                let version = text(&answer["metadata"]["resourceVersion"]);
+                let version = text(&response["metadata"]["resourceVersion"]);
                 return Ok(version.filter(|_| is_ours));
             }
             Err(error) => error,
@@ -177,21 +181,21 @@ impl Sender<'_> {
                 "the workload cluster does not serve the Eviction API: {message}"
             );
         }
-        self.observe(action, Some(message.clone()));
+        self.notify_listener(action, Some(message.clone()));
         if let Call::Evict { uid } | Call::DeletePod { uid, .. } = &action.request.call
             && (is_unserved || is_about_the_pod(&error))
         {
             tracing::info!(pod = action.request.target.object.name, "eviction refused");
-            context.metrics.evicted(false);
+            context.metrics.count_eviction(false);
             let now = context.queue.now();
             context.state(key, |state| state.memory.refused(uid, &message, now));
             return Ok(None);
         }
-        give_back(context, key, action);
-        Err(stopped(context, action, &error))
+        cancel_start(context, key, action);
+        Err(failure_outcome(context, action, &error))
     }
 
-    fn observe(&self, action: &Action, refusal: Option<String>) {
+    fn notify_listener(&self, action: &Action, refusal: Option<String>) {
         let object = &action.request.target.object;
         self.context.options.listener.step(&StepTaken {
             at: self.snapshot.now,
@@ -204,10 +208,10 @@ impl Sender<'_> {
 }
 
 /// The result of a request, or that it must not be sent.
-type Sent = Result<kube::Result<Value>, Fenced>;
+type SendResult = Result<kube::Result<Value>, Fenced>;
 
 /// The override that a reclaim creates is named after its Machine: an existing one is the same.
-fn created_before(action: &Action, error: kube::Error) -> kube::Result<Value> {
+fn ignore_existing_override(action: &Action, error: kube::Error) -> kube::Result<Value> {
     let is_there =
         action.step == Step::CreateOverride && failure::code(&error) == Some(409);
     if is_there {
@@ -219,15 +223,15 @@ fn created_before(action: &Action, error: kube::Error) -> kube::Result<Value> {
 
 /// Releases the slot in the start rate limit of a machine whose first object was not created,
 /// whatever the reason.
-fn give_back(context: &Context, key: &Key, action: &Action) {
+fn cancel_start(context: &Context, key: &Key, action: &Action) {
     if action.step == Step::CreateBootstrap {
-        context.has_not_started(key);
+        context.cancel_start(key);
     }
 }
 
 /// The response to a request. Requests that no other step depends on time out early: a webhook
 /// that does not respond must not delay the return of a reclaimed host. They are retried.
-async fn answered(
+async fn with_timeout(
     context: &Context,
     action: &Action,
     sent: impl Future<Output = kube::Result<Value>>,
@@ -237,9 +241,9 @@ async fn answered(
     }
     tokio::select! {
         biased;
-        answer = sent => answer,
-        () = context.clock.sleep(SWITCH_OFF) => {
-            let message = format!("no response within {SWITCH_OFF:#}");
+        response = sent => response,
+        () = context.clock.sleep(SWITCH_OFF_TIMEOUT) => {
+            let message = format!("no response within {SWITCH_OFF_TIMEOUT:#}");
             Err(kube::Error::Service(message.into()))
         }
     }
@@ -260,10 +264,10 @@ fn drain_of(action: &Action, snapshot: &Snapshot) -> Option<bool> {
 
 fn measure(metrics: &Metrics, action: &Action, drain: Option<bool>) {
     if action.step == Step::EvictPod {
-        metrics.evicted(true);
+        metrics.count_eviction(true);
     }
     if let Some(is_in_time) = drain {
-        metrics.drained(is_in_time);
+        metrics.count_drain(is_in_time);
     }
 }
 
@@ -288,11 +292,15 @@ fn is_unserved(action: &Action, error: &kube::Error) -> bool {
         && details.is_none_or(|details| details.name.is_empty())
 }
 
-fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
+fn failure_outcome(
+    context: &Context,
+    action: &Action,
+    error: &kube::Error,
+) -> ApplyOutcome {
     let is_create = matches!(action.request.call, Call::Create(_));
     match failure::code(error) {
-        Some(409) => return Applied::Conflict,
-        Some(404) if !is_create => return Applied::Conflict,
+        Some(409) => return ApplyOutcome::Conflict,
+        Some(404) if !is_create => return ApplyOutcome::Conflict,
         Some(404) => {
             let group = &action.request.target.object.group;
             context.discovery.forget(group);
@@ -300,11 +308,11 @@ fn stopped(context: &Context, action: &Action, error: &kube::Error) -> Applied {
         _ => {}
     }
     let message = failure::message_from(action.request.side, error);
-    context.metrics.failed(failure::kind(error));
+    context.metrics.count_error(failure::kind(error));
     context
         .outage
         .warn(format_args!("step {:?} failed", action.step), &message);
-    Applied::Failed(FailedStep {
+    ApplyOutcome::Failed(FailedStep {
         step: action.step,
         cause: failure::cause(error),
         message,
@@ -332,7 +340,7 @@ async fn send(
         name: &target.object.name,
         projection: Some(&projection),
     };
-    let answer = match &request.call {
+    let response = match &request.call {
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
             let left_out = || object.get("spec").is_none();
@@ -355,24 +363,24 @@ async fn send(
         // The effect of an eviction shows in the pod later; the eviction is repeated only after a
         // live read.
         Call::Evict { uid } => {
-            reads.removes_pods();
+            reads.invalidate_pods();
             return api.evict(&at, uid).await;
         }
         Call::DeletePod { uid, grace } => {
-            reads.removes_pods();
+            reads.invalidate_pods();
             return api.delete(&at, uid, Some(*grace)).await;
         }
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
-    let is_left = matches!(request.call, Call::Create(_) | Call::Patch(_));
-    reads.wrote(&cache, &object, is_left.then_some(&answer));
+    let is_stored = matches!(request.call, Call::Create(_) | Call::Patch(_));
+    reads.record_write(&cache, &object, is_stored.then_some(&response));
     // A list that begins from here on shows the write; one that began before the response may not.
     let lists_begun = lists_begun(context, &cache, namespace);
-    let written = written(&request.call, &answer, lists_begun);
+    let expectation = expectation(&request.call, &response, lists_begun);
     context.state(key, |state| {
-        state.expectations.expect(cache, object, written);
+        state.expectations.expect(cache, object, expectation);
     });
-    Ok(answer)
+    Ok(response)
 }
 
 fn lists_begun(context: &Context, cache: &str, namespace: Option<&str>) -> u64 {
@@ -382,9 +390,9 @@ fn lists_begun(context: &Context, cache: &str, namespace: Option<&str>) -> u64 {
     })
 }
 
-/// The state that the write has left, according to the response.
-fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
-    let meta = &answer["metadata"];
+/// The state after the write, according to the response.
+fn expectation(call: &Call, response: &Value, lists_begun: u64) -> Expectation {
+    let meta = &response["metadata"];
     let version = text(&meta["resourceVersion"]).map(Version::new);
     let uid = text(&meta["uid"]).unwrap_or_default();
     match call {
@@ -395,7 +403,7 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
                 .is_some_and(|all| !all.is_empty());
             Expectation {
                 uid: uid.clone(),
-                left: version.filter(|_| is_kept),
+                version: version.filter(|_| is_kept),
                 lists_begun,
             }
         }
@@ -408,7 +416,7 @@ fn written(call: &Call, answer: &Value, lists_begun: u64) -> Expectation {
                 && meta["finalizers"].as_array().is_none_or(Vec::is_empty);
             Expectation {
                 uid,
-                left: version.filter(|_| !is_removed),
+                version: version.filter(|_| !is_removed),
                 lists_begun,
             }
         }

@@ -24,9 +24,9 @@ pub trait Connect: Send + Sync {
 /// Connects to the server over the network. Connecting times out after 5 s and a response after
 /// 30 s. A response has at most 4 MiB unless it is a page of a list. The client does not retry.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Dial;
+pub struct NetworkConnect;
 
-impl Connect for Dial {
+impl Connect for NetworkConnect {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
         let mut config = kube::Config::new(access.server().clone());
         config.root_cert = Some(access.authorities().to_vec());
@@ -66,6 +66,6 @@ mod tests {
     async fn an_accepted_kubeconfig_makes_a_client() {
         let kubeconfig = crate::observe::kubeconfig::tests::kubeconfig().to_string();
         let access = Access::parse(kubeconfig.as_bytes(), Allowed::default()).unwrap();
-        assert!(Dial.connect(&access).is_ok());
+        assert!(NetworkConnect.connect(&access).is_ok());
     }
 }

@@ -18,8 +18,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use fivespot_api::{Phase, name};
 
 use crate::kind::{self, cache_name, scheduled_machine};
-use crate::object_state::{ObjectState, Reported};
-use crate::observe::Answer;
+use crate::object_state::{ObjectState, ReportedState};
+use crate::observe::ReadResult;
 use crate::observe::definitions::follow_definitions;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
@@ -32,11 +32,11 @@ use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override;
 use crate::schedule_override::ended::EndedOverrides;
-use crate::telemetry::metrics::{Metrics, counted};
+use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, SharedReads, Task, Version};
 use fivespot_runtime::http::ApiClient;
-use fivespot_runtime::http::{Outage, noted};
+use fivespot_runtime::http::{Outage, track_outages};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
 use fivespot_runtime::queue::Backoff;
 use fivespot_runtime::queue::StartLimit;
@@ -63,14 +63,14 @@ pub(crate) struct Context {
     /// Limits how many large objects are created at a time.
     pub(crate) large_creates: Semaphore,
     /// Live reads of objects that many ScheduledMachines have in common.
-    pub(crate) shared: SharedReads<Answer>,
+    pub(crate) shared: SharedReads<ReadResult>,
     pub(crate) scheduled_machines: Arc<KindInformer>,
     role: Mutex<Role>,
     tables: Mutex<Tables>,
     /// The overrides that have ended.
     pub(crate) ended_overrides: EndedOverrides,
     /// The Machines without a ScheduledMachine for which an Event was written.
-    pub(crate) reported_orphans: orphan::Reported,
+    pub(crate) reported_orphans: orphan::ReportedOrphans,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }
 
@@ -100,9 +100,9 @@ impl Context {
             | Coordination::Shards { .. } => (Ownership::Nothing, Role::Undecided),
         };
         let metrics = options.instruments.counters().clone();
-        let client = counted(options.client.clone(), &metrics, "management");
-        let outage = Arc::new(Outage::of("the management cluster"));
-        let api = ApiClient::new(noted(client, &outage), name::FIELD_MANAGER);
+        let client = count_requests(options.client.clone(), &metrics, "management");
+        let outage = Arc::new(Outage::new("the management cluster"));
+        let api = ApiClient::new(track_outages(client, &outage), name::FIELD_MANAGER);
         let resource = scheduled_machine();
         let name = cache_name(&resource);
         let informer = Arc::new(KindInformer::new(
@@ -132,14 +132,14 @@ impl Context {
             starts: Mutex::new(StartLimit::at_most(options.max_starts_per_minute)),
             role: Mutex::new(role),
             tables: Mutex::new(tables),
-            reported_orphans: orphan::Reported::default(),
+            reported_orphans: orphan::ReportedOrphans::default(),
             tasks,
             options,
         }
     }
 
     /// Whether `key` may start a machine now; if not, after how long to try again.
-    pub(crate) fn may_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
+    pub(crate) fn try_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         // The limit uses the steady clock, which does not change when the clock is set.
         let now = self.fence.clock().now();
@@ -149,9 +149,9 @@ impl Context {
     }
 
     /// Records that `key`, which was allowed to start a machine, has not started one.
-    pub(crate) fn has_not_started(&self, key: &Key) {
+    pub(crate) fn cancel_start(&self, key: &Key) {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        starts.give_back(key);
+        starts.cancel_start(key);
     }
 
     /// The role of this replica.
@@ -183,7 +183,7 @@ impl Context {
     }
 
     /// What the last reconcile reported of each ScheduledMachine.
-    pub(crate) fn reported(&self) -> Vec<(Key, Reported)> {
+    pub(crate) fn reported(&self) -> Vec<(Key, ReportedState)> {
         let tables = self.tables();
         let states = tables.states.iter();
         states
@@ -192,7 +192,7 @@ impl Context {
     }
 
     /// Records and logs the role of this replica.
-    pub(crate) fn note_role(&self, role: Role) {
+    pub(crate) fn set_role(&self, role: Role) {
         let mut before = self.role.lock().unwrap_or_else(PoisonError::into_inner);
         if *before == role {
             return;
@@ -261,7 +261,7 @@ impl Context {
                 link: None,
                 budget: None,
             };
-            informer.keep(self.spawn(fill(self.clone(), informer.clone(), scope)));
+            informer.add_task(self.spawn(fill(self.clone(), informer.clone(), scope)));
         }
     }
 
@@ -287,7 +287,7 @@ impl Context {
 
     /// The kind that `place` names without a version, if it is already watched in one version: two
     /// watches would show the same objects twice.
-    pub(crate) fn in_use(&self, place: &Reference) -> Option<ApiResource> {
+    pub(crate) fn watched_resource(&self, place: &Reference) -> Option<ApiResource> {
         if place.version.is_some() {
             return None;
         }
@@ -349,7 +349,7 @@ impl Context {
             (failing, tables.unserved.remove(group).unwrap_or_default())
         };
         for name in failing {
-            let waiting = self.cache(&name).map(|informer| informer.recover());
+            let waiting = self.cache(&name).map(|informer| informer.record_success());
             self.drop_cache(&name);
             self.enqueue_keys(waiting.into_iter().flatten());
         }
@@ -374,7 +374,7 @@ impl Context {
 
     /// The kind of `informer` is not served under that version any more, or is briefly
     /// unavailable: the next read uses discovery again.
-    pub(crate) fn has_moved(&self, informer: &KindInformer) {
+    pub(crate) fn invalidate_discovery(&self, informer: &KindInformer) {
         self.discovery.forget(&informer.resource.group);
         if informer.name != self.scheduled_machines.name {
             self.drop_cache(&informer.name);
@@ -382,7 +382,7 @@ impl Context {
     }
 
     /// Uses the kinds of `group` in `version` and stops the watches of its other versions.
-    pub(crate) fn leave_versions(&self, group: &str, version: &str) {
+    pub(crate) fn use_version(&self, group: &str, version: &str) {
         let others: Vec<Arc<KindInformer>> = {
             let mut tables = self.tables();
             let is_other = |informer: &Arc<KindInformer>| {
@@ -401,7 +401,7 @@ impl Context {
     }
 
     /// Records that `key` requested a kind of `group` that is not served.
-    pub(crate) fn not_served(&self, group: &str, key: &Key) {
+    pub(crate) fn record_unserved(&self, group: &str, key: &Key) {
         let mut tables = self.tables();
         let keys = tables.unserved.entry(group.to_owned()).or_default();
         keys.insert(key.clone());
@@ -454,7 +454,9 @@ impl Context {
         let tables = self.tables();
         let state = tables.states.get(object);
         state.is_some_and(|state| {
-            state.expectations.has_left(&informer.name, object, version)
+            state
+                .expectations
+                .has_written_version(&informer.name, object, version)
         })
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fivespot_api::name::{SHARD_LABEL, SHARD_PREFIX};
 use fivespot_runtime::lease::{
-    Lease, Observer, Replica, Role, ShardNames, act_unless_held, lead, share,
+    Lease, Observer, Replica, Role, ShardNames, run_leader_election, run_sharding,
+    run_unelected,
 };
 use tokio::sync::oneshot;
 
@@ -25,14 +26,14 @@ pub(crate) async fn coordinate(context: Arc<Context>, leave: oneshot::Receiver<(
     };
     match context.options.coordination.clone() {
         Coordination::Alone => {}
-        Coordination::Unelected(lease) => act_unless_held(replica(lease), leave).await,
-        Coordination::Leader(lease) => lead(replica(lease), leave).await,
+        Coordination::Unelected(lease) => run_unelected(replica(lease), leave).await,
+        Coordination::Leader(lease) => run_leader_election(replica(lease), leave).await,
         Coordination::Shards { lease, count } => {
             let names = ShardNames {
                 prefix: SHARD_PREFIX.to_owned(),
                 label: SHARD_LABEL.to_owned(),
             };
-            share(replica(lease), names, count.get(), leave).await;
+            run_sharding(replica(lease), names, count.get(), leave).await;
         }
     }
 }
@@ -41,7 +42,7 @@ struct RoleListener(Arc<Context>);
 
 impl Observer for RoleListener {
     fn role(&self, role: Role) {
-        self.0.note_role(role);
+        self.0.set_role(role);
     }
 
     fn gained(&self) {

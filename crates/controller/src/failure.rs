@@ -10,7 +10,7 @@ use kube::core::Status;
 /// How many characters of an error of the management cluster are kept: the message of a policy or
 /// a webhook often ends with the remedy. With the surrounding text it fits into a message of the
 /// status.
-const LONGEST_OF_MANAGEMENT: usize = 768;
+const MAX_MANAGEMENT_MESSAGE: usize = 768;
 
 /// The message of an error to keep and report: that of the API server if it responded, else the
 /// client's, with its causes. One line of at most 256 characters, whatever the sender. For a
@@ -23,7 +23,9 @@ pub(crate) fn message(error: &kube::Error) -> String {
 /// 768 characters are kept.
 pub(crate) fn message_from(side: Side, error: &kube::Error) -> String {
     match side {
-        Side::Management => one_line_within(&whole_message(error), LONGEST_OF_MANAGEMENT),
+        Side::Management => {
+            one_line_within(&whole_message(error), MAX_MANAGEMENT_MESSAGE)
+        }
         Side::Workload => message(error),
     }
 }

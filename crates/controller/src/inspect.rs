@@ -41,30 +41,30 @@ pub struct Inspection {
 pub async fn inspect(options: Options, key: &Key) -> Result<Option<Inspection>, String> {
     let (tasks, mut started) = unbounded_channel();
     let context = Arc::new(Context::new(options, tasks));
-    let mut inspecting = pin!(answered(&context, key));
-    let mut beside = FuturesUnordered::new();
+    let mut inspecting = pin!(inspect_until_link_known(&context, key));
+    let mut running_tasks = FuturesUnordered::new();
     loop {
         tokio::select! {
             biased;
-            look = &mut inspecting => return look,
-            Some(task) = started.recv() => beside.push(task),
-            Some(()) = beside.next(), if !beside.is_empty() => {}
+            inspection = &mut inspecting => return inspection,
+            Some(task) = started.recv() => running_tasks.push(task),
+            Some(()) = running_tasks.next(), if !running_tasks.is_empty() => {}
         }
     }
 }
 
 /// Observes again until the workload cluster has responded, or the timeout has passed.
-async fn answered(
+async fn inspect_until_link_known(
     context: &Arc<Context>,
     key: &Key,
 ) -> Result<Option<Inspection>, String> {
-    let mut patience = pin!(context.clock.sleep(EVENT_TIMEOUT));
-    let mut is_patient = true;
+    let mut timeout = pin!(context.clock.sleep(EVENT_TIMEOUT));
+    let mut may_wait = true;
     loop {
         // If the cluster responds only during this observation, its Node has not been read.
-        let before = has_answered(context, key);
+        let before = is_link_known(context, key);
         let reads = LiveReads::default();
-        let look = match observe(context, key, Freshness::Live, &reads).await {
+        let inspection = match observe(context, key, Freshness::Live, &reads).await {
             Observation::Snapshot(snapshot) => Inspection {
                 now: snapshot.now,
                 object: snapshot.object,
@@ -78,16 +78,16 @@ async fn answered(
             // A live observation waits for nothing, and needs no cache.
             Observation::Incomplete(_) => continue,
         };
-        if !is_patient || before == Some(true) || has_answered(context, key).is_none() {
-            return Ok(Some(look));
+        if !may_wait || before == Some(true) || is_link_known(context, key).is_none() {
+            return Ok(Some(inspection));
         }
-        while is_patient && has_answered(context, key) == Some(false) {
+        while may_wait && is_link_known(context, key) == Some(false) {
             tokio::select! {
                 biased;
                 (key, _busy) = context.queue.next() => {
-                    context.queue.finish(&key, ReconcileResult::Done { requeue_at: None });
+                    context.queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });
                 }
-                () = &mut patience => is_patient = false,
+                () = &mut timeout => may_wait = false,
             }
         }
     }
@@ -95,7 +95,7 @@ async fn answered(
 
 /// Whether the workload cluster has responded or was found unreachable. `None` if the
 /// ScheduledMachine uses none.
-fn has_answered(context: &Context, key: &Key) -> Option<bool> {
+fn is_link_known(context: &Context, key: &Key) -> Option<bool> {
     let workload = context.used_by(key)?;
     Some(!matches!(workload.link(), Link::Connecting))
 }

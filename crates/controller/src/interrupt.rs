@@ -14,9 +14,9 @@ use fivespot_runtime::Key;
 /// terminated, according to the caches: a kill switch, a reclaim, a deletion, or a window that has
 /// opened again. Sends no requests except discovery.
 pub(crate) async fn superseded(context: &Arc<Context>, key: &Key) {
-    let mut calls = 0;
+    let mut enqueues = 0;
     loop {
-        calls = context.queue.called_again(key, calls).await;
+        enqueues = context.queue.enqueued_again(key, enqueues).await;
         let Some(now) = removal(context, key).await else {
             continue;
         };

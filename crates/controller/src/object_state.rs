@@ -29,12 +29,12 @@ pub(crate) struct ObjectState {
     /// The uid of the ScheduledMachine; empty before a cache has shown it.
     pub(crate) uid: String,
     /// What the last reconcile reported.
-    pub(crate) reported: Option<Reported>,
+    pub(crate) reported: Option<ReportedState>,
 }
 
 /// The reported state of a ScheduledMachine, as far as metrics count it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reported {
+pub(crate) struct ReportedState {
     pub(crate) phase: Phase,
     /// Why it is not ready, and since when. `None` if it is ready.
     pub(crate) unready: Option<Unready>,
@@ -47,7 +47,7 @@ pub(crate) struct Unready {
     pub(crate) since: Timestamp,
 }
 
-impl Reported {
+impl ReportedState {
     /// The state in a status. `None` if it has no phase.
     pub(crate) fn of(status: &ScheduledMachineStatus) -> Option<Self> {
         let ready = condition::find(&status.conditions, ConditionType::Ready);

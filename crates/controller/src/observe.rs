@@ -39,7 +39,7 @@ use crate::provider_specs;
 pub(crate) use confirm::confirm;
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::not_before;
-pub(crate) use management::Answer;
+pub(crate) use management::ReadResult;
 use management::Source;
 
 /// The objects that a reconcile plans from.
@@ -163,7 +163,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         outdated_definition: context.own_definition.outdated(&context.api).await,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {
-        now: not_before(source.context.queue.now(), on_record(&object)),
+        now: not_before(source.context.queue.now(), last_recorded_instant(&object)),
         object,
         status,
         observed,
@@ -173,7 +173,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
 
 /// The latest instant at which an operator has acted, according to the status. That operator may
 /// have stopped since, and its clock may have been set back.
-fn on_record(object: &ScheduledMachine) -> Option<Timestamp> {
+fn last_recorded_instant(object: &ScheduledMachine) -> Option<Timestamp> {
     let status = object.status.as_ref()?;
     let left = status.shutdown.as_ref().map(|shutdown| shutdown.started_at);
     status.last_scheduled_time.max(left)
@@ -183,12 +183,12 @@ async fn contract(source: &Source<'_>) -> Fact<Contract> {
     match source.contract().await {
         Ok(Some(contract)) => {
             let group = fivespot_capi::version::GROUP;
-            source.context.leave_versions(group, contract.name());
+            source.context.use_version(group, contract.name());
             Fact::Known(contract)
         }
         Ok(None) => {
             let group = fivespot_capi::version::GROUP;
-            source.context.not_served(group, source.key);
+            source.context.record_unserved(group, source.key);
             Fact::Unknown(Unknown::NotServed {
                 message: format!("Machine of {group}"),
             })
@@ -203,7 +203,7 @@ async fn machine(
 ) -> Result<Fact<Option<Machine>>, Incomplete> {
     let name = fivespot_api::name::child(&source.key.name);
     let found = cluster_api_object(source, contract, CachedKind::Machine, name).await?;
-    Ok(understood(found, Machine::read))
+    Ok(parse(found, Machine::read))
 }
 
 async fn cluster(
@@ -212,7 +212,7 @@ async fn cluster(
     name: &str,
 ) -> Result<Fact<Option<Cluster>>, Incomplete> {
     let found = cluster_api_object(source, contract, CachedKind::Cluster, name).await?;
-    Ok(understood(found, Cluster::read))
+    Ok(parse(found, Cluster::read))
 }
 
 /// An object of one of Cluster API's own kinds.
@@ -248,20 +248,20 @@ async fn lookup(source: &Source<'_>, place: &Reference) -> Result<Lookup, Incomp
     // We create no objects in other groups, even if an object that bypassed admission names one.
     if !name::is_provider_group(&place.group) {
         return Ok(Lookup {
-            place: place.clone(),
+            reference: place.clone(),
             found: Fact::Unknown(not_served(place)),
         });
     }
     let found = match source.resource(place).await {
         Ok(Some(resource)) => provider(source, &resource, place).await?,
         Ok(None) => {
-            source.context.not_served(&place.group, source.key);
-            elsewhere(source, place).await?
+            source.context.record_unserved(&place.group, source.key);
+            find_in_other_versions(source, place).await?
         }
         Err(error) => Fact::Unknown(failure::unknown(&error)),
     };
     Ok(Lookup {
-        place: place.clone(),
+        reference: place.clone(),
         found,
     })
 }
@@ -274,12 +274,12 @@ async fn provider(
     let found = source
         .object(resource, CachedKind::Provider, &place.name)
         .await?;
-    Ok(understood(found, Provider::read))
+    Ok(parse(found, Provider::read))
 }
 
 /// An object that was created in a version that is not served any more exists in the served
 /// versions. If no version is served, no object can be created either.
-async fn elsewhere(
+async fn find_in_other_versions(
     source: &Source<'_>,
     place: &Reference,
 ) -> Result<Fact<Option<Provider>>, Incomplete> {
@@ -307,7 +307,7 @@ fn not_served(place: &Reference) -> Unknown {
 }
 
 /// The parsed object, or the error if it cannot be parsed.
-fn understood<T>(
+fn parse<T>(
     found: Fact<Option<Value>>,
     read: impl Fn(&Value) -> Result<T, fivespot_capi::Error>,
 ) -> Fact<Option<T>> {
@@ -346,7 +346,7 @@ async fn conflicts(
             continue;
         };
         // Discovery has already returned this kind for the lookup.
-        if let Ok(Some(resource)) = source.resource(&lookup.place).await {
+        if let Ok(Some(resource)) = source.resource(&lookup.reference).await {
             let name = found.meta.name.clone();
             conflicts.push(NameConflict { resource, name });
         }

@@ -9,7 +9,7 @@ use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
 
-use crate::connect::{Connect, Dial};
+use crate::connect::{Connect, NetworkConnect};
 use crate::listener::{Listener, NoListener};
 use crate::observe::kubeconfig::Allowed;
 use crate::telemetry::instruments::Instruments;
@@ -102,7 +102,7 @@ pub struct Options {
 
 impl Options {
     /// The defaults: all namespaces, no other replica, access to workload clusters through
-    /// [`Dial`] to servers on other hosts, 128 concurrent reconciles, no listener.
+    /// [`NetworkConnect`] to servers on other hosts, 128 concurrent reconciles, no listener.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self {
             client,
@@ -111,7 +111,7 @@ impl Options {
             node_access: NodeAccess::Workload,
             coordination: Coordination::Alone,
             workload_servers: Allowed::default(),
-            connect: Arc::new(Dial),
+            connect: Arc::new(NetworkConnect),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             max_starts_per_minute: None,
             instruments: Instruments::default(),

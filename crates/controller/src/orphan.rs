@@ -18,9 +18,9 @@ use crate::{Key, report};
 
 /// The uids of the Machines that have been reported.
 #[derive(Debug, Default)]
-pub(crate) struct Reported(Mutex<BTreeSet<String>>);
+pub(crate) struct ReportedOrphans(Mutex<BTreeSet<String>>);
 
-impl Reported {
+impl ReportedOrphans {
     /// Returns those of `all` that have not been reported, and records `all` as reported. Other
     /// Machines are forgotten.
     fn unreported(&self, all: Vec<Value>) -> Vec<Value> {

@@ -14,7 +14,7 @@ use fivespot_runtime::cache::TOO_DEEP;
 use fivespot_runtime::http::{Address, ApiClient};
 
 /// The maximum size of each of the two, in bytes of compact JSON.
-pub(crate) const LARGEST: usize = 256 << 10;
+pub(crate) const MAX_BYTES: usize = 256 << 10;
 
 /// The maximum size of both together that stays in an object read live, in bytes: many reconciles
 /// are under way at a time.
@@ -32,7 +32,7 @@ const DIGEST: &str = "providerSpecs";
 /// object.
 ///
 /// An object that is invalid without them stays invalid.
-pub(crate) fn settle(object: &mut Value, inline: usize) {
+pub(crate) fn compact(object: &mut Value, inline: usize) {
     let mut texts = [String::new(), String::new()];
     for (field, text) in FIELDS.into_iter().zip(&mut texts) {
         let Some(spec) = object.pointer_mut(&format!("/spec/{field}/spec")) else {
@@ -40,7 +40,7 @@ pub(crate) fn settle(object: &mut Value, inline: usize) {
         };
         let Value::String(found) = spec.take() else {
             let message = format!(
-                "spec.{field}.spec has more than {LARGEST} bytes of JSON; make it smaller"
+                "spec.{field}.spec has more than {MAX_BYTES} bytes of JSON; make it smaller"
             );
             clear(object);
             object[DIGEST] = json!({ "tooLarge": message });
@@ -113,7 +113,7 @@ fn clear(object: &mut Value) {
     }
 }
 
-/// Where the provider specs of a settled ScheduledMachine are.
+/// Where the provider specs of a compacted ScheduledMachine are.
 pub(crate) fn of(object: &Value) -> Specs {
     let digest = &object[DIGEST];
     match (digest["hash"].as_str(), digest["tooLarge"].as_str()) {

@@ -9,10 +9,10 @@ use fivespot_plan::{Failure, Freshness, Memory, Plan, Step};
 use jiff::{SignedDuration, Timestamp};
 use tracing::Instrument as _;
 
-use crate::apply::{Applied, FailedStep, apply};
+use crate::apply::{ApplyOutcome, FailedStep, apply};
 use crate::context::Context;
 use crate::interrupt::superseded;
-use crate::object_state::Reported;
+use crate::object_state::ReportedState;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
 use crate::observe::{
@@ -64,14 +64,14 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
 fn measure(context: &Context, key: &Key, result: ReconcileResult, begun: Timestamp) {
     let is_success = match result {
         ReconcileResult::Waiting { .. } | ReconcileResult::Deferred { .. } => return,
-        ReconcileResult::Done { .. } => true,
+        ReconcileResult::Succeeded { .. } => true,
         ReconcileResult::Failed { .. } | ReconcileResult::Stale { .. } => false,
     };
     let phase = context
         .phase(key)
         .map_or("Unknown", fivespot_api::Phase::as_str);
     let took = context.clock.now().duration_since(begun);
-    context.metrics.passed(phase, is_success, took);
+    context.metrics.count_reconcile(phase, is_success, took);
 }
 
 /// Another replica owns the ScheduledMachine. Observes it, so that this replica's caches and
@@ -79,14 +79,14 @@ fn measure(context: &Context, key: &Key, result: ReconcileResult, begun: Timesta
 async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
-            planned(context, key, &snapshot);
+            make_plan(context, key, &snapshot);
         }
         Observation::Gone => context.forget(key),
         Observation::Incomplete(_)
         | Observation::Unreadable { .. }
         | Observation::Failed(_) => {}
     }
-    ReconcileResult::Done { requeue_at: None }
+    ReconcileResult::Succeeded { requeue_at: None }
 }
 
 /// Reconciles `key` and publishes the events. The events of a reconcile that has created a machine
@@ -99,7 +99,7 @@ async fn result(context: &Arc<Context>, key: &Key) -> ReconcileResult {
             context.state(key, |state| state.unpublished.append(&mut events));
         }
         ReconcileResult::Waiting { .. } => report::publish(context, key, &events).await,
-        ReconcileResult::Done { .. }
+        ReconcileResult::Succeeded { .. }
         | ReconcileResult::Failed { .. }
         | ReconcileResult::Stale { .. } => {
             let mut earlier = context.created_events(key);
@@ -145,9 +145,9 @@ async fn attempts(
             continue;
         };
         let snapshot = match prepare(context, key, observation).await {
-            Prepared::Snapshot(snapshot) => snapshot,
-            Prepared::End(result) => return result,
-            Prepared::ReadLive => {
+            Preparation::Snapshot(snapshot) => snapshot,
+            Preparation::End(result) => return result,
+            Preparation::ReadLive => {
                 freshness = Freshness::Live;
                 continue;
             }
@@ -161,9 +161,9 @@ async fn attempts(
             events,
         };
         match attempt.run().await {
-            Next::End(result) => return result,
-            Next::Continue => {}
-            Next::ReadAgain => {
+            Flow::End(result) => return result,
+            Flow::Continue => {}
+            Flow::ReadAgain => {
                 reads.clear();
                 freshness = Freshness::Live;
             }
@@ -173,7 +173,7 @@ async fn attempts(
 }
 
 /// The result of observing.
-enum Prepared {
+enum Preparation {
     /// All objects were read.
     Snapshot(Box<Snapshot>),
     /// There is nothing to plan.
@@ -186,30 +186,30 @@ async fn prepare(
     context: &Arc<Context>,
     key: &Key,
     observation: Observation,
-) -> Prepared {
+) -> Preparation {
     match observation {
-        Observation::Snapshot(snapshot) => Prepared::Snapshot(snapshot),
+        Observation::Snapshot(snapshot) => Preparation::Snapshot(snapshot),
         Observation::Gone => {
             context.forget(key);
             orphan::warn(context, key).await;
-            Prepared::End(ReconcileResult::Done { requeue_at: None })
+            Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }
         Observation::Unreadable { value, message } => {
             tracing::warn!(error = message, "ScheduledMachine could not be parsed");
-            Prepared::End(report::unreadable(context, key, &value, &message).await)
+            Preparation::End(report::unreadable(context, key, &value, &message).await)
         }
         Observation::Failed(error) => {
             context
                 .outage
                 .warn(format_args!("ScheduledMachine could not be read"), &error);
-            context.metrics.failed("kube_api");
-            Prepared::End(ReconcileResult::Failed { requeue_at: None })
+            context.metrics.count_error("kube_api");
+            Preparation::End(ReconcileResult::Failed { requeue_at: None })
         }
         Observation::Incomplete(Incomplete::NotYet) => event_deadline(context, key)
-            .map_or(Prepared::ReadLive, |until| {
-                Prepared::End(ReconcileResult::Waiting { until })
+            .map_or(Preparation::ReadLive, |until| {
+                Preparation::End(ReconcileResult::Waiting { until })
             }),
-        Observation::Incomplete(_) => Prepared::ReadLive,
+        Observation::Incomplete(_) => Preparation::ReadLive,
     }
 }
 
@@ -234,10 +234,10 @@ async fn observe_unless_superseded(
 
 /// The replica that owns the ScheduledMachine reconciles it; if that is this one again, the key is
 /// enqueued.
-const FENCED: Next = Next::End(ReconcileResult::Done { requeue_at: None });
+const FENCED: Flow = Flow::End(ReconcileResult::Succeeded { requeue_at: None });
 
 /// What follows an attempt.
-enum Next {
+enum Flow {
     /// The end of the reconcile.
     End(ReconcileResult),
     /// Something was written, and the responses contain the new state.
@@ -257,49 +257,49 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn run(&mut self) -> Next {
+    async fn run(&mut self) -> Flow {
         let Self {
             context,
             key,
             snapshot,
             ..
         } = *self;
-        let mut plan = planned_within_limit(context, key, snapshot);
-        note_phase(context, key, snapshot, &plan);
+        let mut plan = plan_within_limit(context, key, snapshot);
+        record_phase(context, key, snapshot, &plan);
         if plan.confirm {
             return match snapshot.observed.freshness {
-                Freshness::Cached => Next::ReadAgain,
-                Freshness::Live => Next::End(ReconcileResult::Failed {
+                Freshness::Cached => Flow::ReadAgain,
+                Freshness::Live => Flow::End(ReconcileResult::Failed {
                     requeue_at: plan.requeue_at,
                 }),
             };
         }
         if !confirm(context, key, self.reads, &mut plan).await {
-            context.has_not_started(key);
-            return Next::ReadAgain;
+            context.cancel_start(key);
+            return Flow::ReadAgain;
         }
         let destroys = plan
             .actions
             .iter()
             .any(|action| action.step.is_destructive());
         if destroys && !self.reads.is_fresh() {
-            return Next::ReadAgain;
+            return Flow::ReadAgain;
         }
         if let Some(next) = self.write(&plan).await {
             return next;
         }
         if plan.actions.is_empty() && plan.status.is_none() {
-            Next::End(rest(context, key, snapshot, &plan))
+            settled(context, key, snapshot, &plan)
         } else if destroys {
             let until = await_effect(context, key, &plan);
-            Next::End(ReconcileResult::Waiting { until })
+            Flow::End(ReconcileResult::Waiting { until })
         } else {
-            Next::Continue
+            Flow::Continue
         }
     }
 
     /// Sends the actions and writes the status. `None` if the attempt continues.
-    async fn write(&mut self, plan: &Plan) -> Option<Next> {
+    async fn write(&mut self, plan: &Plan) -> Option<Flow> {
         let Self {
             context,
             key,
@@ -308,18 +308,18 @@ impl Attempt<'_> {
             ..
         } = *self;
         let version = match apply(context, key, Reading { snapshot, reads }, plan).await {
-            Applied::All { version } => version,
-            Applied::Conflict => return Some(Next::ReadAgain),
-            Applied::Fenced => return Some(FENCED),
-            Applied::Failed(failed) => {
-                note_failure(context, key, failed);
-                return Some(Next::ReadAgain);
+            ApplyOutcome::All { version } => version,
+            ApplyOutcome::Conflict => return Some(Flow::ReadAgain),
+            ApplyOutcome::Fenced => return Some(FENCED),
+            ApplyOutcome::Failed(failed) => {
+                record_failure(context, key, failed);
+                return Some(Flow::ReadAgain);
             }
         };
         if creates_machine(plan) {
             let until = await_effect(context, key, plan);
             context.state(key, |state| state.has_created = true);
-            return Some(Next::End(ReconcileResult::Deferred { until }));
+            return Some(Flow::End(ReconcileResult::Deferred { until }));
         }
         let version =
             version.or_else(|| snapshot.object.metadata.resource_version.clone());
@@ -338,7 +338,7 @@ impl Attempt<'_> {
     }
 
     /// Writes the status. `None` if the attempt continues.
-    async fn write_status(&self, plan: &Plan, change: StatusChange<'_>) -> Option<Next> {
+    async fn write_status(&self, plan: &Plan, change: StatusChange<'_>) -> Option<Flow> {
         let Self {
             context,
             key,
@@ -354,43 +354,43 @@ impl Attempt<'_> {
             }
             // Writing it again would change nothing. What the actions have changed enqueues the
             // key.
-            StatusWrite::Dropped => Some(Next::End(rest(context, key, snapshot, plan))),
-            StatusWrite::Conflict => Some(Next::ReadAgain),
+            StatusWrite::Dropped => Some(settled(context, key, snapshot, plan)),
+            StatusWrite::Conflict => Some(Flow::ReadAgain),
             StatusWrite::Fenced => Some(FENCED),
             StatusWrite::Failed(error) => {
                 context
                     .outage
                     .warn(format_args!("status could not be written"), &error);
                 let requeue_at = plan.requeue_at;
-                Some(Next::End(ReconcileResult::Failed { requeue_at }))
+                Some(Flow::End(ReconcileResult::Failed { requeue_at }))
             }
         }
     }
 }
 
 /// The plan. If the rate limit allows no start yet, the plan that waits for it.
-fn planned_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
-    let plan = planned(context, key, snapshot);
+fn plan_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
+    let plan = make_plan(context, key, snapshot);
     let mut steps = plan.actions.iter().map(|action| action.step);
     let limit = context.options.max_starts_per_minute;
     let Some(limit) = limit.filter(|_| steps.any(|step| step == Step::CreateBootstrap))
     else {
         return plan;
     };
-    match context.may_start(key, snapshot.object.spec.priority) {
+    match context.try_start(key, snapshot.object.spec.priority) {
         Ok(()) => plan,
         Err(span) => {
             context.state(key, |state| {
                 state.memory.delay_start(span, snapshot.now, limit);
             });
-            planned(context, key, snapshot)
+            make_plan(context, key, snapshot)
         }
     }
 }
 
-fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
+fn record_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     let status = plan.status.as_ref().or(snapshot.object.status.as_ref());
-    let reported = status.and_then(Reported::of);
+    let reported = status.and_then(ReportedState::of);
     context.state(key, |state| state.reported = reported);
     // If the next edge is a closing, low priorities are first; if it is an opening, high ones.
     let priority = snapshot.object.spec.priority;
@@ -402,11 +402,11 @@ fn note_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
     };
     context.queue.rank(key, rank);
     if !plan.confirm {
-        context.metrics.evaluated(is_open);
+        context.metrics.count_evaluation(is_open);
     }
 }
 
-fn note_failure(context: &Context, key: &Key, failed: FailedStep) {
+fn record_failure(context: &Context, key: &Key, failed: FailedStep) {
     let step = failed.step;
     context.state(key, |state| {
         let attempts = state.memory.attempts(step).saturating_add(1);
@@ -422,7 +422,7 @@ fn note_failure(context: &Context, key: &Key, failed: FailedStep) {
     });
 }
 
-fn planned(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
+fn make_plan(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
     let memory: Memory = context.state(key, |state| {
         let generation = snapshot.object.metadata.generation;
         state
@@ -443,20 +443,15 @@ fn creates_machine(plan: &Plan) -> bool {
 }
 
 /// The result of a reconcile in which nothing was left to do.
-fn rest(
-    context: &Arc<Context>,
-    key: &Key,
-    snapshot: &Snapshot,
-    plan: &Plan,
-) -> ReconcileResult {
+fn settled(context: &Arc<Context>, key: &Key, snapshot: &Snapshot, plan: &Plan) -> Flow {
     // Caches do not show objects without our label.
     let is_live = snapshot.observed.freshness == Freshness::Live;
     let is_watched = !is_live || watch_names(context, key, &snapshot.conflicts);
     let requeue_at = plan.requeue_at;
     if has_failed_reads(&snapshot.observed) {
-        return ReconcileResult::Failed { requeue_at };
+        return Flow::End(ReconcileResult::Failed { requeue_at });
     }
     let unwatched = (!is_watched).then(|| after(snapshot.now, UNWATCHED));
     let requeue_at = requeue_at.into_iter().chain(unwatched).min();
-    ReconcileResult::Done { requeue_at }
+    Flow::End(ReconcileResult::Succeeded { requeue_at })
 }

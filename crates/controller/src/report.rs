@@ -64,27 +64,27 @@ pub(crate) async fn status(
     let Ok(sent) = patch_status(context, key, &patch).await else {
         return StatusWrite::Fenced;
     };
-    let answer = match sent {
-        Ok(answer) => answer,
+    let response = match sent {
+        Ok(response) => response,
         Err(error) if matches!(failure::code(&error), Some(404 | 409)) => {
             return StatusWrite::Conflict;
         }
         Err(error) => return StatusWrite::Failed(failure::message(&error)),
     };
-    let left = answer["metadata"]["resourceVersion"].as_str();
+    let written_version = response["metadata"]["resourceVersion"].as_str();
     let store = &context.scheduled_machines.store;
     let lists_begun = store.lists_begun(&key.namespace);
     let written = Expectation {
         uid: snapshot.object.metadata.uid.clone().unwrap_or_default(),
-        left: left.map(Version::new),
+        version: written_version.map(Version::new),
         lists_begun,
     };
-    reads.wrote(&cache, key, Some(&answer));
+    reads.record_write(&cache, key, Some(&response));
     context.state(key, |state| {
         state.expectations.expect(cache, key.clone(), written);
     });
     transition(context, key, snapshot, status);
-    if left == Some(version) {
+    if written_version == Some(version) {
         StatusWrite::Dropped
     } else {
         StatusWrite::Written
@@ -133,11 +133,11 @@ pub(crate) async fn unreadable(
     let version = &value["metadata"]["resourceVersion"];
     let version = version.as_str().unwrap_or_default();
     let Ok(Some(patch)) = patch(stored, &status, version) else {
-        return ReconcileResult::Done { requeue_at: None };
+        return ReconcileResult::Succeeded { requeue_at: None };
     };
     match patch_status(context, key, &patch).await {
         // The replica that may act on it reports it too.
-        Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Done { requeue_at: None },
+        Err(Fenced) | Ok(Ok(_)) => ReconcileResult::Succeeded { requeue_at: None },
         Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
             ReconcileResult::Stale { requeue_at: None }
         }
@@ -169,17 +169,17 @@ fn transition(
     let announced = announced.and_then(|status| status.next_transition);
     if let Some(announced) = announced.filter(|announced| *announced <= snapshot.now) {
         let late = context.clock.now().duration_since(announced);
-        context.metrics.was_late(late);
+        context.metrics.observe_lateness(late);
     }
     if to == Phase::Terminated {
-        context.metrics.was_killed();
+        context.metrics.count_kill();
     }
     let is_new = matches!(from, Some(Phase::Pending | Phase::Error));
     if to == Phase::Active && is_new {
         let due = wanted_since(snapshot);
         context
             .metrics
-            .became_ready(context.clock.now().duration_since(due));
+            .observe_ready_lateness(context.clock.now().duration_since(due));
     }
     tracing::info!(
         from = from.map(Phase::as_str),
@@ -196,7 +196,7 @@ fn transition(
 }
 
 /// How far back the opening of the window is searched.
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(14 * 24);
+const MAX_WAIT: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// Since when a machine has been wanted that was not Ready: since the current window opened, or
 /// since `Ready` became False within it, for example because the machine was deleted by hand.
@@ -213,7 +213,7 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     let ready =
         before.and_then(|of| condition::find(&of.conditions, ConditionType::Ready));
     let unready_since = ready.map_or(now, |of| of.last_transition_time.0);
-    let earliest = now.checked_sub(LONGEST_WAIT).unwrap_or(Timestamp::MIN);
+    let earliest = now.checked_sub(MAX_WAIT).unwrap_or(Timestamp::MIN);
     let parts = schedule.parts(unready_since.max(earliest), now);
     let since = parts.fold(None, |since, part| {
         part.wanted.then(|| since.unwrap_or(part.since))
@@ -363,7 +363,7 @@ pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
     for unpublished in all {
         let event = &unpublished.event;
         if event.reason == RELEASED {
-            context.metrics.released();
+            context.metrics.count_finalizer_release();
         }
         let observe = &context.options.listener;
         observe.event(unpublished.at, about, &event.reason, &event.note);

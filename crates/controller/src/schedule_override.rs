@@ -69,45 +69,45 @@ pub(crate) async fn reconcile(
     match informer.health(&own.namespace) {
         Health::Synced => {}
         Health::Loading => {
-            informer.wait(key);
+            informer.add_waiting(key);
             let until = after(context.queue.now(), EVENT_TIMEOUT);
             return ReconcileResult::Waiting { until };
         }
-        Health::Failing(_) => return ReconcileResult::Done { requeue_at: None },
+        Health::Failing(_) => return ReconcileResult::Succeeded { requeue_at: None },
     }
     let Some(found) = informer.store.get(own) else {
-        return ReconcileResult::Done { requeue_at: None };
+        return ReconcileResult::Succeeded { requeue_at: None };
     };
     let stored = found.value();
     let version = found.version.as_str().to_owned();
     let Ok(object) = found.read::<ScheduleOverride>() else {
         tracing::warn!(name = own.name, "ScheduleOverride could not be parsed");
-        return ReconcileResult::Done { requeue_at: None };
+        return ReconcileResult::Succeeded { requeue_at: None };
     };
     if !context.fence.begin(key, &found.uid) {
-        return ReconcileResult::Done { requeue_at: None };
+        return ReconcileResult::Succeeded { requeue_at: None };
     }
-    let override_ = Found {
+    let reconcile = OverrideReconcile {
         own,
         object: &object,
         stored: &stored,
         version: &version,
     };
-    let result = override_.act(context, key, &informer).await;
+    let result = reconcile.run(context, key, &informer).await;
     context.fence.end(key);
     result
 }
 
-/// An override as its cache shows it.
-struct Found<'a> {
+/// A reconcile of an override, as its cache shows it.
+struct OverrideReconcile<'a> {
     own: &'a Key,
     object: &'a ScheduleOverride,
     stored: &'a Value,
     version: &'a str,
 }
 
-impl Found<'_> {
-    async fn act(
+impl OverrideReconcile<'_> {
+    async fn run(
         &self,
         context: &Arc<Context>,
         key: &Key,
@@ -142,10 +142,10 @@ impl Found<'_> {
             report::publish(context, key, &[event]).await;
         }
         match sent {
-            Err(_) | Ok(Ok(_)) => ReconcileResult::Done { requeue_at },
+            Err(_) | Ok(Ok(_)) => ReconcileResult::Succeeded { requeue_at },
             // The watch delivers the change.
             Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-                ReconcileResult::Done { requeue_at }
+                ReconcileResult::Succeeded { requeue_at }
             }
             Ok(Err(error)) => {
                 let message = failure::message(&error);

@@ -41,7 +41,7 @@ impl Access {
 
     /// Whether the `Host` header has a name that only this machine has. A web site whose own name
     /// resolves to loopback sends that name.
-    pub(crate) fn is_for_us(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_allowed_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let is_known = host.is_some_and(|host| self.hosts.iter().any(|it| it == host));
@@ -49,9 +49,12 @@ impl Access {
     }
 
     /// Exchanges the token for the cookie, once. `None` if the token is wrong or used.
-    pub(crate) fn redeem(&self, given: &str) -> Option<HeaderValue> {
+    pub(crate) fn redeem(&self, presented: &str) -> Option<HeaderValue> {
         let mut token = self.lock();
-        if !token.as_deref().is_some_and(|token| is_same(token, given)) {
+        if !token
+            .as_deref()
+            .is_some_and(|token| is_equal(token, presented))
+        {
             return None;
         }
         *token = None;
@@ -61,13 +64,13 @@ impl Access {
     }
 
     /// Whether a request has the session cookie.
-    pub(crate) fn is_admitted(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn has_session(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(COOKIE).iter();
         let cookies = cookies.filter_map(|header| header.to_str().ok());
         let mut pairs = cookies
             .flat_map(|header| header.split(';'))
             .filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| name == self.cookie && is_same(value, &self.session))
+        pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
@@ -76,7 +79,7 @@ impl Access {
 }
 
 /// Compares digests, so that the duration reveals nothing about a secret.
-fn is_same(one: &str, other: &str) -> bool {
+fn is_equal(one: &str, other: &str) -> bool {
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
     hash(one).as_ref() == hash(other).as_ref()
 }
@@ -118,16 +121,16 @@ mod tests {
             "{cookie}"
         );
         let pair = cookie.split(';').next().unwrap();
-        assert!(access.is_admitted(&headers(&[(COOKIE, &format!("a=b; {pair}"))])));
-        assert!(!access.is_admitted(&headers(&[(COOKIE, "5spot-dashboard-8080=")])));
-        assert!(!access.is_admitted(&headers(&[])));
+        assert!(access.has_session(&headers(&[(COOKIE, &format!("a=b; {pair}"))])));
+        assert!(!access.has_session(&headers(&[(COOKIE, "5spot-dashboard-8080=")])));
+        assert!(!access.has_session(&headers(&[])));
     }
 
     #[test]
     fn only_host_names_of_this_machine_are_accepted() {
         let access = Access::new(8080).unwrap();
         for host in ["127.0.0.1:8080", "localhost:8080", "[::1]:8080"] {
-            assert!(access.is_for_us(&headers(&[(HOST, host)])), "{host}");
+            assert!(access.is_allowed_host(&headers(&[(HOST, host)])), "{host}");
         }
         for host in [
             "evil.example:8080",
@@ -135,8 +138,8 @@ mod tests {
             "127.0.0.1:80",
             "localhost:8080.evil",
         ] {
-            assert!(!access.is_for_us(&headers(&[(HOST, host)])), "{host}");
+            assert!(!access.is_allowed_host(&headers(&[(HOST, host)])), "{host}");
         }
-        assert!(!access.is_for_us(&headers(&[])));
+        assert!(!access.is_allowed_host(&headers(&[])));
     }
 }

@@ -13,7 +13,7 @@ use crate::page::phase_name;
 pub(crate) const PAGE: usize = 100;
 
 /// The number of characters of a filter value that are used.
-const LONGEST: usize = 256;
+const MAX_VALUE_CHARS: usize = 256;
 
 /// The selected filter. Absent and empty values both mean no restriction.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// Whether a machine matches the filter.
-    pub(crate) fn admits(&self, machine: &Machine) -> bool {
+    pub(crate) fn matches(&self, machine: &Machine) -> bool {
         let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
         let phase = phase_name(machine.phase);
         let label = match self.label.split_once('=') {
@@ -50,7 +50,7 @@ impl Filter {
             Some((key, value)) => machine.labels.get(key).is_some_and(|it| it == value),
             None => machine.labels.contains_key(&self.label),
         };
-        let query: String = self.q.chars().take(LONGEST).collect();
+        let query: String = self.q.chars().take(MAX_VALUE_CHARS).collect();
         machine.name.name.contains(query.trim())
             && is(&self.namespace, &machine.name.namespace)
             && is(&self.phase, phase)
@@ -60,8 +60,8 @@ impl Filter {
     }
 
     /// Whether a value is set that can exclude machines.
-    pub(crate) fn is_chosen(&self) -> bool {
-        let chosen = [
+    pub(crate) fn is_restricted(&self) -> bool {
+        let values = [
             &self.q,
             &self.namespace,
             &self.phase,
@@ -69,7 +69,7 @@ impl Filter {
             &self.label,
             &self.stalled,
         ];
-        chosen.into_iter().any(|it| !it.is_empty())
+        values.into_iter().any(|it| !it.is_empty())
     }
 
     /// The number of the page, from 1.
@@ -145,7 +145,12 @@ impl Filter {
 /// Percent-encodes a query value.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
-    for byte in text.chars().take(LONGEST).collect::<String>().bytes() {
+    for byte in text
+        .chars()
+        .take(MAX_VALUE_CHARS)
+        .collect::<String>()
+        .bytes()
+    {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
                 encoded.push(char::from(byte));

@@ -9,8 +9,8 @@ use futures::StreamExt as _;
 use kube::runtime::watcher::{Error, Event};
 use serde_json::Value;
 
-use crate::machine::{Machine, Name};
-use crate::reader::{Changes, EventRecord, Reader};
+use crate::machine::{Machine, NamespacedName};
+use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::state::State;
 
 /// Follows machines, overrides, calendars and Events until dropped.
@@ -25,7 +25,7 @@ pub(crate) async fn follow(reader: &Reader, state: &State) {
 
 async fn overrides(reader: &Reader, state: &State) {
     let changes = reader.all::<ScheduleOverride>();
-    others("ScheduleOverrides", changes, state, |name, found| {
+    follow_kind("ScheduleOverrides", changes, state, |name, found| {
         let found = found.and_then(|found| serde_json::from_value(found).ok());
         state.change_override(&name, found.map(Arc::new));
     })
@@ -34,7 +34,7 @@ async fn overrides(reader: &Reader, state: &State) {
 
 async fn calendars(reader: &Reader, state: &State) {
     let changes = reader.all::<ScheduleCalendar>();
-    others("ScheduleCalendars", changes, state, |name, found| {
+    follow_kind("ScheduleCalendars", changes, state, |name, found| {
         let found = found.and_then(|found| serde_json::from_value(found).ok());
         let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
         state.change_calendar(&name, dates);
@@ -45,11 +45,11 @@ async fn calendars(reader: &Reader, state: &State) {
 /// Calls `report` with each object of a watch, and with `None` for each deleted object. If the
 /// cluster does not serve the kind, the pages are shown without it. If it cannot be read for
 /// another reason, the pages show the error.
-async fn others(
+async fn follow_kind(
     kind: &'static str,
-    changes: impl Changes,
+    changes: impl ObjectWatch,
     state: &State,
-    report: impl Fn(Name, Option<Value>),
+    report: impl Fn(NamespacedName, Option<Value>),
 ) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
@@ -58,7 +58,7 @@ async fn others(
         match change {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                let name = Name::of(&object.metadata);
+                let name = NamespacedName::of(&object.metadata);
                 listed.insert(name.clone());
                 known.insert(name.clone());
                 report(name, serde_json::to_value(object).ok());
@@ -68,17 +68,17 @@ async fn others(
                     report(gone.clone(), None);
                 }
                 known.clone_from(&listed);
-                state.read(kind);
+                state.set_readable(kind);
             }
             Ok(Event::Delete(object)) => {
-                let name = Name::of(&object.metadata);
+                let name = NamespacedName::of(&object.metadata);
                 known.remove(&name);
                 report(name, None);
             }
             Err(error) => {
                 tracing::debug!(%error, kind, "a watch ended");
                 if !is_not_served(&error) {
-                    state.unread(kind, error.to_string());
+                    state.set_unreadable(kind, error.to_string());
                 }
             }
         }
@@ -101,12 +101,14 @@ async fn machines(reader: &Reader, state: &State) {
                 listed.insert(machine.name.clone());
                 state.apply(machine);
             }
-            Ok(Event::InitDone) => state.listed(&std::mem::take(&mut listed)),
+            Ok(Event::InitDone) => state.retain_listed(&std::mem::take(&mut listed)),
             Ok(Event::Apply(object)) => state.apply(Machine::of(object)),
-            Ok(Event::Delete(object)) => state.delete(&Name::of(&object.metadata)),
+            Ok(Event::Delete(object)) => {
+                state.delete(&NamespacedName::of(&object.metadata));
+            }
             Err(error) => {
                 tracing::debug!(%error, "a watch of ScheduledMachines ended");
-                state.trouble(error.to_string());
+                state.set_watch_error(error.to_string());
             }
         }
     }
@@ -118,7 +120,7 @@ async fn events(reader: &Reader, state: &State) {
         let event = match change {
             Ok(Event::Apply(event) | Event::InitApply(event)) => event,
             Ok(Event::InitDone) => {
-                state.read("Events");
+                state.set_readable("Events");
                 continue;
             }
             Ok(Event::Init | Event::Delete(_)) => continue,
@@ -126,17 +128,17 @@ async fn events(reader: &Reader, state: &State) {
                 // The pages are shown without Events. The status has the same facts with less
                 // history.
                 tracing::debug!(%error, "a watch of Events ended");
-                state.unread("Events", error.to_string());
+                state.set_unreadable("Events", error.to_string());
                 continue;
             }
         };
         let about = &event.involved_object;
-        let name = Name {
+        let name = NamespacedName {
             namespace: about.namespace.clone().unwrap_or_default(),
             name: about.name.clone().unwrap_or_default(),
         };
         if let Some(record) = EventRecord::of(&event) {
-            state.event(&name, &record);
+            state.record_event(&name, &record);
         }
     }
 }

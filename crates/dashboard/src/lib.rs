@@ -13,7 +13,6 @@ mod access;
 mod asset;
 mod filter;
 mod follow;
-mod listed;
 mod live;
 mod machine;
 mod page;
@@ -24,6 +23,7 @@ pub mod shutdown;
 mod state;
 #[cfg(test)]
 mod tests;
+mod undecoded;
 pub mod words;
 
 pub use reader::{EventRecord, Reader, read_only};

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::serve::Shared;
 
 /// The shortest interval between two notifications. Changes in between are combined.
-const AT_MOST_EVERY: Duration = Duration::from_millis(250);
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Sends a `change` event with the version whenever the state changes. The first event is sent
 /// immediately, so that a page that was just loaded misses no change.
@@ -28,13 +28,13 @@ pub(crate) async fn live(
 }
 
 /// The current version, and each later one. A change is reported immediately if the last report was
-/// longer ago than [`AT_MOST_EVERY`].
+/// longer ago than [`MIN_INTERVAL`].
 fn versions(changes: watch::Receiver<u64>) -> impl Stream<Item = u64> {
     let begin: Option<Instant> = None;
     stream::unfold((changes, begin), |(mut changes, last)| async move {
         if let Some(last) = last {
             changes.changed().await.ok()?;
-            tokio::time::sleep_until(last + AT_MOST_EVERY).await;
+            tokio::time::sleep_until(last + MIN_INTERVAL).await;
         }
         let version = *changes.borrow_and_update();
         Some((version, (changes, Some(Instant::now()))))

@@ -12,26 +12,26 @@ use jiff::{SignedDuration, Timestamp};
 use kube::api::ObjectMeta;
 use serde_json::Value;
 
-use crate::listed::Listed;
+use crate::undecoded::UndecodedMachine;
 use crate::words;
 
 /// The largest number of characters of a text that are kept.
-const LONGEST_TEXT: usize = 300;
+const MAX_TEXT_CHARS: usize = 300;
 
 /// The largest number of labels that are kept.
-const MOST_LABELS: usize = 32;
+const MAX_LABELS: usize = 32;
 
 /// The largest number of phase changes that are kept.
-const MOST_PHASES: usize = 64;
+const MAX_PHASES: usize = 64;
 
 /// Namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Name {
+pub(crate) struct NamespacedName {
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
-impl Name {
+impl NamespacedName {
     pub(crate) fn of(metadata: &ObjectMeta) -> Self {
         Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -47,15 +47,15 @@ impl Name {
 
 /// The other objects that schedules depend on, by namespace and name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Others {
-    pub(crate) overrides: BTreeMap<Name, Arc<ScheduleOverride>>,
-    pub(crate) calendars: BTreeMap<Name, Dates>,
+pub(crate) struct ScheduleInputs {
+    pub(crate) overrides: BTreeMap<NamespacedName, Arc<ScheduleOverride>>,
+    pub(crate) calendars: BTreeMap<NamespacedName, Dates>,
 }
 
 /// The last observed state of a ScheduledMachine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
-    pub(crate) name: Name,
+    pub(crate) name: NamespacedName,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) cluster: String,
     pub(crate) node: String,
@@ -74,7 +74,7 @@ pub(crate) struct Machine {
     infrastructure_kind: String,
     created: Option<Timestamp>,
     /// The fields of the status from which the usage is computed.
-    account: Arc<ScheduledMachineStatus>,
+    usage_status: Arc<ScheduledMachineStatus>,
     /// When the current Machine was created.
     started: Option<Timestamp>,
     /// When a condition last changed: approximately when the phase changed.
@@ -85,7 +85,7 @@ pub(crate) struct Machine {
 /// The cached result of the last call of [`Machine::count`]. A clone of the machine, which may get
 /// another schedule, has an empty cache.
 #[derive(Debug, Default)]
-struct CachedColumns(Mutex<Option<Columns>>);
+struct CachedColumns(Mutex<Option<WantedColumns>>);
 
 impl Clone for CachedColumns {
     fn clone(&self) -> Self {
@@ -95,34 +95,34 @@ impl Clone for CachedColumns {
 
 /// A time range that is divided into columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Division {
+pub(crate) struct ColumnRange {
     pub(crate) from: Timestamp,
     pub(crate) length: SignedDuration,
     pub(crate) columns: usize,
 }
 
 #[derive(Debug)]
-struct Columns {
-    of: Division,
+struct WantedColumns {
+    range: ColumnRange,
     wanted: Box<[bool]>,
 }
 
 /// The phase changes of a machine, ordered by time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Phases(Vec<(Timestamp, Phase)>);
+pub(crate) struct PhaseHistory(Vec<(Timestamp, Phase)>);
 
-impl Phases {
+impl PhaseHistory {
     /// Adds a reported change. Changes may be reported in any order.
     pub(crate) fn add(&mut self, at: Timestamp, phase: Phase) {
-        let place = self.0.partition_point(|(other, _)| *other <= at);
-        let is_known = place
+        let index = self.0.partition_point(|(other, _)| *other <= at);
+        let is_known = index
             .checked_sub(1)
             .and_then(|before| self.0.get(before))
             .is_some_and(|before| *before == (at, phase));
         if !is_known {
-            self.0.insert(place, (at, phase));
+            self.0.insert(index, (at, phase));
         }
-        if self.0.len() > MOST_PHASES {
+        if self.0.len() > MAX_PHASES {
             self.0.remove(0);
         }
     }
@@ -130,20 +130,20 @@ impl Phases {
 
 impl Machine {
     /// Reads an object. An object that cannot be decoded has the error as its message.
-    /// [`Machine::with`] sets its schedule.
-    pub(crate) fn of(listed: Listed) -> Self {
-        let Listed {
+    /// [`Machine::with_inputs`] sets its schedule.
+    pub(crate) fn of(undecoded: UndecodedMachine) -> Self {
+        let UndecodedMachine {
             metadata,
             spec,
             status,
-        } = listed;
+        } = undecoded;
         let named = Self {
-            name: Name::of(&metadata),
+            name: NamespacedName::of(&metadata),
             labels: metadata
                 .labels
                 .unwrap_or_default()
                 .into_iter()
-                .take(MOST_LABELS)
+                .take(MAX_LABELS)
                 .collect(),
             created: metadata.creation_timestamp.map(|at| at.0),
             ..Self::default()
@@ -152,7 +152,7 @@ impl Machine {
         match read() {
             Ok((spec, status)) => named.read(spec, status),
             Err::<_, serde_json::Error>(error) => Self {
-                message: cut(&format!("the object cannot be read: {error}")),
+                message: truncated(&format!("the object cannot be read: {error}")),
                 ..named
             },
         }
@@ -171,14 +171,14 @@ impl Machine {
             cluster: spec.cluster_name,
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
-            message: cut(status.message.as_deref().unwrap_or_default()),
-            stalled: stalled.map(|condition| cut(&condition.message)),
-            rule: cut(&rule(&spec.schedule)),
+            message: truncated(status.message.as_deref().unwrap_or_default()),
+            stalled: stalled.map(|condition| truncated(&condition.message)),
+            rule: truncated(&rule(&spec.schedule)),
             is_enabled: spec.schedule.enabled,
             spec: Some(spec.schedule),
             next: status.next_transition,
             infrastructure_kind: spec.infrastructure_spec.kind,
-            account: Arc::new(ScheduledMachineStatus {
+            usage_status: Arc::new(ScheduledMachineStatus {
                 in_schedule: status.in_schedule,
                 in_force: status.in_force,
                 usage: status.usage,
@@ -192,25 +192,25 @@ impl Machine {
 
     /// The same machine with the schedule that follows from its spec and from the overrides and
     /// calendars of its namespace.
-    pub(crate) fn with(mut self, others: &Others) -> Self {
-        self.schedule = self.decided(others);
+    pub(crate) fn with_inputs(mut self, inputs: &ScheduleInputs) -> Self {
+        self.schedule = self.effective_schedule(inputs);
         self
     }
 
-    fn decided(&self, others: &Others) -> Option<Schedule> {
+    fn effective_schedule(&self, inputs: &ScheduleInputs) -> Option<Schedule> {
         let spec = self.spec.as_ref()?;
         let namespace = &self.name.namespace;
         let calendars: BTreeMap<String, Dates> = spec
             .calendars()
             .filter_map(|name| {
-                let calendar = Name {
+                let calendar = NamespacedName {
                     namespace: namespace.clone(),
                     name: name.to_owned(),
                 };
-                Some((name.to_owned(), others.calendars.get(&calendar)?.clone()))
+                Some((name.to_owned(), inputs.calendars.get(&calendar)?.clone()))
             })
             .collect();
-        let about = others.overrides.iter().filter(|(name, it)| {
+        let about = inputs.overrides.iter().filter(|(name, it)| {
             name.namespace == *namespace && it.is_about(&self.name.name, &self.labels)
         });
         let overrides = about.filter_map(|(_, it)| it.in_schedule()).collect();
@@ -226,7 +226,7 @@ impl Machine {
     }
 
     /// The schedule, if it is enabled and valid.
-    pub(crate) fn in_force(&self) -> Option<&Schedule> {
+    pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
         self.schedule.as_ref().filter(|_| self.is_enabled)
     }
 
@@ -238,19 +238,23 @@ impl Machine {
             labels: self.labels.clone(),
             infrastructure_kind: self.infrastructure_kind.clone(),
             created: self.created,
-            usage: fivespot_usage::Machine::account(&self.account, self.in_force(), now),
+            usage: fivespot_usage::Machine::account(
+                &self.usage_status,
+                self.active_schedule(),
+                now,
+            ),
         }
     }
 
     /// The planned spans within a time range.
     pub(crate) fn planned(&self, from: Timestamp, to: Timestamp) -> Vec<Span> {
-        let schedule = self.in_force();
+        let schedule = self.active_schedule();
         schedule.map_or_else(Vec::new, |schedule| planned::spans(schedule, from, to))
     }
 
     /// Adds one to each column in which the machine is wanted.
-    pub(crate) fn count(&self, of: Division, counts: &mut [u32]) {
-        let Some(schedule) = self.in_force() else {
+    pub(crate) fn count(&self, range: ColumnRange, counts: &mut [u32]) {
+        let Some(schedule) = self.active_schedule() else {
             return;
         };
         let mut cached = self
@@ -259,11 +263,16 @@ impl Machine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let columns = match cached.take() {
-            Some(columns) if columns.of == of => columns,
-            _ => Columns {
-                of,
-                wanted: planned::wanted_columns(schedule, of.from, of.length, of.columns)
-                    .into_boxed_slice(),
+            Some(columns) if columns.range == range => columns,
+            _ => WantedColumns {
+                range,
+                wanted: planned::wanted_columns(
+                    schedule,
+                    range.from,
+                    range.length,
+                    range.columns,
+                )
+                .into_boxed_slice(),
             },
         };
         for (count, wanted) in counts.iter_mut().zip(&columns.wanted) {
@@ -274,7 +283,11 @@ impl Machine {
 
     /// The observed spans until `now`, from the reported phase changes. The status supplies the
     /// current phase if it was not reported.
-    pub(crate) fn observed(&self, phases: Option<&Phases>, now: Timestamp) -> Vec<Span> {
+    pub(crate) fn observed(
+        &self,
+        phases: Option<&PhaseHistory>,
+        now: Timestamp,
+    ) -> Vec<Span> {
         let mut changes = phases.cloned().unwrap_or_default().0;
         let last = changes.last().map(|(_, phase)| *phase);
         if let Some(phase) = self.phase.filter(|phase| last != Some(*phase)) {
@@ -332,6 +345,6 @@ fn rule(spec: &ScheduleSpec) -> String {
     format!("{disabled}{}", words::schedule(spec))
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(LONGEST_TEXT).collect()
+fn truncated(text: &str) -> String {
+    text.chars().take(MAX_TEXT_CHARS).collect()
 }

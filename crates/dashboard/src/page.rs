@@ -15,16 +15,16 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::filter::{Filter, PAGE};
 use crate::machine::Machine;
-use crate::state::Held;
+use crate::state::Snapshot;
 
 /// The page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CurrentPage {
     Week,
     Machines,
     Savings,
     Machine(String),
-    Nowhere,
+    NotFound,
 }
 
 /// The content of a page.
@@ -36,13 +36,13 @@ pub(crate) struct Body {
 }
 
 /// A complete page with its head, navigation, and script.
-pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
-    let title = match place {
-        Place::Week => "Week",
-        Place::Machines => "Machines",
-        Place::Savings => "Savings",
-        Place::Machine(name) => name,
-        Place::Nowhere => "Not found",
+pub(crate) fn document(cluster: &str, current_page: &CurrentPage, body: Body) -> Markup {
+    let title = match current_page {
+        CurrentPage::Week => "Week",
+        CurrentPage::Machines => "Machines",
+        CurrentPage::Savings => "Savings",
+        CurrentPage::Machine(name) => name,
+        CurrentPage::NotFound => "Not found",
     };
     let current = |here: bool| here.then_some("page");
     html! {
@@ -54,11 +54,11 @@ pub(crate) fn whole(cluster: &str, place: &Place, body: Body) -> Markup {
                 header {
                     span.brand { "5-Spot" }
                     nav aria-label="Pages" {
-                        a href="/" aria-current=[current(*place == Place::Week)] { "Week" }
-                        a href="/machines" aria-current=[current(*place == Place::Machines)] {
+                        a href="/" aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
+                        a href="/machines" aria-current=[current(*current_page == CurrentPage::Machines)] {
                             "Machines"
                         }
-                        a href="/savings" aria-current=[current(*place == Place::Savings)] { "Savings" }
+                        a href="/savings" aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
                     }
                     span.where { (cluster) }
                     span #status role="status" { "Loaded" }
@@ -87,7 +87,7 @@ fn head(title: &str) -> Markup {
 }
 
 /// The page for a request without the cookie.
-pub(crate) fn stranger() -> Markup {
+pub(crate) fn not_signed_in() -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -110,7 +110,7 @@ pub(crate) fn stranger() -> Markup {
 }
 
 /// The page for an unknown path.
-pub(crate) fn nowhere() -> Body {
+pub(crate) fn not_found() -> Body {
     Body {
         fixed: html! {},
         live: html! {
@@ -121,27 +121,27 @@ pub(crate) fn nowhere() -> Body {
 }
 
 /// Notices about errors in following the cluster.
-pub(crate) fn notices(held: &Held) -> Markup {
+pub(crate) fn notices(snapshot: &Snapshot) -> Markup {
     html! {
-        @if let Some(trouble) = &held.trouble {
-            p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (trouble) }
+        @if let Some(watch_error) = &snapshot.watch_error {
+            p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (watch_error) }
         }
-        @for (kind, why) in &held.unread {
+        @for (kind, why) in &snapshot.unreadable {
             p.notice { (kind) " cannot be read at present, the page does not include them: " (why) }
         }
-        @if !held.left_out.is_empty() {
+        @if !snapshot.omitted.is_empty() {
             p.notice {
-                @match held.left_out.len() {
+                @match snapshot.omitted.len() {
                     1 => "1 more machine is not shown",
                     several => { (several) " more machines are not shown" },
                 }
                 ": there are too many."
             }
         }
-        @if !held.is_listed && held.trouble.is_none() {
+        @if !snapshot.is_listed && snapshot.watch_error.is_none() {
             p.soft {
                 "Reading the cluster"
-                @if !held.machines.is_empty() { ": " (machines(held.machines.len())) " so far" }
+                @if !snapshot.machines.is_empty() { ": " (machines(snapshot.machines.len())) " so far" }
                 "…"
             }
         }
@@ -157,10 +157,10 @@ pub(crate) fn machines(count: usize) -> String {
 }
 
 /// The machines that a filter admits, ordered by name.
-pub(crate) fn admitted(held: &Held, filter: &Filter) -> Vec<Arc<Machine>> {
-    let machines = held.machines.values();
+pub(crate) fn matching(snapshot: &Snapshot, filter: &Filter) -> Vec<Arc<Machine>> {
+    let machines = snapshot.machines.values();
     machines
-        .filter(|machine| filter.admits(machine))
+        .filter(|machine| filter.matches(machine))
         .cloned()
         .collect()
 }
@@ -176,15 +176,19 @@ pub(crate) fn page_of<'m>(
 }
 
 /// The number of machines that a filter admits, and the range shown on its page.
-pub(crate) fn shown(held: &Held, filter: &Filter, admitted: usize) -> Markup {
-    let all = held.machines.len();
-    let start = (filter.page() - 1).saturating_mul(PAGE).min(admitted);
-    let end = (start + PAGE).min(admitted);
+pub(crate) fn shown_range(
+    snapshot: &Snapshot,
+    filter: &Filter,
+    matching: usize,
+) -> Markup {
+    let all = snapshot.machines.len();
+    let start = (filter.page() - 1).saturating_mul(PAGE).min(matching);
+    let end = (start + PAGE).min(matching);
     html! {
         p.soft {
-            @if admitted < all || filter.is_chosen() { (admitted) " of " }
+            @if matching < all || filter.is_restricted() { (matching) " of " }
             (machines(all))
-            @if admitted > PAGE && start < end { ", " (start + 1) " to " (end) " are shown" }
+            @if matching > PAGE && start < end { ", " (start + 1) " to " (end) " are shown" }
         }
     }
 }
@@ -205,8 +209,8 @@ pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
 }
 
 /// The form of the filter. `path` is the page that shows the result.
-pub(crate) fn form(path: &str, filter: &Filter, held: &Held) -> Markup {
-    let mut clusters: Vec<&str> = held
+pub(crate) fn form(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
+    let mut clusters: Vec<&str> = snapshot
         .machines
         .values()
         .map(|machine| machine.cluster.as_str())
@@ -259,9 +263,9 @@ pub(crate) fn phase_name(phase: Option<Phase>) -> &'static str {
 }
 
 /// The number of machines in each phase, each with a link to these machines.
-pub(crate) fn counts(path: &str, filter: &Filter, held: &Held) -> Markup {
+pub(crate) fn counts(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for machine in held.machines.values() {
+    for machine in snapshot.machines.values() {
         *counts.entry(phase_name(machine.phase)).or_default() += 1;
     }
     let link = |phase: &str| {

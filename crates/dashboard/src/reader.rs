@@ -16,13 +16,13 @@ use kube::core::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
 
-use crate::listed::Listed;
+use crate::undecoded::UndecodedMachine;
 
 /// The field selector of Events about ScheduledMachines.
-const ABOUT_MACHINES: &str = "involvedObject.kind=ScheduledMachine";
+const MACHINE_EVENTS: &str = "involvedObject.kind=ScheduledMachine";
 
 /// The largest number of Events of one machine that are read.
-const MOST_EVENTS: u32 = 500;
+const MAX_EVENTS: u32 = 500;
 
 /// A client of the same server with the same credentials that refuses requests other than GET
 /// before they are sent.
@@ -48,12 +48,12 @@ pub fn read_only(client: Client) -> Client {
 }
 
 /// The event stream of a watch.
-pub(crate) trait Changes:
+pub(crate) trait ObjectWatch:
     Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>
 {
 }
 
-impl<S: Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>> Changes for S {}
+impl<S: Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>> ObjectWatch for S {}
 
 /// Connects to workload clusters with read-only clients.
 struct ReadOnlyConnect(Arc<dyn Connect>);
@@ -90,9 +90,10 @@ impl Reader {
     /// Watches the ScheduledMachines. The watch is retried with backoff after an error.
     pub(crate) fn machines(
         &self,
-    ) -> impl Stream<Item = watcher::Result<watcher::Event<Listed>>> + use<> {
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<UndecodedMachine>>> + use<>
+    {
         let client = self.options.client.clone();
-        let api: Api<Listed> = match &self.namespace {
+        let api: Api<UndecodedMachine> = match &self.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
         };
@@ -102,7 +103,7 @@ impl Reader {
     /// Watches the objects of a kind. The watch is retried with backoff after an error.
     pub(crate) fn all<K: kube::Resource<DynamicType = ()>>(
         &self,
-    ) -> impl Changes + use<K> {
+    ) -> impl ObjectWatch + use<K> {
         let resource = ApiResource::erase::<K>(&());
         let client = self.options.client.clone();
         let api: Api<DynamicObject> = match &self.namespace {
@@ -121,7 +122,7 @@ impl Reader {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
         };
-        watcher(api, Config::default().fields(ABOUT_MACHINES)).default_backoff()
+        watcher(api, Config::default().fields(MACHINE_EVENTS)).default_backoff()
     }
 
     /// The Events about one ScheduledMachine, the oldest first.
@@ -134,13 +135,13 @@ impl Reader {
         name: &str,
     ) -> Result<Vec<EventRecord>, String> {
         let api: Api<Event> = Api::namespaced(self.options.client.clone(), namespace);
-        let about = format!("{ABOUT_MACHINES},involvedObject.name={name}");
-        let asked = ListParams::default().fields(&about).limit(MOST_EVENTS);
-        let found = api.list(&asked).await.map_err(|error| match error {
+        let about = format!("{MACHINE_EVENTS},involvedObject.name={name}");
+        let params = ListParams::default().fields(&about).limit(MAX_EVENTS);
+        let list = api.list(&params).await.map_err(|error| match error {
             kube::Error::Api(status) => status.message.clone(),
             other => other.to_string(),
         })?;
-        let mut events: Vec<_> = found.items.iter().filter_map(EventRecord::of).collect();
+        let mut events: Vec<_> = list.items.iter().filter_map(EventRecord::of).collect();
         events.sort_by_key(|event| event.at);
         Ok(events)
     }

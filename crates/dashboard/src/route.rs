@@ -12,8 +12,8 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 
 use crate::filter::Filter;
-use crate::machine::Name;
-use crate::page::{self, Place};
+use crate::machine::NamespacedName;
+use crate::page::{self, CurrentPage};
 use crate::serve::Shared;
 use crate::{asset, live};
 
@@ -40,7 +40,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// The request header by which the script requests only the live part of a page.
-const PART: &str = "x-5spot-part";
+const PART_HEADER: &str = "x-5spot-part";
 
 /// The style sheet of all pages.
 const STYLE: &str = "/style.css";
@@ -56,7 +56,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/live", get(live::live))
         .route(STYLE, get(style))
         .route("/live.js", get(script))
-        .fallback(get(nowhere))
+        .fallback(get(not_found))
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }
@@ -69,10 +69,10 @@ async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = if !shared.access.is_for_us(request.headers()) {
+    let mut response = if !shared.access.is_allowed_host(request.headers()) {
         let why = "the Host header does not match; open the URL that was printed\n";
         (StatusCode::MISDIRECTED_REQUEST, why).into_response()
-    } else if shared.access.is_admitted(request.headers()) {
+    } else if shared.access.has_session(request.headers()) {
         if query.contains_key("token") {
             // The URL was opened again. Redirects to the page without the token.
             Redirect::to("/").into_response()
@@ -93,7 +93,7 @@ async fn guard(
             }
             None => (
                 StatusCode::UNAUTHORIZED,
-                Html(page::stranger().into_string()),
+                Html(page::not_signed_in().into_string()),
             )
                 .into_response(),
         }
@@ -111,10 +111,10 @@ async fn week(
     Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Html<String> {
-    shared.ready().await;
+    shared.wait_for_first_list().await;
     let now = (shared.now)().await;
-    let body = page::week::body(&shared.state.view(), &filter, now);
-    show(&shared, &headers, Place::Week, body)
+    let body = page::week::body(&shared.state.snapshot(), &filter, now);
+    render(&shared, &headers, CurrentPage::Week, body)
 }
 
 async fn list(
@@ -122,10 +122,10 @@ async fn list(
     Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Html<String> {
-    shared.ready().await;
+    shared.wait_for_first_list().await;
     let now = (shared.now)().await;
-    let body = page::list::body(&shared.state.view(), &filter, now);
-    show(&shared, &headers, Place::Machines, body)
+    let body = page::list::body(&shared.state.snapshot(), &filter, now);
+    render(&shared, &headers, CurrentPage::Machines, body)
 }
 
 async fn savings(
@@ -133,22 +133,22 @@ async fn savings(
     Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Html<String> {
-    shared.ready().await;
+    shared.wait_for_first_list().await;
     let now = (shared.now)().await;
-    let held = shared.state.view();
-    let report = page::savings::report(&held, &filter, shared.rates.as_ref(), now);
-    let body = page::savings::body(&held, &filter, &report, now);
-    show(&shared, &headers, Place::Savings, body)
+    let snapshot = shared.state.snapshot();
+    let report = page::savings::report(&snapshot, &filter, shared.rates.as_ref(), now);
+    let body = page::savings::body(&snapshot, &filter, &report, now);
+    render(&shared, &headers, CurrentPage::Savings, body)
 }
 
 async fn savings_csv(
     State(shared): State<Arc<Shared>>,
     Query(filter): Query<Filter>,
 ) -> Response {
-    shared.ready().await;
+    shared.wait_for_first_list().await;
     let now = (shared.now)().await;
-    let held = shared.state.view();
-    let report = page::savings::report(&held, &filter, shared.rates.as_ref(), now);
+    let snapshot = shared.state.snapshot();
+    let report = page::savings::report(&snapshot, &filter, shared.rates.as_ref(), now);
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
         (
@@ -164,37 +164,38 @@ async fn machine(
     Path((namespace, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let name = Name { namespace, name };
-    shared.ready().await;
+    let name = NamespacedName { namespace, name };
+    shared.wait_for_first_list().await;
     let now = (shared.now)().await;
     match page::machine::body(&shared, &name, now).await {
         Some(body) => {
-            let place = Place::Machine(format!("{}/{}", name.namespace, name.name));
-            show(&shared, &headers, place, body).into_response()
+            let current_page =
+                CurrentPage::Machine(format!("{}/{}", name.namespace, name.name));
+            render(&shared, &headers, current_page, body).into_response()
         }
-        None => nowhere(State(shared), headers).await,
+        None => not_found(State(shared), headers).await,
     }
 }
 
-async fn nowhere(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let body = page::nowhere();
-    let shown = show(&shared, &headers, Place::Nowhere, body);
-    (StatusCode::NOT_FOUND, shown).into_response()
+async fn not_found(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let body = page::not_found();
+    let markup = render(&shared, &headers, CurrentPage::NotFound, body);
+    (StatusCode::NOT_FOUND, markup).into_response()
 }
 
 /// The whole page, or only its live part if the script requests it.
-fn show(
+fn render(
     shared: &Shared,
     headers: &HeaderMap,
-    place: Place,
+    current_page: CurrentPage,
     body: page::Body,
 ) -> Html<String> {
-    let shown = if headers.contains_key(PART) {
+    let markup = if headers.contains_key(PART_HEADER) {
         body.live
     } else {
-        page::whole(&shared.title, &place, body)
+        page::document(&shared.title, &current_page, body)
     };
-    Html(shown.into_string())
+    Html(markup.into_string())
 }
 
 async fn style() -> Response {

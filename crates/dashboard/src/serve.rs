@@ -21,20 +21,20 @@ use crate::state::State;
 use crate::{follow, route};
 
 /// The largest number of concurrent connections. More connections wait until one has ended.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The largest size of the buffer of a connection. Requests have no body.
-const MOST_BYTES: usize = 32 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 
 /// The largest number of machines that are inspected in the cluster at the same time.
-const MOST_INSPECTIONS: usize = 4;
+const MAX_INSPECTIONS: usize = 4;
 
 /// How long a page waits for the first list. After that it is shown with the machines received so
 /// far, and updated live, so that the first page is fast for any number of machines.
-const FIRST_LIST: Duration = Duration::from_millis(100);
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns the current time of the cluster.
 pub type Now = Arc<dyn Fn() -> BoxFuture<'static, Timestamp> + Send + Sync>;
@@ -70,20 +70,21 @@ pub(crate) struct Shared {
     pub(crate) rates: Option<Rates>,
     pub(crate) inspections: Semaphore,
     /// Notified by the first request for a page, which starts following the cluster.
-    begun: Notify,
+    follow_requested: Notify,
 }
 
 impl Shared {
-    /// Starts following the cluster, and waits at most [`FIRST_LIST`] for the first list.
-    pub(crate) async fn ready(&self) {
-        if self.state.is_known() {
+    /// Starts following the cluster, and waits at most [`FIRST_LIST_TIMEOUT`] for the first list.
+    pub(crate) async fn wait_for_first_list(&self) {
+        if self.state.is_initialized() {
             return;
         }
-        self.begun.notify_one();
+        self.follow_requested.notify_one();
         let mut changes = self.state.changes();
-        let listed =
-            async { while !self.state.is_known() && changes.changed().await.is_ok() {} };
-        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        let listed = async {
+            while !self.state.is_initialized() && changes.changed().await.is_ok() {}
+        };
+        let _ = tokio::time::timeout(FIRST_LIST_TIMEOUT, listed).await;
     }
 }
 
@@ -111,8 +112,8 @@ impl Dashboard {
                 now: options.now,
                 title: options.title,
                 rates: options.rates,
-                inspections: Semaphore::new(MOST_INSPECTIONS),
-                begun: Notify::new(),
+                inspections: Semaphore::new(MAX_INSPECTIONS),
+                follow_requested: Notify::new(),
             }),
         })
     }
@@ -120,8 +121,8 @@ impl Dashboard {
     /// Follows the cluster as soon as the dashboard is served, not from the first page on. The
     /// first page then has all machines, for a dashboard that is started to be opened.
     #[must_use]
-    pub fn following_at_once(self) -> Self {
-        self.shared.begun.notify_one();
+    pub fn follow_immediately(self) -> Self {
+        self.shared.follow_requested.notify_one();
         self
     }
 
@@ -136,11 +137,11 @@ impl Dashboard {
     }
 
     /// Serves until dropped. The cluster is followed from the first page on, so that a dashboard
-    /// that is not opened sends no requests; see [`following_at_once`](Self::following_at_once).
+    /// that is not opened sends no requests; see [`follow_immediately`](Self::follow_immediately).
     pub async fn serve(self) -> Infallible {
         let following = self.shared.clone();
         let follow = async move {
-            following.begun.notified().await;
+            following.follow_requested.notified().await;
             loop {
                 Box::pin(follow::follow(&following.reader, &following.state)).await;
                 // Watches end only if the client cannot be used at all.
@@ -156,15 +157,15 @@ impl Dashboard {
 }
 
 async fn accept_connections(listener: TcpListener, router: Router) -> Infallible {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let place = places.clone().acquire_owned().await;
+        let slot = slots.clone().acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _)) => {
                 let router = router.clone();
                 tokio::spawn(async move {
                     handle_connection(stream, router).await;
-                    drop(place);
+                    drop(slot);
                 });
             }
             Err(error) => {
@@ -179,7 +180,7 @@ async fn handle_connection(stream: TcpStream, router: Router) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MOST_BYTES)
+        .max_buf_size(MAX_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .await;
     if let Err(error) = served {

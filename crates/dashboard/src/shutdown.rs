@@ -22,12 +22,12 @@ pub fn timeline(
 ) -> Option<Timeline> {
     let status = object.status.as_ref();
     let commitment = status.and_then(|status| status.shutdown.as_ref());
-    let recorded = last(events, commitment);
+    let recorded = last_shutdown(events, commitment);
     let mut entries = Vec::new();
     if let Some(commitment) = commitment {
         entries.push(Entry {
             at: commitment.started_at,
-            text: format!("shutdown begins: {}", why(commitment.reason)),
+            text: format!("shutdown begins: {}", reason_text(commitment.reason)),
             mark: Mark::Begin,
         });
     }
@@ -36,7 +36,7 @@ pub fn timeline(
             .phase()
             .is_some_and(|phase| !is_leaving(phase) && phase != Phase::Error)
     });
-    entries.extend(announced(recorded, end, commitment.is_none()));
+    entries.extend(event_entries(recorded, end, commitment.is_none()));
     let is_over = end.is_some() && commitment.is_none();
     if let Some(commitment) = commitment.filter(|_| !is_over) {
         entries.push(Entry {
@@ -49,11 +49,14 @@ pub fn timeline(
     let over = end.and_then(|end| recorded.get(end)).filter(|_| is_over);
     let conditions = status.map_or(&[][..], |status| &status.conditions);
     let until = over.map_or(now, |event| event.at);
-    entries.extend(reported(conditions, earlier(begun)..=until));
+    entries.extend(condition_entries(
+        conditions,
+        one_second_before(begun)..=until,
+    ));
     if !is_over {
         entries.push(Entry {
             at: now,
-            text: at_present(conditions),
+            text: current_state(conditions),
             mark: Mark::Now,
         });
     }
@@ -70,20 +73,20 @@ pub fn timeline(
 
 /// The entries of the Events up to the one that ends the shutdown. The first Event begins the
 /// shutdown if `first_begins`.
-fn announced(
+fn event_entries(
     recorded: &[EventRecord],
     end: Option<usize>,
     first_begins: bool,
 ) -> impl Iterator<Item = Entry> {
     let shown = end.map_or(recorded.len(), |end| end + 1);
     let events = recorded.iter().take(shown).enumerate();
-    events.map(move |(place, event)| Entry {
+    events.map(move |(index, event)| Entry {
         at: event.at,
         text: event.note.clone(),
-        mark: match place {
-            _ if Some(place) == end => Mark::End,
+        mark: match index {
+            _ if Some(index) == end => Mark::End,
             0 if first_begins => Mark::Begin,
-            _ if event.is_warning => Mark::Trouble,
+            _ if event.is_warning => Mark::Failure,
             _ => Mark::Step,
         },
     })
@@ -91,26 +94,26 @@ fn announced(
 
 /// The entries of the conditions that changed within a time range. `Ready` and `Scheduled` are left
 /// out, because the Events report the same.
-fn reported(
+fn condition_entries(
     conditions: &[Condition],
-    within: RangeInclusive<Timestamp>,
+    range: RangeInclusive<Timestamp>,
 ) -> impl Iterator<Item = Entry> {
-    let of_it = conditions.iter().filter(move |condition| {
+    let changed = conditions.iter().filter(move |condition| {
         let is_other = !["Ready", "Scheduled"].contains(&condition.type_.as_str());
-        is_other && within.contains(&condition.last_transition_time.0)
+        is_other && range.contains(&condition.last_transition_time.0)
     });
-    of_it.map(|condition| {
+    changed.map(|condition| {
         let is_stalled = condition.type_ == "Stalled" && condition.status == "True";
-        let said = if condition.message.is_empty() {
+        let detail = if condition.message.is_empty() {
             &condition.reason
         } else {
             &condition.message
         };
         Entry {
             at: condition.last_transition_time.0,
-            text: format!("{} is {}: {said}", condition.type_, condition.status),
+            text: format!("{} is {}: {detail}", condition.type_, condition.status),
             mark: if is_stalled {
-                Mark::Trouble
+                Mark::Failure
             } else {
                 Mark::Step
             },
@@ -119,7 +122,7 @@ fn reported(
 }
 
 /// The text of the current state: the message of the `Ready` condition.
-fn at_present(conditions: &[Condition]) -> String {
+fn current_state(conditions: &[Condition]) -> String {
     let ready = conditions
         .iter()
         .find(|condition| condition.type_ == "Ready");
@@ -131,28 +134,28 @@ fn at_present(conditions: &[Condition]) -> String {
 
 /// The Events since the beginning of the last shutdown. Empty if they are older than the shutdown
 /// in the status, because they belong to an earlier shutdown.
-fn last<'e>(
+fn last_shutdown<'e>(
     events: &'e [EventRecord],
     commitment: Option<&Shutdown>,
 ) -> &'e [EventRecord] {
     let begins = |event: &EventRecord| event.phase().is_some_and(is_leaving);
-    let place = (0..events.len()).rev().find(|place| {
-        let before = place.checked_sub(1).and_then(|before| events.get(before));
+    let index = (0..events.len()).rev().find(|index| {
+        let before = index.checked_sub(1).and_then(|before| events.get(before));
         let was_leaving = before.is_some_and(begins);
-        events.get(*place).is_some_and(begins) && !was_leaving
+        events.get(*index).is_some_and(begins) && !was_leaving
     });
-    place
-        .and_then(|place| events.get(place..))
+    index
+        .and_then(|index| events.get(index..))
         .filter(|events| {
             let first = events.first().map(|event| event.at);
-            commitment.is_none_or(|it| first >= Some(earlier(it.started_at)))
+            commitment.is_none_or(|it| first >= Some(one_second_before(it.started_at)))
         })
         .unwrap_or_default()
 }
 
 /// One second before `at`. An Event can have a time before that of the status that it reports,
 /// because either may be truncated to seconds.
-fn earlier(at: Timestamp) -> Timestamp {
+fn one_second_before(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second() - 1).unwrap_or(at)
 }
 
@@ -160,7 +163,7 @@ fn is_leaving(phase: Phase) -> bool {
     matches!(phase, Phase::ShuttingDown | Phase::EmergencyRemove)
 }
 
-fn why(reason: ShutdownReason) -> &'static str {
+fn reason_text(reason: ShutdownReason) -> &'static str {
     match reason {
         ShutdownReason::ScheduleEnded => "the schedule has closed",
         ShutdownReason::Deleted => "the ScheduledMachine is being deleted",

@@ -7,78 +7,87 @@ use fivespot_api::ScheduleOverride;
 use fivespot_schedule::Dates;
 use tokio::sync::watch;
 
-use crate::machine::{Machine, Name, Others, Phases};
+use crate::machine::{Machine, NamespacedName, PhaseHistory, ScheduleInputs};
 use crate::reader::EventRecord;
 
 /// The largest number of machines that are kept. More machines are counted and not shown.
-const MOST_MACHINES: usize = 20_000;
+const MAX_MACHINES: usize = 20_000;
 
 /// The largest number of overrides and of calendars that are kept.
-const MOST_OTHERS: usize = 4_096;
+const MAX_SCHEDULE_INPUTS: usize = 4_096;
 
 /// The state of the fleet. Subscribers are notified when it changes.
 #[derive(Debug)]
 pub(crate) struct State {
-    held: Mutex<Held>,
+    current: Mutex<Snapshot>,
     version: watch::Sender<u64>,
 }
 
-/// A snapshot of the state.
+/// The state at one instant.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held {
-    pub(crate) machines: BTreeMap<Name, Arc<Machine>>,
-    pub(crate) phases: BTreeMap<Name, Arc<Phases>>,
-    pub(crate) others: Others,
+pub(crate) struct Snapshot {
+    pub(crate) machines: BTreeMap<NamespacedName, Arc<Machine>>,
+    pub(crate) phases: BTreeMap<NamespacedName, Arc<PhaseHistory>>,
+    pub(crate) schedule_inputs: ScheduleInputs,
     /// Whether the first list is complete.
     pub(crate) is_listed: bool,
     /// The machines beyond the limit.
-    pub(crate) left_out: BTreeSet<Name>,
+    pub(crate) omitted: BTreeSet<NamespacedName>,
     /// Why the cluster cannot be read at present.
-    pub(crate) trouble: Option<String>,
+    pub(crate) watch_error: Option<String>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
-    pub(crate) unread: BTreeMap<&'static str, String>,
+    pub(crate) unreadable: BTreeMap<&'static str, String>,
 }
 
-impl Held {
-    /// Recomputes the schedules of the machines in the namespace of `changed` for which `concerns`
-    /// returns true. Other machines are unchanged: a fleet has thousands of machines, and each may
-    /// have an override.
-    fn follow(&mut self, changed: &Name, concerns: impl Fn(&Machine) -> bool) {
+impl Snapshot {
+    /// Recomputes the schedules of the machines in the namespace of `changed` for which
+    /// `is_affected` returns true. Other machines are unchanged: a fleet has thousands of machines,
+    /// and each may have an override.
+    fn update_schedules(
+        &mut self,
+        changed: &NamespacedName,
+        is_affected: impl Fn(&Machine) -> bool,
+    ) {
         let machines = self.machines.iter_mut();
         for (name, machine) in machines {
-            if name.namespace == changed.namespace && concerns(machine) {
-                *machine = Arc::new(Machine::clone(machine).with(&self.others));
+            if name.namespace == changed.namespace && is_affected(machine) {
+                *machine =
+                    Arc::new(Machine::clone(machine).with_inputs(&self.schedule_inputs));
             }
         }
     }
 }
 
-/// Inserts what was found if the limit allows it, or removes the entry. Returns the previous entry.
-fn replace<T>(all: &mut BTreeMap<Name, T>, name: &Name, found: Option<T>) -> Option<T> {
-    let has_room = all.contains_key(name) || all.len() < MOST_OTHERS;
-    match found.filter(|_| has_room) {
-        Some(found) => all.insert(name.clone(), found),
-        None => all.remove(name),
+/// Inserts `new` if the limit allows it, or removes the entry. Returns the previous entry.
+fn set_entry<T>(
+    entries: &mut BTreeMap<NamespacedName, T>,
+    name: &NamespacedName,
+    new: Option<T>,
+) -> Option<T> {
+    let has_room = entries.contains_key(name) || entries.len() < MAX_SCHEDULE_INPUTS;
+    match new.filter(|_| has_room) {
+        Some(new) => entries.insert(name.clone(), new),
+        None => entries.remove(name),
     }
 }
 
 impl State {
     pub(crate) fn new() -> Self {
         Self {
-            held: Mutex::default(),
+            current: Mutex::default(),
             version: watch::Sender::new(0),
         }
     }
 
     /// A snapshot of the current state.
-    pub(crate) fn view(&self) -> Held {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().clone()
     }
 
     /// Whether the first list is complete or has failed.
-    pub(crate) fn is_known(&self) -> bool {
-        let held = self.lock();
-        held.is_listed || held.trouble.is_some()
+    pub(crate) fn is_initialized(&self) -> bool {
+        let current = self.lock();
+        current.is_listed || current.watch_error.is_some()
     }
 
     /// A receiver that is notified when the state changes.
@@ -87,111 +96,112 @@ impl State {
     }
 
     pub(crate) fn apply(&self, machine: Machine) {
-        let mut held = self.lock();
-        let machine = machine.with(&held.others);
-        let is_known = held.machines.contains_key(&machine.name);
-        if is_known || held.machines.len() < MOST_MACHINES {
-            held.machines
+        let mut current = self.lock();
+        let machine = machine.with_inputs(&current.schedule_inputs);
+        let is_known = current.machines.contains_key(&machine.name);
+        if is_known || current.machines.len() < MAX_MACHINES {
+            current
+                .machines
                 .insert(machine.name.clone(), Arc::new(machine));
-        } else if held.left_out.len() < MOST_MACHINES {
-            held.left_out.insert(machine.name);
+        } else if current.omitted.len() < MAX_MACHINES {
+            current.omitted.insert(machine.name);
         }
-        drop(held);
-        self.changed();
+        drop(current);
+        self.notify();
     }
 
     /// Applies a changed or deleted override, and recomputes the schedules of the machines that it
     /// targets.
     pub(crate) fn change_override(
         &self,
-        name: &Name,
-        found: Option<Arc<ScheduleOverride>>,
+        name: &NamespacedName,
+        new: Option<Arc<ScheduleOverride>>,
     ) {
-        let mut held = self.lock();
-        let overrides = &mut held.others.overrides;
-        let before = replace(overrides, name, found.clone());
-        let both = [before, found];
-        held.follow(name, |machine| {
+        let mut current = self.lock();
+        let overrides = &mut current.schedule_inputs.overrides;
+        let previous = set_entry(overrides, name, new.clone());
+        let both = [previous, new];
+        current.update_schedules(name, |machine| {
             let mut both = both.iter().flatten();
             both.any(|it| it.is_about(&machine.name.name, &machine.labels))
         });
-        drop(held);
-        self.changed();
+        drop(current);
+        self.notify();
     }
 
     /// Applies a changed or deleted calendar, and recomputes the schedules that refer to it.
-    pub(crate) fn change_calendar(&self, name: &Name, found: Option<Dates>) {
-        let mut held = self.lock();
-        replace(&mut held.others.calendars, name, found);
-        held.follow(name, |machine| machine.refers_to(&name.name));
-        drop(held);
-        self.changed();
+    pub(crate) fn change_calendar(&self, name: &NamespacedName, new: Option<Dates>) {
+        let mut current = self.lock();
+        set_entry(&mut current.schedule_inputs.calendars, name, new);
+        current.update_schedules(name, |machine| machine.refers_to(&name.name));
+        drop(current);
+        self.notify();
     }
 
-    pub(crate) fn delete(&self, name: &Name) {
-        let mut held = self.lock();
-        held.machines.remove(name);
-        held.phases.remove(name);
-        held.left_out.remove(name);
-        drop(held);
-        self.changed();
+    pub(crate) fn delete(&self, name: &NamespacedName) {
+        let mut current = self.lock();
+        current.machines.remove(name);
+        current.phases.remove(name);
+        current.omitted.remove(name);
+        drop(current);
+        self.notify();
     }
 
     /// A list is complete: machines that are not in it are removed.
-    pub(crate) fn listed(&self, listed: &BTreeSet<Name>) {
-        let mut held = self.lock();
-        held.machines.retain(|name, _| listed.contains(name));
-        held.phases.retain(|name, _| listed.contains(name));
-        held.left_out.retain(|name| listed.contains(name));
-        held.is_listed = true;
-        held.trouble = None;
-        drop(held);
-        self.changed();
+    pub(crate) fn retain_listed(&self, listed: &BTreeSet<NamespacedName>) {
+        let mut current = self.lock();
+        current.machines.retain(|name, _| listed.contains(name));
+        current.phases.retain(|name, _| listed.contains(name));
+        current.omitted.retain(|name| listed.contains(name));
+        current.is_listed = true;
+        current.watch_error = None;
+        drop(current);
+        self.notify();
     }
 
     /// Records the phase that an Event reports. Events without a phase and Events of machines that
     /// are not kept are ignored.
-    pub(crate) fn event(&self, name: &Name, event: &EventRecord) {
+    pub(crate) fn record_event(&self, name: &NamespacedName, event: &EventRecord) {
         let Some(phase) = event.phase() else { return };
-        let mut held = self.lock();
+        let mut current = self.lock();
         // Events may be listed before the machines are.
-        if held.is_listed && !held.machines.contains_key(name) {
+        if current.is_listed && !current.machines.contains_key(name) {
             return;
         }
-        if held.phases.len() < MOST_MACHINES || held.phases.contains_key(name) {
-            let phases = held.phases.entry(name.clone()).or_default();
+        if current.phases.len() < MAX_MACHINES || current.phases.contains_key(name) {
+            let phases = current.phases.entry(name.clone()).or_default();
             Arc::make_mut(phases).add(event.at, phase);
         }
-        drop(held);
-        self.changed();
+        drop(current);
+        self.notify();
     }
 
     /// Records that the cluster cannot be read at present.
-    pub(crate) fn trouble(&self, why: String) {
-        self.lock().trouble = Some(why);
-        self.changed();
+    pub(crate) fn set_watch_error(&self, why: String) {
+        self.lock().watch_error = Some(why);
+        self.notify();
     }
 
     /// Records that a kind other than ScheduledMachine cannot be read at present.
-    pub(crate) fn unread(&self, kind: &'static str, why: String) {
-        let before = self.lock().unread.insert(kind, why.clone());
-        if before.as_ref() != Some(&why) {
-            self.changed();
+    pub(crate) fn set_unreadable(&self, kind: &'static str, why: String) {
+        let previous = self.lock().unreadable.insert(kind, why.clone());
+        if previous.as_ref() != Some(&why) {
+            self.notify();
         }
     }
 
     /// Records that all objects of a kind have been read.
-    pub(crate) fn read(&self, kind: &'static str) {
-        if self.lock().unread.remove(kind).is_some() {
-            self.changed();
+    pub(crate) fn set_readable(&self, kind: &'static str) {
+        if self.lock().unreadable.remove(kind).is_some() {
+            self.notify();
         }
     }
 
-    fn changed(&self) {
+    fn notify(&self) {
         self.version.send_modify(|version| *version += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Snapshot> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::filter::Filter;
-use crate::listed::Listed;
-use crate::machine::{Machine, Name, Others, Phases};
+use crate::machine::{Machine, NamespacedName, PhaseHistory, ScheduleInputs};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::serve::{Dashboard, Options};
 use crate::state::State;
+use crate::undecoded::UndecodedMachine;
 use crate::{page, shutdown};
 
 fn at(text: &str) -> Timestamp {
@@ -45,7 +45,7 @@ fn object(name: &str, status: Value) -> Value {
 
 fn machine(name: &str, status: Value) -> Machine {
     let machine = Machine::of(serde_json::from_value(object(name, status)).unwrap());
-    machine.with(&Others::default())
+    machine.with_inputs(&ScheduleInputs::default())
 }
 
 /// A client whose server counts the requests and responds to each with 404.
@@ -155,12 +155,12 @@ fn pages_of_five_thousand_machines_are_bounded_in_size() {
             json!({"phase": "Inactive"}),
         ));
     }
-    let held = state.view();
+    let snapshot = state.snapshot();
     let now = at("2026-03-06T12:00:00Z");
-    let week = page::week::body(&held, &Filter::default(), now)
+    let week = page::week::body(&snapshot, &Filter::default(), now)
         .live
         .into_string();
-    let list = page::list::body(&held, &Filter::default(), now)
+    let list = page::list::body(&snapshot, &Filter::default(), now)
         .live
         .into_string();
     for shown in [&week, &list] {
@@ -173,7 +173,7 @@ fn pages_of_five_thousand_machines_are_bounded_in_size() {
         q: "desk-4999".to_owned(),
         ..Filter::default()
     };
-    let list = page::list::body(&held, &one, now).live.into_string();
+    let list = page::list::body(&snapshot, &one, now).live.into_string();
     assert!(list.contains("1 of 5000 machines"), "{list}");
 }
 
@@ -199,24 +199,24 @@ fn machines_in(phase: &Value, count: usize) -> State {
         let name = format!("desk-{number:03}");
         state.apply(machine(&name, json!({"phase": phase})));
     }
-    state.listed(&state.view().machines.into_keys().collect());
+    state.retain_listed(&state.snapshot().machines.into_keys().collect());
     state
 }
 
 #[test]
 fn the_pages_show_the_number_of_machines_and_the_range_shown() {
     let now = at("2026-03-06T12:00:00Z");
-    let seen = |state: &State, filter: &Filter| {
-        let held = state.view();
-        let list = text(&page::list::body(&held, filter, now));
-        (list, text(&page::week::body(&held, filter, now)))
+    let pages = |state: &State, filter: &Filter| {
+        let snapshot = state.snapshot();
+        let list = text(&page::list::body(&snapshot, filter, now));
+        (list, text(&page::week::body(&snapshot, filter, now)))
     };
     let all = Filter::default();
     let many = machines_in(&json!("Active"), 230);
-    let (list, week) = seen(&many, &all);
+    let (list, week) = pages(&many, &all);
     assert!(list.contains("230 machines, 1 to 100 are shown"), "{list}");
     assert!(week.contains("100 of 230 machines have a row"), "{week}");
-    let (list, _) = seen(&many, &all.with_page(3));
+    let (list, _) = pages(&many, &all.with_page(3));
     assert!(
         list.contains("230 machines, 201 to 230 are shown"),
         "{list}"
@@ -225,13 +225,13 @@ fn the_pages_show_the_number_of_machines_and_the_range_shown() {
         label: "team=a".to_owned(),
         ..Filter::default()
     };
-    let (list, _) = seen(&many, &label);
+    let (list, _) = pages(&many, &label);
     assert!(
         list.contains("230 of 230 machines, 1 to 100 are shown"),
         "{list}"
     );
     let one = machines_in(&json!("Active"), 1);
-    let (list, week) = seen(&one, &all);
+    let (list, week) = pages(&one, &all);
     assert!(
         list.contains("1 machine") && !list.contains("are shown"),
         "{list}"
@@ -248,7 +248,8 @@ fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
     let state = machines_in(&Value::Null, 2);
     state.apply(machine("desk-9", json!({"phase": "Active"})));
     for path in ["/", "/machines"] {
-        let shown = page::counts(path, &Filter::default(), &state.view()).into_string();
+        let shown =
+            page::counts(path, &Filter::default(), &state.snapshot()).into_string();
         let known = format!("href=\"{path}?phase=Active\"");
         let unknown = format!("href=\"{path}?phase=Unknown\"");
         assert!(
@@ -261,28 +262,28 @@ fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
         phase: "Unknown".to_owned(),
         ..Filter::default()
     };
-    let body = page::list::body(&state.view(), &filter, now);
+    let body = page::list::body(&state.snapshot(), &filter, now);
     let form = body.fixed.clone().into_string();
     let chosen = "<option value=\"Unknown\" selected>Unknown</option>";
     assert!(form.contains(chosen), "{form}");
     assert!(text(&body).contains("2 of 3 machines"), "{}", text(&body));
     // No machine has an unknown phase, so the link is not shown.
     let known = machines_in(&json!("Active"), 1);
-    let shown = page::counts("/", &Filter::default(), &known.view()).into_string();
+    let shown = page::counts("/", &Filter::default(), &known.snapshot()).into_string();
     assert!(!shown.contains("Unknown"), "{shown}");
 }
 
 #[test]
 fn machines_beyond_the_limit_are_counted() {
     let state = machines_in(&json!("Active"), 1);
-    let name = |number: usize| Name {
+    let name = |number: usize| NamespacedName {
         namespace: "team-a".to_owned(),
         name: format!("more-{number}"),
     };
     let notice = |count: usize| {
-        let mut held = state.view();
-        held.left_out = (0..count).map(name).collect();
-        page::notices(&held).into_string()
+        let mut snapshot = state.snapshot();
+        snapshot.omitted = (0..count).map(name).collect();
+        page::notices(&snapshot).into_string()
     };
     assert!(
         notice(1).contains("1 more machine is not shown"),
@@ -309,7 +310,7 @@ fn a_filter_admits_the_machines_that_match_it() {
     let filter = |change: &dyn Fn(&mut Filter)| {
         let mut filter = Filter::default();
         change(&mut filter);
-        (filter.admits(&active), filter.admits(&stalled))
+        (filter.matches(&active), filter.matches(&stalled))
     };
     assert_eq!(filter(&|_| {}), (true, true));
     assert_eq!(filter(&|it| it.phase = "Active".to_owned()), (true, false));
@@ -341,7 +342,7 @@ fn an_object_that_cannot_be_decoded_is_listed_with_the_reason() {
 
 #[test]
 fn observed_spans_follow_the_phase_changes_in_any_order_of_arrival() {
-    let mut phases = Phases::default();
+    let mut phases = PhaseHistory::default();
     phases.add(at("2026-03-06T18:00:00Z"), Phase::ShuttingDown);
     phases.add(at("2026-03-06T09:00:00Z"), Phase::Pending);
     phases.add(at("2026-03-06T09:00:30Z"), Phase::Active);
@@ -383,7 +384,7 @@ fn without_events_the_status_gives_the_start_of_a_running_machine() {
     );
 }
 
-fn announced(instant: &str, phase: &str) -> EventRecord {
+fn phase_event(instant: &str, phase: &str) -> EventRecord {
     EventRecord {
         at: at(instant),
         is_warning: false,
@@ -407,20 +408,20 @@ fn marks(status: Value, events: &[EventRecord]) -> Option<Vec<(String, Mark)>> {
 
 #[test]
 fn the_last_shutdown_begins_and_ends_with_its_events() {
-    let mut refused = announced("2026-03-06T18:00:10Z", "");
+    let mut refused = phase_event("2026-03-06T18:00:10Z", "");
     refused.is_warning = true;
     let events = [
-        announced("2026-03-05T18:00:00Z", "ShuttingDown"),
-        announced("2026-03-05T18:01:00Z", "Inactive"),
-        announced("2026-03-06T09:00:00Z", "Pending"),
-        announced("2026-03-06T18:00:00Z", "ShuttingDown"),
+        phase_event("2026-03-05T18:00:00Z", "ShuttingDown"),
+        phase_event("2026-03-05T18:01:00Z", "Inactive"),
+        phase_event("2026-03-06T09:00:00Z", "Pending"),
+        phase_event("2026-03-06T18:00:00Z", "ShuttingDown"),
         refused,
-        announced("2026-03-06T18:01:00Z", "Inactive"),
-        announced("2026-03-06T19:00:00Z", "Pending"),
+        phase_event("2026-03-06T18:01:00Z", "Inactive"),
+        phase_event("2026-03-06T19:00:00Z", "Pending"),
     ];
     let expected = [
         ("2026-03-06T18:00:00Z", Mark::Begin),
-        ("2026-03-06T18:00:10Z", Mark::Trouble),
+        ("2026-03-06T18:00:10Z", Mark::Failure),
         ("2026-03-06T18:01:00Z", Mark::End),
     ];
     let expected = expected.map(|(at, mark)| (at.to_owned(), mark));
@@ -435,8 +436,8 @@ fn a_shutdown_in_progress_has_its_deadline_and_no_events_of_an_earlier_one() {
         "deadline": "2026-03-06T18:05:00Z", "reason": "ScheduleEnded",
     }});
     let events = [
-        announced("2026-03-05T18:00:00Z", "ShuttingDown"),
-        announced("2026-03-05T18:01:00Z", "Inactive"),
+        phase_event("2026-03-05T18:00:00Z", "ShuttingDown"),
+        phase_event("2026-03-05T18:01:00Z", "Inactive"),
     ];
     let expected = [
         ("2026-03-06T18:00:00Z", Mark::Begin),
@@ -493,8 +494,8 @@ fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     state.apply(Machine::of(serde_json::from_value(object).unwrap()));
     let (from, to) = (at("2026-03-05T00:00:00Z"), at("2026-03-07T00:00:00Z"));
     let planned = || {
-        let held = state.view();
-        let machine = held.machines.values().next().unwrap();
+        let snapshot = state.snapshot();
+        let machine = snapshot.machines.values().next().unwrap();
         let spans = machine.planned(from, to);
         spans
             .iter()
@@ -503,7 +504,7 @@ fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     };
     let window = || (Kind::Window, String::new());
     assert_eq!(planned(), [window(), window()]);
-    let name = |name: &str| Name {
+    let name = |name: &str| NamespacedName {
         namespace: "team-a".to_owned(),
         name: name.to_owned(),
     };
@@ -534,9 +535,9 @@ fn an_override_recomputes_only_the_machines_that_it_targets() {
     for name in ["desk-1", "desk-2", "desk-3"] {
         state.apply(machine(name, json!({})));
     }
-    let all = || state.view().machines.into_values().collect::<Vec<_>>();
+    let all = || state.snapshot().machines.into_values().collect::<Vec<_>>();
     let before = all();
-    let name = Name {
+    let name = NamespacedName {
         namespace: "team-a".to_owned(),
         name: "late".to_owned(),
     };
@@ -574,14 +575,14 @@ fn a_kind_that_cannot_be_read_is_reported_until_it_can() {
     state.apply(machine("desk-1", json!({})));
     let now = at("2026-03-06T12:00:00Z");
     let shown = || {
-        let body = page::week::body(&state.view(), &Filter::default(), now);
+        let body = page::week::body(&state.snapshot(), &Filter::default(), now);
         body.live.into_string()
     };
-    state.unread("ScheduleOverrides", "forbidden".to_owned());
+    state.set_unreadable("ScheduleOverrides", "forbidden".to_owned());
     let notice = "ScheduleOverrides cannot be read at present, the page does not include them: \
                   forbidden";
     assert!(shown().contains(notice), "{}", shown());
-    state.read("ScheduleOverrides");
+    state.set_readable("ScheduleOverrides");
     assert!(!shown().contains("cannot be read"), "{}", shown());
 }
 
@@ -604,8 +605,8 @@ fn savings_include_the_machines_that_the_filter_admits_up_to_now() {
         state.apply(Machine::of(serde_json::from_value(object).unwrap()));
     }
     let now = at("2026-03-06T12:00:00Z");
-    let held = state.view();
-    let report = |filter: &Filter| page::savings::report(&held, filter, None, now);
+    let snapshot = state.snapshot();
+    let report = |filter: &Filter| page::savings::report(&snapshot, filter, None, now);
     let all = report(&Filter {
         by: "team".to_owned(),
         ..Filter::default()
@@ -619,7 +620,7 @@ fn savings_include_the_machines_that_the_filter_admits_up_to_now() {
     });
     assert_eq!(some.items[0].name, "desk-2");
     assert_eq!(some.items.len(), 1);
-    let body = page::savings::body(&held, &Filter::default(), &all, now);
+    let body = page::savings::body(&snapshot, &Filter::default(), &all, now);
     let text = body.live.into_string();
     assert!(text.contains("/savings.csv"), "{text}");
     assert!(!text.contains("style="), "{text}");
@@ -637,13 +638,13 @@ fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
     state.apply(machine("desk-1", json!({})));
     let shown = || {
         let now = at("2026-03-06T12:00:00Z");
-        let body = page::list::body(&state.view(), &Filter::default(), now);
+        let body = page::list::body(&state.snapshot(), &Filter::default(), now);
         body.live.into_string()
     };
     let notice = "Reading the cluster: 1 machine so far…";
     assert!(shown().contains(notice), "{}", shown());
     assert!(shown().contains("/machines/team-a/desk-1\""), "{}", shown());
-    state.listed(&state.view().machines.into_keys().collect());
+    state.retain_listed(&state.snapshot().machines.into_keys().collect());
     assert!(!shown().contains("Reading the cluster"), "{}", shown());
 }
 
@@ -652,7 +653,7 @@ fn metadata_that_the_pages_do_not_need_is_dropped() {
     let mut object = object("desk-1", json!({}));
     object["metadata"]["managedFields"] = json!([{"manager": "kubectl"}]);
     object["metadata"]["resourceVersion"] = json!("7");
-    let listed: Listed = serde_json::from_value(object).unwrap();
+    let listed: UndecodedMachine = serde_json::from_value(object).unwrap();
     assert_eq!(listed.metadata.managed_fields, None);
     assert_eq!(listed.metadata.resource_version.as_deref(), Some("7"));
     assert_eq!(listed.metadata.name.as_deref(), Some("desk-1"));

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::terminal::TerminalOptions;
 use fivespot_drawing::{Fleet, Row, html, planned, svg, terminal};
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
@@ -33,7 +33,7 @@ fn fleet() -> Option<Fleet> {
 
 fn draw(criterion: &mut Criterion) {
     let Some(drawn) = fleet() else { return };
-    let screen = Screen {
+    let options = TerminalOptions {
         width: 120,
         colored: true,
     };
@@ -45,7 +45,7 @@ fn draw(criterion: &mut Criterion) {
         bencher.iter(|| html::document(black_box(&drawn)));
     });
     criterion.bench_function("terminal", |bencher| {
-        bencher.iter(|| terminal::text(black_box(&drawn), screen));
+        bencher.iter(|| terminal::text(black_box(&drawn), options));
     });
 }
 

@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan as _};
 const HOUR: i64 = 3_600;
 
 /// The width in pixels of the plot of a long time range.
-const WIDEST: f64 = 1_500.0;
+const MAX_WIDTH: f64 = 1_500.0;
 
 /// Maps instants to x coordinates.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl Axis {
             two if two <= 49.0 => 20.0,
             week if week <= 170.0 => 6.0,
             fortnight if fortnight <= 338.0 => 4.0,
-            longer => WIDEST / longer,
+            longer => MAX_WIDTH / longer,
         };
         Self { from, to, hour }
     }
@@ -143,6 +143,6 @@ mod tests {
         assert_eq!((week.column(), week.columns()), (HOUR, 168));
         let years = axis("2026-01-01T00:00:00Z", "2036-01-01T00:00:00Z");
         assert!(years.columns() <= 1_500, "{}", years.columns());
-        assert!(years.width() <= WIDEST + 0.1);
+        assert!(years.width() <= MAX_WIDTH + 0.1);
     }
 }

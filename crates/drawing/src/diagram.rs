@@ -51,7 +51,7 @@ const HEAD: u32 = 44;
 const LINE: u32 = 16;
 
 /// The distance from the centre line of each of two arrows in opposite directions.
-const APART: f64 = 18.0;
+const ARROW_OFFSET: f64 = 18.0;
 
 /// The diagram as a self-contained SVG file.
 pub fn svg(diagram: &Diagram) -> String {
@@ -74,7 +74,7 @@ pub fn svg(diagram: &Diagram) -> String {
     }
     // Labels are drawn last, so that no line crosses them.
     for arrow in &diagram.arrows {
-        draw_words(&mut out, diagram, arrow);
+        draw_label(&mut out, diagram, arrow);
     }
     out.push_str("</svg>\n");
     out
@@ -131,16 +131,16 @@ fn draw_shape(out: &mut String, diagram: &Diagram, shape: &Shape) {
 fn ends(diagram: &Diagram, arrow: &Arrow) -> Option<[(f64, f64); 2]> {
     let shape = |name: &str| diagram.shapes.iter().find(|shape| shape.name == name);
     let (from, to) = (shape(&arrow.from)?, shape(&arrow.to)?);
-    let is_answered = |it: &Arrow| it.from == arrow.to && it.to == arrow.from;
-    let apart = if diagram.arrows.iter().any(is_answered) {
-        APART
+    let is_reverse = |it: &Arrow| it.from == arrow.to && it.to == arrow.from;
+    let offset = if diagram.arrows.iter().any(is_reverse) {
+        ARROW_OFFSET
     } else {
         0.0
     };
     let (begin, end) = (centre(diagram, from), centre(diagram, to));
     let (dx, dy) = (end.0 - begin.0, end.1 - begin.1);
     let length = dx.hypot(dy).max(1.0);
-    let (aside_x, aside_y) = (-dy / length * apart, dx / length * apart);
+    let (aside_x, aside_y) = (-dy / length * offset, dx / length * offset);
     let half = |shape: &Shape| {
         (
             f64::from(diagram.width) / 2.0,
@@ -176,7 +176,7 @@ fn draw_arrow(out: &mut String, diagram: &Diagram, arrow: &Arrow) {
     }
 }
 
-fn draw_words(out: &mut String, diagram: &Diagram, arrow: &Arrow) {
+fn draw_label(out: &mut String, diagram: &Diagram, arrow: &Arrow) {
     let Some([begin, end]) = ends(diagram, arrow).filter(|_| !arrow.lines.is_empty())
     else {
         return;
@@ -248,7 +248,7 @@ mod tests {
         let there = ends(&diagram, &diagram.arrows[0]).unwrap();
         let back = ends(&diagram, &diagram.arrows[2]).unwrap();
         assert!(
-            (there[0].1 - back[0].1).abs() >= APART,
+            (there[0].1 - back[0].1).abs() >= ARROW_OFFSET,
             "{there:?} {back:?}"
         );
         let drawn = svg(&diagram);

@@ -60,7 +60,7 @@ pub struct Span {
 
 impl Span {
     /// The part of it within `from..to` in seconds, as a half-open range. Empty if there is none.
-    pub(crate) fn within(&self, from: i64, to: i64) -> std::ops::Range<i64> {
+    pub(crate) fn clamped(&self, from: i64, to: i64) -> std::ops::Range<i64> {
         self.since.as_second().max(from)..self.until.as_second().min(to)
     }
 }
@@ -71,7 +71,7 @@ impl Row {
         let spans = self.planned.iter().filter(|span| span.kind.is_wanted());
         spans
             .map(|span| {
-                let part = span.within(from.as_second(), to.as_second());
+                let part = span.clamped(from.as_second(), to.as_second());
                 (part.end - part.start).max(0)
             })
             .sum()
@@ -97,7 +97,7 @@ impl Fleet {
         let (from, to) = (self.from.as_second(), self.to.as_second());
         let mut changes: Vec<(i64, i32)> = Vec::new();
         for span in self.rows.iter().flat_map(|row| &row.planned) {
-            let part = span.within(from, to);
+            let part = span.clamped(from, to);
             if span.kind.is_wanted() && !part.is_empty() {
                 changes.extend([(part.start, 1), (part.end, -1)]);
             }
@@ -138,7 +138,7 @@ impl Fleet {
             .iter()
             .flat_map(|row| row.planned.iter().chain(&row.observed));
         let (from, to) = (self.from.as_second(), self.to.as_second());
-        let shown = spans.filter(|span| !span.within(from, to).is_empty());
+        let shown = spans.filter(|span| !span.clamped(from, to).is_empty());
         let kinds: BTreeSet<Kind> = shown.map(|span| span.kind).collect();
         kinds.into_iter().collect()
     }

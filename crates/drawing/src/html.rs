@@ -10,7 +10,7 @@ use crate::markup::escape;
 use crate::{style, svg};
 
 /// The largest number of spans of a machine that the table lists.
-const LISTED: usize = 7;
+const MAX_SPANS: usize = 7;
 
 /// The style sheet of [`figure`] and [`table`], in addition to [`style::sheet`].
 pub const SHEET: &str = "\
@@ -72,7 +72,7 @@ pub fn figure(fleet: &Fleet) -> String {
     let _ = write!(
         out,
         r#"<li class="wanted">machines wanted<span>at most {}</span></li></ol><div class="scroll" id="week" role="region" aria-label="{}" tabindex="0">{}</div></div><figcaption><ul class="legend">"#,
-        svg::most(&counts),
+        svg::max_count(&counts),
         escape(&fleet.title),
         svg::bars(fleet, &counts),
     );
@@ -102,7 +102,7 @@ pub fn table(fleet: &Fleet) -> String {
             escape(&row.name),
             escape(&row.note),
             hours(seconds),
-            escape(&when(fleet, row)),
+            escape(&span_list(fleet, row)),
         );
     }
     out.push_str("</tbody></table></div>");
@@ -119,23 +119,23 @@ fn hours(seconds: i64) -> String {
 }
 
 /// The first spans of a row, in the local time of its zone.
-fn when(fleet: &Fleet, row: &Row) -> String {
+fn span_list(fleet: &Fleet, row: &Row) -> String {
     let (from, to) = (fleet.from.as_second(), fleet.to.as_second());
     let mut shown: Vec<_> = row
         .planned
         .iter()
-        .filter(|span| !span.within(from, to).is_empty())
+        .filter(|span| !span.clamped(from, to).is_empty())
         .collect();
     shown.sort_by_key(|span| span.since);
     if shown.is_empty() {
         return "not wanted".to_owned();
     }
     let mut out = String::new();
-    for span in shown.iter().take(LISTED) {
+    for span in shown.iter().take(MAX_SPANS) {
         if !out.is_empty() {
             out.push_str(", ");
         }
-        out.push_str(&stretch(span.since, span.until, &row.zone));
+        out.push_str(&time_range(span.since, span.until, &row.zone));
         if span.kind != crate::Kind::Window {
             let _ = write!(out, " {}", span.kind.label());
         }
@@ -143,15 +143,15 @@ fn when(fleet: &Fleet, row: &Row) -> String {
             let _ = write!(out, " ({})", span.name);
         }
     }
-    if shown.len() > LISTED {
-        let _ = write!(out, " and {} more", shown.len() - LISTED);
+    if shown.len() > MAX_SPANS {
+        let _ = write!(out, " and {} more", shown.len() - MAX_SPANS);
     }
     let _ = write!(out, "; {}", zone_name(&row.zone));
     out
 }
 
 /// `Mon 9 Mar 09:00 to 18:00`, with the end date if it differs.
-fn stretch(since: Timestamp, until: Timestamp, zone: &TimeZone) -> String {
+fn time_range(since: Timestamp, until: Timestamp, zone: &TimeZone) -> String {
     let (since, until) = (zone.to_datetime(since), zone.to_datetime(until));
     let form = if since.date() == until.date() {
         "%H:%M"

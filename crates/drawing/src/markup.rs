@@ -13,16 +13,16 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(' '),
-            strange if is_strange(strange) => escaped.push('\u{fffd}'),
+            disallowed if is_disallowed(disallowed) => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }
     }
     escaped
 }
 
-fn is_strange(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
+fn is_disallowed(letter: char) -> bool {
+    let is_bidi = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_bidi || letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
 /// A length in pixels with at most one decimal: `12`, `12.5`.
@@ -35,15 +35,15 @@ pub(crate) fn px(length: f64) -> String {
     }
 }
 
-/// `text` with at most `most` characters. The middle of a longer text is left out.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+/// `text` with at most `max_chars` characters. The middle of a longer text is left out.
+pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
     let length = text.chars().count();
-    if length <= most {
+    if length <= max_chars {
         return text.to_owned();
     }
     let (head, tail) = (
-        most.saturating_sub(1).div_ceil(2),
-        most.saturating_sub(1) / 2,
+        max_chars.saturating_sub(1).div_ceil(2),
+        max_chars.saturating_sub(1) / 2,
     );
     let head: String = text.chars().take(head).collect();
     let tail: String = text.chars().skip(length - tail).collect();

@@ -35,32 +35,32 @@ pub struct Share {
 }
 
 /// The most characters of a name.
-const NAME: usize = 28;
+const MAX_NAME_CHARS: usize = 28;
 
 /// The most characters of a text.
-const TEXT: usize = 34;
+const MAX_TEXT_CHARS: usize = 34;
 
 /// The height of a row.
 const ROW: u32 = 26;
 
 /// The width of the total in pixels.
-const WHOLE: f64 = 300.0;
+const BAR_WIDTH: f64 = 300.0;
 
 /// The picture for a page that has [`style::sheet`](crate::style::sheet).
 pub fn svg_part(shares: &Shares) -> String {
-    let names = width(&shares.rows, NAME, |row| &row.name);
-    let texts = width(&shares.rows, TEXT, |row| &row.text);
+    let names = width(&shares.rows, MAX_NAME_CHARS, |row| &row.name);
+    let texts = width(&shares.rows, MAX_TEXT_CHARS, |row| &row.text);
     let rows = u32::try_from(shares.rows.len()).unwrap_or(u32::MAX / (2 * ROW));
     let height = rows.saturating_mul(ROW) + ROW + 8;
     let prefix = shares.prefix;
     let mut out = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{w}" height="{height}" viewBox="0 0 {w} {height}" role="img" aria-labelledby="{prefix}title {prefix}desc"><title id="{prefix}title">{}</title><desc id="{prefix}desc">{}</desc>"#,
         escape(&shares.title),
-        escape(&words(shares)),
-        w = px(names + WHOLE + texts + 20.0),
+        escape(&description(shares)),
+        w = px(names + BAR_WIDTH + texts + 20.0),
     );
-    for (place, row) in (0..).zip(&shares.rows) {
-        bar(&mut out, row, names, place * ROW);
+    for (index, row) in (0..).zip(&shares.rows) {
+        bar(&mut out, row, names, index * ROW);
     }
     legend(&mut out, shares, rows.saturating_mul(ROW) + 12);
     out.push_str("</svg>");
@@ -69,21 +69,23 @@ pub fn svg_part(shares: &Shares) -> String {
 
 /// The width in pixels of the longest of the texts.
 #[expect(clippy::cast_precision_loss, reason = "at most 34 characters")]
-fn width(rows: &[Share], most: usize, text: impl Fn(&Share) -> &str) -> f64 {
-    let longest = rows.iter().map(|row| text(row).chars().count().min(most));
+fn width(rows: &[Share], max_chars: usize, text: impl Fn(&Share) -> &str) -> f64 {
+    let longest = rows
+        .iter()
+        .map(|row| text(row).chars().count().min(max_chars));
     longest.max().unwrap_or(0) as f64 * 7.0 + 8.0
 }
 
 fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
-    let share = |part: f64| WHOLE * part.clamp(0.0, 1.0);
+    let share = |part: f64| BAR_WIDTH * part.clamp(0.0, 1.0);
     let (middle, inner) = (top + 17, top + 5);
     let _ = write!(
         out,
         r#"<text class="ink" x="0" y="{middle}">{}</text><rect class="weekend" x="{x}" y="{inner}" width="{w}" height="16"/><rect class="k-window" x="{x}" y="{inner}" width="{}" height="16"/><rect class="box-line" fill="none" x="{x}" y="{inner}" width="{w}" height="16"/>"#,
-        escape(&shortened(&row.name, NAME)),
+        escape(&shortened(&row.name, MAX_NAME_CHARS)),
         px(share(row.part)),
         x = px(left),
-        w = px(WHOLE),
+        w = px(BAR_WIDTH),
     );
     if let Some(line) = row.line {
         let _ = write!(
@@ -96,8 +98,8 @@ fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
     let _ = write!(
         out,
         r#"<text class="ink" x="{}" y="{middle}">{}</text>"#,
-        px(left + WHOLE + 10.0),
-        escape(&shortened(&row.text, TEXT)),
+        px(left + BAR_WIDTH + 10.0),
+        escape(&shortened(&row.text, MAX_TEXT_CHARS)),
     );
 }
 
@@ -124,8 +126,8 @@ fn legend(out: &mut String, shares: &Shares, top: u32) {
 }
 
 /// All bars as text.
-fn words(shares: &Shares) -> String {
-    let rows = shares.rows.iter().take(LISTED);
+fn description(shares: &Shares) -> String {
+    let rows = shares.rows.iter().take(MAX_DESCRIBED);
     let rows: Vec<String> = rows
         .map(|row| format!("{}: {}", row.name, row.text))
         .collect();
@@ -133,7 +135,7 @@ fn words(shares: &Shares) -> String {
 }
 
 /// The largest number of bars in the text. A table of the page has all of them.
-const LISTED: usize = 40;
+const MAX_DESCRIBED: usize = 40;
 
 #[cfg(test)]
 mod tests {

@@ -101,7 +101,7 @@ pub(crate) fn patterns(prefix: &str, kinds: &[Kind]) -> String {
 
 /// The size of a tile, its rotation, and its shapes. `None` if the kind has a solid fill.
 fn pattern(kind: Kind) -> Option<(u8, &'static str, &'static str)> {
-    const TURNED: &str = r#" patternTransform="rotate(45)""#;
+    const ROTATED: &str = r#" patternTransform="rotate(45)""#;
     const STRIPE: &str = r#"<rect width="3" height="5"/>"#;
     const DOT: &str = r#"<circle cx="2.5" cy="2.5" r="1.1"/>"#;
     const CROSS: &str = r#"<rect width="1.3" height="5"/><rect width="5" height="1.3"/>"#;
@@ -109,10 +109,10 @@ fn pattern(kind: Kind) -> Option<(u8, &'static str, &'static str)> {
     const UPRIGHT: &str = r#"<rect width="2.4" height="4"/>"#;
     match kind {
         Kind::Window | Kind::Running | Kind::Failed => None,
-        Kind::ExceptionRun | Kind::Leaving => Some((5, TURNED, STRIPE)),
+        Kind::ExceptionRun | Kind::Leaving => Some((5, ROTATED, STRIPE)),
         Kind::ExceptionStop => Some((5, "", DOT)),
         Kind::OverrideRun | Kind::Starting => Some((4, "", UPRIGHT)),
-        Kind::OverrideStop => Some((5, TURNED, CROSS)),
+        Kind::OverrideStop => Some((5, ROTATED, CROSS)),
         Kind::OverrideHold => Some((4, "", LEVEL)),
     }
 }

@@ -31,7 +31,7 @@ const OBSERVED: Strip = Strip {
 const PREFIX: &str = "fleet-";
 
 /// The most characters of a name.
-const NAME: usize = 34;
+const MAX_NAME_CHARS: usize = 34;
 
 /// The whole picture as a self-contained file: names, bars, curve and legend.
 ///
@@ -115,13 +115,13 @@ fn names_width(fleet: &Fleet) -> f64 {
     let longest = fleet
         .rows
         .iter()
-        .map(|row| row.name.chars().count().min(NAME));
+        .map(|row| row.name.chars().count().min(MAX_NAME_CHARS));
     (longest.max().unwrap_or(0) as f64 * 7.0 + 14.0).max(128.0)
 }
 
 fn name_texts(out: &mut String, fleet: &Fleet, counts: &[u32]) {
     for (row, y) in fleet.rows.iter().zip((HEAD + 15..).step_by(ROW as usize)) {
-        let name = escape(&shortened(&row.name, NAME));
+        let name = escape(&shortened(&row.name, MAX_NAME_CHARS));
         let text = format!(r#"<text class="ink" x="0" y="{y}">{name}</text>"#);
         match &row.link {
             Some(link) => {
@@ -135,7 +135,7 @@ fn name_texts(out: &mut String, fleet: &Fleet, counts: &[u32]) {
         out,
         r#"<text class="ink strong" x="0" y="{y}">machines wanted</text><text class="ink small" x="0" y="{}">at most {}</text>"#,
         y + 16,
-        most(counts)
+        max_count(counts)
     );
 }
 
@@ -256,7 +256,7 @@ fn hour_labels(out: &mut String, fleet: &Fleet, axis: Axis, day: &Day) {
 fn bars_of(out: &mut String, axis: Axis, spans: &[Span], strip: Strip) {
     let mut paths: BTreeMap<(Kind, &str), Vec<&Span>> = BTreeMap::new();
     for span in spans {
-        if !span.within(axis.from, axis.to).is_empty() {
+        if !span.clamped(axis.from, axis.to).is_empty() {
             paths
                 .entry((span.kind, span.name.as_str()))
                 .or_default()
@@ -269,7 +269,7 @@ fn bars_of(out: &mut String, axis: Axis, spans: &[Span], strip: Strip) {
             shares(&mut line, axis, &spans, strip);
         } else {
             for span in &spans {
-                let part = span.within(axis.from, axis.to);
+                let part = span.clamped(axis.from, axis.to);
                 let width = axis.length(part.end - part.start);
                 bar(&mut line, axis.x(part.start), width, strip);
             }
@@ -305,7 +305,7 @@ fn bar(line: &mut String, x: f64, width: f64, strip: Strip) {
 fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
     let mut seconds = vec![0; axis.columns()];
     for span in spans {
-        let part = span.within(axis.from, axis.to);
+        let part = span.clamped(axis.from, axis.to);
         let mut at = part.start;
         while at < part.end {
             let column = (at - axis.from) / axis.column();
@@ -337,7 +337,7 @@ fn shares(line: &mut String, axis: Axis, spans: &[&Span], strip: Strip) {
 
 /// Marks the clock changes of a row with another zone than the picture.
 fn clock_marks(out: &mut String, axis: Axis, row: &Row) {
-    for change in changes(axis, &row.zone) {
+    for change in clock_changes(axis, &row.zone) {
         let x = px(axis.x(change.at.as_second()) - 3.5);
         let _ = write!(
             out,
@@ -348,7 +348,7 @@ fn clock_marks(out: &mut String, axis: Axis, row: &Row) {
 }
 
 fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
-    for change in changes(axis, &fleet.zone) {
+    for change in clock_changes(axis, &fleet.zone) {
         let x = axis.x(change.at.as_second());
         let anchor = if x > axis.width() - 70.0 {
             "end"
@@ -371,7 +371,7 @@ fn clock_lines(out: &mut String, fleet: &Fleet, axis: Axis, bottom: u32) {
 
 /// The clock changes of a zone within the picture. Empty if the columns are too narrow to
 /// distinguish them.
-fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
+fn clock_changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
     let at = |second| Timestamp::from_second(second).unwrap_or_default();
     if axis.hour < 0.5 {
         return Vec::new();
@@ -380,13 +380,13 @@ fn changes(axis: Axis, zone: &jiff::tz::TimeZone) -> Vec<ClockChange> {
 }
 
 /// The maximum of the curve.
-pub(crate) fn most(counts: &[u32]) -> u32 {
+pub(crate) fn max_count(counts: &[u32]) -> u32 {
     counts.iter().copied().max().unwrap_or(0)
 }
 
 /// Draws the number of wanted machines as steps above a base line.
 fn curve(out: &mut String, fleet: &Fleet, axis: Axis, counts: &[u32]) {
-    let most = most(counts);
+    let most = max_count(counts);
     let top = f64::from(HEAD + rows_height(fleet) + 24);
     let height = f64::from(FOOT - 24 - 14);
     let base = top + height;

@@ -8,9 +8,9 @@ use crate::fleet::{Fleet, Row, zone_name};
 use crate::markup::shortened;
 use crate::{ClockChange, Kind};
 
-/// The capabilities of the terminal.
+/// The width and the colours of a terminal.
 #[derive(Clone, Copy, Debug)]
-pub struct Screen {
+pub struct TerminalOptions {
     /// Its columns. Lines are not longer.
     pub width: usize,
     /// Whether it supports colours (the sequences of ECMA-48).
@@ -18,28 +18,28 @@ pub struct Screen {
 }
 
 /// The most columns of a name.
-const NAME: usize = 32;
+const MAX_NAME_WIDTH: usize = 32;
 
 /// The fewest columns of the bars, independent of the length of the names.
-const LEAST: usize = 24;
+const MIN_BAR_WIDTH: usize = 24;
 
 /// The character of a column in which nothing is planned.
 const EMPTY: char = '·';
 
 /// The character of a column that windows fill only in part.
-const PART: char = '▄';
+const PARTIAL: char = '▄';
 
-const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const CURVE_STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The picture as lines of text, each with a line feed.
 ///
 /// Names must be free of control characters.
-pub fn text(fleet: &Fleet, screen: Screen) -> String {
-    let layout = Layout::of(fleet, screen);
+pub fn text(fleet: &Fleet, options: TerminalOptions) -> String {
+    let layout = Layout::of(fleet, options);
     let mut out = String::new();
     let _ = writeln!(out, "{}", layout.title(fleet));
     let _ = writeln!(out, "{}", layout.days(fleet));
-    for line in [layout.clocks(fleet), layout.now(fleet)]
+    for line in [layout.clock_changes(fleet), layout.now(fleet)]
         .into_iter()
         .flatten()
     {
@@ -65,7 +65,7 @@ pub fn text(fleet: &Fleet, screen: Screen) -> String {
 fn step(count: u32, most: u32) -> char {
     let eighths = (u64::from(count) * 8).div_ceil(u64::from(most.max(1)));
     let index = usize::try_from(eighths).unwrap_or(8);
-    STEPS.get(index).copied().unwrap_or('█')
+    CURVE_STEPS.get(index).copied().unwrap_or('█')
 }
 
 /// The style of the current time and of its column.
@@ -95,12 +95,14 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(fleet: &Fleet, screen: Screen) -> Self {
+    fn of(fleet: &Fleet, options: TerminalOptions) -> Self {
         let longest = fleet.rows.iter().map(|row| row.name.chars().count());
         let label = "wanted, max 999".len();
-        let most = NAME.min(screen.width.saturating_sub(LEAST + 2)).max(label);
+        let most = MAX_NAME_WIDTH
+            .min(options.width.saturating_sub(MIN_BAR_WIDTH + 2))
+            .max(label);
         let names = longest.max().unwrap_or(0).clamp(label, most);
-        let room = screen.width.saturating_sub(names + 2).max(LEAST);
+        let room = options.width.saturating_sub(names + 2).max(MIN_BAR_WIDTH);
         let from = fleet.from.as_second();
         let length = (fleet.to.as_second() - from).max(1);
         let room = i64::try_from(room).unwrap_or(i64::MAX);
@@ -115,7 +117,7 @@ impl Layout {
             columns,
             column,
             from,
-            colored: screen.colored,
+            colored: options.colored,
         }
     }
 
@@ -143,7 +145,7 @@ impl Layout {
     }
 
     /// The column that contains an instant.
-    fn place(&self, at: i64) -> usize {
+    fn column_of(&self, at: i64) -> usize {
         usize::try_from((at - self.from) / self.column).unwrap_or(0)
     }
 
@@ -169,7 +171,10 @@ impl Layout {
             let room = (86_400 / self.column).max(1);
             let form = if room >= 7 { "%a %-d" } else { "%-d" };
             let form = if room < 2 { "%-d %b" } else { form };
-            (self.place(day.since), day.date.strftime(form).to_string())
+            (
+                self.column_of(day.since),
+                day.date.strftime(form).to_string(),
+            )
         });
         let texts: Vec<(usize, String)> = texts.collect();
         // The label of a partial first day is left out if it would hide that of the next day.
@@ -180,15 +185,15 @@ impl Layout {
         self.labels(texts.into_iter().skip(usize::from(is_short)))
     }
 
-    fn clocks(&self, fleet: &Fleet) -> Option<String> {
+    fn clock_changes(&self, fleet: &Fleet) -> Option<String> {
         let changes = ClockChange::all(&fleet.zone, fleet.from, fleet.to);
         // More than two clock changes are not shown.
         (1..=2).contains(&changes.len()).then(|| {
             self.labels(changes.iter().map(|change| {
-                let place = self.place(change.at.as_second());
+                let column = self.column_of(change.at.as_second());
                 let text = format!("◆ {}", change.short_text());
                 let last = self.columns.saturating_sub(text.chars().count());
-                (place.min(last), text)
+                (column.min(last), text)
             }))
         })
     }
@@ -208,7 +213,7 @@ impl Layout {
         let now = fleet
             .now
             .filter(|now| (fleet.from..fleet.to).contains(now))?;
-        Some(self.place(now.as_second()))
+        Some(self.column_of(now.as_second()))
     }
 
     /// The bar of a machine: the symbol of the kind that [`Self::cells`] returns for each column.
@@ -218,10 +223,10 @@ impl Layout {
         let cells = cells
             .into_iter()
             .enumerate()
-            .map(|(place, (kind, is_part))| {
-                let is_now = now == Some(place);
+            .map(|(column, (kind, is_part))| {
+                let is_now = now == Some(column);
                 let symbol = match kind.and_then(Kind::symbol) {
-                    Some('█') if is_part => PART,
+                    Some('█') if is_part => PARTIAL,
                     Some(symbol) => symbol,
                     None if is_now => '│',
                     None => EMPTY,
@@ -246,12 +251,12 @@ impl Layout {
     fn cells(&self, fleet: &Fleet, row: &Row) -> Vec<(Option<Kind>, bool)> {
         let mut seconds: Vec<(Option<Kind>, i64)> = vec![(None, 0); self.columns];
         for span in &row.planned {
-            let part = span.within(self.from, fleet.to.as_second());
+            let part = span.clamped(self.from, fleet.to.as_second());
             let mut at = part.start;
             while at < part.end {
                 let column = (at - self.from) / self.column;
                 let next = (self.from + (column + 1) * self.column).min(part.end);
-                if let Some(cell) = seconds.get_mut(self.place(at)) {
+                if let Some(cell) = seconds.get_mut(self.column_of(at)) {
                     if cell.0 < Some(span.kind) {
                         *cell = (Some(span.kind), 0);
                     }
@@ -276,11 +281,11 @@ impl Layout {
                 parts.push(format!("{symbol} {}", kind.label()));
             }
             if kind == Kind::Window {
-                parts.push(format!("{PART} part of the time"));
+                parts.push(format!("{PARTIAL} part of the time"));
             }
         }
         let indent = " ".repeat(self.names + 2);
-        let room = self.names + 2 + self.columns.max(LEAST);
+        let room = self.names + 2 + self.columns.max(MIN_BAR_WIDTH);
         let mut lines = indent.clone();
         let mut length = indent.len();
         for part in parts {
@@ -306,7 +311,7 @@ mod tests {
     use super::*;
     use crate::svg::tests::fleet;
 
-    const PLAIN: Screen = Screen {
+    const PLAIN: TerminalOptions = TerminalOptions {
         width: 80,
         colored: false,
     };
@@ -343,13 +348,13 @@ mod tests {
     #[test]
     fn colours_do_not_change_the_text() {
         let plain = text(&fleet(2, 3), PLAIN);
-        let screen = Screen {
+        let options = TerminalOptions {
             colored: true,
             ..PLAIN
         };
         let mut shown = String::new();
-        for (place, part) in text(&fleet(2, 3), screen).split('\u{1b}').enumerate() {
-            let skipped = if place == 0 {
+        for (index, part) in text(&fleet(2, 3), options).split('\u{1b}').enumerate() {
+            let skipped = if index == 0 {
                 0
             } else {
                 part.find('m').unwrap() + 1
@@ -363,8 +368,8 @@ mod tests {
     fn any_width_and_any_length_of_time_are_drawn() {
         for width in [0, 20, 60, 200] {
             for days in [1, 30, 3650] {
-                let screen = Screen { width, ..PLAIN };
-                let drawn = text(&fleet(1, days), screen);
+                let options = TerminalOptions { width, ..PLAIN };
+                let drawn = text(&fleet(1, days), options);
                 let longest =
                     drawn.lines().skip(1).map(|line| line.chars().count()).max();
                 assert!(longest <= Some(width.max(48)), "{width}, {days}:\n{drawn}");

@@ -39,7 +39,7 @@ pub enum Mark {
     /// A step was completed.
     Step,
     /// A step was refused or failed.
-    Trouble,
+    Failure,
     /// The current time, while the shutdown is in progress.
     Now,
     /// The shutdown has ended.
@@ -54,7 +54,7 @@ impl Mark {
         match self {
             Self::Begin => '┬',
             Self::Step => '├',
-            Self::Trouble => '!',
+            Self::Failure => '!',
             Self::Now => '▸',
             Self::End => '┴',
             Self::Planned => '┊',
@@ -66,7 +66,7 @@ impl Mark {
         match self {
             Self::Begin => "begins",
             Self::Step => "step",
-            Self::Trouble => "trouble",
+            Self::Failure => "trouble",
             Self::Now => "now",
             Self::End => "over",
             Self::Planned => "planned",
@@ -75,13 +75,13 @@ impl Mark {
 }
 
 /// The most characters of a sentence in a picture.
-const SENTENCE: usize = 140;
+const MAX_SENTENCE_CHARS: usize = 140;
 
 /// The height of an entry.
 const ROW: u32 = 26;
 
 /// The width in pixels of the bar of durations.
-const BAR: f64 = 700.0;
+const BAR_WIDTH: f64 = 700.0;
 
 /// The shutdown as lines of text: the local time, the time since the first entry, and the sentence.
 pub fn text(timeline: &Timeline) -> String {
@@ -102,15 +102,15 @@ pub fn text(timeline: &Timeline) -> String {
 
 /// The picture as a self-contained SVG file.
 pub fn svg(timeline: &Timeline) -> String {
-    drawn(timeline, &format!("<style>{}</style>", style::sheet())) + "\n"
+    draw(timeline, &format!("<style>{}</style>", style::sheet())) + "\n"
 }
 
 /// The picture for a page that has [`style::sheet`].
 pub fn svg_part(timeline: &Timeline) -> String {
-    drawn(timeline, "")
+    draw(timeline, "")
 }
 
-fn drawn(timeline: &Timeline, style: &str) -> String {
+fn draw(timeline: &Timeline, style: &str) -> String {
     let top = 78;
     let rows = u32::try_from(timeline.entries.len())
         .unwrap_or(1_000)
@@ -120,7 +120,8 @@ fn drawn(timeline: &Timeline, style: &str) -> String {
         .entries
         .iter()
         .map(|entry| entry.text.chars().count());
-    let letters = u32::try_from(longest.max().unwrap_or(0).min(SENTENCE)).unwrap_or(110);
+    let letters =
+        u32::try_from(longest.max().unwrap_or(0).min(MAX_SENTENCE_CHARS)).unwrap_or(110);
     let width = (200 + letters * 7).max(760);
     let mut out = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="timeline-title timeline-desc"><title id="timeline-title">{}</title><desc id="timeline-desc">{}</desc>{style}<rect class="bg" width="100%" height="100%"/><text class="ink title" x="12" y="22">{}<tspan class="soft small" dx="12">{}</tspan></text>"#,
@@ -149,10 +150,14 @@ fn drawn(timeline: &Timeline, style: &str) -> String {
 
 /// A sentence cut to the width of the picture. The page and [`text`] show it in full.
 fn truncated(sentence: &str) -> String {
-    if sentence.chars().count() <= SENTENCE {
+    if sentence.chars().count() <= MAX_SENTENCE_CHARS {
         return sentence.to_owned();
     }
-    sentence.chars().take(SENTENCE - 1).chain(['…']).collect()
+    sentence
+        .chars()
+        .take(MAX_SENTENCE_CHARS - 1)
+        .chain(['…'])
+        .collect()
 }
 
 /// The shape of a mark on the line, different for each kind.
@@ -160,7 +165,7 @@ fn shape(mark: Mark) -> &'static str {
     match mark {
         Mark::Begin => r#"<circle class="k-window" cx="146" cy="0" r="6"/>"#,
         Mark::Step => r#"<circle class="box box-line" cx="146" cy="0" r="4.5"/>"#,
-        Mark::Trouble => r#"<path class="k-failed" d="M146 -8l8 14h-16z"/>"#,
+        Mark::Failure => r#"<path class="k-failed" d="M146 -8l8 14h-16z"/>"#,
         Mark::Now => r#"<path class="now" d="M140 -6l10 6l-10 6z"/>"#,
         Mark::End => r#"<rect class="k-running" x="140" y="-6" width="12" height="12"/>"#,
         Mark::Planned => r#"<path class="box box-line" d="M146 -7l7 7l-7 7l-7 -7z"/>"#,
@@ -175,15 +180,16 @@ fn durations(out: &mut String, timeline: &Timeline) {
         return;
     };
     let length = (last - first).max(1) as f64;
-    let x = |at: i64| 12.0 + (at - first).clamp(0, last - first) as f64 / length * BAR;
+    let x =
+        |at: i64| 12.0 + (at - first).clamp(0, last - first) as f64 / length * BAR_WIDTH;
     let _ = write!(
         out,
-        r#"<rect class="curve" x="12" y="40" width="{BAR}" height="8"/>"#
+        r#"<rect class="curve" x="12" y="40" width="{BAR_WIDTH}" height="8"/>"#
     );
     for entry in &timeline.entries {
         let x = x(entry.at.as_second());
         let class = match entry.mark {
-            Mark::Trouble => "k-failed",
+            Mark::Failure => "k-failed",
             Mark::Planned => "k-leaving",
             Mark::Begin | Mark::Step | Mark::End => "k-running",
             Mark::Now => {
@@ -205,7 +211,7 @@ fn durations(out: &mut String, timeline: &Timeline) {
     let _ = write!(
         out,
         r#"<text class="soft small" x="12" y="63">0</text><text class="soft small" x="{}" y="63" text-anchor="end">{}</text>"#,
-        12.0 + BAR,
+        12.0 + BAR_WIDTH,
         length_of(total)
     );
 }
@@ -256,7 +262,7 @@ mod tests {
                 entry("2026-03-06T23:00:01Z", Mark::Step, "cordoned Node/worker"),
                 entry(
                     "2026-03-06T23:00:02Z",
-                    Mark::Trouble,
+                    Mark::Failure,
                     "the budget of shop-1 refuses",
                 ),
                 entry("2026-03-06T23:01:30Z", Mark::Now, "now: evicting 1 pod"),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::strconv::QuotedBytes;
 
 /// The error, and the rest of the text if Go reports it.
-type Fault<'t> = (&'static str, Option<&'t str>);
+type ParseError<'t> = (&'static str, Option<&'t str>);
 
 /// Parses an address; returns it and whether it has a zone.
 ///
@@ -43,7 +43,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<(IpAddr, bool), String> {
     })
 }
 
-fn read(text: &str) -> Result<(IpAddr, bool), Fault<'_>> {
+fn read(text: &str) -> Result<(IpAddr, bool), ParseError<'_>> {
     match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
         Some(rest) if rest.starts_with('.') => {
             v4(text).map(|fields| (Ipv4Addr::from(fields).into(), false))
@@ -61,7 +61,7 @@ fn read(text: &str) -> Result<(IpAddr, bool), Fault<'_>> {
     }
 }
 
-fn v4(text: &str) -> Result<[u8; 4], Fault<'_>> {
+fn v4(text: &str) -> Result<[u8; 4], ParseError<'_>> {
     let mut fields = [0; 4];
     let (mut field, mut digits, mut place) = (0_u16, 0, 0);
     let at = |index: usize| text.get(index..);
@@ -108,7 +108,7 @@ fn put(fields: &mut [u8; 4], place: usize, field: u16) {
     }
 }
 
-fn v6(text: &str) -> Result<Ipv6Addr, Fault<'_>> {
+fn v6(text: &str) -> Result<Ipv6Addr, ParseError<'_>> {
     let mut rest = text;
     let mut groups: Vec<u16> = Vec::with_capacity(8);
     let mut gap = None;
@@ -165,7 +165,7 @@ fn v6(text: &str) -> Result<Ipv6Addr, Fault<'_>> {
 }
 
 /// The next group and the rest of the text.
-fn group(text: &str) -> Result<(u16, &str), Fault<'_>> {
+fn group(text: &str) -> Result<(u16, &str), ParseError<'_>> {
     let end = text
         .find(|c: char| !c.is_ascii_hexdigit())
         .unwrap_or(text.len());
@@ -184,7 +184,7 @@ fn group(text: &str) -> Result<(u16, &str), Fault<'_>> {
 fn expanded(
     mut groups: Vec<u16>,
     gap: Option<usize>,
-) -> Result<Ipv6Addr, Fault<'static>> {
+) -> Result<Ipv6Addr, ParseError<'static>> {
     let missing = 8_usize.saturating_sub(groups.len());
     match gap {
         None if missing > 0 => return Err(("address string too short", None)),

@@ -17,16 +17,16 @@ pub use compiled::Pattern;
 use translate::translate;
 
 /// Go's error for a part of a pattern.
-fn refused(what: &str, part: &str) -> String {
+fn syntax_error(what: &str, part: &str) -> String {
     format!("error parsing regexp: {what}: `{part}`")
 }
 
 /// The error for a pattern that Go would compile, but that is too large here.
 fn too_large(pattern: &str, error: &str) -> String {
     if error.contains("nest") {
-        refused("expression nests too deeply", pattern)
+        syntax_error("expression nests too deeply", pattern)
     } else {
-        refused("expression too large", pattern)
+        syntax_error("expression too large", pattern)
     }
 }
 

@@ -66,7 +66,7 @@ impl Escaped {
 
     /// The text as written if all its characters are allowed in this part, otherwise escaped
     /// again.
-    fn shown(&self, mode: Mode) -> String {
+    fn to_text(&self, mode: Mode) -> String {
         if is_plain(&self.raw, mode) {
             self.raw.clone()
         } else {
@@ -167,7 +167,7 @@ impl Url {
 
     /// The path as escaped in a URL.
     pub fn escaped_path(&self) -> String {
-        self.path.shown(Mode::Path)
+        self.path.to_text(Mode::Path)
     }
 }
 
@@ -207,7 +207,7 @@ impl fmt::Display for Url {
             write!(f, "?{}", self.query)?;
         }
         if !self.fragment.decoded.is_empty() {
-            write!(f, "#{}", self.fragment.shown(Mode::Fragment))?;
+            write!(f, "#{}", self.fragment.to_text(Mode::Fragment))?;
         }
         Ok(())
     }

@@ -14,9 +14,9 @@ pub struct ClientCertificates(pub Arc<[CertificateDer<'static>]>);
 impl ClientCertificates {
     /// The certificates of a connection; `None` if the client has presented none.
     pub(crate) fn of(connection: &ServerConnection) -> Option<Self> {
-        let shown = connection.peer_certificates()?;
+        let certificates = connection.peer_certificates()?;
         Some(Self(
-            shown
+            certificates
                 .iter()
                 .cloned()
                 .map(CertificateDer::into_owned)

@@ -2,12 +2,12 @@
 //! returns the responses.
 
 mod certificate;
+mod connection_slot;
 mod listen;
-mod place;
 mod plain;
 mod tls;
 
 pub use certificate::ClientCertificates;
-pub use place::Lifetimes;
+pub use connection_slot::Lifetimes;
 pub use plain::Plain;
 pub use tls::{Limits, Server};

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// How long to wait after a failed accept: with too many open files, it succeeds again once others
 /// are closed.
-const RESPITE: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The next connection, and the address of its peer.
 pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
@@ -16,7 +16,7 @@ pub(crate) async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             Ok(accepted) => return accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(RESPITE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }

@@ -14,8 +14,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::connection_slot::{ConnectionSlot, ConnectionSlots, Lifetimes};
 use crate::listen::accept;
-use crate::place::{Lifetimes, Place, Places};
 
 /// How many connections there are at a time; the oldest silent one is closed for a new one.
 const MOST_CONNECTIONS: usize = 64;
@@ -46,17 +46,17 @@ impl Plain {
             + Send
             + 'static,
     {
-        let places = Places::new(MOST_CONNECTIONS, LIFETIMES);
+        let slots = ConnectionSlots::new(MOST_CONNECTIONS, LIFETIMES);
         loop {
             let (stream, peer) = accept(&self.listener).await;
-            let place = places.take(peer.ip()).await;
+            let slot = slots.take(peer.ip()).await;
             let respond = respond.clone();
             tokio::spawn(async move {
                 let respond = move |request: &_| respond(request, peer);
                 tokio::select! {
-                    () = place.cut() => {}
-                    () = place.overdue() => {}
-                    () = converse(stream, &place, respond) => {}
+                    () = slot.evicted() => {}
+                    () = slot.overdue() => {}
+                    () = serve_connection(stream, &slot, respond) => {}
                 }
             });
             // Serves what has been accepted before more is accepted.
@@ -65,13 +65,13 @@ impl Plain {
     }
 }
 
-async fn converse(
+async fn serve_connection(
     stream: TcpStream,
-    place: &Place,
+    slot: &ConnectionSlot,
     respond: impl Fn(&Request<Incoming>) -> Response<Full<Bytes>>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let _under_way = place.begin();
+        let _active_request = slot.begin();
         let response = respond(&request);
         async move { Ok::<_, Infallible>(response) }
     });

@@ -22,8 +22,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::certificate::ClientCertificates;
+use crate::connection_slot::{ActiveRequest, ConnectionSlot, ConnectionSlots, Lifetimes};
 use crate::listen::accept;
-use crate::place::{Lifetimes, Place, Places, UnderWay};
 
 /// How long a client may take for its handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 /// How many bytes a client may send before they are read.
 const WINDOW: u32 = 128 * 1024;
 /// How many bytes of an HTTP/1 connection are held that have not been read.
-const MOST_HELD: usize = 128 * 1024;
+const MOST_BUFFERED_BYTES: usize = 128 * 1024;
 
 /// The limits for clients.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl Server {
         B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
     {
         let acceptor = TlsAcceptor::from(self.tls);
-        let places = Places::new(self.limits.connections, self.limits.lifetimes);
+        let slots = ConnectionSlots::new(self.limits.connections, self.limits.lifetimes);
         let (stopping, stopped) = watch::channel(());
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
@@ -84,15 +84,15 @@ impl Server {
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
                 accepted = accept(&self.listener) => accepted,
             };
-            let place = tokio::select! {
+            let slot = tokio::select! {
                 () = &mut stop => break,
-                place = places.take(peer.ip()) => place,
+                slot = slots.take(peer.ip()) => slot,
             };
             let client = Client {
                 acceptor: acceptor.clone(),
                 streams: self.limits.streams,
                 stopped: stopped.clone(),
-                place: Arc::new(place),
+                slot: Arc::new(slot),
             };
             connections.spawn(client.serve(stream, respond.clone()));
             // Serves what has been accepted before more is accepted.
@@ -112,25 +112,25 @@ struct Client {
     acceptor: TlsAcceptor,
     streams: u32,
     stopped: watch::Receiver<()>,
-    place: Arc<Place>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl Client {
-    /// Serves the client until it disconnects, or its place is given to another one.
+    /// Serves the client until it disconnects, or its slot is given to another one.
     async fn serve<R, A, B>(self, stream: TcpStream, respond: R)
     where
         R: Fn(Request<Incoming>) -> A + Send,
         A: Future<Output = Response<B>> + Send + 'static,
         B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
     {
-        let place = self.place.clone();
+        let slot = self.slot.clone();
         tokio::select! {
-            () = place.cut() => tracing::debug!("a connection was closed for a new one"),
-            () = self.converse(stream, respond) => {}
+            () = slot.evicted() => tracing::debug!("a connection was closed for a new one"),
+            () = self.serve_connection(stream, respond) => {}
         }
     }
 
-    async fn converse<R, A, B>(mut self, stream: TcpStream, respond: R)
+    async fn serve_connection<R, A, B>(mut self, stream: TcpStream, respond: R)
     where
         R: Fn(Request<Incoming>) -> A + Send,
         A: Future<Output = Response<B>> + Send + 'static,
@@ -143,17 +143,19 @@ impl Client {
             tracing::debug!("TLS handshake failed");
             return;
         };
-        let place = self.place.clone();
-        let shown = ClientCertificates::of(stream.get_ref().1);
+        let slot = self.slot.clone();
+        let certificates = ClientCertificates::of(stream.get_ref().1);
         let service = service_fn(move |mut request: Request<Incoming>| {
-            if let Some(shown) = &shown {
-                request.extensions_mut().insert(shown.clone());
+            if let Some(certificates) = &certificates {
+                request.extensions_mut().insert(certificates.clone());
             }
-            let under_way = place.begin();
-            let answer = respond(request);
+            let active_request = slot.begin();
+            let response = respond(request);
             async move {
-                let answer = answer.await;
-                Ok::<_, Infallible>(answer.map(|body| Tracked::new(body, under_way)))
+                let response = response.await;
+                Ok::<_, Infallible>(
+                    response.map(|body| TrackedBody::new(body, active_request)),
+                )
             }
         });
         let builder = self.builder();
@@ -161,7 +163,7 @@ impl Client {
         let mut connection = pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = self.place.overdue() => {
+            () = self.slot.overdue() => {
                 // A request that is just arriving gets a response, or is retried on another
                 // connection.
                 connection.as_mut().graceful_shutdown();
@@ -186,7 +188,7 @@ impl Client {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(MOST_HELD);
+            .max_buf_size(MOST_BUFFERED_BYTES);
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -200,21 +202,21 @@ impl Client {
 }
 
 /// The body of a response. Its request is under way until the client has received the body.
-struct Tracked<B> {
+struct TrackedBody<B> {
     body: Pin<Box<B>>,
-    _under_way: UnderWay,
+    _active_request: ActiveRequest,
 }
 
-impl<B> Tracked<B> {
-    fn new(body: B, under_way: UnderWay) -> Self {
+impl<B> TrackedBody<B> {
+    fn new(body: B, active_request: ActiveRequest) -> Self {
         Self {
             body: Box::pin(body),
-            _under_way: under_way,
+            _active_request: active_request,
         }
     }
 }
 
-impl<B: Body> Body for Tracked<B> {
+impl<B: Body> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -23,31 +23,31 @@ const MACHINE_ID: &str = "/etc/machine-id";
 ///
 /// # Example
 /// ```
-/// use fivespot_install::agent::Kernel;
-/// assert!("6.12".parse::<Kernel>().unwrap() > "6.6".parse().unwrap());
-/// assert!("six".parse::<Kernel>().is_err());
+/// use fivespot_install::agent::KernelVersion;
+/// assert!("6.12".parse::<KernelVersion>().unwrap() > "6.6".parse().unwrap());
+/// assert!("six".parse::<KernelVersion>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kernel {
+pub struct KernelVersion {
     major: u32,
     minor: u32,
 }
 
-/// The error for a text that is not a [`Kernel`].
+/// The error for a text that is not a [`KernelVersion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a Linux version such as 6.6")]
-pub struct NoKernel;
+pub struct ParseKernelVersionError;
 
 /// The first release that reports processes to unprivileged clients in the host's network
 /// namespace.
-const UNPRIVILEGED_SINCE: Kernel = Kernel { major: 6, minor: 6 };
+const UNPRIVILEGED_SINCE: KernelVersion = KernelVersion { major: 6, minor: 6 };
 
-impl FromStr for Kernel {
-    type Err = NoKernel;
+impl FromStr for KernelVersion {
+    type Err = ParseKernelVersionError;
 
-    fn from_str(text: &str) -> Result<Self, NoKernel> {
-        let (major, minor) = text.split_once('.').ok_or(NoKernel)?;
-        let number = |text: &str| text.parse().map_err(|_| NoKernel);
+    fn from_str(text: &str) -> Result<Self, ParseKernelVersionError> {
+        let (major, minor) = text.split_once('.').ok_or(ParseKernelVersionError)?;
+        let number = |text: &str| text.parse().map_err(|_| ParseKernelVersionError);
         Ok(Self {
             major: number(major)?,
             minor: number(minor)?,
@@ -55,7 +55,7 @@ impl FromStr for Kernel {
     }
 }
 
-impl fmt::Display for Kernel {
+impl fmt::Display for KernelVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
@@ -76,7 +76,7 @@ pub enum Detection {
 pub enum Matching {
     /// All processes of the host, including those in containers.
     #[default]
-    Everywhere,
+    All,
     /// Only processes outside the containers of pods.
     OutsideContainers,
 }
@@ -87,7 +87,7 @@ pub struct Settings {
     /// The image with `5spot-reclaim-agent` as its entry point.
     pub image: String,
     /// The oldest kernel of the nodes; `None` if it is unknown.
-    pub kernel: Option<Kernel>,
+    pub kernel: Option<KernelVersion>,
     /// How processes are detected.
     pub detection: Detection,
     /// Which of them may match.
@@ -128,7 +128,7 @@ impl Settings {
 
     /// Whether the kernel reports processes only to root with a capability.
     fn needs_privileges(&self) -> bool {
-        let is_newer = |kernel: Kernel| kernel >= UNPRIVILEGED_SINCE;
+        let is_newer = |kernel: KernelVersion| kernel >= UNPRIVILEGED_SINCE;
         self.detection == Detection::Events && !self.kernel.is_some_and(is_newer)
     }
 

@@ -15,9 +15,9 @@ use crate::agent::{self, Detection};
 use crate::controller::{self, Network, Settings};
 use crate::monitoring;
 use crate::provider::PROVIDERS;
-use crate::role::{self, Reach, Rights};
+use crate::role::{self, NamespaceScope, Rights};
 use crate::user;
-use crate::webhook::{self, Keeper};
+use crate::webhook::{self, CertificateManager};
 use template::{Block, template};
 
 const README: &str = include_str!("chart/README.md");
@@ -114,7 +114,7 @@ fn description() -> Value {
 fn settings() -> Settings {
     Settings {
         rights: Rights {
-            home: template::text("$.Release.Namespace"),
+            namespace: template::text("$.Release.Namespace"),
             ..Rights::default()
         },
         image: image("image"),
@@ -201,14 +201,20 @@ fn controller(settings: &Settings) -> Vec<Block> {
 /// The webhook, with a certificate that it creates itself or that cert-manager creates.
 fn webhook(settings: &Settings) -> Vec<Block> {
     let [own, managed] = [
-        (Keeper::Webhook, "if not $.Values.webhook.certManager"),
-        (Keeper::CertManager, "if $.Values.webhook.certManager"),
+        (
+            CertificateManager::Webhook,
+            "if not $.Values.webhook.certManager",
+        ),
+        (
+            CertificateManager::CertManager,
+            "if $.Values.webhook.certManager",
+        ),
     ]
-    .map(|(keeper, action)| {
+    .map(|(certificate_manager, action)| {
         let settings = webhook::Settings {
-            home: settings.rights.home.clone(),
+            namespace: settings.rights.namespace.clone(),
             image: settings.image.clone(),
-            keeper,
+            certificate_manager,
             metrics_namespace: settings.network.metrics_namespace.clone(),
             kube_minor: controller::POLICIES_SINCE,
             ..webhook::Settings::default()
@@ -241,7 +247,7 @@ fn agent(settings: &Settings) -> Vec<Block> {
         image: image("agent.image"),
         operators: vec![
             name::CONTROLLER.to_owned(),
-            name::service_account_user(&settings.rights.home, name::CONTROLLER),
+            name::service_account_user(&settings.rights.namespace, name::CONTROLLER),
         ],
         ..agent::Settings::default()
     };
@@ -271,7 +277,7 @@ fn agent(settings: &Settings) -> Vec<Block> {
 /// Monitors, alerts and dashboard, each if it is enabled.
 fn monitoring(settings: &Settings) -> Vec<Block> {
     let settings = monitoring::Settings {
-        home: settings.rights.home.clone(),
+        namespace: settings.rights.namespace.clone(),
         interval: template::text("$.Values.monitoring.interval"),
     };
     [
@@ -330,21 +336,21 @@ fn admission() -> [Block; 3] {
 }
 
 fn roles(rights: &Rights) -> Vec<Block> {
-    let own = vec![role::own_role(), role::override_editor()];
+    let own = vec![role::controller_role(), role::override_editor()];
     let mut blocks = vec![Block::always(own)];
-    blocks.extend(bound(rights, fivespot_api::name::CONTROLLER));
+    blocks.extend(role_bindings(rights, fivespot_api::name::CONTROLLER));
     for provider in PROVIDERS {
         let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);
-        let made = Block::when(&is_chosen, vec![role::provider_role(provider)]);
-        blocks.push(made);
-        for block in bound(rights, &role::provider_name(provider)) {
+        let block = Block::when(&is_chosen, vec![role::provider_role(provider)]);
+        blocks.push(block);
+        for block in role_bindings(rights, &role::provider_role_name(provider)) {
             blocks.push(block.within(&is_chosen));
         }
     }
-    blocks.push(Block::always(vec![role::others_role()]));
-    blocks.extend(bound(rights, &role::others_name()));
-    let mut definitions = vec![role::definitions_role()];
-    definitions.extend(rights.bindings(&role::definitions_name(), &Reach::Everywhere));
+    blocks.push(Block::always(vec![role::aggregated_role()]));
+    blocks.extend(role_bindings(rights, &role::aggregated_role_name()));
+    let mut definitions = vec![role::crd_role()];
+    definitions.extend(rights.bindings(&role::crd_role_name(), &NamespaceScope::All));
     blocks.push(Block::always(definitions));
     blocks.push(Block::when(
         "if and $.Values.userRoles.aggregate $.Values.userRoles.aggregateEdit",
@@ -360,26 +366,26 @@ fn roles(rights: &Rights) -> Vec<Block> {
     ));
     let is_reclaiming = "if $.Values.reclaimByOverride";
     blocks.push(Block::when(is_reclaiming, vec![role::reclaim_role()]));
-    for block in bound(rights, &role::reclaim_name()) {
+    for block in role_bindings(rights, &role::reclaim_role_name()) {
         blocks.push(block.within(is_reclaiming));
     }
     blocks.push(system_namespace());
     blocks.push(Block::when(
         "if eq $.Values.nodeAccess \"management\"",
-        rights.own_nodes(),
+        rights.management_nodes(),
     ));
-    blocks.push(Block::always(rights.at_home()));
+    blocks.push(Block::always(rights.in_operator_namespace()));
     let secrets = |kubeconfigs| Rights {
         kubeconfigs,
         ..rights.clone()
     };
     blocks.push(Block::when(
         "if $.Values.kubeconfigs.clusterWide",
-        secrets(Reach::Everywhere).kubeconfigs(),
+        secrets(NamespaceScope::All).kubeconfigs(),
     ));
     blocks.push(Block::when(
         "range $.Values.kubeconfigs.namespaces",
-        secrets(each()).kubeconfigs(),
+        secrets(loop_namespace()).kubeconfigs(),
     ));
     blocks.push(Block::when(
         "range $.Values.kubeconfigs.clusters",
@@ -391,19 +397,22 @@ fn roles(rights: &Rights) -> Vec<Block> {
 }
 
 /// The bindings of a role: one for the cluster, or one in each of the given namespaces.
-fn bound(rights: &Rights, role: &str) -> [Block; 2] {
+fn role_bindings(rights: &Rights, role: &str) -> [Block; 2] {
     [
         Block::when(
             "if not $.Values.namespaces",
-            rights.bindings(role, &Reach::Everywhere),
+            rights.bindings(role, &NamespaceScope::All),
         ),
-        Block::when("range $.Values.namespaces", rights.bindings(role, &each())),
+        Block::when(
+            "range $.Values.namespaces",
+            rights.bindings(role, &loop_namespace()),
+        ),
     ]
 }
 
 /// The namespace of the current loop iteration.
-fn each() -> Reach {
-    Reach::Only(BTreeSet::from([template::text(".")]))
+fn loop_namespace() -> NamespaceScope {
+    NamespaceScope::Only(BTreeSet::from([template::text(".")]))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
-use crate::role::{Reach, Rights, metadata};
+use crate::role::{NamespaceScope, Rights, metadata};
 
 /// The ports on which API servers usually listen.
 pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
@@ -78,7 +78,7 @@ impl Settings {
         json!({
             "apiVersion": version,
             "kind": kind,
-            "metadata": metadata(name, Some(&self.rights.home)),
+            "metadata": metadata(name, Some(&self.rights.namespace)),
         })
     }
 
@@ -98,17 +98,17 @@ impl Settings {
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": self.rights.home, "labels": labels},
+            "metadata": {"name": self.rights.namespace, "labels": labels},
         })
     }
 
     /// Whether the namespace is the operator's own, as its name implies.
     fn has_own_namespace(&self) -> bool {
-        self.rights.home == name::SYSTEM_NAMESPACE
+        self.rights.namespace == name::SYSTEM_NAMESPACE
     }
 
     /// Whether the API server supports admission policies.
-    pub(crate) fn knows_policies(&self) -> bool {
+    pub(crate) fn supports_policies(&self) -> bool {
         self.kube_minor >= POLICIES_SINCE
     }
 
@@ -123,8 +123,8 @@ impl Settings {
     /// The Deployment of the operator.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
-        let who = (name::CONTROLLER, &name::controller_labels());
-        deployment["spec"] = pod::deployment(who, self.replicas, self.container());
+        let identity = (name::CONTROLLER, &name::controller_labels());
+        deployment["spec"] = pod::deployment(identity, self.replicas, self.container());
         deployment
     }
 
@@ -135,8 +135,8 @@ impl Settings {
             "imagePullPolicy": "IfNotPresent",
             "args": self.arguments(),
             "env": [
-                pod::field("POD_NAME", "metadata.name"),
-                pod::field("POD_NAMESPACE", "metadata.namespace"),
+                pod::env_from_field("POD_NAME", "metadata.name"),
+                pod::env_from_field("POD_NAMESPACE", "metadata.namespace"),
             ],
             "ports": [
                 {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -154,7 +154,7 @@ impl Settings {
         let mut words: Vec<String> = ["controller", "--enable-leader-election"]
             .map(str::to_owned)
             .into();
-        if let Reach::Only(namespaces) = &self.rights.reach {
+        if let NamespaceScope::Only(namespaces) = &self.rights.namespaces {
             let named: Vec<&str> = namespaces.iter().map(String::as_str).collect();
             words.push(format!("--namespaces={}", named.join(",")));
         }
@@ -211,11 +211,11 @@ impl Settings {
             });
             all.push(nothing);
         }
-        all.push(self.needed_traffic());
+        all.push(self.allowed_traffic());
         all
     }
 
-    fn needed_traffic(&self) -> Value {
+    fn allowed_traffic(&self) -> Value {
         let port =
             |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
         let api_servers: Vec<Value> = self

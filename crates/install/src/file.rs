@@ -5,7 +5,7 @@ use fivespot_api::vap::Action;
 use serde_json::Value;
 
 use crate::controller::Settings;
-use crate::role::{self, Reach, Rights};
+use crate::role::{self, NamespaceScope, Rights};
 use crate::user::{self, Aggregation};
 use crate::{agent, chart, gitops, kustomize, monitoring, permission, webhook};
 
@@ -47,7 +47,7 @@ pub fn workload_roles(user: &str) -> Result<Vec<GeneratedFile>, Error> {
 /// No case is known; the YAML emitter could fail.
 pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     let everywhere = Rights {
-        kubeconfigs: Reach::Everywhere,
+        kubeconfigs: NamespaceScope::All,
         ..Rights::default()
     };
     let mut files = roles(&Rights::default())?;
@@ -67,7 +67,7 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
 pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     let mut documents = vec![settings.namespace()];
     documents.extend(manifest::definitions(settings.kube_minor));
-    if settings.knows_policies() {
+    if settings.supports_policies() {
         documents.extend(manifest::policies());
         documents.extend(manifest::bindings(Action::Deny));
     }
@@ -87,16 +87,19 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
 pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     let mut files = vec![install(settings)?];
     let mut groups = vec![Group::Crd];
-    groups.extend(settings.knows_policies().then_some(Group::Admission));
+    groups.extend(settings.supports_policies().then_some(Group::Admission));
     for group in groups {
-        files.extend(below(group.directory(), group.files(settings.kube_minor)?));
+        files.extend(in_directory(
+            group.directory(),
+            group.files(settings.kube_minor)?,
+        ));
     }
     let roles = if *settings == Settings::default() {
         shipped_roles()?
     } else {
         roles(&settings.rights)?
     };
-    files.extend(below(ROLES, roles));
+    files.extend(in_directory(ROLES, roles));
     files.push(roles_in(
         "rbac/users.yaml",
         &user::roles(Aggregation::View),
@@ -108,18 +111,18 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     ] {
         files.push(GeneratedFile::manifest(path, "manifests", documents)?);
     }
-    if settings.knows_policies() {
+    if settings.supports_policies() {
         files.push(agent(&agent::Settings::default())?);
     }
     files.push(webhook(&webhook::Settings {
-        home: settings.rights.home.clone(),
+        namespace: settings.rights.namespace.clone(),
         image: settings.image.clone(),
         kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
         metrics_namespace: settings.network.metrics_namespace.clone(),
         ..webhook::Settings::default()
     })?);
     files.extend(monitoring(&monitoring::Settings {
-        home: settings.rights.home.clone(),
+        namespace: settings.rights.namespace.clone(),
         ..monitoring::Settings::default()
     })?);
     files.extend(gitops::files()?);
@@ -186,7 +189,7 @@ pub fn permission_page() -> GeneratedFile {
 }
 
 /// The files of a directory of the source tree, with paths relative to [`DEPLOY`].
-fn below(directory: &str, files: Vec<GeneratedFile>) -> Vec<GeneratedFile> {
+fn in_directory(directory: &str, files: Vec<GeneratedFile>) -> Vec<GeneratedFile> {
     let folder = directory
         .strip_prefix(DEPLOY)
         .unwrap_or(directory)

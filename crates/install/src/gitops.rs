@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub const ARGO_CD: &str = include_str!("gitops/health.lua");
 
 /// A CEL expression: whether there is a condition of that type and status.
-fn has(kind: &str, status: &str) -> String {
+fn has_condition(kind: &str, status: &str) -> String {
     format!("status.conditions.exists(c, c.type == '{kind}' && c.status == '{status}')")
 }
 
@@ -31,10 +31,13 @@ pub fn flux() -> Expressions {
         "({} || (has(status.phase) && status.phase == 'Error') || status.conditions.exists(c, \
          c.type == 'Ready' && (c.reason == 'RemovalStalled' || (c.status == 'False' && c.reason != \
          'Paused' && has(status.phase) && status.phase in ['Active', 'Inactive']))))",
-        has("Stalled", "True")
+        has_condition("Stalled", "True")
     );
     Expressions {
-        current: format!("{is_seen} && !{is_wrong} && {}", has("Ready", "True")),
+        current: format!(
+            "{is_seen} && !{is_wrong} && {}",
+            has_condition("Ready", "True")
+        ),
         failed: format!("{is_seen} && {is_wrong}"),
     }
 }

@@ -22,7 +22,7 @@ const OPERATOR_API: &str = "monitoring.coreos.com/v1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The namespace of the operator.
-    pub home: String,
+    pub namespace: String,
     /// The scrape interval in Prometheus' notation.
     pub interval: String,
 }
@@ -30,7 +30,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            home: name::SYSTEM_NAMESPACE.to_owned(),
+            namespace: name::SYSTEM_NAMESPACE.to_owned(),
             interval: "30s".to_owned(),
         }
     }
@@ -54,7 +54,7 @@ impl Settings {
         json!({
             "apiVersion": OPERATOR_API,
             "kind": kind,
-            "metadata": metadata(name::CONTROLLER, Some(&self.home)),
+            "metadata": metadata(name::CONTROLLER, Some(&self.namespace)),
             "spec": {
                 "selector": {"matchLabels": name::controller_labels()},
                 endpoints: [{"port": "metrics", "interval": self.interval}],
@@ -67,7 +67,7 @@ impl Settings {
         json!({
             "apiVersion": OPERATOR_API,
             "kind": "PrometheusRule",
-            "metadata": metadata(name::CONTROLLER, Some(&self.home)),
+            "metadata": metadata(name::CONTROLLER, Some(&self.namespace)),
             "spec": rules(),
         })
     }
@@ -81,7 +81,7 @@ impl Settings {
             "kind": "ConfigMap",
             "metadata": {
                 "name": "5spot-dashboard",
-                "namespace": self.home,
+                "namespace": self.namespace,
                 "labels": labels,
             },
             "data": {"5spot.json": format!("{:#}\n", dashboard())},

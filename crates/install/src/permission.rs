@@ -14,18 +14,18 @@ pub enum Scope {
     /// machines with overrides.
     ReclaimOverride,
     /// In the management cluster, cluster-wide.
-    ManagementWide,
+    ManagementClusterWide,
     /// In the management cluster, in the operator's own namespace.
-    Home,
+    OperatorNamespace,
     /// In each workload cluster, cluster-wide, for the user of the kubeconfig.
     Workload,
     /// In each workload cluster, in the namespace of the agents' configurations, for the same
     /// user.
     WorkloadSystem,
     /// For the webhook, in the operator's own namespace.
-    WebhookHome,
+    WebhookNamespace,
     /// For the webhook, cluster-wide.
-    WebhookWide,
+    WebhookClusterWide,
 }
 
 /// One rule of a role.
@@ -49,7 +49,7 @@ pub struct Permission {
 /// Represents the kinds of bootstrap and infrastructure objects, which the installer chooses.
 pub const PROVIDER: &str = "<provider>";
 
-const WATCHED: &[&str] = &["get", "list", "watch"];
+const READ_VERBS: &[&str] = &["get", "list", "watch"];
 
 const fn permission(
     scope: Scope,
@@ -68,7 +68,7 @@ const fn permission(
 }
 
 impl Permission {
-    const fn only(self, names: &'static [&'static str]) -> Self {
+    const fn with_names(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 }
@@ -114,13 +114,13 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
         ("5spot.finos.org", "schedulecalendars"),
-        WATCHED,
+        READ_VERBS,
         "read the dates of exceptions",
     ),
     permission(
         Scope::Management,
         ("cluster.x-k8s.io", "clusters"),
-        WATCHED,
+        READ_VERBS,
         "read whether the Cluster is ready, and whether it is paused",
     ),
     permission(
@@ -138,7 +138,7 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
         ("", "secrets"),
-        WATCHED,
+        READ_VERBS,
         "read the kubeconfig Secrets of Cluster API: only the one Secret for each Cluster of \
          --kubeconfig, every Secret in the namespaces of --namespace",
     ),
@@ -149,13 +149,13 @@ pub const PERMISSIONS: &[Permission] = &[
         "create events",
     ),
     permission(
-        Scope::Home,
+        Scope::OperatorNamespace,
         ("coordination.k8s.io", "leases"),
         &["get", "list", "watch", "create", "update", "delete"],
         "leader election, or sharding",
     ),
     permission(
-        Scope::ManagementWide,
+        Scope::ManagementClusterWide,
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         &["list", "watch"],
         "detect newly installed kinds",
@@ -185,14 +185,14 @@ pub const PERMISSIONS: &[Permission] = &[
         "configure the agent of a Node",
     ),
     permission(
-        Scope::WebhookHome,
+        Scope::WebhookNamespace,
         ("", "secrets"),
         &["get", "list", "watch", "update"],
         "store the CAs and the serving certificate in the Secret that the manifests create",
     )
-    .only(&[name::WEBHOOK]),
+    .with_names(&[name::WEBHOOK]),
     permission(
-        Scope::WebhookWide,
+        Scope::WebhookClusterWide,
         (
             "admissionregistration.k8s.io",
             "validatingwebhookconfigurations",
@@ -200,7 +200,7 @@ pub const PERMISSIONS: &[Permission] = &[
         &["get", "list", "watch", "patch"],
         "set the caBundle, so that API servers trust the CAs",
     )
-    .only(&[name::WEBHOOK_CONFIGURATION]),
+    .with_names(&[name::WEBHOOK_CONFIGURATION]),
 ];
 
 /// The sections of the reference page.
@@ -214,11 +214,11 @@ const TITLES: &[(Scope, &str)] = &[
         "With `--reclaim-by-override`, in each namespace with ScheduledMachines",
     ),
     (
-        Scope::ManagementWide,
+        Scope::ManagementClusterWide,
         "In the management cluster, cluster-wide",
     ),
     (
-        Scope::Home,
+        Scope::OperatorNamespace,
         "In the management cluster, in the operator's own namespace",
     ),
     (
@@ -229,8 +229,11 @@ const TITLES: &[(Scope, &str)] = &[
         Scope::WorkloadSystem,
         "In each workload cluster, in the namespace `5spot-system`, for the user of the kubeconfig",
     ),
-    (Scope::WebhookHome, "For the webhook, in its own namespace"),
-    (Scope::WebhookWide, "For the webhook, cluster-wide"),
+    (
+        Scope::WebhookNamespace,
+        "For the webhook, in its own namespace",
+    ),
+    (Scope::WebhookClusterWide, "For the webhook, cluster-wide"),
 ];
 
 /// The reference page: every row, with its reason. Cannot fail.

@@ -87,6 +87,6 @@ pub(crate) fn probe(path: &str, failures: u32) -> Value {
 }
 
 /// An environment variable with the value of a field of the pod.
-pub(crate) fn field(name: &str, path: &str) -> Value {
+pub(crate) fn env_from_field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }

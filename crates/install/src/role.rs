@@ -18,13 +18,13 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// The namespace of the operator and of its ServiceAccount.
-    pub home: String,
+    pub namespace: String,
     /// The providers whose objects it may create and remove.
     pub providers: Vec<&'static Provider>,
     /// Where it may act on ScheduledMachines and on the objects that they create.
-    pub reach: Reach,
+    pub namespaces: NamespaceScope,
     /// Where it may read every Secret, including those in which Cluster API stores kubeconfigs.
-    pub kubeconfigs: Reach,
+    pub kubeconfigs: NamespaceScope,
     /// The Clusters, by namespace and name, for which it may also read only the kubeconfig
     /// Secret.
     pub clusters: BTreeSet<(String, String)>,
@@ -37,9 +37,9 @@ pub struct Rights {
 
 /// Where a right applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum NamespaceScope {
     /// In every namespace.
-    Everywhere,
+    All,
     /// In these namespaces; empty means nowhere.
     Only(BTreeSet<String>),
 }
@@ -47,10 +47,10 @@ pub enum Reach {
 impl Default for Rights {
     fn default() -> Self {
         Self {
-            home: name::SYSTEM_NAMESPACE.to_owned(),
+            namespace: name::SYSTEM_NAMESPACE.to_owned(),
             providers: crate::provider::named("k0smotron").into_iter().collect(),
-            reach: Reach::Everywhere,
-            kubeconfigs: Reach::Only(BTreeSet::new()),
+            namespaces: NamespaceScope::All,
+            kubeconfigs: NamespaceScope::Only(BTreeSet::new()),
             clusters: BTreeSet::new(),
             is_workload_cluster: false,
             reclaim_override: None,
@@ -62,46 +62,46 @@ impl Rights {
     /// The operator's roles in the management cluster, except those for Secrets, each with its
     /// bindings. Cannot fail.
     pub fn management(&self) -> Vec<Value> {
-        let mut all = vec![own_role(), override_editor()];
-        all.extend(self.bindings(name::CONTROLLER, &self.reach));
+        let mut all = vec![controller_role(), override_editor()];
+        all.extend(self.bindings(name::CONTROLLER, &self.namespaces));
         for provider in &self.providers {
             all.push(provider_role(provider));
-            all.extend(self.bindings(&provider_name(provider), &self.reach));
+            all.extend(self.bindings(&provider_role_name(provider), &self.namespaces));
         }
-        all.push(others_role());
-        all.extend(self.bindings(&others_name(), &self.reach));
-        all.push(definitions_role());
-        all.extend(self.bindings(&definitions_name(), &Reach::Everywhere));
+        all.push(aggregated_role());
+        all.extend(self.bindings(&aggregated_role_name(), &self.namespaces));
+        all.push(crd_role());
+        all.extend(self.bindings(&crd_role_name(), &NamespaceScope::All));
         if self.reclaim_override.is_some() {
             all.push(reclaim_role());
-            all.extend(self.bindings(&reclaim_name(), &self.reach));
+            all.extend(self.bindings(&reclaim_role_name(), &self.namespaces));
         }
         if self.is_workload_cluster {
-            if self.home != name::SYSTEM_NAMESPACE {
+            if self.namespace != name::SYSTEM_NAMESPACE {
                 all.push(controller::system_namespace());
             }
-            all.extend(self.own_nodes());
+            all.extend(self.management_nodes());
         }
-        all.extend(self.at_home());
+        all.extend(self.in_operator_namespace());
         all
     }
 
     /// The right to access the Nodes of the management cluster itself, and to configure the
     /// agents on them in [`name::SYSTEM_NAMESPACE`], which must exist.
-    pub(crate) fn own_nodes(&self) -> Vec<Value> {
+    pub(crate) fn management_nodes(&self) -> Vec<Value> {
         workload_rights(&self.account())
     }
 
     /// The operator's rights in its own namespace. Empty if the table has no such row.
-    pub(crate) fn at_home(&self) -> Vec<Value> {
-        let rules = rules(Scope::Home);
+    pub(crate) fn in_operator_namespace(&self) -> Vec<Value> {
+        let rules = rules(Scope::OperatorNamespace);
         if rules.is_empty() {
             return Vec::new();
         }
         // A separate name, because the other role may be bound in the same namespace.
         let name = format!("{}-leases", name::CONTROLLER);
-        let role = role_in(&self.home, &name, &rules);
-        let binding = self.binding(("Role", &name), Some(&self.home));
+        let role = role_in(&self.namespace, &name, &rules);
+        let binding = self.binding(("Role", &name), Some(&self.namespace));
         vec![role, binding]
     }
 
@@ -112,12 +112,12 @@ impl Rights {
         let role = format!("{}-kubeconfigs", name::CONTROLLER);
         let rules = secret_rules();
         let mut all = match &self.kubeconfigs {
-            Reach::Everywhere => {
+            NamespaceScope::All => {
                 let mut all = vec![cluster_role(&role, &rules)];
-                all.extend(self.bindings(&role, &Reach::Everywhere));
+                all.extend(self.bindings(&role, &NamespaceScope::All));
                 all
             }
-            Reach::Only(namespaces) => namespaces
+            NamespaceScope::Only(namespaces) => namespaces
                 .iter()
                 .flat_map(|namespace| {
                     let binding = self.binding(("Role", &role), Some(namespace));
@@ -144,10 +144,10 @@ impl Rights {
     }
 
     /// Binds a ClusterRole to the operator's ServiceAccount.
-    pub(crate) fn bindings(&self, role: &str, reach: &Reach) -> Vec<Value> {
+    pub(crate) fn bindings(&self, role: &str, reach: &NamespaceScope) -> Vec<Value> {
         match reach {
-            Reach::Everywhere => vec![self.binding(("ClusterRole", role), None)],
-            Reach::Only(namespaces) => namespaces
+            NamespaceScope::All => vec![self.binding(("ClusterRole", role), None)],
+            NamespaceScope::Only(namespaces) => namespaces
                 .iter()
                 .map(|namespace| self.binding(("ClusterRole", role), Some(namespace)))
                 .collect(),
@@ -163,7 +163,7 @@ impl Rights {
         json!({
             "kind": "ServiceAccount",
             "name": name::CONTROLLER,
-            "namespace": self.home,
+            "namespace": self.namespace,
         })
     }
 }
@@ -183,7 +183,7 @@ pub fn workload(user: &str) -> Vec<Value> {
 /// The roles in a workload cluster, bound to `subject`: cluster-wide for Nodes and pods, in one
 /// namespace for the configurations of agents.
 fn workload_rights(subject: &Value) -> Vec<Value> {
-    let (name, system) = (workload_name(), name::SYSTEM_NAMESPACE);
+    let (name, system) = (workload_role_name(), name::SYSTEM_NAMESPACE);
     vec![
         cluster_role(&name, &rules(Scope::Workload)),
         binding(("ClusterRole", &name), None, subject),
@@ -212,7 +212,7 @@ fn binding(
 }
 
 /// The operator's rights on its own objects and those of Cluster API, for every provider.
-pub(crate) fn own_role() -> Value {
+pub(crate) fn controller_role() -> Value {
     cluster_role(name::CONTROLLER, &rules(Scope::Management))
 }
 
@@ -241,48 +241,48 @@ pub(crate) fn provider_role(provider: &Provider) -> Value {
             groups.iter().map(of_group).collect::<Vec<Value>>()
         })
         .collect();
-    cluster_role(&provider_name(provider), &rules)
+    cluster_role(&provider_role_name(provider), &rules)
 }
 
 /// A ClusterRole without rules of its own: Kubernetes aggregates the ClusterRoles with the
 /// label.
-pub(crate) fn others_role() -> Value {
+pub(crate) fn aggregated_role() -> Value {
     json!({
         "apiVersion": RBAC,
         "kind": "ClusterRole",
-        "metadata": metadata(&others_name(), None),
+        "metadata": metadata(&aggregated_role_name(), None),
         "aggregationRule": {
             "clusterRoleSelectors": [{"matchLabels": {name::AGGREGATE_LABEL: "true"}}],
         },
     })
 }
 
-pub(crate) fn definitions_role() -> Value {
-    cluster_role(&definitions_name(), &rules(Scope::ManagementWide))
+pub(crate) fn crd_role() -> Value {
+    cluster_role(&crd_role_name(), &rules(Scope::ManagementClusterWide))
 }
 
 /// The operator's rights on overrides, if a reclaim creates one.
 pub(crate) fn reclaim_role() -> Value {
-    cluster_role(&reclaim_name(), &rules(Scope::ReclaimOverride))
+    cluster_role(&reclaim_role_name(), &rules(Scope::ReclaimOverride))
 }
 
-pub(crate) fn reclaim_name() -> String {
+pub(crate) fn reclaim_role_name() -> String {
     format!("{}-reclaim", name::CONTROLLER)
 }
 
-pub(crate) fn provider_name(provider: &Provider) -> String {
+pub(crate) fn provider_role_name(provider: &Provider) -> String {
     format!("{}-{}", name::CONTROLLER, provider.name)
 }
 
-pub(crate) fn others_name() -> String {
+pub(crate) fn aggregated_role_name() -> String {
     format!("{}-providers", name::CONTROLLER)
 }
 
-pub(crate) fn definitions_name() -> String {
+pub(crate) fn crd_role_name() -> String {
     format!("{}-definitions", name::CONTROLLER)
 }
 
-fn workload_name() -> String {
+fn workload_role_name() -> String {
     format!("{}-workload", name::CONTROLLER)
 }
 

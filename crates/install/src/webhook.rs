@@ -23,9 +23,9 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 /// Where the files of a certificate are mounted.
 const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
 
-/// What maintains the webhook's certificate.
+/// What issues and renews the webhook's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeper {
+pub enum CertificateManager {
     /// The webhook itself, which may therefore change its own webhook configuration.
     #[default]
     Webhook,
@@ -37,15 +37,15 @@ pub enum Keeper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The namespace in which it runs. Its objects are excluded from the webhook.
-    pub home: String,
+    pub namespace: String,
     /// The image with `5spot` as its entry point.
     pub image: String,
     /// Number of replicas; all of them serve.
     pub replicas: u32,
     /// The oldest Kubernetes version that must accept the manifests, 1.`kube_minor`.
     pub kube_minor: u32,
-    /// What maintains its certificate.
-    pub keeper: Keeper,
+    /// What issues and renews its certificate.
+    pub certificate_manager: CertificateManager,
     /// The namespace from which its metrics may be read.
     pub metrics_namespace: String,
 }
@@ -53,11 +53,11 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            home: name::SYSTEM_NAMESPACE.to_owned(),
+            namespace: name::SYSTEM_NAMESPACE.to_owned(),
             image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
             replicas: 2,
             kube_minor: MATCH_CONDITIONS_SINCE,
-            keeper: Keeper::default(),
+            certificate_manager: CertificateManager::default(),
             metrics_namespace: Network::default().metrics_namespace,
         }
     }
@@ -68,15 +68,15 @@ impl Settings {
     /// fail.
     pub fn documents(&self) -> Vec<Value> {
         let mut all = Vec::new();
-        match self.keeper {
-            Keeper::Webhook => {
+        match self.certificate_manager {
+            CertificateManager::Webhook => {
                 if self.kube_minor >= POLICIES_SINCE {
-                    all.extend(confinement(&self.home));
+                    all.extend(webhook_restriction(&self.namespace));
                 }
                 all.extend([self.service_account(), self.secret()]);
                 all.extend(self.roles());
             }
-            Keeper::CertManager => {
+            CertificateManager::CertManager => {
                 all.push(self.service_account());
                 all.extend(self.certificate());
             }
@@ -97,13 +97,13 @@ impl Settings {
             "kind": kind,
             "metadata": {
                 "name": name,
-                "namespace": self.home,
+                "namespace": self.namespace,
                 "labels": name::webhook_labels(),
             },
         })
     }
 
-    fn wide(version: &str, kind: &str, name: &str) -> Value {
+    fn cluster_object(version: &str, kind: &str, name: &str) -> Value {
         json!({
             "apiVersion": version,
             "kind": kind,
@@ -123,7 +123,7 @@ impl Settings {
         let mut issuer = self.object((version, "Issuer"), name::WEBHOOK);
         issuer["spec"] = json!({"selfSigned": {}});
         let mut certificate = self.object((version, "Certificate"), name::WEBHOOK);
-        let host = format!("{}.{}.svc", name::WEBHOOK_SERVICE, self.home);
+        let host = format!("{}.{}.svc", name::WEBHOOK_SERVICE, self.namespace);
         certificate["spec"] = json!({
             "secretName": name::WEBHOOK,
             "dnsNames": [host, format!("{host}.cluster.local")],
@@ -145,7 +145,7 @@ impl Settings {
         let subjects = json!([{
             "kind": "ServiceAccount",
             "name": name::WEBHOOK,
-            "namespace": self.home,
+            "namespace": self.namespace,
         }]);
         let bind = |mut binding: Value, kind: &str| {
             binding["roleRef"] = json!({
@@ -156,17 +156,18 @@ impl Settings {
             binding["subjects"] = subjects.clone();
             binding
         };
-        let mut home = self.object((RBAC, "Role"), name::WEBHOOK);
-        home["rules"] = role::named_rules(Scope::WebhookHome).into();
-        let mut wide = Self::wide(RBAC, "ClusterRole", name::WEBHOOK);
-        wide["rules"] = role::named_rules(Scope::WebhookWide).into();
-        let at_home = self.object((RBAC, "RoleBinding"), name::WEBHOOK);
-        let everywhere = Self::wide(RBAC, "ClusterRoleBinding", name::WEBHOOK);
+        let mut role = self.object((RBAC, "Role"), name::WEBHOOK);
+        role["rules"] = role::named_rules(Scope::WebhookNamespace).into();
+        let mut cluster_role = Self::cluster_object(RBAC, "ClusterRole", name::WEBHOOK);
+        cluster_role["rules"] = role::named_rules(Scope::WebhookClusterWide).into();
+        let binding = self.object((RBAC, "RoleBinding"), name::WEBHOOK);
+        let cluster_binding =
+            Self::cluster_object(RBAC, "ClusterRoleBinding", name::WEBHOOK);
         [
-            home,
-            bind(at_home, "Role"),
-            wide,
-            bind(everywhere, "ClusterRole"),
+            role,
+            bind(binding, "Role"),
+            cluster_role,
+            bind(cluster_binding, "ClusterRole"),
         ]
     }
 
@@ -187,12 +188,12 @@ impl Settings {
     /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
-        let who = (name::WEBHOOK, &name::webhook_labels());
-        deployment["spec"] = pod::deployment(who, self.replicas, self.container());
+        let identity = (name::WEBHOOK, &name::webhook_labels());
+        deployment["spec"] = pod::deployment(identity, self.replicas, self.container());
         // It continues to serve for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
-        if self.keeper == Keeper::CertManager {
+        if self.certificate_manager == CertificateManager::CertManager {
             let pod = &mut deployment["spec"]["template"]["spec"];
             pod["automountServiceAccountToken"] = false.into();
             pod["volumes"] = json!([{
@@ -217,7 +218,7 @@ impl Settings {
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "args": self.arguments(),
-            "env": [pod::field("POD_NAMESPACE", "metadata.namespace")],
+            "env": [pod::env_from_field("POD_NAMESPACE", "metadata.namespace")],
             "ports": [
                 port("https", PORT),
                 port("metrics", METRICS_PORT),
@@ -236,7 +237,7 @@ impl Settings {
     /// The arguments of `5spot` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
         let mut words = vec!["webhook".to_owned()];
-        if self.keeper == Keeper::CertManager {
+        if self.certificate_manager == CertificateManager::CertManager {
             words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
         }
         words
@@ -270,9 +271,9 @@ impl Settings {
                 // API servers are not in a pod that a selector could match.
                 {"ports": [port(PORT)]},
             ],
-            "egress": match self.keeper {
-                Keeper::Webhook => json!([{"ports": API_SERVER_PORTS.map(port)}]),
-                Keeper::CertManager => json!([]),
+            "egress": match self.certificate_manager {
+                CertificateManager::Webhook => json!([{"ports": API_SERVER_PORTS.map(port)}]),
+                CertificateManager::CertManager => json!([]),
             },
         });
         policy
@@ -286,11 +287,12 @@ impl Settings {
     pub fn configuration(&self) -> Value {
         let kind = "ValidatingWebhookConfiguration";
         let version = "admissionregistration.k8s.io/v1";
-        let mut configuration = Self::wide(version, kind, name::WEBHOOK_CONFIGURATION);
+        let mut configuration =
+            Self::cluster_object(version, kind, name::WEBHOOK_CONFIGURATION);
         configuration["webhooks"] = RESOURCES.iter().map(|it| self.webhook(it)).collect();
-        if self.keeper == Keeper::CertManager {
+        if self.certificate_manager == CertificateManager::CertManager {
             configuration["metadata"]["annotations"] = json!({
-                "cert-manager.io/inject-ca-from": format!("{}/{}", self.home, name::WEBHOOK),
+                "cert-manager.io/inject-ca-from": format!("{}/{}", self.namespace, name::WEBHOOK),
             });
         }
         configuration
@@ -302,7 +304,7 @@ impl Settings {
         let mut webhook = json!({
             "name": resource.webhook,
             "clientConfig": {"service": {
-                "namespace": self.home,
+                "namespace": self.namespace,
                 "name": name::WEBHOOK_SERVICE,
                 "path": resource.webhook_path,
                 "port": SERVICE_PORT,
@@ -311,7 +313,7 @@ impl Settings {
             "namespaceSelector": {"matchExpressions": [{
                 "key": "kubernetes.io/metadata.name",
                 "operator": "NotIn",
-                "values": [self.home],
+                "values": [self.namespace],
             }]},
             "failurePolicy": "Fail",
             "matchPolicy": "Equivalent",
@@ -340,12 +342,12 @@ impl Settings {
     }
 }
 
-/// The policy and the binding that restrict what the webhook in the namespace `home` may change
+/// The policy and the binding that restrict what the webhook in `namespace` may change
 /// in webhook configurations to the CA bundle of its own one. Roles cannot restrict fields, and
 /// an attacker who controls the webhook could have every Secret sent to it.
-pub fn confinement(home: &str) -> [Value; 2] {
+pub fn webhook_restriction(namespace: &str) -> [Value; 2] {
     let version = "admissionregistration.k8s.io/v1";
-    let user = name::service_account_user(home, name::WEBHOOK);
+    let user = name::service_account_user(namespace, name::WEBHOOK);
     let same = |before: &str, after: &str, fields: &[&str]| {
         let equal = |field: &&str| format!("{after}.?{field} == {before}.?{field}");
         fields.iter().map(equal).collect::<Vec<_>>().join(" && ")
@@ -370,8 +372,11 @@ pub fn confinement(home: &str) -> [Value; 2] {
             "clientConfig.?service",
         ],
     );
-    let mut policy =
-        Settings::wide(version, "ValidatingAdmissionPolicy", name::WEBHOOK_POLICY);
+    let mut policy = Settings::cluster_object(
+        version,
+        "ValidatingAdmissionPolicy",
+        name::WEBHOOK_POLICY,
+    );
     policy["spec"] = json!({
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{
@@ -396,7 +401,7 @@ pub fn confinement(home: &str) -> [Value; 2] {
         }],
     });
     let binding = "ValidatingAdmissionPolicyBinding";
-    let mut binding = Settings::wide(version, binding, name::WEBHOOK_POLICY);
+    let mut binding = Settings::cluster_object(version, binding, name::WEBHOOK_POLICY);
     binding["spec"] =
         json!({"policyName": name::WEBHOOK_POLICY, "validationActions": ["Deny"]});
     [policy, binding]

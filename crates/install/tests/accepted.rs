@@ -45,20 +45,20 @@ fn collection(object: &Value) -> String {
     }
 }
 
-/// Whether everything in `asked` is in `stored` as well.
-fn is_kept(asked: &Value, stored: &Value) -> bool {
-    match (asked, stored) {
-        (Value::Object(asked), Value::Object(stored)) => asked
+/// Whether everything in `sent` is in `stored` as well.
+fn is_stored(sent: &Value, stored: &Value) -> bool {
+    match (sent, stored) {
+        (Value::Object(sent), Value::Object(stored)) => sent
             .iter()
-            .all(|(key, value)| stored.get(key).is_some_and(|it| is_kept(value, it))),
-        (Value::Array(asked), Value::Array(stored)) => {
-            asked.len() == stored.len()
-                && asked
+            .all(|(key, value)| stored.get(key).is_some_and(|it| is_stored(value, it))),
+        (Value::Array(sent), Value::Array(stored)) => {
+            sent.len() == stored.len()
+                && sent
                     .iter()
                     .zip(stored)
-                    .all(|(one, other)| is_kept(one, other))
+                    .all(|(one, other)| is_stored(one, other))
         }
-        (asked, stored) => asked == stored,
+        (sent, stored) => sent == stored,
     }
 }
 
@@ -73,15 +73,15 @@ fn server(version: KubeVersion) -> Server {
 }
 
 /// Creates `documents` in order, and compares the stored objects with them.
-async fn take(server: &Server, documents: Vec<Value>) {
+async fn create_all(server: &Server, documents: Vec<Value>) {
     let client = server.client();
     for document in documents {
         let name = format!("{} {}", document["kind"], document["metadata"]["name"]);
-        let made = client
+        let created = client
             .create(&collection(&document), document.clone())
             .await;
-        let stored = made.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        assert!(is_kept(&document, &stored), "{name}: {stored:#}");
+        let stored = created.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert!(is_stored(&document, &stored), "{name}: {stored:#}");
     }
 }
 
@@ -89,7 +89,7 @@ async fn take(server: &Server, documents: Vec<Value>) {
 async fn the_embedded_server_stores_every_document_unchanged() {
     let documents = documents();
     assert!(documents.len() > 15, "{}", documents.len());
-    take(&server(KubeVersion::default()), documents).await;
+    create_all(&server(KubeVersion::default()), documents).await;
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_server_without_policies_accepts_the_manifests_for_it() {
             kube_minor: minor,
             ..Settings::default()
         });
-        let mut given = Vec::new();
+        let mut all = Vec::new();
         for file in files.expect("rendered") {
             // Files for other tools, not for the API server of this cluster.
             let folders = ["kustomize/", "gitops/", "monitoring/"];
@@ -115,12 +115,12 @@ async fn a_server_without_policies_accepts_the_manifests_for_it() {
                 assert!(!is_policy, "1.{minor}: {kind} in {}", file.path);
             }
             if ["install.yaml", "webhook/webhook.yaml"].contains(&file.path.as_str()) {
-                given.extend(documents);
+                all.extend(documents);
             }
         }
-        assert!(given.len() > 15, "1.{minor}: {}", given.len());
+        assert!(all.len() > 15, "1.{minor}: {}", all.len());
         let version = format!("1.{minor}").parse().expect("a version");
-        take(&server(version), given).await;
+        create_all(&server(version), all).await;
     }
 }
 
@@ -131,8 +131,8 @@ async fn a_server_without_policies_rejects_the_crd_for_newer_servers() {
     let definition = documents().into_iter().find(is_definition);
     let definition = definition.expect("it is shipped");
     let client = server(version).client();
-    let made = client.create(&collection(&definition), definition).await;
-    assert_eq!(made.map_err(|error| error.code).err(), Some(422));
+    let created = client.create(&collection(&definition), definition).await;
+    assert_eq!(created.map_err(|error| error.code).err(), Some(422));
 }
 
 /// The documents of a shipped example.
@@ -147,12 +147,12 @@ async fn the_quota_of_a_tenant_refuses_the_eleventh_machine() {
     let server = server(KubeVersion::default());
     let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
     let definitions = documents().into_iter().filter(is_definition);
-    take(&server, definitions.collect()).await;
-    server.clock().quiet().await;
+    create_all(&server, definitions.collect()).await;
+    server.clock().wait_until_idle().await;
     let client = server.client();
     let team = serde_json::json!({"metadata": {"name": "team-a"}});
     client.create("/api/v1/namespaces", team).await.unwrap();
-    take(&server, example("policies/tenant-quota.yaml")).await;
+    create_all(&server, example("policies/tenant-quota.yaml")).await;
     let is_machine = |it: &Value| it["kind"] == "ScheduledMachine";
     let machine = example("business-hours.yaml").into_iter().find(is_machine);
     let mut machine = machine.expect("a ScheduledMachine");

@@ -50,8 +50,8 @@ fn observed(object: &ScheduledMachine) -> Observed {
     });
     let locations = Locations::of(object, None);
     let absent = |locations: Vec<Reference>| {
-        let lookup = |place| Lookup {
-            place,
+        let lookup = |reference| Lookup {
+            reference,
             found: Fact::Known(None),
         };
         locations.into_iter().map(lookup).collect()

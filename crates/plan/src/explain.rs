@@ -4,7 +4,7 @@ use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus};
 use fivespot_schedule::Window;
 use jiff::Timestamp;
 
-use crate::decide::case::{Basis, Case};
+use crate::decide::case::{Case, CaseInputs};
 use crate::decide::precedence::{self, PRECEDENCE};
 use crate::{Memory, Observed, Plan, plan};
 
@@ -58,8 +58,8 @@ pub fn explain(
     memory: &Memory,
     now: Timestamp,
 ) -> Explanation {
-    let basis = Basis::of(object, observed);
-    let case = basis.case(memory, now);
+    let inputs = CaseInputs::of(object, observed);
+    let case = inputs.case(memory, now);
     let plan = plan(object, observed, memory, now);
     Explanation {
         precedence: entries(&case),

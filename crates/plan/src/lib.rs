@@ -71,7 +71,7 @@ pub use status::usage::usage_until;
 
 use act::from_cache::{self, Confirmation};
 use act::{backoff, memory, write};
-use decide::case::{Basis, Case};
+use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown, taint};
@@ -140,8 +140,8 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
-    let basis = Basis::of(object, observed);
-    let case = basis.case(memory, now);
+    let inputs = CaseInputs::of(object, observed);
+    let case = inputs.case(memory, now);
     // A user who removes our finalizer from a deleted object keeps the objects that exist.
     if case.subject.is_deleting && !case.subject.has_finalizer() {
         return Plan::default();
@@ -165,7 +165,7 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
             "the overrides and calendars of this schedule",
         ),
         Decision::ShutDown(removal) => {
-            taint::last_call::withdraw(case, shutdown::shut_down(case, removal))
+            taint::last_call::remove(case, shutdown::shut_down(case, removal))
         }
         Decision::Disabled | Decision::Invalid => serve::maintain(case),
         Decision::Hold => serve::hold(case),

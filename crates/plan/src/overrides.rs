@@ -55,8 +55,8 @@ pub fn plan_override(
         let invalid = "spec.endTime or spec.startTime cannot be parsed, or the end is not after \
                        the start";
         let found = [
-            Found::new("Active", false, "Invalid", invalid.to_owned()),
-            Found::new(IGNORED, true, "Invalid", invalid.to_owned()),
+            OverrideCondition::new("Active", false, "Invalid", invalid.to_owned()),
+            OverrideCondition::new(IGNORED, true, "Invalid", invalid.to_owned()),
         ];
         return planned(
             object,
@@ -93,16 +93,19 @@ pub fn plan_override(
 }
 
 /// Whether the override is in force and whether it has ended, as conditions.
-fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
+fn in_force(override_: &Override, now: Timestamp) -> [OverrideCondition; 2] {
     let (start, end) = (override_.start, override_.end);
     let is_over = end <= now;
     let has_begun = start.is_none_or(|start| start <= now);
     let until = next_whole_second(end);
     let active = match (has_begun, is_over) {
-        (_, true) => {
-            Found::new("Active", false, "Expired", format!("it ended at {until}"))
-        }
-        (true, false) => Found::new(
+        (_, true) => OverrideCondition::new(
+            "Active",
+            false,
+            "Expired",
+            format!("it ended at {until}"),
+        ),
+        (true, false) => OverrideCondition::new(
             "Active",
             true,
             "InForce",
@@ -110,13 +113,18 @@ fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
         ),
         (false, false) => {
             let start = start.unwrap_or(now);
-            Found::new("Active", false, "Pending", format!("it begins at {start}"))
+            OverrideCondition::new(
+                "Active",
+                false,
+                "Pending",
+                format!("it begins at {start}"),
+            )
         }
     };
     let expired = if is_over {
-        Found::new("Expired", true, "Expired", format!("it ended at {until}"))
+        OverrideCondition::new("Expired", true, "Expired", format!("it ended at {until}"))
     } else {
-        Found::new(
+        OverrideCondition::new(
             "Expired",
             false,
             "NotExpired",
@@ -126,19 +134,19 @@ fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
     [active, expired]
 }
 
-fn target_found(matched: &Matched) -> Found {
+fn target_found(matched: &Matched) -> OverrideCondition {
     match matched.machines {
         0 => {
             let message = "no ScheduledMachine matches it";
-            Found::new("TargetFound", false, "NotFound", message.to_owned())
+            OverrideCondition::new("TargetFound", false, "NotFound", message.to_owned())
         }
-        1 => Found::new(
+        1 => OverrideCondition::new(
             "TargetFound",
             true,
             "Found",
             "it matches 1 machine".to_owned(),
         ),
-        many => Found::new(
+        many => OverrideCondition::new(
             "TargetFound",
             true,
             "Found",
@@ -158,35 +166,35 @@ fn too_many() -> String {
     format!(
         "at most {} overrides of a namespace are considered, the oldest first; delete those that \
          are not needed",
-        fivespot_api::schedule_override::MOST_OVERRIDES,
+        fivespot_api::schedule_override::MAX_OVERRIDES,
     )
 }
 
-fn ignored(matched: &Matched) -> Found {
+fn ignored(matched: &Matched) -> OverrideCondition {
     if matched.is_beyond_limit {
-        return Found::new(IGNORED, true, TOO_MANY, too_many());
+        return OverrideCondition::new(IGNORED, true, TOO_MANY, too_many());
     }
     if matched.ignoring.is_empty() {
         let message = "it applies to every machine that it matches";
-        return Found::new(IGNORED, false, "Considered", message.to_owned());
+        return OverrideCondition::new(IGNORED, false, "Considered", message.to_owned());
     }
     let names: Vec<_> = matched.ignoring.iter().take(NAMED).cloned().collect();
     let message = format!(
         "overrides do not apply to a disabled or invalid schedule: {}",
         names.join(", ")
     );
-    Found::new(IGNORED, true, "ScheduleDisabled", message)
+    OverrideCondition::new(IGNORED, true, "ScheduleDisabled", message)
 }
 
 /// An observed condition.
-struct Found {
+struct OverrideCondition {
     kind: &'static str,
     holds: bool,
     reason: &'static str,
     message: String,
 }
 
-impl Found {
+impl OverrideCondition {
     fn new(
         kind: &'static str,
         holds: bool,
@@ -219,7 +227,7 @@ fn planned(
 fn status(
     object: &ScheduleOverride,
     before: &ScheduleOverrideStatus,
-    found: &[Found],
+    found: &[OverrideCondition],
     now: Timestamp,
 ) -> ScheduleOverrideStatus {
     let generation = object.metadata.generation;

@@ -24,13 +24,13 @@ use crate::decide::case::Case;
 use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
-use crate::decide::taint::{Done, TaintStatus};
+use crate::decide::taint::{DecisionAndActions, TaintStatus};
 use crate::decide::{agent, reclaim, taint};
 use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
 use crate::{Action, Failure, Step};
 
 /// How many characters of a message the status contains at most.
-const LONGEST_MESSAGE: usize = 1_024;
+const MAX_MESSAGE_CHARS: usize = 1_024;
 
 /// The status after this reconcile.
 pub(crate) fn next(
@@ -61,7 +61,7 @@ pub(crate) fn next(
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);
-    status.message = Some(shortened(&ready.message, LONGEST_MESSAGE));
+    status.message = Some(shortened(&ready.message, MAX_MESSAGE_CHARS));
     set_findings(case, ready, failure, &mut status.conditions);
     let is_observed = !matches!(
         outcome.state,
@@ -70,7 +70,7 @@ pub(crate) fn next(
     if is_observed {
         set_last_provisioning(case, outcome, &mut status);
         let actions = &outcome.actions;
-        set_taints(case, Done { decision, actions }, &mut status);
+        set_taints(case, DecisionAndActions { decision, actions }, &mut status);
         let change = agent::condition(case);
         change_condition(case, ConditionType::AgentReady, change, &mut status);
         let change = stalled::condition(case, outcome, failure);
@@ -216,8 +216,12 @@ fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
 }
 
 /// Sets which taints of the Node are ours. Without a fact the reported ones stay.
-fn set_taints(case: &Case<'_>, done: Done<'_>, status: &mut ScheduledMachineStatus) {
-    let TaintStatus { condition, applied } = taint::status(case, done);
+fn set_taints(
+    case: &Case<'_>,
+    taken: DecisionAndActions<'_>,
+    status: &mut ScheduledMachineStatus,
+) {
+    let TaintStatus { condition, applied } = taint::status(case, taken);
     change_condition(case, ConditionType::NodeTainted, condition, status);
     if let Some(applied) = applied {
         status.applied_node_taints = applied;

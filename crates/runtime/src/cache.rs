@@ -3,19 +3,19 @@
 
 mod budget;
 mod expectations;
-mod fill;
 mod informer;
+mod informer_sink;
 mod packed;
 mod projection;
 mod shared_read;
 mod store;
 
-pub use budget::{Budget, MOST_OBJECTS, Reserved, TooLarge};
+pub use budget::{Budget, MAX_OBJECTS, Reservation, TooLarge};
 pub use expectations::{Expectation, Expectations, Version};
-pub use fill::{Fill, Handler};
 pub use informer::{Health, Informer, Task, WatchFailure};
+pub use informer_sink::{Handler, InformerSink};
 pub use projection::{
-    Cached, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, Whole,
+    CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, WholeObject,
 };
 pub use shared_read::SharedReads;
 pub use store::{Object, Part, Store};

@@ -9,9 +9,9 @@ mod local;
 mod outage;
 mod uri;
 
-pub use chunks::LARGEST_OBJECT;
-pub use client::{Address, ApiClient, Change, Events, Page, is_segment};
+pub use chunks::MAX_OBJECT_BYTES;
+pub use client::{Address, ApiClient, EventStream, Page, WatchEvent, is_segment};
 pub use connect::{Connection, client};
 pub use local::{is_local, is_local_host};
-pub use outage::{Outage, noted};
+pub use outage::{Outage, track_outages};
 pub use uri::{is_page, is_watch};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 ///
 /// A clone copies a pointer: caches, indexes and the queue keep some twenty clones of each key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Arc<Named>);
+pub struct Key(Arc<NamespacedName>);
 
 /// The fields of a [`Key`].
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Named {
+pub struct NamespacedName {
     /// The namespace.
     pub namespace: String,
     /// The name.
@@ -23,7 +23,7 @@ pub struct Named {
 impl Key {
     /// The key of `name` in `namespace`.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self(Arc::new(Named {
+        Self(Arc::new(NamespacedName {
             namespace: namespace.into(),
             name: name.into(),
         }))
@@ -31,9 +31,9 @@ impl Key {
 }
 
 impl Deref for Key {
-    type Target = Named;
+    type Target = NamespacedName;
 
-    fn deref(&self) -> &Named {
+    fn deref(&self) -> &NamespacedName {
         &self.0
     }
 }

@@ -1,8 +1,8 @@
 //! Which replica may write: coordination Leases, and the rules by which they are held.
 //!
-//! The rules are values without I/O ([`Election`], [`Shards`]). [`lead`] and [`share`] execute
-//! them, and put what a replica may act on into a [`Fence`], which every write is checked
-//! against.
+//! The rules are values without I/O ([`Election`], [`Shards`]). [`run_leader_election`] and
+//! [`run_sharding`] execute them, and put what a replica may act on into a [`Fence`], which every
+//! write is checked against.
 
 mod client;
 mod election;
@@ -19,12 +19,14 @@ use fivespot_clock::Clock;
 
 use crate::http::ApiClient;
 use crate::queue::Backoff;
-pub use election::{Election, Move};
+pub use election::{Action, Election};
 pub use fence::{Fence, Fenced, Ownership};
-pub use hold::{lead, share};
-pub use record::{LeaseName, Record, SKEW, Stored, Terms, TermsError, micro_time};
+pub use hold::{run_leader_election, run_sharding};
+pub use record::{
+    LeaseName, LeaseTiming, LeaseTimingError, Record, SKEW, StoredLease, micro_time,
+};
 pub use shards::{ShardNames, Shards, shard_of};
-pub use unelected::act_unless_held;
+pub use unelected::run_unelected;
 
 /// A coordination Lease and its timing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub struct Lease {
     /// Its name: a DNS label.
     pub name: String,
     /// How long it is valid, and how often it is renewed.
-    pub terms: Terms,
+    pub terms: LeaseTiming,
 }
 
 /// One of the replicas that elect a leader or divide shards.

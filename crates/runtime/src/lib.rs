@@ -22,4 +22,4 @@ pub mod lease;
 pub mod queue;
 pub mod watch;
 
-pub use key::{Key, Named};
+pub use key::{Key, NamespacedName};

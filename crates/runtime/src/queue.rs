@@ -34,17 +34,17 @@ const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// After this time, a due key of low priority comes before those of high priority.
-const LONGEST_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
+const MAX_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 
 /// How many reconciles of low priority run at most concurrently with one of high priority. Their
 /// writes make the API server slower for it.
-const LOW_BESIDE_HIGH: usize = 4;
+const MAX_LOW_WITH_HIGH: usize = 4;
 
 /// The result of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
     /// Nothing failed. The key is due again at the instant, if any, and when it is enqueued.
-    Done {
+    Succeeded {
         /// When it is due again in any case.
         requeue_at: Option<Timestamp>,
     },
@@ -61,7 +61,7 @@ pub enum ReconcileResult {
         requeue_at: Option<Timestamp>,
     },
     /// The remaining work can wait for other keys. The key is due again with low priority: at the
-    /// instant, and when it is [enqueued with low priority](Queue::wake_deferred).
+    /// instant, and when it is [enqueued with low priority](Queue::enqueue_deferred).
     Deferred {
         /// When it is due again in any case.
         until: Timestamp,
@@ -82,11 +82,11 @@ pub struct Queue<G> {
     high: BTreeSet<Scheduled>,
     /// Taken when no key of high priority is due; few at a time while one of them is reconciled.
     low: BTreeSet<Scheduled>,
-    under_way: UnderWay,
+    running: RunningCounts,
     next_age: u64,
     backoff: Backoff,
     /// The last reading of the clock.
-    shown: Timestamp,
+    last_now: Timestamp,
 }
 
 /// Ordered by due instant, then by rank, then by age: keys of one rank that are due together are
@@ -102,13 +102,13 @@ struct Scheduled {
 
 /// How many reconciles have begun and not ended, by priority.
 #[derive(Clone, Copy, Debug, Default)]
-struct UnderWay {
+struct RunningCounts {
     high: usize,
     low: usize,
 }
 
-impl UnderWay {
-    fn of(&mut self, priority: Priority) -> &mut usize {
+impl RunningCounts {
+    fn count_mut(&mut self, priority: Priority) -> &mut usize {
         match priority {
             Priority::High => &mut self.high,
             Priority::Low => &mut self.low,
@@ -117,7 +117,7 @@ impl UnderWay {
 
     /// Whether a reconcile of low priority may begin now.
     fn admits_low(self) -> bool {
-        self.high == 0 || self.low < LOW_BESIDE_HIGH
+        self.high == 0 || self.low < MAX_LOW_WITH_HIGH
     }
 }
 
@@ -135,9 +135,9 @@ struct Entry<G> {
     /// The priority with which its running reconcile began.
     running: Option<Priority>,
     /// The priority with which it was enqueued while running.
-    again: Option<Priority>,
+    enqueued_again: Option<Priority>,
     /// How often it was enqueued while running.
-    calls: u64,
+    enqueues: u64,
     /// Whether the work that the last reconcile left can wait for other keys.
     is_deferred: bool,
     /// Failed reconciles in a row.
@@ -154,8 +154,8 @@ impl<G> Default for Entry<G> {
             scheduled: None,
             guard: None,
             running: None,
-            again: None,
-            calls: 0,
+            enqueued_again: None,
+            enqueues: 0,
             is_deferred: false,
             failures: 0,
             not_before: Timestamp::MIN,
@@ -172,10 +172,10 @@ impl<G> Queue<G> {
             entries: BTreeMap::new(),
             high: BTreeSet::new(),
             low: BTreeSet::new(),
-            under_way: UnderWay::default(),
+            running: RunningCounts::default(),
             next_age: 0,
             backoff,
-            shown: Timestamp::MIN,
+            last_now: Timestamp::MIN,
         }
     }
 
@@ -195,8 +195,8 @@ impl<G> Queue<G> {
         if entry.running.is_some() {
             // The running reconcile may wait for a response: a virtual clock is not stopped for
             // its successor until it has ended.
-            entry.again = entry.again.max(Some(priority));
-            entry.calls += 1;
+            entry.enqueued_again = entry.enqueued_again.max(Some(priority));
+            entry.enqueues += 1;
             return;
         }
         let due = now.max(entry.not_before);
@@ -210,21 +210,21 @@ impl<G> Queue<G> {
     /// Takes the key that is due and comes first, if any is due. Its reconcile is then under way
     /// until [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
-        self.note_clock(now);
+        self.handle_clock_change(now);
         let first = |all: &BTreeSet<Scheduled>| {
             all.first().filter(|first| first.due <= now).cloned()
         };
         let (high, low) = (first(&self.high), first(&self.low));
-        let low = low.filter(|_| self.under_way.admits_low());
+        let low = low.filter(|_| self.running.admits_low());
         let overdue = low
             .clone()
-            .filter(|first| after(first.due, LONGEST_DEFERRAL) <= now);
+            .filter(|first| after(first.due, MAX_DEFERRAL) <= now);
         let Scheduled { key, priority, .. } = overdue.or(high).or(low)?;
         self.cancel(&key);
         let entry = self.entries.get_mut(&key)?;
         entry.running = Some(priority);
-        *self.under_way.of(priority) += 1;
-        entry.calls = 0;
+        *self.running.count_mut(priority) += 1;
+        entry.enqueues = 0;
         entry.is_deferred = false;
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
             entry.burst = (now, 0);
@@ -235,8 +235,8 @@ impl<G> Queue<G> {
     }
 
     /// How often `key` was enqueued since its reconcile began.
-    pub fn calls(&self, key: &Key) -> u64 {
-        self.entries.get(key).map_or(0, |entry| entry.calls)
+    pub fn enqueues(&self, key: &Key) -> u64 {
+        self.entries.get(key).map_or(0, |entry| entry.enqueues)
     }
 
     /// How many keys are due.
@@ -250,7 +250,7 @@ impl<G> Queue<G> {
     pub fn next_due(&self) -> Option<Timestamp> {
         let high = self.high.first().map(|first| first.due);
         let low = self.low.first().map(|first| first.due);
-        let low = low.filter(|_| self.under_way.admits_low());
+        let low = low.filter(|_| self.running.admits_low());
         high.into_iter().chain(low).min()
     }
 
@@ -268,17 +268,17 @@ impl<G> Queue<G> {
             return 0;
         };
         if let Some(priority) = entry.running.take() {
-            let under_way = self.under_way.of(priority);
-            *under_way = under_way.saturating_sub(1);
+            let running = self.running.count_mut(priority);
+            *running = running.saturating_sub(1);
         }
         let backoff = self.backoff;
         let mut due =
             entry.due_after(result, now, |failures| backoff.wait(key, failures));
-        let again = entry.again.take();
-        if again.is_some() {
+        let enqueued_again = entry.enqueued_again.take();
+        if enqueued_again.is_some() {
             due = Some(now);
         }
-        let priority = entry.priority(again.unwrap_or(Priority::Low));
+        let priority = entry.priority(enqueued_again.unwrap_or(Priority::Low));
         let failures = entry.failures;
         match due.map(|due| due.max(entry.not_before)) {
             Some(due) => {
@@ -297,9 +297,9 @@ impl<G> Queue<G> {
 
     /// If the clock was set back, makes everything due now: instants that were computed from its
     /// earlier readings may be as far in the future as the clock was ahead.
-    fn note_clock(&mut self, now: Timestamp) {
-        let shown = std::mem::replace(&mut self.shown, now);
-        if after(now, SET_BACK) >= shown {
+    fn handle_clock_change(&mut self, now: Timestamp) {
+        let last_now = std::mem::replace(&mut self.last_now, now);
+        if after(now, SET_BACK) >= last_now {
             return;
         }
         for entry in self.entries.values_mut() {
@@ -335,19 +335,19 @@ impl<G> Queue<G> {
         self.next_age += 1;
         entry.scheduled = Some(scheduled.clone());
         if let Some(set) = set {
-            self.of(set.priority).remove(&set);
+            self.keys_of(set.priority).remove(&set);
         }
-        self.of(scheduled.priority).insert(scheduled);
+        self.keys_of(scheduled.priority).insert(scheduled);
     }
 
     fn cancel(&mut self, key: &Key) {
         let entry = self.entries.get_mut(key);
         if let Some(set) = entry.and_then(|entry| entry.scheduled.take()) {
-            self.of(set.priority).remove(&set);
+            self.keys_of(set.priority).remove(&set);
         }
     }
 
-    fn of(&mut self, priority: Priority) -> &mut BTreeSet<Scheduled> {
+    fn keys_of(&mut self, priority: Priority) -> &mut BTreeSet<Scheduled> {
         match priority {
             Priority::High => &mut self.high,
             Priority::Low => &mut self.low,
@@ -374,7 +374,7 @@ impl<G> Entry<G> {
         wait: impl Fn(u32) -> SignedDuration,
     ) -> Option<Timestamp> {
         let due = match result {
-            ReconcileResult::Done { requeue_at } => {
+            ReconcileResult::Succeeded { requeue_at } => {
                 self.failures = 0;
                 requeue_at
             }

@@ -8,14 +8,14 @@ use kube::api::ApiResource;
 use serde_json::Value;
 
 use crate::cache::Projection;
-use crate::http::{Address, ApiClient, Change, error};
+use crate::http::{Address, ApiClient, WatchEvent, error};
 use crate::queue::Backoff;
 
 /// The page size of a list.
 const PAGE: &str = "100";
 
 /// After so many failures in a row the waits stop growing, for a kind that is served.
-const MOST_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 
 /// Selects objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,13 +93,13 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// The watch ends.
-    fn put(&mut self, object: Value) -> kube::Result<()>;
+    fn modified(&mut self, object: Value) -> kube::Result<()>;
 
     /// The object is gone; this is its last state.
     fn deleted(&mut self, object: Value);
 
     /// The server has responded.
-    fn works(&mut self) {}
+    fn responded(&mut self) {}
 
     /// The list or the watch has failed, and is retried after a while.
     fn failed(&mut self, error: &kube::Error);
@@ -124,7 +124,7 @@ pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
         follower.loading = None;
         // If a kind becomes served later, its CustomResourceDefinition shows that.
         let is_served = error::code(&failure) != Some(404);
-        let most = if is_served { MOST_DOUBLINGS } else { u32::MAX };
+        let most = if is_served { MAX_DOUBLINGS } else { u32::MAX };
         let wait = retry.backoff.wait(&retry.name, follower.failures.min(most));
         retry.clock.sleep(wait).await;
     }
@@ -161,9 +161,9 @@ impl<S: Sink> Follower<'_, S> {
         loop {
             let at = self.address();
             let mut events = watch.client.watch(&at, &selector, &version).await?;
-            while let Some(change) = events.next(&self.address()).await? {
+            while let Some(event) = events.next(&self.address()).await? {
                 let processing = self.clock.busy();
-                version = self.process(change)?;
+                version = self.process(event)?;
                 self.succeeded();
                 drop(processing);
             }
@@ -207,23 +207,23 @@ impl<S: Sink> Follower<'_, S> {
     fn succeeded(&mut self) {
         self.loading = None;
         self.failures = 0;
-        self.sink.works();
+        self.sink.responded();
     }
 
     /// Passes a change to the sink. Returns the version to watch from.
-    fn process(&mut self, change: Change) -> kube::Result<String> {
-        match change {
-            Change::Put(object) => {
+    fn process(&mut self, event: WatchEvent) -> kube::Result<String> {
+        match event {
+            WatchEvent::Modified(object) => {
                 let version = versioned(version_of(&object))?;
-                self.sink.put(object)?;
+                self.sink.modified(object)?;
                 Ok(version)
             }
-            Change::Gone(object) => {
+            WatchEvent::Deleted(object) => {
                 let version = versioned(version_of(&object))?;
                 self.sink.deleted(object);
                 Ok(version)
             }
-            Change::Nothing(version) => versioned(version),
+            WatchEvent::Bookmark(version) => versioned(version),
         }
     }
 }

@@ -8,7 +8,7 @@ use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
-    Fence, Lease, Observer, Ownership, Replica, Role, Terms, lead,
+    Fence, Lease, LeaseTiming, Observer, Ownership, Replica, Role, run_leader_election,
 };
 use fivespot_runtime::queue::Backoff;
 use jiff::{SignedDuration, Timestamp};
@@ -41,12 +41,12 @@ async fn a_missing_namespace_is_reported() {
         lease: Lease {
             namespace: "not-there".to_owned(),
             name: "leader".to_owned(),
-            terms: Terms::default(),
+            terms: LeaseTiming::default(),
         },
         observer: failures.clone(),
     };
     let (_leave, left) = oneshot::channel();
-    let task = tokio::spawn(lead(replica, left));
+    let task = tokio::spawn(run_leader_election(replica, left));
     clock
         .advance_to(clock.now() + SignedDuration::from_mins(1))
         .await;

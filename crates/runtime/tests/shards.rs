@@ -10,7 +10,8 @@ use fivespot_apiserver::{Options, Server};
 use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
-    Fence, Lease, Observer, Ownership, Replica, Role, ShardNames, Terms, share,
+    Fence, Lease, LeaseTiming, Observer, Ownership, Replica, Role, ShardNames,
+    run_sharding,
 };
 use fivespot_runtime::queue::Backoff;
 use http::{Method, Request};
@@ -29,23 +30,23 @@ fn start() -> Timestamp {
     "2026-03-06T21:30:00Z".parse().unwrap()
 }
 
-struct World {
+struct TestCluster {
     clock: Clock,
     server: Server,
-    replicas: Vec<Running>,
+    replicas: Vec<RunningReplica>,
     /// How many replicas there have been: each has its own name.
-    begun: usize,
+    started: usize,
 }
 
 /// One replica. Dropping it crashes it.
-struct Running {
+struct RunningReplica {
     fence: Arc<Fence>,
     is_cut_off: Arc<AtomicBool>,
     leave: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Running {
+impl Drop for RunningReplica {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -59,7 +60,7 @@ impl Observer for NoObserver {
     fn failed(&self, _what: &'static str, _error: &str) {}
 }
 
-impl World {
+impl TestCluster {
     fn new() -> Self {
         let clock = Clock::stopped_at(start());
         let server = Server::new(Options::new(clock.clone())).unwrap();
@@ -67,12 +68,12 @@ impl World {
             clock,
             server,
             replicas: Vec::new(),
-            begun: 0,
+            started: 0,
         }
     }
 
     /// Starts a replica with so many shards.
-    fn begin(&mut self, count: u32) {
+    fn start_replica(&mut self, count: u32) {
         let is_cut_off = Arc::new(AtomicBool::new(false));
         // Writes are lost while the replica is cut off.
         let (mut server, is_lost) = (self.server.in_process(), is_cut_off.clone());
@@ -94,11 +95,11 @@ impl World {
             fence: fence.clone(),
             clock: self.clock.clone(),
             backoff: Backoff::seeded(7),
-            identity: format!("pod-{}", self.begun),
+            identity: format!("pod-{}", self.started),
             lease: Lease {
                 namespace: "default".to_owned(),
                 name: String::new(),
-                terms: Terms::default(),
+                terms: LeaseTiming::default(),
             },
             observer: Arc::new(NoObserver),
         };
@@ -107,12 +108,12 @@ impl World {
             label: "x.example/shards".to_owned(),
         };
         let (leave, left) = oneshot::channel();
-        self.begun += 1;
-        self.replicas.push(Running {
+        self.started += 1;
+        self.replicas.push(RunningReplica {
             fence,
             is_cut_off,
             leave: Some(leave),
-            task: tokio::spawn(share(replica, names, count, left)),
+            task: tokio::spawn(run_sharding(replica, names, count, left)),
         });
     }
 
@@ -143,7 +144,7 @@ impl World {
     }
 
     /// How many objects each replica owns; panics if an object does not have one owner.
-    fn shares(&self) -> Vec<usize> {
+    fn objects_per_replica(&self) -> Vec<usize> {
         let mut shares = vec![0; self.replicas.len()];
         for owners in self.owners() {
             let [owner] = owners[..] else {
@@ -154,7 +155,7 @@ impl World {
         shares
     }
 
-    async fn leave(&mut self, index: usize) {
+    async fn shut_down(&mut self, index: usize) {
         let mut leaving = self.replicas.remove(index);
         drop(leaving.leave.take());
         let _ = (&mut leaving.task).await;
@@ -163,71 +164,75 @@ impl World {
 
 #[tokio::test]
 async fn a_single_replica_owns_everything_at_once() {
-    let mut world = World::new();
-    world.begin(3);
-    world.advance(1).await;
-    assert_eq!(world.shares(), [OBJECTS as usize]);
+    let mut cluster = TestCluster::new();
+    cluster.start_replica(3);
+    cluster.advance(1).await;
+    assert_eq!(cluster.objects_per_replica(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
 async fn replicas_divide_everything_and_take_over_from_one_that_crashes() {
-    let mut world = World::new();
+    let mut cluster = TestCluster::new();
     for _ in 0..3 {
-        world.begin(3);
+        cluster.start_replica(3);
     }
-    world.advance(5).await;
-    assert!(world.shares().iter().all(|share| *share > 0));
-    drop(world.replicas.remove(1));
-    world.advance(20).await;
-    assert!(world.shares().iter().all(|share| *share > 0));
-    world.leave(0).await;
-    world.advance(3).await;
-    assert_eq!(world.shares(), [OBJECTS as usize]);
+    cluster.advance(5).await;
+    assert!(cluster.objects_per_replica().iter().all(|share| *share > 0));
+    drop(cluster.replicas.remove(1));
+    cluster.advance(20).await;
+    assert!(cluster.objects_per_replica().iter().all(|share| *share > 0));
+    cluster.shut_down(0).await;
+    cluster.advance(3).await;
+    assert_eq!(cluster.objects_per_replica(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
 async fn a_replica_that_cannot_renew_owns_nothing_until_it_can_again() {
-    let mut world = World::new();
-    world.begin(2);
-    world.begin(2);
-    world.advance(5).await;
-    world.replicas[0].is_cut_off.store(true, Ordering::Relaxed);
-    world.advance(20).await;
-    assert_eq!(world.shares(), [0, OBJECTS as usize]);
-    world.replicas[0].is_cut_off.store(false, Ordering::Relaxed);
-    world.advance(30).await;
-    assert!(world.shares().iter().all(|share| *share > 0));
+    let mut cluster = TestCluster::new();
+    cluster.start_replica(2);
+    cluster.start_replica(2);
+    cluster.advance(5).await;
+    cluster.replicas[0]
+        .is_cut_off
+        .store(true, Ordering::Relaxed);
+    cluster.advance(20).await;
+    assert_eq!(cluster.objects_per_replica(), [0, OBJECTS as usize]);
+    cluster.replicas[0]
+        .is_cut_off
+        .store(false, Ordering::Relaxed);
+    cluster.advance(30).await;
+    assert!(cluster.objects_per_replica().iter().all(|share| *share > 0));
 }
 
 #[tokio::test]
 async fn replicas_with_another_number_of_shards_own_nothing_until_the_first_end() {
-    let mut world = World::new();
-    world.begin(2);
-    world.begin(2);
-    world.advance(5).await;
-    let before = world.shares();
-    world.begin(3);
-    world.advance(30).await;
-    assert_eq!(world.shares(), [&*before, &[0]].concat());
-    world.leave(0).await;
-    world.leave(0).await;
-    world.advance(5).await;
-    assert_eq!(world.shares(), [OBJECTS as usize]);
+    let mut cluster = TestCluster::new();
+    cluster.start_replica(2);
+    cluster.start_replica(2);
+    cluster.advance(5).await;
+    let before = cluster.objects_per_replica();
+    cluster.start_replica(3);
+    cluster.advance(30).await;
+    assert_eq!(cluster.objects_per_replica(), [&*before, &[0]].concat());
+    cluster.shut_down(0).await;
+    cluster.shut_down(0).await;
+    cluster.advance(5).await;
+    assert_eq!(cluster.objects_per_replica(), [OBJECTS as usize]);
 }
 
 #[tokio::test]
 async fn two_numbers_that_begin_together_settle_on_one_and_leave_no_lease_behind() {
-    let mut world = World::new();
-    world.begin(2);
-    world.begin(3);
-    world.advance(40).await;
-    let shares = world.shares();
+    let mut cluster = TestCluster::new();
+    cluster.start_replica(2);
+    cluster.start_replica(3);
+    cluster.advance(40).await;
+    let shares = cluster.objects_per_replica();
     assert!(shares.contains(&(OBJECTS as usize)), "{shares:?}");
-    let leases = world.server.client();
+    let leases = cluster.server.client();
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-    drop(world.replicas.drain(..));
-    world.begin(3);
-    world.advance(40).await;
+    drop(cluster.replicas.drain(..));
+    cluster.start_replica(3);
+    cluster.advance(40).await;
     let left = leases
         .list(path, &fivespot_apiserver::Selector::default())
         .await
@@ -248,64 +253,64 @@ async fn two_numbers_that_begin_together_settle_on_one_and_leave_no_lease_behind
 
 /// What happens to the replicas.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
-    Begins,
-    BeginsWithAnotherNumber,
+enum Event {
+    Starts,
+    StartsWithOtherShardCount,
     Crashes(usize),
-    Leaves(usize),
-    IsCutOff(usize),
-    IsBack(usize),
+    ShutsDown(usize),
+    Disconnects(usize),
+    Reconnects(usize),
     Nothing,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
-    let whom = 0..4_usize;
+fn any_event() -> impl Strategy<Value = Event> {
+    let index = 0..4_usize;
     prop_oneof![
-        3 => Just(Happening::Begins),
-        1 => Just(Happening::BeginsWithAnotherNumber),
-        2 => whom.clone().prop_map(Happening::Crashes),
-        2 => whom.clone().prop_map(Happening::Leaves),
-        2 => whom.clone().prop_map(Happening::IsCutOff),
-        2 => whom.prop_map(Happening::IsBack),
-        1 => Just(Happening::Nothing),
+        3 => Just(Event::Starts),
+        1 => Just(Event::StartsWithOtherShardCount),
+        2 => index.clone().prop_map(Event::Crashes),
+        2 => index.clone().prop_map(Event::ShutsDown),
+        2 => index.clone().prop_map(Event::Disconnects),
+        2 => index.prop_map(Event::Reconnects),
+        1 => Just(Event::Nothing),
     ]
 }
 
-async fn run(happenings: &[(Happening, i64)]) {
-    let mut world = World::new();
-    for (happening, seconds) in happenings {
-        let count = world.replicas.len();
-        let set = |whom: usize, is_cut_off: bool| {
-            if let Some(it) = world.replicas.get(whom) {
+async fn run(events: &[(Event, i64)]) {
+    let mut cluster = TestCluster::new();
+    for (event, seconds) in events {
+        let count = cluster.replicas.len();
+        let set = |index: usize, is_cut_off: bool| {
+            if let Some(it) = cluster.replicas.get(index) {
                 it.is_cut_off.store(is_cut_off, Ordering::Relaxed);
             }
         };
-        match *happening {
-            Happening::Begins if count < 4 => world.begin(3),
-            Happening::BeginsWithAnotherNumber if count < 4 => world.begin(2),
-            Happening::Crashes(whom) if whom < count => {
-                drop(world.replicas.remove(whom));
+        match *event {
+            Event::Starts if count < 4 => cluster.start_replica(3),
+            Event::StartsWithOtherShardCount if count < 4 => cluster.start_replica(2),
+            Event::Crashes(index) if index < count => {
+                drop(cluster.replicas.remove(index));
             }
-            Happening::Leaves(whom) if whom < count => {
-                drop(world.replicas[whom].leave.take());
+            Event::ShutsDown(index) if index < count => {
+                drop(cluster.replicas[index].leave.take());
             }
-            Happening::IsCutOff(whom) => set(whom, true),
-            Happening::IsBack(whom) => set(whom, false),
+            Event::Disconnects(index) => set(index, true),
+            Event::Reconnects(index) => set(index, false),
             _ => {}
         }
-        world.advance(*seconds).await;
-        world.replicas.retain(|it| !it.task.is_finished());
+        cluster.advance(*seconds).await;
+        cluster.replicas.retain(|it| !it.task.is_finished());
     }
-    for replica in &world.replicas {
+    for replica in &cluster.replicas {
         replica.is_cut_off.store(false, Ordering::Relaxed);
     }
     // All replicas leave, so that only one number of shards is left.
-    for replica in &mut world.replicas {
+    for replica in &mut cluster.replicas {
         drop(replica.leave.take());
     }
-    world.begin(3);
-    world.advance(60).await;
-    world.shares();
+    cluster.start_replica(3);
+    cluster.advance(60).await;
+    cluster.objects_per_replica();
 }
 
 proptest! {
@@ -313,12 +318,12 @@ proptest! {
 
     #[test]
     fn no_object_ever_has_two_owners_and_each_soon_has_one(
-        happenings in prop::collection::vec((happening(), 0..20_i64), 1..14),
+        events in prop::collection::vec((any_event(), 0..20_i64), 1..14),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
-        runtime.block_on(run(&happenings));
+        runtime.block_on(run(&events));
     }
 }

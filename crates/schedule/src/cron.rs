@@ -6,7 +6,7 @@ mod search;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 
 use field::{DAYS_OF_MONTH, DAYS_OF_WEEK, Field, HOURS, Kind, MINUTES, MONTHS};
 
@@ -46,14 +46,14 @@ impl FromStr for Cron {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mut words = Piece::whole(text).words();
-        let end = Piece {
+        let mut words = Token::whole(text).words();
+        let end = Token {
             text: "",
             offset: text.len(),
         };
         let mut field = |kind: &Kind| {
             let word = words.next().ok_or_else(|| {
-                end.fault("five fields: minute, hour, day of month, month, day of week")
+                end.error("five fields: minute, hour, day of month, month, day of week")
             })?;
             Field::parse(word, kind)
         };
@@ -66,7 +66,7 @@ impl FromStr for Cron {
         };
         match words.next() {
             None => Ok(cron),
-            Some(word) => Err(word.fault("the end after five fields")),
+            Some(word) => Err(word.error("the end after five fields")),
         }
     }
 }
@@ -90,9 +90,9 @@ impl Cron {
     pub fn can_fire(&self) -> bool {
         // The maximum length of each month. Over the decades every date falls on every weekday,
         // so a weekday that must match as well excludes no date.
-        const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        const MAX_DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         let first = self.day_of_month.matches.first();
-        let mut months = LONGEST.iter().zip(1..);
+        let mut months = MAX_DAYS.iter().zip(1..);
         self.is_on_either_day()
             || months.any(|(&days, month)| {
                 self.month.matches.contains(month) && first.is_some_and(|day| day <= days)

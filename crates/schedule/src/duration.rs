@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use jiff::SignedDuration;
 
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 
 /// A length of time written as digits and one unit: `90s`, `5m`, `24h`.
 ///
@@ -90,23 +90,23 @@ impl FromStr for Duration {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let whole = Piece::whole(text);
-        let fault = || whole.fault("digits and a unit of s, m or h, such as '5m'");
+        let whole = Token::whole(text);
+        let error = || whole.error("digits and a unit of s, m or h, such as '5m'");
         let (unit, seconds) = match text.as_bytes().last() {
             Some(b's') => ('s', 1),
             Some(b'm') => ('m', 60),
             Some(b'h') => ('h', 3600),
-            _ => return Err(fault()),
+            _ => return Err(error()),
         };
         let digits = text.strip_suffix(unit).unwrap_or_default();
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(fault());
+            return Err(error());
         }
         let number = digits.parse::<i64>().ok();
         number
             .and_then(|number| number.checked_mul(seconds))
             .map(|seconds| Self(SignedDuration::from_secs(seconds)))
-            .ok_or_else(|| whole.fault("fewer than 2^63 seconds"))
+            .ok_or_else(|| whole.error("fewer than 2^63 seconds"))
     }
 }
 

@@ -132,7 +132,7 @@ impl Cause<'_> {
 }
 
 /// A span of time in which the state and what decides it are constant.
-pub(crate) struct Piece<'s> {
+pub(crate) struct Segment<'s> {
     pub(crate) wanted: bool,
     pub(crate) decided_by: DecidedBy<'s>,
     /// The first instant after it; later than the horizon if it does not end.
@@ -146,10 +146,10 @@ impl Schedule {
             return self.base.at(&self.zone, now);
         }
         let horizon = next_change::horizon(now);
-        let first = self.piece(now)?;
+        let first = self.segment(now)?;
         let mut end = first.end;
         while end <= horizon {
-            let next = self.piece(end)?;
+            let next = self.segment(end)?;
             if next.wanted != first.wanted {
                 return Some(State {
                     wanted: first.wanted,
@@ -172,8 +172,8 @@ impl Schedule {
     /// What decides at `now`. Under [`OverrideMode::Hold`] that is the schedule without
     /// overrides.
     pub fn decided_by(&self, now: Timestamp) -> DecidedBy<'_> {
-        self.piece(floor(now))
-            .map_or(DecidedBy::Base, |piece| piece.decided_by)
+        self.segment(floor(now))
+            .map_or(DecidedBy::Base, |segment| segment.decided_by)
     }
 
     /// Why the state changes at `at`, which must be an instant of [`Schedule::transitions`].
@@ -196,10 +196,12 @@ impl Schedule {
     /// ```
     pub fn cause(&self, at: Timestamp) -> Cause<'_> {
         let at = floor(at);
-        let before = self.piece(at - 1);
-        let after = self.piece(at);
-        let decider = |piece: &Option<Piece<'_>>| {
-            piece.as_ref().map_or(0, |piece| piece.decided_by.rank())
+        let before = self.segment(at - 1);
+        let after = self.segment(at);
+        let decider = |segment: &Option<Segment<'_>>| {
+            segment
+                .as_ref()
+                .map_or(0, |segment| segment.decided_by.rank())
         };
         let strongest = if decider(&before) > decider(&after) {
             before
@@ -207,22 +209,24 @@ impl Schedule {
             after
         };
         match strongest {
-            Some(Piece {
+            Some(Segment {
                 decided_by: DecidedBy::Override(it),
                 ..
             }) => Cause::Override(&it.name),
-            Some(Piece {
+            Some(Segment {
                 decided_by: DecidedBy::Exception(it),
                 ..
             }) => Cause::Exception(&it.name),
-            piece => self.cause_in_base(at, piece.is_some_and(|piece| piece.wanted)),
+            segment => {
+                self.cause_in_base(at, segment.is_some_and(|segment| segment.wanted))
+            }
         }
     }
 
     fn cause_in_base(&self, at: i64, opens: bool) -> Cause<'_> {
         match &self.base {
             Base::Weekly(_) => Cause::Lists,
-            Base::Firings(_) => Cause::Cron,
+            Base::Cron(_) => Cause::Cron,
             Base::Windows(windows) => {
                 let name = if opens {
                     windows.starting_at(&self.zone, at)
@@ -245,23 +249,23 @@ impl Schedule {
         edges.filter(|edge| *edge > at).min().unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn piece(&self, at: i64) -> Option<Piece<'_>> {
+    pub(crate) fn segment(&self, at: i64) -> Option<Segment<'_>> {
         let edge = self.next_override_edge(at);
         if let Some(strongest) = self.strongest_override(at)
             && strongest.mode != OverrideMode::Hold
         {
-            return Some(Piece {
+            return Some(Segment {
                 wanted: strongest.mode == OverrideMode::Run,
                 decided_by: DecidedBy::Override(strongest),
                 end: edge,
             });
         }
-        let mut piece = self.piece_without_overrides(at)?;
-        piece.end = piece.end.min(edge);
-        Some(piece)
+        let mut segment = self.segment_without_overrides(at)?;
+        segment.end = segment.end.min(edge);
+        Some(segment)
     }
 
-    fn piece_without_overrides(&self, at: i64) -> Option<Piece<'_>> {
+    fn segment_without_overrides(&self, at: i64) -> Option<Segment<'_>> {
         let mut limit = i64::MAX;
         if !self.exceptions.is_empty() {
             let period = OffsetPeriod::around(&self.zone, at)?;
@@ -269,7 +273,7 @@ impl Schedule {
             let midnight = |day: i64| period.instant(day.saturating_mul(DAY));
             let mut exceptions = self.exceptions.iter();
             if let Some(exception) = exceptions.find(|it| it.dates.contains_day(day)) {
-                return Some(Piece {
+                return Some(Segment {
                     wanted: exception.action == ExceptionAction::Run,
                     decided_by: DecidedBy::Exception(exception),
                     end: midnight(day + 1).min(period.end),
@@ -283,7 +287,7 @@ impl Schedule {
             limit = next.map_or(period.end, |day| midnight(day).min(period.end));
         }
         let state = self.base.at(&self.zone, at)?;
-        Some(Piece {
+        Some(Segment {
             wanted: state.wanted,
             decided_by: DecidedBy::Base,
             end: state.until.unwrap_or(i64::MAX).min(limit),

@@ -7,38 +7,38 @@ use crate::{OutOfBounds, ParseError};
 #[non_exhaustive]
 pub enum Error {
     /// An entry of the list of days cannot be parsed.
-    #[error("days[{entry}]: {fault}")]
+    #[error("days[{entry}]: {error}")]
     Days {
         /// The index of the entry in the list.
         entry: usize,
         /// Where in the entry, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
     /// An entry of the list of hours cannot be parsed.
-    #[error("hours[{entry}]: {fault}")]
+    #[error("hours[{entry}]: {error}")]
     Hours {
         /// The index of the entry in the list.
         entry: usize,
         /// Where in the entry, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
     /// The cron expression cannot be parsed.
-    #[error("cron: {fault}")]
+    #[error("cron: {error}")]
     Cron {
         /// Where in the expression, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
     /// The duration of a firing cannot be parsed.
-    #[error("duration: {fault}")]
+    #[error("duration: {error}")]
     Duration {
         /// Where in the text, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
     /// The duration of a firing is out of bounds.
-    #[error("duration: {fault}")]
+    #[error("duration: {error}")]
     DurationOutOfBounds {
         /// The duration and its bounds.
-        fault: OutOfBounds,
+        error: OutOfBounds,
     },
     /// The time zone does not exist.
     #[error(
@@ -58,22 +58,22 @@ pub enum Error {
     #[error("windows: must not be empty")]
     NoWindows,
     /// A member of a window cannot be parsed.
-    #[error("windows[{window}].{member}: {fault}")]
+    #[error("windows[{window}].{member}: {error}")]
     Window {
         /// The name of the window.
         window: String,
         /// Its member: `days`, `start`, `end` or `duration`.
         member: &'static str,
         /// Where in the text, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
     /// The duration of a window is out of bounds.
-    #[error("windows[{window}].duration: {fault}")]
+    #[error("windows[{window}].duration: {error}")]
     WindowOutOfBounds {
         /// The name of the window.
         window: String,
         /// The duration and its bounds.
-        fault: OutOfBounds,
+        error: OutOfBounds,
     },
     /// A window has both an end and a duration, or neither.
     #[error("windows[{window}]: exactly one of end and duration must be set")]
@@ -82,11 +82,11 @@ pub enum Error {
         window: String,
     },
     /// A date of an exception cannot be parsed.
-    #[error("exceptions[{exception}]: {fault}")]
+    #[error("exceptions[{exception}]: {error}")]
     Exception {
         /// The name of the exception.
         exception: String,
         /// Where in the text, and what was expected.
-        fault: ParseError,
+        error: ParseError,
     },
 }

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 
 use crate::next_change::DAY;
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 
 /// What happens on the dates of an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl DateEntry {
     /// # Errors
     /// Other texts, and dates that do not exist.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let fault = || Piece::whole(text).fault("a date such as '2026-12-24' or '12-24'");
+        let error = || Token::whole(text).error("a date such as '2026-12-24' or '12-24'");
         let entry = if text.len() == "MM-DD".len() {
             // A leap year contains every date.
             date(&format!("2000-{text}")).map(|date| Self::EveryYear {
@@ -77,7 +77,7 @@ impl DateEntry {
                 last: date,
             })
         };
-        entry.ok_or_else(fault)
+        entry.ok_or_else(error)
     }
 
     /// The dates from `first` to `last`, both `YYYY-MM-DD` and both included.
@@ -88,7 +88,7 @@ impl DateEntry {
     pub fn range(first: &str, last: &str) -> Result<Self, ParseError> {
         let read = |text: &str| {
             let expected = "a date such as '2026-12-24'";
-            date(text).ok_or_else(|| Piece::whole(text).fault(expected))
+            date(text).ok_or_else(|| Token::whole(text).error(expected))
         };
         Ok(Self::Range {
             first: read(first)?,
@@ -205,12 +205,12 @@ impl Dates {
 
     fn first_of_every_year(&self, day: i64) -> Option<i64> {
         /// The longest gap: from February 29 of 2096 to that of 2104.
-        const LONGEST_WAIT: i16 = 8;
+        const MAX_WAIT: i16 = 8;
         if self.every_year.is_empty() {
             return None;
         }
         let from = date_of(day)?;
-        let last_year = from.year().saturating_add(LONGEST_WAIT);
+        let last_year = from.year().saturating_add(MAX_WAIT);
         for year in from.year()..=last_year {
             for &(month, day) in &self.every_year {
                 if let Ok(date) = Date::new(year, month, day)

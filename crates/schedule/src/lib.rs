@@ -104,7 +104,7 @@ pub use crate::zone::{
     zone_names,
 };
 
-use crate::next_change::{Firings, State};
+use crate::next_change::{CronWindows, State};
 use crate::week::Week;
 use crate::window::Windows;
 
@@ -112,7 +112,7 @@ use crate::window::Windows;
 pub const SHORTEST_WINDOW: Duration = Duration::minutes(1);
 
 /// The longest duration of a window: a week.
-pub const LONGEST_WINDOW: Duration = Duration::hours(168);
+pub const MAX_WINDOW: Duration = Duration::hours(168);
 
 /// The duration of a window that a cron expression opens, if none is given.
 pub const DEFAULT_CRON_DURATION: Duration = Duration::hours(1);
@@ -134,7 +134,7 @@ pub struct Schedule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Base {
     Weekly(Week),
-    Firings(Firings),
+    Cron(CronWindows),
     Windows(Windows),
 }
 
@@ -142,7 +142,7 @@ impl Base {
     fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
         match self {
             Self::Weekly(week) => next_change::of_week(*week, zone, now),
-            Self::Firings(firings) => firings.at(zone, now),
+            Self::Cron(windows) => windows.at(zone, now),
             Self::Windows(windows) => windows.at(zone, now),
         }
     }
@@ -208,8 +208,8 @@ impl Schedule {
         hours: &[impl AsRef<str>],
         zone: &str,
     ) -> Result<Self, Error> {
-        let days = union(days, |entry, fault| Error::Days { entry, fault })?;
-        let hours = union(hours, |entry, fault| Error::Hours { entry, fault })?;
+        let days = union(days, |entry, error| Error::Days { entry, error })?;
+        let hours = union(hours, |entry, error| Error::Hours { entry, error })?;
         let missing = match (days, hours) {
             (Some(days), Some(hours)) => {
                 return Self::new(Base::Weekly(Week::new(days, hours)), zone);
@@ -222,7 +222,7 @@ impl Schedule {
     }
 
     /// A schedule of firings, each of which opens a window of `duration`. The default is
-    /// [`DEFAULT_CRON_DURATION`], the bounds are [`SHORTEST_WINDOW`] and [`LONGEST_WINDOW`].
+    /// [`DEFAULT_CRON_DURATION`], the bounds are [`SHORTEST_WINDOW`] and [`MAX_WINDOW`].
     ///
     /// # Example
     /// ```
@@ -237,16 +237,16 @@ impl Schedule {
     /// is not in the tz database. An expression that never fires is not an error: see
     /// [`Cron::can_fire`].
     pub fn cron(expr: &str, duration: Option<&str>, zone: &str) -> Result<Self, Error> {
-        let cron = expr.parse().map_err(|fault| Error::Cron { fault })?;
+        let cron = expr.parse().map_err(|error| Error::Cron { error })?;
         let duration = match duration {
             None => DEFAULT_CRON_DURATION,
             Some(text) => text
                 .parse::<Duration>()
-                .map_err(|fault| Error::Duration { fault })?
-                .within(SHORTEST_WINDOW, LONGEST_WINDOW)
-                .map_err(|fault| Error::DurationOutOfBounds { fault })?,
+                .map_err(|error| Error::Duration { error })?
+                .within(SHORTEST_WINDOW, MAX_WINDOW)
+                .map_err(|error| Error::DurationOutOfBounds { error })?,
         };
-        Self::new(Base::Firings(Firings::new(cron, duration)), zone)
+        Self::new(Base::Cron(CronWindows::new(cron, duration)), zone)
     }
 
     /// A schedule of windows. Adjacent or overlapping windows are merged.
@@ -388,7 +388,7 @@ impl Schedule {
     pub fn cron_expression(&self) -> Option<(&Cron, Duration)> {
         match &self.base {
             Base::Weekly(_) | Base::Windows(_) => None,
-            Base::Firings(firings) => Some((firings.cron(), firings.duration())),
+            Base::Cron(windows) => Some((windows.cron(), windows.duration())),
         }
     }
 }
@@ -396,14 +396,17 @@ impl Schedule {
 /// The union of all entries; `None` if there are no entries.
 fn union<T>(
     entries: &[impl AsRef<str>],
-    error: impl Fn(usize, ParseError) -> Error,
+    in_entry: impl Fn(usize, ParseError) -> Error,
 ) -> Result<Option<T>, Error>
 where
     T: std::str::FromStr<Err = ParseError> + std::ops::BitOr<Output = T>,
 {
     let mut all = None;
     for (entry, text) in entries.iter().enumerate() {
-        let some: T = text.as_ref().parse().map_err(|fault| error(entry, fault))?;
+        let some: T = text
+            .as_ref()
+            .parse()
+            .map_err(|error| in_entry(entry, error))?;
         all = Some(match all {
             None => some,
             Some(others) => others | some,

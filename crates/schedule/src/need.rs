@@ -11,7 +11,7 @@ use crate::next_change::{HORIZON, State};
 ///
 /// Only continuous windows of a few minutes reach this limit. The next query finds the windows
 /// after it.
-const MOST_WINDOWS: usize = 20_000;
+const MAX_WINDOWS: usize = 20_000;
 
 /// Whether a machine is needed at an instant, and when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Schedule {
                 window_end: instant(span.window_end),
             },
             span => Need::NotNeeded {
-                until: instant(span.map(|span| span.start).or(spans.given_up_at)),
+                until: instant(span.map(|span| span.start).or(spans.stopped_at)),
             },
         }
     }
@@ -152,7 +152,7 @@ struct Spans<'s> {
     /// A span that was found and is not adjacent to the previous one.
     found: Option<Span>,
     /// Where the last search stopped at its limit.
-    given_up_at: Option<i64>,
+    stopped_at: Option<i64>,
 }
 
 impl<'s> Spans<'s> {
@@ -162,20 +162,20 @@ impl<'s> Spans<'s> {
             from,
             at: Some(from),
             found: None,
-            given_up_at: None,
+            stopped_at: None,
         }
     }
 
     /// The next span, merged with all adjacent ones.
     fn next_joined(&mut self) -> Option<Span> {
-        let mut left = MOST_WINDOWS;
-        self.given_up_at = None;
+        let mut remaining = MAX_WINDOWS;
+        self.stopped_at = None;
         let mut span = match self.found.take() {
             Some(span) => span,
-            None => self.next_span(&mut left)?,
+            None => self.next_span(&mut remaining)?,
         };
         while let Some(end) = span.end {
-            let Some(next) = self.next_span(&mut left) else {
+            let Some(next) = self.next_span(&mut remaining) else {
                 break;
             };
             if next.start > end {
@@ -188,13 +188,13 @@ impl<'s> Spans<'s> {
         Some(span)
     }
 
-    /// The span of the next window that is longer than the early end. Inspects at most `left`
+    /// The span of the next window that is longer than the early end. Inspects at most `remaining`
     /// windows.
-    fn next_span(&mut self, left: &mut usize) -> Option<Span> {
+    fn next_span(&mut self, remaining: &mut usize) -> Option<Span> {
         let lead_time = self.schedule.lead_time.as_secs();
         let early_end = self.schedule.early_end.as_secs();
-        while *left > 0 {
-            *left -= 1;
+        while *remaining > 0 {
+            *remaining -= 1;
             let (opens, closes) = self.next_window()?;
             let span = Span {
                 start: opens.saturating_sub(lead_time),
@@ -205,7 +205,7 @@ impl<'s> Spans<'s> {
                 return Some(span);
             }
         }
-        self.given_up_at = self.at;
+        self.stopped_at = self.at;
         None
     }
 

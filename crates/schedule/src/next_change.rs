@@ -89,15 +89,15 @@ fn hour_of_week(local: i64) -> i64 {
 
 /// Windows of one length, each opened by a firing of a cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Firings {
+pub(crate) struct CronWindows {
     cron: Cron,
     duration: Duration,
-    run: Run,
+    adjacency: Adjacency,
 }
 
 /// How far adjacent windows extend, without an inspection of each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
+enum Adjacency {
     /// Between the first and the last firing of a day there are times outside all windows.
     Broken,
     /// From the first firing of a day to its last firing.
@@ -106,7 +106,7 @@ enum Run {
     OverMidnight,
 }
 
-impl Firings {
+impl CronWindows {
     pub(crate) fn new(cron: Cron, duration: Duration) -> Self {
         let minutes: Vec<u32> = cron.minutes_of_day().collect();
         let touches = |minutes: u32| i64::from(minutes) * 60 <= duration.as_secs();
@@ -118,15 +118,15 @@ impl Firings {
             (Some(first), Some(last)) => touches(first + 24 * 60 - last),
             _ => false,
         };
-        let run = match (within_day, over_midnight && cron.is_daily()) {
-            (false, _) => Run::Broken,
-            (true, false) => Run::OverTheDay,
-            (true, true) => Run::OverMidnight,
+        let adjacency = match (within_day, over_midnight && cron.is_daily()) {
+            (false, _) => Adjacency::Broken,
+            (true, false) => Adjacency::OverTheDay,
+            (true, true) => Adjacency::OverMidnight,
         };
         Self {
             cron,
             duration,
-            run,
+            adjacency,
         }
     }
 
@@ -233,15 +233,15 @@ impl Firings {
         }
         let last = period.local(horizon.min(period.end - 1));
         let midnight = (local.div_euclid(DAY) + 1) * DAY;
-        let reached = match self.run {
-            Run::OverMidnight => self.cron.last_in(local, last),
-            Run::OverTheDay => self.cron.last_in(local, last.min(midnight - 1)),
-            Run::Broken => Some(self.walk(local, last.min(midnight - 1))),
+        let reached = match self.adjacency {
+            Adjacency::OverMidnight => self.cron.last_in(local, last),
+            Adjacency::OverTheDay => self.cron.last_in(local, last.min(midnight - 1)),
+            Adjacency::Broken => Some(self.walk(local, last.min(midnight - 1))),
         };
         period.instant(reached.unwrap_or(local))
     }
 
-    /// As [`Firings::run_end`], one firing at a time.
+    /// As [`CronWindows::run_end`], one firing at a time.
     fn walk(&self, mut local: i64, last: i64) -> i64 {
         let reach = self.duration.as_secs();
         while let Some(later) = self.cron.first_in(local + 1, last.min(local + reach)) {

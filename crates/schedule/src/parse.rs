@@ -4,10 +4,10 @@
 ///
 /// # Example
 /// ```
-/// let fault = "mon-fry".parse::<fivespot_schedule::Days>().unwrap_err();
-/// assert_eq!(fault.offset(), 4);
+/// let error = "mon-fry".parse::<fivespot_schedule::Days>().unwrap_err();
+/// assert_eq!(error.offset(), 4);
 /// assert_eq!(
-///     fault.to_string(),
+///     error.to_string(),
 ///     "expected a day (mon, tue, wed, thu, fri, sat or sun) at byte 4, found 'fry'",
 /// );
 /// ```
@@ -20,7 +20,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// The byte offset of the unexpected piece; the text's length if the text ended too early.
+    /// The byte offset of the unexpected token; the text's length if the text ended too early.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -36,42 +36,42 @@ impl ParseError {
     }
 }
 
-/// A piece of a text with its position.
+/// A part of a text with its position.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece<'t> {
+pub(crate) struct Token<'t> {
     pub(crate) text: &'t str,
     pub(crate) offset: usize,
 }
 
-impl<'t> Piece<'t> {
-    /// The whole text as a piece.
+impl<'t> Token<'t> {
+    /// The whole text as a token.
     pub(crate) fn whole(text: &'t str) -> Self {
         Self { text, offset: 0 }
     }
 
-    /// The pieces between separators; one piece if there is no separator.
-    pub(crate) fn split(self, separator: char) -> impl Iterator<Item = Piece<'t>> {
+    /// The tokens between separators; one token if there is no separator.
+    pub(crate) fn split(self, separator: char) -> impl Iterator<Item = Token<'t>> {
         let mut offset = self.offset;
         self.text.split(separator).map(move |text| {
-            let piece = Piece { text, offset };
+            let token = Token { text, offset };
             offset += text.len() + separator.len_utf8();
-            piece
+            token
         })
     }
 
-    /// The piece before the first separator, and the piece after it.
-    pub(crate) fn cut(self, separator: char) -> (Piece<'t>, Option<Piece<'t>>) {
+    /// The token before the first separator, and the token after it.
+    pub(crate) fn split_once(self, separator: char) -> (Token<'t>, Option<Token<'t>>) {
         match self.text.split_once(separator) {
             None => (self, None),
             Some((before, after)) => {
                 let offset = self.offset + before.len() + separator.len_utf8();
-                let before = Piece {
+                let before = Token {
                     text: before,
                     offset: self.offset,
                 };
                 (
                     before,
-                    Some(Piece {
+                    Some(Token {
                         text: after,
                         offset,
                     }),
@@ -80,12 +80,12 @@ impl<'t> Piece<'t> {
         }
     }
 
-    /// The pieces between white space. White space may have any length and surround the text.
-    pub(crate) fn words(self) -> impl Iterator<Item = Piece<'t>> {
+    /// The tokens between white space. White space may have any length and surround the text.
+    pub(crate) fn words(self) -> impl Iterator<Item = Token<'t>> {
         self.split(' ')
-            .flat_map(|piece| piece.split('\t'))
-            .flat_map(|piece| piece.split('\n'))
-            .filter(|piece| !piece.text.is_empty())
+            .flat_map(|token| token.split('\t'))
+            .flat_map(|token| token.split('\n'))
+            .filter(|token| !token.text.is_empty())
     }
 
     /// Decimal digits as a number; a number too large for a `u32` saturates.
@@ -95,17 +95,17 @@ impl<'t> Piece<'t> {
         is_number.then(|| self.text.parse().unwrap_or(u32::MAX))
     }
 
-    /// The error that this piece is not what was `expected`.
-    pub(crate) fn fault(self, expected: &'static str) -> ParseError {
-        const LONGEST: usize = 32;
+    /// The error that this token is not what was `expected`.
+    pub(crate) fn error(self, expected: &'static str) -> ParseError {
+        const MAX_QUOTED: usize = 32;
         let mut found = match self.text {
             "" => "nothing".to_owned(),
             text => {
-                let shown: String = text.chars().take(LONGEST).collect();
+                let shown: String = text.chars().take(MAX_QUOTED).collect();
                 format!("'{}'", shown.escape_debug())
             }
         };
-        if self.text.chars().nth(LONGEST).is_some() {
+        if self.text.chars().nth(MAX_QUOTED).is_some() {
             found.push('…');
         }
         ParseError {

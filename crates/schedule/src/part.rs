@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::effective::{Piece, floor};
+use crate::effective::{Segment, floor};
 use crate::{DecidedBy, Override, OverrideMode, Schedule};
 
 /// A span of time in which the state of a schedule and what decides it are constant.
@@ -65,9 +65,9 @@ impl Schedule {
 }
 
 impl<'s> Parts<'s> {
-    fn piece(&self, at: i64) -> Option<(Piece<'s>, Option<&'s Override>)> {
+    fn segment(&self, at: i64) -> Option<(Segment<'s>, Option<&'s Override>)> {
         let hold = self.schedule.hold_at(Timestamp::from_second(at).ok()?);
-        Some((self.schedule.piece(at)?, hold))
+        Some((self.schedule.segment(at)?, hold))
     }
 }
 
@@ -78,10 +78,10 @@ impl<'s> Iterator for Parts<'s> {
         if self.at >= self.to {
             return None;
         }
-        let (first, hold) = self.piece(self.at)?;
+        let (first, hold) = self.segment(self.at)?;
         let mut end = first.end.min(self.to);
         while end < self.to {
-            let Some((next, next_hold)) = self.piece(end) else {
+            let Some((next, next_hold)) = self.segment(end) else {
                 break;
             };
             let is_same =

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use jiff::civil::Weekday;
 
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 use crate::set::Set;
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -57,11 +57,11 @@ impl FromStr for Days {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        dial(text, DAYS_PER_WEEK, |piece| {
-            let named = DAYS.iter().zip(0..).find(|(name, _)| **name == piece.text);
+        dial(text, DAYS_PER_WEEK, |token| {
+            let named = DAYS.iter().zip(0..).find(|(name, _)| **name == token.text);
             named
                 .map(|(_, day)| day)
-                .ok_or_else(|| piece.fault("a day (mon, tue, wed, thu, fri, sat or sun)"))
+                .ok_or_else(|| token.error("a day (mon, tue, wed, thu, fri, sat or sun)"))
         })
         .map(Self)
     }
@@ -126,10 +126,10 @@ impl FromStr for Hours {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        dial(text, HOURS_PER_DAY, |piece| {
-            let hour = piece.number().filter(|_| piece.text.len() <= 2);
+        dial(text, HOURS_PER_DAY, |token| {
+            let hour = token.number().filter(|_| token.text.len() <= 2);
             hour.filter(|hour| *hour < HOURS_PER_DAY)
-                .ok_or_else(|| piece.fault("an hour from 0 to 23"))
+                .ok_or_else(|| token.error("an hour from 0 to 23"))
         })
         .map(Self)
     }
@@ -172,11 +172,11 @@ impl Week {
 fn dial(
     text: &str,
     size: u32,
-    number: impl Fn(Piece<'_>) -> Result<u32, ParseError>,
+    number: impl Fn(Token<'_>) -> Result<u32, ParseError>,
 ) -> Result<Set, ParseError> {
     let mut all = Set::default();
-    for entry in Piece::whole(text).split(',') {
-        let (first, last) = entry.cut('-');
+    for entry in Token::whole(text).split(',') {
+        let (first, last) = entry.split_once('-');
         let first = number(first)?;
         let last = last.map_or(Ok(first), &number)?;
         all = all.union(Set::range_on_dial(first, last, size));

@@ -10,9 +10,9 @@ use jiff::tz::TimeZone;
 use crate::duration::{Duration, OutOfBounds};
 use crate::next_change::{self, DAY, State};
 use crate::offset_period::OffsetPeriod;
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 use crate::week::Days;
-use crate::{Error, LONGEST_WINDOW, SHORTEST_WINDOW, union};
+use crate::{Error, MAX_WINDOW, SHORTEST_WINDOW, union};
 
 const MINUTE: i64 = 60;
 
@@ -68,10 +68,10 @@ pub(crate) struct Windows {
 impl NamedWindow {
     fn parse<D: AsRef<str>>(text: &WindowText<'_, D>) -> Result<Self, Error> {
         let unreadable = |member| {
-            move |fault| Error::Window {
+            move |error| Error::Window {
                 window: text.name.to_owned(),
                 member,
-                fault,
+                error,
             }
         };
         let start = time_of_day(text.start).map_err(unreadable("start"))?;
@@ -83,10 +83,10 @@ impl NamedWindow {
             (None, Some(duration)) => {
                 let duration: Duration =
                     duration.parse().map_err(unreadable("duration"))?;
-                let bounded = duration.within(SHORTEST_WINDOW, LONGEST_WINDOW);
+                let bounded = duration.within(SHORTEST_WINDOW, MAX_WINDOW);
                 End::Elapsed(
                     bounded
-                        .map_err(|fault| text.out_of_bounds(fault))?
+                        .map_err(|error| text.out_of_bounds(error))?
                         .as_secs(),
                 )
             }
@@ -98,7 +98,7 @@ impl NamedWindow {
         };
         Ok(Self {
             name: text.name.to_owned(),
-            days: union(text.days, |_, fault| unreadable("days")(fault))?,
+            days: union(text.days, |_, error| unreadable("days")(error))?,
             start,
             end,
         })
@@ -120,10 +120,10 @@ impl NamedWindow {
 }
 
 impl<D> WindowText<'_, D> {
-    fn out_of_bounds(&self, fault: OutOfBounds) -> Error {
+    fn out_of_bounds(&self, error: OutOfBounds) -> Error {
         Error::WindowOutOfBounds {
             window: self.name.to_owned(),
-            fault,
+            error,
         }
     }
 }
@@ -266,17 +266,17 @@ fn weekday(day: i64) -> Weekday {
 
 /// Seconds after midnight of `HH:MM`.
 fn time_of_day(text: &str) -> Result<i64, ParseError> {
-    let whole = Piece::whole(text);
-    let fault = || whole.fault("a time of day from 00:00 to 23:59");
-    let (hour, Some(minute)) = whole.cut(':') else {
-        return Err(fault());
+    let whole = Token::whole(text);
+    let error = || whole.error("a time of day from 00:00 to 23:59");
+    let (hour, Some(minute)) = whole.split_once(':') else {
+        return Err(error());
     };
-    let number = |piece: Piece<'_>, most: u32| {
-        let number = piece.number().filter(|_| piece.text.len() == 2);
+    let number = |token: Token<'_>, most: u32| {
+        let number = token.number().filter(|_| token.text.len() == 2);
         number.filter(|number| *number <= most).map(i64::from)
     };
     let (Some(hour), Some(minute)) = (number(hour, 23), number(minute, 59)) else {
-        return Err(fault());
+        return Err(error());
     };
     Ok((hour * 60 + minute) * MINUTE)
 }

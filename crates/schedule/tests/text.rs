@@ -6,7 +6,7 @@ use fivespot_schedule::{Cron, Days, Duration, Error, Hours, ParseError, Schedule
 use fivespot_schedule::{embedded_release, zone, zone_data, zone_names};
 use proptest::prelude::*;
 
-fn fault<T: std::str::FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -> String {
+fn error<T: std::str::FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -> String {
     text.parse::<T>().unwrap_err().to_string()
 }
 
@@ -23,7 +23,7 @@ fn an_invalid_day_is_reported_with_its_position() {
         ("sat,monday", 4, "'monday'"),
     ] {
         let expected = format!("expected {days} at byte {place}, found {found}");
-        assert_eq!(fault::<Days>(text), expected, "{text:?}");
+        assert_eq!(error::<Days>(text), expected, "{text:?}");
     }
 }
 
@@ -39,7 +39,7 @@ fn an_invalid_hour_is_reported_with_its_position() {
     ] {
         let expected =
             format!("expected an hour from 0 to 23 at byte {place}, found {found}");
-        assert_eq!(fault::<Hours>(text), expected, "{text:?}");
+        assert_eq!(error::<Hours>(text), expected, "{text:?}");
     }
 }
 
@@ -96,7 +96,7 @@ fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
         ("*-5 * * * *", "a minute from 0 to 59 at byte 0, found '*'"),
     ] {
         assert_eq!(
-            fault::<Cron>(text),
+            error::<Cron>(text),
             format!("expected {expected}"),
             "{text:?}"
         );
@@ -106,8 +106,8 @@ fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
 #[test]
 fn the_text_found_is_escaped_and_truncated() {
     let long = format!("mon,\n{}", "x".repeat(1_000));
-    let fault = long.parse::<Days>().unwrap_err();
-    assert_eq!(fault.found(), format!("'\\n{}'…", "x".repeat(31)));
+    let error = long.parse::<Days>().unwrap_err();
+    assert_eq!(error.found(), format!("'\\n{}'…", "x".repeat(31)));
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn a_duration_is_digits_and_one_unit() {
         "", "5", "5 m", "m5", "5m30s", "-5m", "5M", "１m", "1.5h", "m",
     ] {
         let expected = "expected digits and a unit of s, m or h, such as '5m' at byte 0";
-        assert!(fault::<Duration>(text).starts_with(expected), "{text:?}");
+        assert!(error::<Duration>(text).starts_with(expected), "{text:?}");
     }
     for text in ["9223372036854775807h", "99999999999999999999s"] {
         assert!(
-            fault::<Duration>(text).contains("fewer than 2^63 seconds"),
+            error::<Duration>(text).contains("fewer than 2^63 seconds"),
             "{text:?}"
         );
     }
@@ -301,8 +301,8 @@ proptest! {
             text.parse::<Cron>().err(),
             text.parse::<Duration>().err(),
         ];
-        for fault in offsets.into_iter().flatten() {
-            prop_assert!(text.is_char_boundary(fault.offset()));
+        for error in offsets.into_iter().flatten() {
+            prop_assert!(text.is_char_boundary(error.offset()));
         }
     }
 }

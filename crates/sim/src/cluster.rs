@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::contract::{Condition, Contract};
-use crate::crd::Served;
+use crate::crd::CapiResources;
 use crate::object::{
     annotation, finalizers, is_deleting, is_true, name, namespace, owners, uid,
 };
@@ -19,7 +19,7 @@ const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 const CONTROL_PLANE: &str = "sim.5spot.finos.org/control-plane";
 
 /// The inputs of the next step of a Cluster.
-pub(crate) struct Seen<'a> {
+pub(crate) struct ClusterInput<'a> {
     pub(crate) cluster: &'a Value,
     /// The Machines labelled with the cluster's name.
     pub(crate) machines: &'a [Arc<Value>],
@@ -29,49 +29,57 @@ pub(crate) struct Seen<'a> {
     pub(crate) kubeconfig: Option<&'a str>,
 }
 
-pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
-    let cluster = seen.cluster;
+pub(crate) fn step(
+    capi: CapiResources,
+    input: &ClusterInput<'_>,
+    now: Timestamp,
+) -> Step {
+    let cluster = input.cluster;
     if is_deleting(cluster) {
-        return delete(served, seen);
+        return delete(capi, input);
     }
     if is_true(cluster, "/spec/paused") {
         return Step::idle();
     }
     if !finalizers(cluster).contains(&FINALIZER) {
         let body = json!({"metadata": {"finalizers": with(cluster, FINALIZER)}});
-        return Step::patch(served.clusters(), cluster, body);
+        return Step::patch(capi.clusters(), cluster, body);
     }
     if annotation(cluster, CONTROL_PLANE) == Some("never") {
         return Step::idle();
     }
-    let status = status(served.contract, cluster, now);
+    let status = status(capi.contract, cluster, now);
     if cluster.get("status") != Some(&status) {
-        return Step::patch_status(served.clusters(), cluster, status);
+        return Step::patch_status(capi.clusters(), cluster, status);
     }
-    match seen.kubeconfig {
-        Some(kubeconfig) if !seen.has_kubeconfig => {
-            create_kubeconfig(served, cluster, kubeconfig)
+    match input.kubeconfig {
+        Some(kubeconfig) if !input.has_kubeconfig => {
+            create_kubeconfig(capi, cluster, kubeconfig)
         }
         _ => Step::idle(),
     }
 }
 
 /// Deletes the Machines that the Cluster owns, and waits for all that have its label.
-fn delete(served: Served, seen: &Seen<'_>) -> Step {
-    let cluster = seen.cluster;
+fn delete(capi: CapiResources, input: &ClusterInput<'_>) -> Step {
+    let cluster = input.cluster;
     let mut step = Step::idle();
-    for machine in seen.machines.iter().filter(|machine| !is_deleting(machine)) {
+    for machine in input
+        .machines
+        .iter()
+        .filter(|machine| !is_deleting(machine))
+    {
         if owners(machine)
             .iter()
             .any(|owner| owner["uid"] == uid(cluster))
         {
             step.writes
-                .extend(Step::delete(served.machines(), machine).writes);
+                .extend(Step::delete(capi.machines(), machine).writes);
         }
     }
-    if seen.machines.is_empty() && finalizers(cluster).contains(&FINALIZER) {
+    if input.machines.is_empty() && finalizers(cluster).contains(&FINALIZER) {
         let body = json!({"metadata": {"finalizers": without(cluster, FINALIZER)}});
-        return Step::patch(served.clusters(), cluster, body);
+        return Step::patch(capi.clusters(), cluster, body);
     }
     step
 }
@@ -103,11 +111,11 @@ fn status(contract: Contract, cluster: &Value, now: Timestamp) -> Value {
     status
 }
 
-fn create_kubeconfig(served: Served, cluster: &Value, kubeconfig: &str) -> Step {
+fn create_kubeconfig(capi: CapiResources, cluster: &Value, kubeconfig: &str) -> Step {
     let (namespace, name) = (namespace(cluster), name(cluster));
     let mut owner = crate::object::plain_owner(cluster);
-    owner["apiVersion"] = json!(served.clusters().api_version());
-    owner["kind"] = json!(served.clusters().kind);
+    owner["apiVersion"] = json!(capi.clusters().api_version());
+    owner["kind"] = json!(capi.clusters().kind);
     Step::write(Write::Create {
         collection: SECRETS.collection(namespace),
         object: json!({
@@ -135,13 +143,13 @@ pub(crate) fn with<'a>(object: &'a Value, finalizer: &'a str) -> Vec<&'a str> {
 /// The finalizers of `object` except `finalizer`; `null`, which removes the field, if none
 /// remain.
 pub(crate) fn without(object: &Value, finalizer: &str) -> Value {
-    let left: Vec<&str> = finalizers(object)
+    let remaining: Vec<&str> = finalizers(object)
         .into_iter()
         .filter(|other| *other != finalizer)
         .collect();
-    if left.is_empty() {
+    if remaining.is_empty() {
         Value::Null
     } else {
-        json!(left)
+        json!(remaining)
     }
 }

@@ -90,12 +90,12 @@ impl Contract {
     pub(crate) fn conditions(
         self,
         object: &Value,
-        wanted: &[Condition<'_>],
+        requested: &[Condition<'_>],
         now: Timestamp,
     ) -> Value {
         let old = list(object, "/status/conditions");
         let of_kind = |kind: &str| old.iter().find(|c| text(c, "/type") == Some(kind));
-        let changed = wanted.iter().map(|condition| {
+        let changed = requested.iter().map(|condition| {
             let status = if condition.holds { "True" } else { "False" };
             let since = of_kind(condition.kind)
                 .filter(|old| text(old, "/status") == Some(status))
@@ -104,9 +104,9 @@ impl Contract {
             self.condition(condition, status, &since)
         });
         let untouched = old.iter().filter(|old| {
-            !wanted
+            !requested
                 .iter()
-                .any(|wanted| text(old, "/type") == Some(wanted.kind))
+                .any(|requested| text(old, "/type") == Some(requested.kind))
         });
         changed.chain(untouched.cloned()).collect()
     }
@@ -164,13 +164,13 @@ mod tests {
             {"type": "Other", "status": "True"},
         ]}});
         let ready = |holds| {
-            let wanted = [Condition {
+            let requested = [Condition {
                 kind: "Ready",
                 holds,
                 reason: "R",
                 message: "",
             }];
-            Contract::V1Beta2.conditions(&object, &wanted, now)
+            Contract::V1Beta2.conditions(&object, &requested, now)
         };
         assert_eq!(ready(true)[0]["lastTransitionTime"], "2026-03-06T21:30:00Z");
         assert_eq!(

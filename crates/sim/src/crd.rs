@@ -12,7 +12,7 @@ const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
 
 /// The resources of Cluster API itself, in the simulated contract version.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub(crate) struct CapiResources {
     pub(crate) contract: Contract,
 }
 
@@ -45,7 +45,7 @@ const fn provider(
     }
 }
 
-impl Served {
+impl CapiResources {
     pub(crate) fn clusters(self) -> Resource {
         self.core("clusters", "Cluster")
     }
@@ -64,7 +64,7 @@ impl Served {
     }
 
     /// The provider resource of a Machine's reference.
-    pub(crate) fn referred(self, reference: &Value) -> Option<Resource> {
+    pub(crate) fn provider_of(self, reference: &Value) -> Option<Resource> {
         let group = self.contract.group_of(reference)?;
         let kind = crate::object::text(reference, "/kind")?;
         BOOTSTRAP
@@ -76,16 +76,16 @@ impl Served {
 
 /// The CustomResourceDefinitions of Cluster API and of the simulated provider.
 pub fn definitions(contract: Contract) -> Vec<Value> {
-    let served = Served { contract };
+    let capi = CapiResources { contract };
     let mut all = vec![
         definition(
-            served.clusters(),
+            capi.clusters(),
             "cl",
             &[contract.version()],
             cluster_schema(contract),
         ),
         definition(
-            served.machines(),
+            capi.machines(),
             "ma",
             &[contract.version()],
             machine_schema(contract),

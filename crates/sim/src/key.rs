@@ -3,8 +3,8 @@
 use fivespot_capi::key::CLUSTER_NAME;
 use serde_json::Value;
 
-use crate::crd::{BOOTSTRAP, INFRASTRUCTURE, Served};
-use crate::machine::controlling;
+use crate::crd::{BOOTSTRAP, CapiResources, INFRASTRUCTURE};
+use crate::machine::controlling_machine;
 use crate::node;
 use crate::object::{annotation, is_deleting, label, name, namespace, text};
 use crate::write::{NODES, PODS, Resource};
@@ -32,10 +32,10 @@ impl Key {
 }
 
 /// The resources whose changes the simulator watches.
-pub(crate) fn watched(served: Served) -> Vec<Resource> {
+pub(crate) fn watched_resources(capi: CapiResources) -> Vec<Resource> {
     let mut all = vec![
-        served.clusters(),
-        served.machines(),
+        capi.clusters(),
+        capi.machines(),
         INFRASTRUCTURE,
         NODES,
         PODS,
@@ -46,18 +46,21 @@ pub(crate) fn watched(served: Served) -> Vec<Resource> {
 
 /// The keys that a change of `object` enqueues, except the Machines of a Cluster and the pods
 /// of a Node, which require a list.
-pub(crate) fn affected(served: Served, resource: Resource, object: &Value) -> Vec<Key> {
+pub(crate) fn affected_keys(
+    capi: CapiResources,
+    resource: Resource,
+    object: &Value,
+) -> Vec<Key> {
     let mut keys = vec![Key::of(resource, object)];
     let machine =
-        |namespace: &str, name: &str| Key::new(served.machines(), namespace, name);
-    if resource == served.machines() {
-        keys.extend(referred(served, object));
+        |namespace: &str, name: &str| Key::new(capi.machines(), namespace, name);
+    if resource == capi.machines() {
+        keys.extend(provider_keys(capi, object));
         // Only a Cluster that is being deleted waits for its Machines to be gone.
         if is_deleting(object) {
             keys.extend(
-                label(object, CLUSTER_NAME).map(|cluster| {
-                    Key::new(served.clusters(), namespace(object), cluster)
-                }),
+                label(object, CLUSTER_NAME)
+                    .map(|cluster| Key::new(capi.clusters(), namespace(object), cluster)),
             );
         }
     } else if resource == NODES {
@@ -66,21 +69,21 @@ pub(crate) fn affected(served: Served, resource: Resource, object: &Value) -> Ve
                 .and_then(|value| value.split_once('/'))
                 .map(|(namespace, name)| machine(namespace, name)),
         );
-    } else if resource != PODS && resource != served.clusters() {
+    } else if resource != PODS && resource != capi.clusters() {
         keys.extend(
-            controlling(object).map(|(namespace, name)| machine(namespace, name)),
+            controlling_machine(object).map(|(namespace, name)| machine(namespace, name)),
         );
     }
     keys
 }
 
 /// The provider objects that a Machine refers to.
-pub(crate) fn referred(served: Served, machine: &Value) -> Vec<Key> {
+pub(crate) fn provider_keys(capi: CapiResources, machine: &Value) -> Vec<Key> {
     ["/spec/bootstrap/configRef", "/spec/infrastructureRef"]
         .iter()
         .filter_map(|pointer| {
             let reference = machine.pointer(pointer)?;
-            let resource = served.referred(reference)?;
+            let resource = capi.provider_of(reference)?;
             Some(Key::new(
                 resource,
                 namespace(machine),

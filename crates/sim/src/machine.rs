@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::with;
 use crate::contract::{Condition, Contract, seconds};
-use crate::crd::Served;
+use crate::crd::CapiResources;
 use crate::object::{
     annotation, controller, controlling_owner, finalizers, instant, is_deleting, is_true,
     label, list, map, name, namespace, owners, plain_owner, text, uid,
@@ -30,10 +30,10 @@ const SET_LABELS: [&str; 3] = [
 const CLAIMS_AFTER: &str = "sim.5spot.finos.org/claims-after";
 
 /// From the host being provisioned to its Node appearing.
-const JOINING: SignedDuration = SignedDuration::from_secs(3);
+const NODE_JOIN_TIME: SignedDuration = SignedDuration::from_secs(3);
 
 /// The inputs of the next step of a Machine.
-pub(crate) struct Seen<'a> {
+pub(crate) struct MachineInput<'a> {
     pub(crate) machine: &'a Value,
     pub(crate) cluster: Option<&'a Value>,
     pub(crate) bootstrap: Option<(Resource, &'a Value)>,
@@ -44,77 +44,81 @@ pub(crate) struct Seen<'a> {
     pub(crate) pods: &'a [Arc<Value>],
 }
 
-impl Seen<'_> {
+impl MachineInput<'_> {
     /// The Node, if its providerID is the Machine's.
     pub(crate) fn own_node(&self) -> Option<&Value> {
-        let wanted = text(self.machine, "/spec/providerID")?;
+        let requested = text(self.machine, "/spec/providerID")?;
         self.node
-            .filter(|node| text(node, "/spec/providerID") == Some(wanted))
+            .filter(|node| text(node, "/spec/providerID") == Some(requested))
     }
 }
 
-pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
-    let machine = seen.machine;
-    let Some(cluster) = seen.cluster else {
+pub(crate) fn step(
+    capi: CapiResources,
+    input: &MachineInput<'_>,
+    now: Timestamp,
+) -> Step {
+    let machine = input.machine;
+    let Some(cluster) = input.cluster else {
         return Step::idle();
     };
     if !finalizers(machine).contains(&MACHINE_FINALIZER) && !is_deleting(machine) {
         let body = json!({"metadata": {"finalizers": with(machine, MACHINE_FINALIZER)}});
-        return Step::patch(served.machines(), machine, body);
+        return Step::patch(capi.machines(), machine, body);
     }
-    if let Some(due) = claims_from(cluster, machine).filter(|due| *due > now) {
+    if let Some(due) = reconciled_from(cluster, machine).filter(|due| *due > now) {
         return Step::at(due);
     }
     let paused =
         is_true(cluster, "/spec/paused") || annotation(machine, PAUSED).is_some();
-    if let Some(step) = set_paused(served, machine, paused, now) {
+    if let Some(step) = set_paused(capi, machine, paused, now) {
         return step;
     }
     if paused {
         return Step::idle();
     }
-    if let Some(step) = adopt(served, machine, cluster) {
+    if let Some(step) = adopt(capi, machine, cluster) {
         return step;
     }
-    match own_providers(machine, seen) {
+    match set_provider_owners(machine, input) {
         Ok(None) => {}
         Ok(Some(step)) => return step,
         // Cluster API fails the whole reconcile here, also that of a deletion.
-        Err(Foreign) => return Step::idle(),
+        Err(ControlledByOther) => return Step::idle(),
     }
     // Also while the Machine is being deleted: a provider may need the spec to remove its
     // finalizer.
-    if let Some(step) = take_over_spec(served, seen) {
+    if let Some(step) = copy_provider_spec(capi, input) {
         return step;
     }
     if is_deleting(machine) {
-        return removal::step(served, seen, now);
+        return removal::step(capi, input, now);
     }
-    if let Some(step) = join(served, seen, now) {
+    if let Some(step) = create_node(capi, input, now) {
         return step;
     }
-    let status = status(served.contract, seen, now);
+    let status = status(capi.contract, input, now);
     if machine.get("status") != Some(&status) {
-        return Step::patch_status(served.machines(), machine, status);
+        return Step::patch_status(capi.machines(), machine, status);
     }
     Step::idle()
 }
 
 /// From when on a Machine of a Cluster with the annotation is reconciled.
-fn claims_from(cluster: &Value, machine: &Value) -> Option<Timestamp> {
-    let late: SignedDuration = annotation(cluster, CLAIMS_AFTER)?.parse().ok()?;
+fn reconciled_from(cluster: &Value, machine: &Value) -> Option<Timestamp> {
+    let delay: SignedDuration = annotation(cluster, CLAIMS_AFTER)?.parse().ok()?;
     let created = instant(machine, "/metadata/creationTimestamp")?;
-    created.checked_add(late).ok()
+    created.checked_add(delay).ok()
 }
 
 /// Sets the `Paused` condition of the newer contract; the older one has none.
 fn set_paused(
-    served: Served,
+    capi: CapiResources,
     machine: &Value,
     paused: bool,
     now: Timestamp,
 ) -> Option<Step> {
-    if served.contract == Contract::V1Beta1 {
+    if capi.contract == Contract::V1Beta1 {
         return None;
     }
     let current = list(machine, "/status/conditions")
@@ -135,15 +139,15 @@ fn set_paused(
         reason,
         message: "",
     };
-    let conditions = served.contract.conditions(machine, &[condition], now);
+    let conditions = capi.contract.conditions(machine, &[condition], now);
     Some(Step::patch_status(
-        served.machines(),
+        capi.machines(),
         machine,
         json!({"conditions": conditions}),
     ))
 }
 
-fn adopt(served: Served, machine: &Value, cluster: &Value) -> Option<Step> {
+fn adopt(capi: CapiResources, machine: &Value, cluster: &Value) -> Option<Step> {
     let owned_by_cluster = owners(machine)
         .iter()
         .any(|owner| owner["uid"] == uid(cluster));
@@ -162,7 +166,7 @@ fn adopt(served: Served, machine: &Value, cluster: &Value) -> Option<Step> {
         metadata.insert("labels".to_owned(), json!({CLUSTER_NAME: name(cluster)}));
     }
     let body = json!({"metadata": metadata});
-    (!metadata_is_empty(&body)).then(|| Step::patch(served.machines(), machine, body))
+    (!metadata_is_empty(&body)).then(|| Step::patch(capi.machines(), machine, body))
 }
 
 fn metadata_is_empty(body: &Value) -> bool {
@@ -170,15 +174,20 @@ fn metadata_is_empty(body: &Value) -> bool {
 }
 
 /// Another object controls a provider object of the Machine.
-struct Foreign;
+struct ControlledByOther;
 
 /// Makes the Machine control its provider objects.
-fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Foreign> {
-    for (resource, object) in [seen.bootstrap, seen.infrastructure].into_iter().flatten()
+fn set_provider_owners(
+    machine: &Value,
+    input: &MachineInput<'_>,
+) -> Result<Option<Step>, ControlledByOther> {
+    for (resource, object) in [input.bootstrap, input.infrastructure]
+        .into_iter()
+        .flatten()
     {
         match controller(object) {
             Some(owner) if owner["uid"] == uid(machine) => {}
-            Some(_) => return Err(Foreign),
+            Some(_) => return Err(ControlledByOther),
             // Also if the object or the Machine is being deleted: a provider does nothing for
             // an object that no Machine owns.
             None => {
@@ -198,21 +207,21 @@ fn own_providers(machine: &Value, seen: &Seen<'_>) -> Result<Option<Step>, Forei
 }
 
 /// Copies what the providers report into the Machine's spec.
-fn take_over_spec(served: Served, seen: &Seen<'_>) -> Option<Step> {
-    let machine = seen.machine;
+fn copy_provider_spec(capi: CapiResources, input: &MachineInput<'_>) -> Option<Step> {
+    let machine = input.machine;
     let mut spec = Map::new();
-    let data_secret = seen
+    let data_secret = input
         .bootstrap
-        .filter(|(_, object)| is_bootstrap_ready(served.contract, object))
+        .filter(|(_, object)| is_bootstrap_ready(capi.contract, object))
         .and_then(|(_, object)| text(object, "/status/dataSecretName"));
     if let Some(secret) = data_secret
         && text(machine, "/spec/bootstrap/dataSecretName") != Some(secret)
     {
         spec.insert("bootstrap".to_owned(), json!({"dataSecretName": secret}));
     }
-    let provider_id = seen
+    let provider_id = input
         .infrastructure
-        .filter(|(_, object)| is_infrastructure_ready(served.contract, object))
+        .filter(|(_, object)| is_infrastructure_ready(capi.contract, object))
         .and_then(|(_, object)| text(object, "/spec/providerID"));
     if let Some(id) = provider_id
         && text(machine, "/spec/providerID") != Some(id)
@@ -223,38 +232,42 @@ fn take_over_spec(served: Served, seen: &Seen<'_>) -> Option<Step> {
     body["spec"]
         .as_object()
         .is_some_and(|spec| !spec.is_empty())
-        .then(|| Step::patch(served.machines(), machine, body))
+        .then(|| Step::patch(capi.machines(), machine, body))
 }
 
 /// Registers the Node, some seconds after its host was provisioned.
-fn join(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
-    let machine = seen.machine;
+fn create_node(
+    capi: CapiResources,
+    input: &MachineInput<'_>,
+    now: Timestamp,
+) -> Option<Step> {
+    let machine = input.machine;
     let id = text(machine, "/spec/providerID")?;
-    if seen.node.is_some() {
-        return own_labels(seen);
+    if input.node.is_some() {
+        return propagate_labels(input);
     }
     // A Node that existed and was deleted is not created again.
     if text(machine, "/status/nodeRef/name").is_some() {
         return None;
     }
-    let (_, infrastructure) = seen.infrastructure?;
-    let since = provisioned_since(served.contract, infrastructure)?;
-    let due = since + JOINING;
+    let (_, infrastructure) = input.infrastructure?;
+    let since = provisioned_since(capi.contract, infrastructure)?;
+    let due = since + NODE_JOIN_TIME;
     if due > now {
         return Some(Step::at(due));
     }
     Some(Step::write(Write::Create {
         collection: NODES.collection(""),
-        object: node::joining(machine, id, now),
+        object: node::node_of_machine(machine, id, now),
     }))
 }
 
 /// Keeps the labels of the Machine that Cluster API propagates on its Node.
-fn own_labels(seen: &Seen<'_>) -> Option<Step> {
-    let node = seen.own_node()?;
-    let wanted = node::propagated(&map(seen.machine, "/metadata/labels"));
+fn propagate_labels(input: &MachineInput<'_>) -> Option<Step> {
+    let node = input.own_node()?;
+    let requested = node::propagated(&map(input.machine, "/metadata/labels"));
     let has = map(node, "/metadata/labels");
-    let missing: Map<String, Value> = wanted
+    let missing: Map<String, Value> = requested
         .into_iter()
         .filter(|(key, value)| has.get(key) != Some(value))
         .collect();
@@ -287,12 +300,16 @@ fn provisioned_since(contract: Contract, infrastructure: &Value) -> Option<Times
 }
 
 /// The Machine's whole status, from the observed objects.
-pub(crate) fn status(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Value {
-    let machine = seen.machine;
+pub(crate) fn status(
+    contract: Contract,
+    input: &MachineInput<'_>,
+    now: Timestamp,
+) -> Value {
+    let machine = input.machine;
     let mut status = machine.get("status").cloned().unwrap_or_else(|| json!({}));
     let bootstrapped = text(machine, "/spec/bootstrap/dataSecretName").is_some();
     let provisioned = text(machine, "/spec/providerID").is_some();
-    if provisioned && let Some((_, infrastructure)) = seen.infrastructure {
+    if provisioned && let Some((_, infrastructure)) = input.infrastructure {
         status["addresses"] = infrastructure["status"]["addresses"].clone();
     }
     match contract {
@@ -307,7 +324,7 @@ pub(crate) fn status(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Val
             });
         }
     }
-    let node = seen.own_node();
+    let node = input.own_node();
     if let Some(node) = node {
         status["nodeRef"] = contract.node_ref(node);
         status["nodeInfo"] = node["status"]["nodeInfo"].clone();
@@ -385,7 +402,7 @@ fn conditions(
 }
 
 /// The Machine in the controller reference of a provider object.
-pub(crate) fn controlling(object: &Value) -> Option<(&str, &str)> {
+pub(crate) fn controlling_machine(object: &Value) -> Option<(&str, &str)> {
     let owner =
         controller(object).filter(|owner| text(owner, "/kind") == Some("Machine"))?;
     Some((namespace(object), text(owner, "/name")?))

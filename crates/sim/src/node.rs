@@ -9,16 +9,20 @@ use crate::object::{instant, list, map, name, namespace, text, uid};
 use crate::write::{NODES, Step};
 
 /// The time from a Node's creation until it is Ready.
-const BECOMING_READY: SignedDuration = SignedDuration::from_secs(5);
+const NODE_READY_TIME: SignedDuration = SignedDuration::from_secs(5);
 
 /// The annotation of a simulated Node with its Machine, `<namespace>/<name>`.
 pub(crate) const MACHINE: &str = "sim.5spot.finos.org/machine";
 
 /// The permanent Node, on which replacement pods run.
-pub(crate) const STANDING: &str = "sim-node-0";
+pub(crate) const PERMANENT_NODE: &str = "sim-node-0";
 
 /// The Node that a Machine's host registers.
-pub(crate) fn joining(machine: &Value, provider_id: &str, now: Timestamp) -> Value {
+pub(crate) fn node_of_machine(
+    machine: &Value,
+    provider_id: &str,
+    now: Timestamp,
+) -> Value {
     let name = name(machine);
     let mut labels = propagated(&map(machine, "/metadata/labels"));
     labels.insert("kubernetes.io/hostname".to_owned(), json!(name));
@@ -42,20 +46,20 @@ pub(crate) fn joining(machine: &Value, provider_id: &str, now: Timestamp) -> Val
 }
 
 /// The Node that exists from the start and belongs to no Machine.
-pub(crate) fn standing(now: Timestamp) -> Value {
+pub(crate) fn permanent_node(now: Timestamp) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
-            "name": STANDING,
+            "name": PERMANENT_NODE,
             "labels": {
-                "kubernetes.io/hostname": STANDING,
+                "kubernetes.io/hostname": PERMANENT_NODE,
                 "kubernetes.io/os": "linux",
                 "node-role.kubernetes.io/control-plane": "",
             },
         },
-        "spec": {"providerID": format!("sim://{STANDING}")},
-        "status": status(STANDING, true, now),
+        "spec": {"providerID": format!("sim://{PERMANENT_NODE}")},
+        "status": status(PERMANENT_NODE, true, now),
     })
 }
 
@@ -103,7 +107,7 @@ pub(crate) fn step(node: &Value, now: Timestamp) -> Step {
     let Some(created) = instant(node, "/metadata/creationTimestamp") else {
         return Step::idle();
     };
-    let due = created + BECOMING_READY;
+    let due = created + NODE_READY_TIME;
     if due > now {
         return Step::at(due);
     }
@@ -166,8 +170,8 @@ mod tests {
             "evilnode.cluster.x-k8s.io/x": "y",
             "team": "z",
         });
-        let kept = propagated(labels.as_object().unwrap());
-        let keys: Vec<_> = kept.keys().map(String::as_str).collect();
+        let retained = propagated(labels.as_object().unwrap());
+        let keys: Vec<_> = retained.keys().map(String::as_str).collect();
         assert_eq!(
             keys,
             [

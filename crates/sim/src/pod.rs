@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::contract::seconds;
-use crate::node::{self, STANDING};
+use crate::node::{self, PERMANENT_NODE};
 use crate::object::{
     annotation, instant, is_deleting, list, map, name, namespace, text, uid,
 };
@@ -18,15 +18,15 @@ const REPLACE_AFTER: &str = "sim.5spot.finos.org/replace-after";
 const NOT_BEFORE: &str = "sim.5spot.finos.org/not-before";
 
 /// The time from a Node's readiness (or a pod's creation, if later) until the pod runs.
-const STARTING: SignedDuration = SignedDuration::from_secs(2);
+const POD_START_TIME: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a pod takes to end, unless its grace period is shorter.
-const ENDING: SignedDuration = SignedDuration::from_secs(2);
+const POD_END_TIME: SignedDuration = SignedDuration::from_secs(2);
 
 /// The next step of a pod, given the Node that it is bound to.
 pub(crate) fn step(pod: &Value, node: Option<&Value>, now: Timestamp) -> Step {
     if is_deleting(pod) {
-        return end(pod, now);
+        return terminate(pod, now);
     }
     let Some(node) = node.filter(|node| node::is_ready(node)) else {
         return Step::idle();
@@ -51,7 +51,7 @@ fn starts_at(pod: &Value, node: &Value) -> Option<Timestamp> {
         .and_then(|condition| instant(condition, "/lastTransitionTime"));
     let started = created
         .max(ready.unwrap_or(created))
-        .checked_add(STARTING)
+        .checked_add(POD_START_TIME)
         .ok()?;
     let not_before = annotation(pod, NOT_BEFORE).and_then(|at| at.parse().ok());
     Some(not_before.map_or(started, |at: Timestamp| started.max(at)))
@@ -89,16 +89,16 @@ fn running(pod: &Value, now: Timestamp) -> Value {
 }
 
 /// Ends a pod when it is due, after its replacement was created.
-fn end(pod: &Value, now: Timestamp) -> Step {
+fn terminate(pod: &Value, now: Timestamp) -> Step {
     let Some(due) = ends_at(pod) else {
         return Step::idle();
     };
     let mut step = Step {
         writes: replacement(pod).into_iter().collect(),
-        look_again: None,
+        requeue_at: None,
     };
     if due > now {
-        step.look_again = Some(due);
+        step.requeue_at = Some(due);
         return step;
     }
     let path = PODS.object(namespace(pod), name(pod));
@@ -112,7 +112,7 @@ fn end(pod: &Value, now: Timestamp) -> Step {
 }
 
 /// When the deletion was requested. `deletionTimestamp` is later by the grace period.
-fn asked_at(pod: &Value) -> Option<(Timestamp, SignedDuration)> {
+fn deletion_requested_at(pod: &Value) -> Option<(Timestamp, SignedDuration)> {
     let deadline = instant(pod, "/metadata/deletionTimestamp")?;
     let grace = pod
         .pointer("/metadata/deletionGracePeriodSeconds")
@@ -122,18 +122,18 @@ fn asked_at(pod: &Value) -> Option<(Timestamp, SignedDuration)> {
 }
 
 fn ends_at(pod: &Value) -> Option<Timestamp> {
-    let (asked, grace) = asked_at(pod)?;
-    asked.checked_add(grace.min(ENDING)).ok()
+    let (requested, grace) = deletion_requested_at(pod)?;
+    requested.checked_add(grace.min(POD_END_TIME)).ok()
 }
 
 /// The pod that replaces one that is ending. It is created at once and starts when the wait is
 /// over.
 fn replacement(pod: &Value) -> Option<Write> {
-    let (asked, _) = asked_at(pod)?;
+    let (requested, _) = deletion_requested_at(pod)?;
     let after: SignedDuration = annotation(pod, REPLACE_AFTER)?.parse().ok()?;
-    let start = asked.checked_add(after).ok()?;
+    let start = requested.checked_add(after).ok()?;
     let mut spec = pod.get("spec")?.clone();
-    spec["nodeName"] = json!(STANDING);
+    spec["nodeName"] = json!(PERMANENT_NODE);
     let object = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn an_evicted_pod_ends_two_seconds_after_the_request() {
         let early = step(&evicted(), None, at("2026-03-06T23:00:01Z"));
-        assert_eq!(early.look_again, Some(at("2026-03-06T23:00:02Z")));
+        assert_eq!(early.requeue_at, Some(at("2026-03-06T23:00:02Z")));
         let due = step(&evicted(), None, at("2026-03-06T23:00:02Z"));
         assert!(matches!(due.writes.last(), Some(Write::Delete { .. })));
     }
@@ -186,13 +186,13 @@ mod tests {
         let Some(Write::Create { object, .. }) = replacement(&evicted()) else {
             panic!("no replacement")
         };
-        assert_eq!(object["spec"]["nodeName"], STANDING);
+        assert_eq!(object["spec"]["nodeName"], PERMANENT_NODE);
         let mut pod = object;
         pod["metadata"]["creationTimestamp"] = json!("2026-03-06T23:00:00Z");
-        let standing = node::standing(at("2026-03-06T20:00:00Z"));
-        let early = step(&pod, Some(&standing), at("2026-03-06T23:00:30Z"));
+        let permanent_node = node::permanent_node(at("2026-03-06T20:00:00Z"));
+        let early = step(&pod, Some(&permanent_node), at("2026-03-06T23:00:30Z"));
         assert_eq!(early, Step::at(at("2026-03-06T23:01:00Z")));
-        let due = step(&pod, Some(&standing), at("2026-03-06T23:01:00Z"));
+        let due = step(&pod, Some(&permanent_node), at("2026-03-06T23:01:00Z"));
         assert!(matches!(&due.writes[..], [Write::Patch { .. }]));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{with, without};
 use crate::contract::{Condition, Contract};
-use crate::crd::Served;
+use crate::crd::CapiResources;
 use crate::machine::{is_bootstrap_ready, is_infrastructure_ready};
 use crate::object::{
     annotation, finalizers, instant, is_deleting, is_true, name, namespace, text,
@@ -17,16 +17,16 @@ use crate::object::{
 use crate::write::{Resource, SECRETS, Step, Write};
 
 const FINALIZER: &str = "remotemachine.k0smotron.io/finalizer";
-const BOOTSTRAPPING: SignedDuration = SignedDuration::from_secs(1);
-const PROVISIONING: SignedDuration = SignedDuration::from_secs(4);
-const RESETTING: SignedDuration = SignedDuration::from_secs(3);
+const BOOTSTRAP_TIME: SignedDuration = SignedDuration::from_secs(1);
+const PROVISION_TIME: SignedDuration = SignedDuration::from_secs(4);
+const RESET_TIME: SignedDuration = SignedDuration::from_secs(3);
 /// The time between two attempts after a failure.
-const RETRY: SignedDuration = SignedDuration::from_secs(10);
+const RETRY_DELAY: SignedDuration = SignedDuration::from_secs(10);
 /// The annotation that makes the host of a RemoteMachine `unreachable`.
 const HOST: &str = "sim.5spot.finos.org/host";
 
 /// The inputs of the next step of a provider object.
-pub(crate) struct Seen<'a> {
+pub(crate) struct ProviderInput<'a> {
     pub(crate) resource: Resource,
     pub(crate) object: &'a Value,
     /// The Machine that controls the object.
@@ -38,7 +38,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) missing_key: Option<&'a str>,
 }
 
-impl Seen<'_> {
+impl ProviderInput<'_> {
     fn is_ready_to_work(&self, contract: Contract) -> bool {
         self.cluster.is_some_and(|cluster| {
             contract.is_initialised(cluster) && !is_true(cluster, "/spec/paused")
@@ -47,25 +47,30 @@ impl Seen<'_> {
 }
 
 /// The next step of a bootstrap object.
-pub(crate) fn bootstrap(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
-    let object = seen.object;
-    let contract = served.contract;
-    if is_deleting(object) || seen.machine.is_none() || !seen.is_ready_to_work(contract) {
+pub(crate) fn bootstrap(
+    capi: CapiResources,
+    input: &ProviderInput<'_>,
+    now: Timestamp,
+) -> Step {
+    let object = input.object;
+    let contract = capi.contract;
+    if is_deleting(object) || input.machine.is_none() || !input.is_ready_to_work(contract)
+    {
         return Step::idle();
     }
     if is_bootstrap_ready(contract, object) {
         return Step::idle();
     }
-    if let Some(due) = since(object, "/metadata/creationTimestamp", BOOTSTRAPPING)
+    if let Some(due) = since(object, "/metadata/creationTimestamp", BOOTSTRAP_TIME)
         && due > now
     {
         return Step::at(due);
     }
-    if !seen.has_secret {
+    if !input.has_secret {
         // Secrets are not watched, so the next step is requeued at once.
         return Step {
-            look_again: Some(now),
-            ..create_secret(seen)
+            requeue_at: Some(now),
+            ..create_secret(input)
         };
     }
     let mut status = json!({"dataSecretName": name(object)});
@@ -76,11 +81,11 @@ pub(crate) fn bootstrap(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step
         }
     }
     status["conditions"] = ready(contract, object, now);
-    Step::patch_status(seen.resource, object, status)
+    Step::patch_status(input.resource, object, status)
 }
 
-fn create_secret(seen: &Seen<'_>) -> Step {
-    let (namespace, name) = (namespace(seen.object), name(seen.object));
+fn create_secret(input: &ProviderInput<'_>) -> Step {
+    let (namespace, name) = (namespace(input.object), name(input.object));
     Step::write(Write::Create {
         collection: SECRETS.collection(namespace),
         object: json!({
@@ -89,7 +94,7 @@ fn create_secret(seen: &Seen<'_>) -> Step {
             "metadata": {
                 "name": name,
                 "namespace": namespace,
-                "ownerReferences": [crate::object::controlling_owner(seen.object)],
+                "ownerReferences": [crate::object::controlling_owner(input.object)],
             },
             "type": "cluster.x-k8s.io/secret",
             "stringData": {"value": "#cloud-config\n"},
@@ -98,59 +103,61 @@ fn create_secret(seen: &Seen<'_>) -> Step {
 }
 
 /// The next step of an infrastructure object.
-pub(crate) fn infrastructure(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
-    let object = seen.object;
+pub(crate) fn infrastructure(
+    capi: CapiResources,
+    input: &ProviderInput<'_>,
+    now: Timestamp,
+) -> Step {
+    let object = input.object;
     if is_deleting(object) {
-        return reset(served.contract, seen, now);
+        return reset(capi.contract, input, now);
     }
     if !finalizers(object).contains(&FINALIZER) {
         let body = json!({"metadata": {"finalizers": with(object, FINALIZER)}});
-        return Step::patch(seen.resource, object, body);
+        return Step::patch(input.resource, object, body);
     }
-    if !may_work(served.contract, seen)
-        || is_infrastructure_ready(served.contract, object)
-    {
+    if !may_work(capi.contract, input) || is_infrastructure_ready(capi.contract, object) {
         return Step::idle();
     }
-    if let Some(due) = since(object, "/metadata/creationTimestamp", PROVISIONING)
+    if let Some(due) = since(object, "/metadata/creationTimestamp", PROVISION_TIME)
         && due > now
     {
         return Step::at(due);
     }
-    if let Some(failure) = missing_key(seen).or_else(|| unreachable(seen)) {
-        return report(served.contract, seen, (failure, now));
+    if let Some(failure) = missing_key(input).or_else(|| unreachable(input)) {
+        return report(capi.contract, input, (failure, now));
     }
     let (address, port) = host(object);
     if text(object, "/spec/providerID").is_none() {
         let id = format!("remote-machine://{address}:{port}");
-        return Step::patch(seen.resource, object, json!({"spec": {"providerID": id}}));
+        return Step::patch(input.resource, object, json!({"spec": {"providerID": id}}));
     }
-    let mut status = failure_status(served.contract, &Value::Null, &Value::Null);
+    let mut status = failure_status(capi.contract, &Value::Null, &Value::Null);
     status["addresses"] = json!([{"type": "InternalIP", "address": address}]);
-    match served.contract {
+    match capi.contract {
         Contract::V1Beta1 => status["ready"] = json!(true),
         Contract::V1Beta2 => {
             status["initialization"] = json!({"provisioned": true});
         }
     }
-    status["conditions"] = ready(served.contract, object, now);
-    Step::patch_status(seen.resource, object, status)
+    status["conditions"] = ready(capi.contract, object, now);
+    Step::patch_status(input.resource, object, status)
 }
 
 /// Resets the host, then removes the finalizer.
-fn reset(contract: Contract, seen: &Seen<'_>, now: Timestamp) -> Step {
-    if !finalizers(seen.object).contains(&FINALIZER) || !may_work(contract, seen) {
+fn reset(contract: Contract, input: &ProviderInput<'_>, now: Timestamp) -> Step {
+    if !finalizers(input.object).contains(&FINALIZER) || !may_work(contract, input) {
         return Step::idle();
     }
-    if let Some(failure) = missing_key(seen) {
-        return report(contract, seen, (failure, now));
+    if let Some(failure) = missing_key(input) {
+        return report(contract, input, (failure, now));
     }
-    match since(seen.object, "/metadata/deletionTimestamp", RESETTING) {
-        Some(due) if due > now && unreachable(seen).is_none() => Step::at(due),
+    match since(input.object, "/metadata/deletionTimestamp", RESET_TIME) {
+        Some(due) if due > now && unreachable(input).is_none() => Step::at(due),
         _ => {
             let body =
-                json!({"metadata": {"finalizers": without(seen.object, FINALIZER)}});
-            Step::patch(seen.resource, seen.object, body)
+                json!({"metadata": {"finalizers": without(input.object, FINALIZER)}});
+            Step::patch(input.resource, input.object, body)
         }
     }
 }
@@ -162,14 +169,15 @@ fn host(object: &Value) -> (&str, u64) {
     (address, port.unwrap_or(22))
 }
 
-fn missing_key(seen: &Seen<'_>) -> Option<String> {
-    seen.missing_key
+fn missing_key(input: &ProviderInput<'_>) -> Option<String> {
+    input
+        .missing_key
         .map(|name| format!("secrets \"{name}\" not found"))
 }
 
-fn unreachable(seen: &Seen<'_>) -> Option<String> {
-    let is_unreachable = annotation(seen.object, HOST) == Some("unreachable");
-    let (address, port) = host(seen.object);
+fn unreachable(input: &ProviderInput<'_>) -> Option<String> {
+    let is_unreachable = annotation(input.object, HOST) == Some("unreachable");
+    let (address, port) = host(input.object);
     is_unreachable.then(|| {
         format!("ssh dial: dial tcp {address}:{port}: connect: connection refused")
     })
@@ -178,22 +186,22 @@ fn unreachable(seen: &Seen<'_>) -> Option<String> {
 /// Reports a failure, and retries later.
 fn report(
     contract: Contract,
-    seen: &Seen<'_>,
+    input: &ProviderInput<'_>,
     (failure, now): (String, Timestamp),
 ) -> Step {
-    let again = now.checked_add(RETRY).unwrap_or(now);
+    let requeue_at = now.checked_add(RETRY_DELAY).unwrap_or(now);
     let (reason, message) = (json!("ProvisionFailed"), json!(failure));
     let at = match contract {
         Contract::V1Beta1 => "/status/failureMessage",
         Contract::V1Beta2 => "/status/deprecated/v1beta1/failureMessage",
     };
-    if seen.object.pointer(at) == Some(&message) {
-        return Step::at(again);
+    if input.object.pointer(at) == Some(&message) {
+        return Step::at(requeue_at);
     }
     let status = failure_status(contract, &reason, &message);
     Step {
-        look_again: Some(again),
-        ..Step::patch_status(seen.resource, seen.object, status)
+        requeue_at: Some(requeue_at),
+        ..Step::patch_status(input.resource, input.object, status)
     }
 }
 
@@ -207,11 +215,11 @@ fn failure_status(contract: Contract, reason: &Value, message: &Value) -> Value 
 }
 
 /// Whether there is a Machine with bootstrap data; otherwise the provider does nothing.
-fn may_work(contract: Contract, seen: &Seen<'_>) -> bool {
-    let bootstrapped = seen
+fn may_work(contract: Contract, input: &ProviderInput<'_>) -> bool {
+    let bootstrapped = input
         .machine
         .is_some_and(|machine| text(machine, "/spec/bootstrap/dataSecretName").is_some());
-    bootstrapped && seen.is_ready_to_work(contract)
+    bootstrapped && input.is_ready_to_work(contract)
 }
 
 fn since(object: &Value, pointer: &str, span: SignedDuration) -> Option<Timestamp> {

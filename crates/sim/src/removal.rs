@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::without;
 use crate::contract::{Condition, Contract, seconds};
-use crate::crd::Served;
-use crate::machine::{Seen, status};
+use crate::crd::CapiResources;
+use crate::machine::{MachineInput, status};
 use crate::object::{
     annotation, controller, instant, is_deleting, is_true, map, name, namespace, text,
 };
@@ -22,13 +22,13 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const DRAIN_RETRY: SignedDuration = SignedDuration::from_secs(20);
 
 /// The progress of a removal: the reason of the `Deleting` condition, and its message.
-struct Waiting<'a> {
+struct DeletingReason<'a> {
     reason: &'a str,
     message: &'a str,
 }
 
-impl<'a> Waiting<'a> {
-    const fn for_(reason: &'a str) -> Self {
+impl<'a> DeletingReason<'a> {
+    const fn new(reason: &'a str) -> Self {
         Self {
             reason,
             message: "",
@@ -36,40 +36,49 @@ impl<'a> Waiting<'a> {
     }
 }
 
-pub(crate) fn step(served: Served, seen: &Seen<'_>, now: Timestamp) -> Step {
-    let machine = seen.machine;
+pub(crate) fn step(
+    capi: CapiResources,
+    input: &MachineInput<'_>,
+    now: Timestamp,
+) -> Step {
+    let machine = input.machine;
     if is_hooked(machine, PRE_DRAIN) {
-        return patch(served, seen, &Waiting::for_("WaitingForPreDrainHook"), now);
+        return patch(
+            capi,
+            input,
+            &DeletingReason::new("WaitingForPreDrainHook"),
+            now,
+        );
     }
-    if let Some(step) = drain(served, seen, now) {
+    if let Some(step) = drain(capi, input, now) {
         return step;
     }
     if is_hooked(machine, PRE_TERMINATE) {
         return patch(
-            served,
-            seen,
-            &Waiting::for_("WaitingForPreTerminateHook"),
+            capi,
+            input,
+            &DeletingReason::new("WaitingForPreTerminateHook"),
             now,
         );
     }
     for (object, reason) in [
-        (seen.infrastructure, "WaitingForInfrastructureDeletion"),
-        (seen.bootstrap, "WaitingForBootstrapDeletion"),
+        (input.infrastructure, "WaitingForInfrastructureDeletion"),
+        (input.bootstrap, "WaitingForBootstrapDeletion"),
     ] {
         let Some((resource, object)) = object else {
             continue;
         };
-        let mut step = patch(served, seen, &Waiting::for_(reason), now);
+        let mut step = patch(capi, input, &DeletingReason::new(reason), now);
         if !is_deleting(object) && step.writes.is_empty() {
             step = Step::delete(resource, object);
         }
         return step;
     }
-    match seen.own_node() {
-        Some(node) if is_node_deletion_allowed(seen) && !is_deleting(node) => {
+    match input.own_node() {
+        Some(node) if is_node_deletion_allowed(input) && !is_deleting(node) => {
             Step::delete(NODES, node)
         }
-        _ => drop_finalizer(served.machines(), machine),
+        _ => drop_finalizer(capi.machines(), machine),
     }
 }
 
@@ -88,16 +97,18 @@ fn is_hooked(machine: &Value, hook: &str) -> bool {
 
 /// Whether the Node may be drained and deleted: Cluster API does neither if the Cluster is also
 /// being deleted.
-fn is_node_deletion_allowed(seen: &Seen<'_>) -> bool {
-    text(seen.machine, "/status/nodeRef/name").is_some()
-        && seen.cluster.is_some_and(|cluster| !is_deleting(cluster))
+fn is_node_deletion_allowed(input: &MachineInput<'_>) -> bool {
+    text(input.machine, "/status/nodeRef/name").is_some()
+        && input.cluster.is_some_and(|cluster| !is_deleting(cluster))
 }
 
 /// Cordons the Node and evicts its pods; `None` if there is nothing left to drain.
-fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
-    let machine = seen.machine;
-    let node = seen.own_node().filter(|_| is_node_deletion_allowed(seen))?;
-    let infrastructure_goes = seen
+fn drain(capi: CapiResources, input: &MachineInput<'_>, now: Timestamp) -> Option<Step> {
+    let machine = input.machine;
+    let node = input
+        .own_node()
+        .filter(|_| is_node_deletion_allowed(input))?;
+    let infrastructure_goes = input
         .infrastructure
         .is_none_or(|(_, object)| is_deleting(object));
     if annotation(machine, EXCLUDE_NODE_DRAINING).is_some() || infrastructure_goes {
@@ -105,11 +116,11 @@ fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
     }
     let Some(started) = instant(machine, "/status/deletion/nodeDrainStartTime") else {
         let mut status =
-            deleting_status(served, seen, &Waiting::for_("DrainingNode"), now);
+            deleting_status(capi, input, &DeletingReason::new("DrainingNode"), now);
         status["deletion"] = json!({"nodeDrainStartTime": seconds(now)});
-        return Some(Step::patch_status(served.machines(), machine, status));
+        return Some(Step::patch_status(capi.machines(), machine, status));
     };
-    let deadline = served
+    let deadline = capi
         .contract
         .drain_timeout(machine)
         .and_then(|limit| started.checked_add(limit).ok());
@@ -123,7 +134,7 @@ fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
             json!({"spec": {"unschedulable": true}}),
         ));
     }
-    let pods: Vec<&Value> = seen
+    let pods: Vec<&Value> = input
         .pods
         .iter()
         .map(|pod| &**pod)
@@ -134,19 +145,20 @@ fn drain(served: Served, seen: &Seen<'_>, now: Timestamp) -> Option<Step> {
     }
     let names: Vec<&str> = pods.iter().map(|pod| name(pod)).collect();
     let message = format!("Pods pending eviction or deletion: {}", names.join(", "));
-    let waiting = Waiting {
+    let deleting = DeletingReason {
         reason: "DrainingNode",
         message: &message,
     };
-    let mut step = patch(served, seen, &waiting, now);
+    let mut step = patch(capi, input, &deleting, now);
     if step.writes.is_empty() {
         step.writes = pods
             .iter()
             .filter(|pod| !is_deleting(pod))
             .map(|pod| evict(pod))
             .collect();
-        let again = now + DRAIN_RETRY;
-        step.look_again = Some(deadline.map_or(again, |deadline| deadline.min(again)));
+        let requeue_at = now + DRAIN_RETRY;
+        step.requeue_at =
+            Some(deadline.map_or(requeue_at, |deadline| deadline.min(requeue_at)));
     }
     Some(step)
 }
@@ -167,32 +179,36 @@ fn evict(pod: &Value) -> Write {
 }
 
 /// Patches the status with the progress of the removal, if it differs.
-fn patch(served: Served, seen: &Seen<'_>, waiting: &Waiting<'_>, now: Timestamp) -> Step {
-    let status = deleting_status(served, seen, waiting, now);
-    if seen.machine.get("status") == Some(&status) {
+fn patch(
+    capi: CapiResources,
+    input: &MachineInput<'_>,
+    deleting: &DeletingReason<'_>,
+    now: Timestamp,
+) -> Step {
+    let status = deleting_status(capi, input, deleting, now);
+    if input.machine.get("status") == Some(&status) {
         return Step::idle();
     }
-    Step::patch_status(served.machines(), seen.machine, status)
+    Step::patch_status(capi.machines(), input.machine, status)
 }
 
 fn deleting_status(
-    served: Served,
-    seen: &Seen<'_>,
-    waiting: &Waiting<'_>,
+    capi: CapiResources,
+    input: &MachineInput<'_>,
+    deleting: &DeletingReason<'_>,
     now: Timestamp,
 ) -> Value {
-    let mut status = status(served.contract, seen, now);
-    if served.contract == Contract::V1Beta2 {
-        let (reason, message) = (waiting.reason, waiting.message);
+    let mut status = status(capi.contract, input, now);
+    if capi.contract == Contract::V1Beta2 {
+        let (reason, message) = (deleting.reason, deleting.message);
         let condition = Condition {
             kind: "Deleting",
             holds: true,
             reason,
             message,
         };
-        let seen_so_far = json!({"status": status});
-        status["conditions"] =
-            served.contract.conditions(&seen_so_far, &[condition], now);
+        let observed = json!({"status": status});
+        status["conditions"] = capi.contract.conditions(&observed, &[condition], now);
     }
     status
 }

@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::api::{Api, Changes};
 use crate::contract::Contract;
-use crate::crd::{BOOTSTRAP, INFRASTRUCTURE, Served, definitions};
-use crate::key::{Key, affected, referred, watched};
+use crate::crd::{BOOTSTRAP, CapiResources, INFRASTRUCTURE, definitions};
+use crate::key::{Key, affected_keys, provider_keys, watched_resources};
 use crate::object::{controller, label, name, namespace, text};
 use crate::write::{NODES, PODS, Resource, SECRETS, Step, Write};
 use crate::{cluster, machine, node, pod, provider};
 
 /// How long after a rejected write a key is requeued.
-const RETRY: SignedDuration = SignedDuration::from_secs(2);
+const RETRY_DELAY: SignedDuration = SignedDuration::from_secs(2);
 
 /// The options of the simulator.
 #[derive(Clone, Debug)]
@@ -44,10 +44,10 @@ pub async fn install(options: &Options) -> Result<(), Status> {
     for definition in definitions(options.contract) {
         api.define(definition).await?;
     }
-    let standing = node::standing(options.clock.now());
+    let permanent_node = node::permanent_node(options.clock.now());
     let write = Write::Create {
         collection: NODES.collection(""),
-        object: standing,
+        object: permanent_node,
     };
     match api.write(&write).await {
         Err(status) if status.code != 409 => Err(status),
@@ -57,34 +57,34 @@ pub async fn install(options: &Options) -> Result<(), Status> {
 
 /// Simulates until dropped. [`install`] must be called first.
 pub async fn run(options: Options) {
-    let served = Served {
+    let capi = CapiResources {
         contract: options.contract,
     };
     let api = Api::new(options.client);
-    let mut events: SelectAll<Changes> = watched(served)
+    let mut events: SelectAll<Changes> = watched_resources(capi)
         .into_iter()
         .map(|resource| api.changes(resource))
         .collect();
     let mut simulator = Simulator {
         api,
-        served,
+        capi,
         clock: options.clock.clone(),
         kubeconfig: options.kubeconfig,
-        agenda: Agenda::default(),
+        queue: DelayQueue::default(),
     };
     loop {
-        let due = simulator.agenda.next_due();
+        let due = simulator.queue.next_due();
         tokio::select! {
             // The order is fixed, so that runs are deterministic.
             biased;
             event = events.next() => match event {
-                Some((resource, object)) => simulator.note(resource, &object).await,
+                Some((resource, object)) => simulator.enqueue(resource, &object).await,
                 None => return,
             },
             () = wait(&options.clock, due) => {}
         }
         let busy = options.clock.busy();
-        simulator.work().await;
+        simulator.process_due().await;
         drop(busy);
     }
 }
@@ -98,14 +98,14 @@ async fn wait(clock: &Clock, due: Option<Timestamp>) {
 
 /// Keys in the order in which they are due, each at most once.
 #[derive(Debug, Default)]
-struct Agenda {
+struct DelayQueue {
     by_key: BTreeMap<Key, Timestamp>,
     by_due: BTreeSet<(Timestamp, Key)>,
 }
 
-impl Agenda {
+impl DelayQueue {
     /// Schedules `key` for `due`, unless it is already due earlier.
-    fn put(&mut self, key: Key, due: Timestamp) {
+    fn schedule(&mut self, key: Key, due: Timestamp) {
         match self.by_key.get(&key) {
             Some(earlier) if *earlier <= due => return,
             Some(later) => {
@@ -121,7 +121,7 @@ impl Agenda {
         self.by_due.first().map(|(due, _)| *due)
     }
 
-    fn take(&mut self, now: Timestamp) -> Option<Key> {
+    fn pop_due(&mut self, now: Timestamp) -> Option<Key> {
         if self.next_due()? > now {
             return None;
         }
@@ -133,59 +133,59 @@ impl Agenda {
 
 struct Simulator {
     api: Api,
-    served: Served,
+    capi: CapiResources,
     clock: Clock,
     kubeconfig: Option<String>,
-    agenda: Agenda,
+    queue: DelayQueue,
 }
 
 impl Simulator {
     /// Enqueues the keys that a change affects.
-    async fn note(&mut self, resource: Resource, object: &Value) {
+    async fn enqueue(&mut self, resource: Resource, object: &Value) {
         let now = self.clock.now();
-        for key in affected(self.served, resource, object) {
-            self.agenda.put(key, now);
+        for key in affected_keys(self.capi, resource, object) {
+            self.queue.schedule(key, now);
         }
-        if resource == self.served.clusters() {
+        if resource == self.capi.clusters() {
             for machine in self.machines_of(object).await {
-                for key in referred(self.served, &machine) {
-                    self.agenda.put(key, now);
+                for key in provider_keys(self.capi, &machine) {
+                    self.queue.schedule(key, now);
                 }
-                self.agenda
-                    .put(Key::of(self.served.machines(), &machine), now);
+                self.queue
+                    .schedule(Key::of(self.capi.machines(), &machine), now);
             }
         } else if resource == NODES {
             for pod in self.api.pods_on(name(object)).await {
-                self.agenda.put(Key::of(PODS, &pod), now);
+                self.queue.schedule(Key::of(PODS, &pod), now);
             }
         } else if resource == PODS {
-            self.note_pod(object, now).await;
+            self.enqueue_machine_of_pod(object, now).await;
         }
     }
 
     /// Enqueues the Machine of the pod's Node: a drain waits for its pods.
-    async fn note_pod(&mut self, pod: &Value, now: Timestamp) {
+    async fn enqueue_machine_of_pod(&mut self, pod: &Value, now: Timestamp) {
         let Some(node) = text(pod, "/spec/nodeName") else {
             return;
         };
         let Some(node) = self.api.get(NODES, "", node).await else {
             return;
         };
-        for key in affected(self.served, NODES, &node) {
-            if key.resource == self.served.machines() {
-                self.agenda.put(key, now);
+        for key in affected_keys(self.capi, NODES, &node) {
+            if key.resource == self.capi.machines() {
+                self.queue.schedule(key, now);
             }
         }
     }
 
-    async fn work(&mut self) {
-        while let Some(key) = self.agenda.take(self.clock.now()) {
+    async fn process_due(&mut self) {
+        while let Some(key) = self.queue.pop_due(self.clock.now()) {
             let step = self.step(&key).await;
-            if let Some(due) = step.look_again {
-                self.agenda.put(key.clone(), due);
+            if let Some(due) = step.requeue_at {
+                self.queue.schedule(key.clone(), due);
             }
             for write in &step.writes {
-                self.carry_out(&key, write).await;
+                self.send(&key, write).await;
             }
         }
     }
@@ -193,14 +193,15 @@ impl Simulator {
     /// Sends a write. A rejection is not an error of the simulation: another client changed an
     /// input of the step, and the event of that change enqueues the key again. If no event is
     /// to be expected, the key is requeued a little later.
-    async fn carry_out(&mut self, key: &Key, write: &Write) {
+    async fn send(&mut self, key: &Key, write: &Write) {
         let Err(status) = self.api.write(write).await else {
             return;
         };
         let is_eviction = matches!(write, Write::Evict { .. });
         if status.code != 404 && status.code != 409 && !is_eviction {
             tracing::debug!(%status, "the API server rejected a write of the simulator");
-            self.agenda.put(key.clone(), self.clock.now() + RETRY);
+            self.queue
+                .schedule(key.clone(), self.clock.now() + RETRY_DELAY);
         }
     }
 
@@ -210,9 +211,9 @@ impl Simulator {
             return Step::idle();
         };
         let now = self.clock.now();
-        if key.resource == self.served.clusters() {
+        if key.resource == self.capi.clusters() {
             self.step_cluster(&object, now).await
-        } else if key.resource == self.served.machines() {
+        } else if key.resource == self.capi.machines() {
             self.step_machine(&object, now).await
         } else if key.resource == NODES {
             node::step(&object, now)
@@ -231,13 +232,13 @@ impl Simulator {
             .get(SECRETS, namespace(cluster), &secret)
             .await
             .is_some();
-        let seen = cluster::Seen {
+        let input = cluster::ClusterInput {
             cluster,
             machines: &machines,
             has_kubeconfig,
             kubeconfig: self.kubeconfig.as_deref(),
         };
-        cluster::step(self.served, &seen, now)
+        cluster::step(self.capi, &input, now)
     }
 
     async fn step_machine(&self, machine: &Value, now: Timestamp) -> Step {
@@ -246,7 +247,7 @@ impl Simulator {
             .await;
         let mut bootstrap = None;
         let mut infrastructure = None;
-        for key in referred(self.served, machine) {
+        for key in provider_keys(self.capi, machine) {
             let object = self.api.get(key.resource, &key.namespace, &key.name).await;
             if BOOTSTRAP.contains(&key.resource) {
                 bootstrap = object.map(|object| (key.resource, object));
@@ -260,7 +261,7 @@ impl Simulator {
         } else {
             Vec::new()
         };
-        let seen = machine::Seen {
+        let input = machine::MachineInput {
             machine,
             cluster: cluster.as_deref(),
             bootstrap: bootstrap
@@ -272,7 +273,7 @@ impl Simulator {
             node: node.as_deref(),
             pods: &pods,
         };
-        machine::step(self.served, &seen, now)
+        machine::step(self.capi, &input, now)
     }
 
     async fn step_provider(
@@ -281,9 +282,9 @@ impl Simulator {
         object: &Value,
         now: Timestamp,
     ) -> Step {
-        let machine = match machine::controlling(object) {
+        let machine = match machine::controlling_machine(object) {
             Some((namespace, name)) => {
-                self.api.get(self.served.machines(), namespace, name).await
+                self.api.get(self.capi.machines(), namespace, name).await
             }
             None => None,
         };
@@ -306,7 +307,7 @@ impl Simulator {
             }
             Some(_) | None => None,
         };
-        let seen = provider::Seen {
+        let input = provider::ProviderInput {
             resource,
             object,
             machine: machine.as_deref(),
@@ -315,9 +316,9 @@ impl Simulator {
             missing_key,
         };
         if resource == INFRASTRUCTURE {
-            provider::infrastructure(self.served, &seen, now)
+            provider::infrastructure(self.capi, &input, now)
         } else {
-            provider::bootstrap(self.served, &seen, now)
+            provider::bootstrap(self.capi, &input, now)
         }
     }
 
@@ -332,7 +333,7 @@ impl Simulator {
     async fn machines_of(&self, cluster: &Value) -> Vec<Arc<Value>> {
         let mut machines = self
             .api
-            .list(self.served.machines(), namespace(cluster))
+            .list(self.capi.machines(), namespace(cluster))
             .await;
         machines
             .retain(|machine| text(machine, "/spec/clusterName") == Some(name(cluster)));
@@ -345,7 +346,7 @@ impl Simulator {
         cluster: Option<&str>,
     ) -> Option<Arc<Value>> {
         self.api
-            .get(self.served.clusters(), namespace(object), cluster?)
+            .get(self.capi.clusters(), namespace(object), cluster?)
             .await
     }
 }

@@ -81,7 +81,7 @@ pub(crate) enum Write {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     pub(crate) writes: Vec<Write>,
-    pub(crate) look_again: Option<Timestamp>,
+    pub(crate) requeue_at: Option<Timestamp>,
 }
 
 impl Step {
@@ -94,14 +94,14 @@ impl Step {
     pub(crate) fn at(due: Timestamp) -> Self {
         Self {
             writes: Vec::new(),
-            look_again: Some(due),
+            requeue_at: Some(due),
         }
     }
 
     pub(crate) fn write(write: Write) -> Self {
         Self {
             writes: vec![write],
-            look_again: None,
+            requeue_at: None,
         }
     }
 

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 const NAMESPACE: &str = "/apis/cluster.x-k8s.io";
 
-struct World {
+struct TestCluster {
     clock: Clock,
     client: Client,
     contract: Contract,
 }
 
-impl World {
+impl TestCluster {
     async fn start(contract: Contract) -> Self {
         let now: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
         let clock = Clock::stopped_at(now);
@@ -34,21 +34,21 @@ impl World {
         };
         install(&options).await.unwrap();
         tokio::spawn(fivespot_sim::run(options));
-        let world = Self {
+        let cluster = Self {
             clock,
             client: server.client(),
             contract,
         };
-        let cluster = json!({
-            "apiVersion": world.api_version(), "kind": "Cluster",
+        let object = json!({
+            "apiVersion": cluster.api_version(), "kind": "Cluster",
             "metadata": {"name": "c"}, "spec": {},
         });
-        world
+        cluster
             .client
-            .create(&world.path("clusters", ""), cluster)
+            .create(&cluster.path("clusters", ""), object)
             .await
             .unwrap();
-        world
+        cluster
     }
 
     fn api_version(&self) -> String {
@@ -133,12 +133,12 @@ impl World {
 #[tokio::test]
 async fn a_machine_is_created_with_its_node_and_removed_in_order() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
-        let world = World::start(contract).await;
-        world.create_providers(&json!([])).await;
-        world.create_machine().await;
-        world.pass(60).await;
+        let cluster = TestCluster::start(contract).await;
+        cluster.create_providers(&json!([])).await;
+        cluster.create_machine().await;
+        cluster.pass(60).await;
 
-        let machine = world.get("machines", "m").await.unwrap();
+        let machine = cluster.get("machines", "m").await.unwrap();
         assert_eq!(machine["status"]["phase"], "Running", "{machine:#}");
         assert_eq!(machine["status"]["nodeRef"]["name"], "m");
         assert_eq!(
@@ -148,15 +148,15 @@ async fn a_machine_is_created_with_its_node_and_removed_in_order() {
         let has_uid = machine["status"]["nodeRef"].get("uid").is_some();
         assert_eq!(has_uid, contract == Contract::V1Beta1);
 
-        world
+        cluster
             .client
-            .delete(&world.path("machines", "m"), &Delete::default())
+            .delete(&cluster.path("machines", "m"), &Delete::default())
             .await
             .unwrap();
-        world.pass(60).await;
+        cluster.pass(60).await;
         for plural in ["machines", "remotemachines", "k0sworkerconfigs", "nodes"] {
             assert_eq!(
-                world.get(plural, "m").await.unwrap_err().code,
+                cluster.get(plural, "m").await.unwrap_err().code,
                 404,
                 "{plural}"
             );
@@ -166,95 +166,95 @@ async fn a_machine_is_created_with_its_node_and_removed_in_order() {
 
 #[tokio::test]
 async fn a_machine_that_is_deleted_before_it_has_bootstrap_data_is_removed() {
-    let world = World::start(Contract::V1Beta2).await;
-    world.create_providers(&json!([])).await;
-    world.create_machine().await;
+    let cluster = TestCluster::start(Contract::V1Beta2).await;
+    cluster.create_providers(&json!([])).await;
+    cluster.create_machine().await;
     // The Machine owns it, and it is not bootstrapped yet.
-    world.clock.quiet().await;
-    world
+    cluster.clock.wait_until_idle().await;
+    cluster
         .client
-        .delete(&world.path("machines", "m"), &Delete::default())
+        .delete(&cluster.path("machines", "m"), &Delete::default())
         .await
         .unwrap();
-    let deleted = world.get("machines", "m").await.unwrap();
+    let deleted = cluster.get("machines", "m").await.unwrap();
     assert_eq!(deleted["spec"]["bootstrap"].get("dataSecretName"), None);
-    world.pass(60).await;
+    cluster.pass(60).await;
     for plural in ["machines", "remotemachines", "k0sworkerconfigs"] {
-        let answer = world.get(plural, "m").await.unwrap_err();
+        let answer = cluster.get(plural, "m").await.unwrap_err();
         assert_eq!(answer.code, 404, "{plural}");
     }
 }
 
 #[tokio::test]
 async fn a_bootstrap_object_with_another_controller_blocks_its_machine() {
-    let world = World::start(Contract::V1Beta2).await;
+    let cluster = TestCluster::start(Contract::V1Beta2).await;
     let foreign = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": true,
     }]);
-    world.create_providers(&foreign).await;
-    world.create_machine().await;
-    world.pass(60).await;
-    let machine = world.get("machines", "m").await.unwrap();
+    cluster.create_providers(&foreign).await;
+    cluster.create_machine().await;
+    cluster.pass(60).await;
+    let machine = cluster.get("machines", "m").await.unwrap();
     assert_ne!(machine["status"]["phase"], "Running");
-    world
+    cluster
         .client
-        .delete(&world.path("machines", "m"), &Delete::default())
+        .delete(&cluster.path("machines", "m"), &Delete::default())
         .await
         .unwrap();
-    world.pass(600).await;
+    cluster.pass(600).await;
     assert!(
-        world.get("machines", "m").await.is_ok(),
+        cluster.get("machines", "m").await.is_ok(),
         "it cannot be deleted either"
     );
 }
 
 #[tokio::test]
 async fn an_infrastructure_object_without_a_machine_is_never_removed() {
-    let world = World::start(Contract::V1Beta2).await;
-    world.create_providers(&json!([])).await;
-    world.pass(60).await;
-    let path = world.path("remotemachines", "m");
-    world
+    let cluster = TestCluster::start(Contract::V1Beta2).await;
+    cluster.create_providers(&json!([])).await;
+    cluster.pass(60).await;
+    let path = cluster.path("remotemachines", "m");
+    cluster
         .client
         .delete(&path, &Delete::default())
         .await
         .unwrap();
-    world.pass(3600).await;
-    assert!(world.get("remotemachines", "m").await.is_ok());
+    cluster.pass(3600).await;
+    assert!(cluster.get("remotemachines", "m").await.is_ok());
 }
 
 #[tokio::test]
 async fn a_paused_cluster_stops_everything() {
-    let world = World::start(Contract::V1Beta2).await;
-    let path = world.path("clusters", "c");
+    let cluster = TestCluster::start(Contract::V1Beta2).await;
+    let path = cluster.path("clusters", "c");
     let paused = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": true}}));
-    world.client.patch(&path, paused).await.unwrap();
-    world.create_providers(&json!([])).await;
-    world.create_machine().await;
-    world.pass(60).await;
-    let machine = world.get("machines", "m").await.unwrap();
+    cluster.client.patch(&path, paused).await.unwrap();
+    cluster.create_providers(&json!([])).await;
+    cluster.create_machine().await;
+    cluster.pass(60).await;
+    let machine = cluster.get("machines", "m").await.unwrap();
     assert_eq!(machine["status"].get("phase"), None);
     let resumed = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": false}}));
-    world.client.patch(&path, resumed).await.unwrap();
-    world.pass(60).await;
+    cluster.client.patch(&path, resumed).await.unwrap();
+    cluster.pass(60).await;
     assert_eq!(
-        world.get("machines", "m").await.unwrap()["status"]["phase"],
+        cluster.get("machines", "m").await.unwrap()["status"]["phase"],
         "Running"
     );
 }
 
 #[tokio::test]
 async fn deleting_a_cluster_deletes_its_machines() {
-    let world = World::start(Contract::V1Beta2).await;
-    world.create_providers(&json!([])).await;
-    world.create_machine().await;
-    world.pass(60).await;
-    world
+    let cluster = TestCluster::start(Contract::V1Beta2).await;
+    cluster.create_providers(&json!([])).await;
+    cluster.create_machine().await;
+    cluster.pass(60).await;
+    cluster
         .client
-        .delete(&world.path("clusters", "c"), &Delete::default())
+        .delete(&cluster.path("clusters", "c"), &Delete::default())
         .await
         .unwrap();
-    world.pass(120).await;
-    assert_eq!(world.get("machines", "m").await.unwrap_err().code, 404);
-    assert_eq!(world.get("clusters", "c").await.unwrap_err().code, 404);
+    cluster.pass(120).await;
+    assert_eq!(cluster.get("machines", "m").await.unwrap_err().code, 404);
+    assert_eq!(cluster.get("clusters", "c").await.unwrap_err().code, 404);
 }

@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use crate::backend::Backend;
 use crate::embedded::Embedded;
-use crate::home::Home;
+use crate::name_mapping::NameMapping;
 use crate::operator::WORKLOAD;
 use crate::path::{machine_path, path_of};
 use crate::request::{self, Form};
 use crate::rights::{self, OPERATOR};
-use crate::site::{PATIENCE, Site, TICK};
-use crate::wire::Traffic;
+use crate::shared_cluster::{MAX_POLLS, POLL_INTERVAL, SharedCluster};
+use crate::traffic::Traffic;
 use crate::workload;
 
 /// A cluster with the ScheduledMachine CRD, its policy and binding, and a Cluster API, on the
@@ -37,24 +37,24 @@ pub struct Cluster {
     client: Client,
     /// The client for the workload cluster.
     workload: Client,
-    home: Home,
-    ground: Ground,
+    names: NameMapping,
+    backend: BackendState,
 }
 
 #[derive(Debug)]
-pub(crate) enum Ground {
+pub(crate) enum BackendState {
     Embedded(Embedded),
-    Kubernetes(Real),
+    Kubernetes(KubernetesBackend),
 }
 
 /// The test's own part of a real cluster.
-pub(crate) struct Real {
+pub(crate) struct KubernetesBackend {
     pub(crate) traffic: Traffic,
     /// A client with the operator's rights.
     pub(crate) operator: Client,
 }
 
-impl fmt::Debug for Real {
+impl fmt::Debug for KubernetesBackend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.traffic.fmt(formatter)
     }
@@ -66,8 +66,8 @@ impl fmt::Debug for Cluster {
             .debug_struct("Cluster")
             .field("clock", &self.clock)
             .field("contract", &self.contract)
-            .field("home", &self.home)
-            .field("ground", &self.ground)
+            .field("names", &self.names)
+            .field("backend", &self.backend)
             .finish_non_exhaustive()
     }
 }
@@ -115,15 +115,15 @@ impl Cluster {
             clock,
             contract,
             kube_minor: fivespot_apiserver::KubeVersion::default().minor(),
-            home: Home::default(),
-            ground: Ground::Embedded(embedded),
+            names: NameMapping::default(),
+            backend: BackendState::Embedded(embedded),
         };
         let installed = fivespot_api::manifest::installed(cluster.kube_minor);
         let all = installed.into_iter().chain(rights::account());
-        for object in all.chain(rights::everywhere()) {
+        for object in all.chain(rights::cluster_wide()) {
             cluster.apply(&object).await;
         }
-        cluster.clock.quiet().await;
+        cluster.clock.wait_until_idle().await;
         cluster
     }
 
@@ -135,21 +135,21 @@ impl Cluster {
     }
 
     async fn kubernetes(clock: Clock) -> Self {
-        let site = Site::get().await;
-        let client = site.management().admin();
-        let namespace = site.add_namespace(&client, "e2e").await;
-        let home = Home::in_namespace(&namespace, site.providers());
+        let shared = SharedCluster::get().await;
+        let client = shared.management().admin();
+        let namespace = shared.add_namespace(&client, "e2e").await;
+        let names = NameMapping::in_namespace(&namespace, shared.providers());
         Self {
-            ground: Ground::Kubernetes(Real {
-                traffic: Traffic::new(clock.clone(), home.suffix().to_owned()),
-                operator: site.operator(),
+            backend: BackendState::Kubernetes(KubernetesBackend {
+                traffic: Traffic::new(clock.clone(), names.suffix().to_owned()),
+                operator: shared.operator(),
             }),
             clock,
-            contract: site.contract(),
-            kube_minor: site.kube_minor(),
+            contract: shared.contract(),
+            kube_minor: shared.kube_minor(),
             client,
-            workload: site.workload().admin(),
-            home,
+            workload: shared.workload().admin(),
+            names,
         }
     }
 
@@ -163,18 +163,18 @@ impl Cluster {
     /// Creates the namespace with the test's name `name`. Call it before the operator that
     /// handles it is started.
     pub async fn add_namespace(&self, name: &str) {
-        match &self.ground {
-            Ground::Embedded(_) => {
+        match &self.backend {
+            BackendState::Embedded(_) => {
                 let object = serde_json::json!({
                     "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
                 });
                 self.apply(&object).await;
             }
-            Ground::Kubernetes(_) => {
-                let site = Site::get().await;
-                let prefix = self.home.namespace("default");
-                let namespace = site.add_namespace(&self.client, &prefix).await;
-                self.home.add(name, &namespace);
+            BackendState::Kubernetes(_) => {
+                let shared = SharedCluster::get().await;
+                let prefix = self.names.namespace("default");
+                let namespace = shared.add_namespace(&self.client, &prefix).await;
+                self.names.add_namespace(name, &namespace);
             }
         }
     }
@@ -189,9 +189,9 @@ impl Cluster {
     /// # Panics
     /// On another backend.
     pub fn server(&self) -> &Server {
-        match &self.ground {
-            Ground::Embedded(embedded) => &embedded.server,
-            Ground::Kubernetes(_) => panic!("this needs the embedded server"),
+        match &self.backend {
+            BackendState::Embedded(embedded) => &embedded.server,
+            BackendState::Kubernetes(_) => panic!("this needs the embedded server"),
         }
     }
 
@@ -200,12 +200,12 @@ impl Cluster {
         self.contract
     }
 
-    pub(crate) fn ground(&self) -> &Ground {
-        &self.ground
+    pub(crate) fn backend(&self) -> &BackendState {
+        &self.backend
     }
 
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
+    pub(crate) fn names(&self) -> &NameMapping {
+        &self.names
     }
 
     /// A client with all permissions.
@@ -220,7 +220,7 @@ impl Cluster {
 
     /// The client for the objects at `path`.
     fn client_at(&self, path: &str) -> &Client {
-        if workload::has(path) {
+        if workload::is_workload_path(path) {
             &self.workload
         } else {
             &self.client
@@ -239,7 +239,7 @@ impl Cluster {
     /// # Errors
     /// The server rejects the object.
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
-        let object = self.home.object(object);
+        let object = self.names.object(object);
         request::apply(self.client_at(&path_of(&object)), &object).await
     }
 
@@ -277,7 +277,7 @@ impl Cluster {
     }
 
     async fn post(&self, object: &Value, query: &str) -> Result<Value, kube::Error> {
-        let object = self.home.object(object);
+        let object = self.names.object(object);
         let path = path_of(&object);
         let collection = path
             .rsplit_once('/')
@@ -315,11 +315,11 @@ impl Cluster {
 
     /// Polls until `holds` is true, without advancing the operator's clock.
     pub async fn eventually(&self, holds: impl AsyncFn() -> bool) {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             if holds().await {
                 return;
             }
-            tokio::time::sleep(TICK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         panic!("the expected state was not reached");
     }
@@ -365,7 +365,7 @@ impl Cluster {
         path: &str,
         body: (Form, &Value),
     ) -> Result<Value, kube::Error> {
-        let path = self.home.path(path);
+        let path = self.names.path(path);
         request::send(self.client_at(&path), method, &path, body).await
     }
 
@@ -376,14 +376,14 @@ impl Cluster {
     /// with [`wait_for`](Self::wait_for); the absence of a change may be checked after this
     /// returns.
     pub async fn settle(&self) {
-        match &self.ground {
-            Ground::Embedded(_) => self.clock.quiet().await,
-            Ground::Kubernetes(real) => real.traffic.settle().await,
+        match &self.backend {
+            BackendState::Embedded(_) => self.clock.wait_until_idle().await,
+            BackendState::Kubernetes(real) => real.traffic.settle().await,
         }
     }
 
     /// Advances the clock until `to`; all that is due on the way runs on time.
-    pub async fn pass_until(&self, to: Timestamp) {
+    pub async fn advance_until(&self, to: Timestamp) {
         loop {
             self.settle().await;
             if self.clock.advance_to_next(to).await.is_none() {
@@ -405,25 +405,25 @@ impl Cluster {
         limit: Timestamp,
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
-        let mut looks = 0;
+        let mut polls = 0;
         loop {
-            self.clock.quiet().await;
+            self.clock.wait_until_idle().await;
             let object = self.get(path).await.unwrap_or(Value::Null);
             if holds(&object) {
                 return object;
             }
-            let has_moved = match &self.ground {
-                Ground::Kubernetes(real) if !real.traffic.is_settled() => false,
+            let has_moved = match &self.backend {
+                BackendState::Kubernetes(real) if !real.traffic.is_settled() => false,
                 _ => self.clock.advance_to_next(limit).await.is_some(),
             };
-            looks = if has_moved { 0 } else { looks + 1 };
-            match &self.ground {
-                Ground::Embedded(_) => {
+            polls = if has_moved { 0 } else { polls + 1 };
+            match &self.backend {
+                BackendState::Embedded(_) => {
                     assert!(has_moved, "{path} by {limit}: {object:#}");
                 }
-                Ground::Kubernetes(_) => {
-                    assert!(looks < PATIENCE, "{path} by {limit}: {object:#}");
-                    tokio::time::sleep(TICK).await;
+                BackendState::Kubernetes(_) => {
+                    assert!(polls < MAX_POLLS, "{path} by {limit}: {object:#}");
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
@@ -464,10 +464,10 @@ impl Cluster {
     /// Every request so far, in the order of the responses; on a real cluster only those of the
     /// operator.
     pub fn requests(&self) -> Vec<AuditEvent> {
-        match &self.ground {
-            Ground::Embedded(embedded) => embedded.requests(),
-            Ground::Kubernetes(real) => {
-                self.home.providers().own_requests(real.traffic.events())
+        match &self.backend {
+            BackendState::Embedded(embedded) => embedded.requests(),
+            BackendState::Kubernetes(real) => {
+                self.names.providers().own_requests(real.traffic.events())
             }
         }
     }
@@ -476,11 +476,11 @@ impl Cluster {
     /// event each. Empty on the embedded backend, where [`requests`](Self::requests) returns
     /// them.
     pub async fn audit(&self) -> Vec<Value> {
-        match &self.ground {
-            Ground::Embedded(_) => Vec::new(),
-            Ground::Kubernetes(_) => {
-                Site::get().await.audit(OPERATOR, &self.home.namespaces())
-            }
+        match &self.backend {
+            BackendState::Embedded(_) => Vec::new(),
+            BackendState::Kubernetes(_) => SharedCluster::get()
+                .await
+                .audit(OPERATOR, &self.names.namespaces()),
         }
     }
 
@@ -499,7 +499,7 @@ impl Cluster {
         self.requests_of_operator(|event| event.is_write() && of(event) == resource)
             .iter()
             .map(|event| {
-                let name = self.home.own_name(&event.name);
+                let name = self.names.test_name(&event.name);
                 format!("{} {} {name} {}", event.at, event.verb, event.code)
             })
             .collect()

@@ -13,21 +13,21 @@ use tower::Service;
 
 /// Counts the writes that were served.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<Counts>);
+pub struct WriteCounter(Arc<CounterState>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct CounterState {
     writes: AtomicUsize,
     limit: AtomicUsize,
     reached: Notify,
 }
 
-impl Tally {
+impl WriteCounter {
     /// Counts, and notifies when `limit` writes have been served.
     pub fn up_to(limit: usize) -> Self {
-        let tally = Self::default();
-        tally.0.limit.store(limit, Ordering::Relaxed);
-        tally
+        let counter = Self::default();
+        counter.0.limit.store(limit, Ordering::Relaxed);
+        counter
     }
 
     /// How many writes the server has served.
@@ -37,44 +37,44 @@ impl Tally {
 
     /// Completes when the limit is reached and the writer counts as crashed.
     pub async fn reached(&self) {
-        while !self.is_dead() {
+        while !self.is_limit_reached() {
             let reached = self.0.reached.notified();
-            if !self.is_dead() {
+            if !self.is_limit_reached() {
                 reached.await;
             }
         }
     }
 
-    fn is_dead(&self) -> bool {
+    fn is_limit_reached(&self) -> bool {
         let limit = self.0.limit.load(Ordering::Relaxed);
         limit > 0 && self.writes() >= limit
     }
 
     fn count(&self) {
         self.0.writes.fetch_add(1, Ordering::Relaxed);
-        if self.is_dead() {
+        if self.is_limit_reached() {
             self.0.reached.notify_waiters();
         }
     }
 }
 
-/// A service that sends no more responses once its tally reaches its limit: the last write is
+/// A service that sends no more responses once its counter reaches its limit: the last write is
 /// served, and its response is lost. Events do not count as writes, because nothing depends on
 /// them.
 #[derive(Clone, Debug)]
-pub struct Crash<S> {
+pub struct CrashAfterWrites<S> {
     inner: S,
-    tally: Tally,
+    counter: WriteCounter,
 }
 
-impl<S> Crash<S> {
+impl<S> CrashAfterWrites<S> {
     /// Wraps `inner`.
-    pub fn new(inner: S, tally: Tally) -> Self {
-        Self { inner, tally }
+    pub fn new(inner: S, counter: WriteCounter) -> Self {
+        Self { inner, counter }
     }
 }
 
-impl<S, B> Service<Request<B>> for Crash<S>
+impl<S, B> Service<Request<B>> for CrashAfterWrites<S>
 where
     S: Service<Request<B>>,
     S::Future: Send + 'static,
@@ -90,24 +90,24 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let tally = self.tally.clone();
-        if tally.is_dead() {
+        let counter = self.counter.clone();
+        if counter.is_limit_reached() {
             return Box::pin(std::future::pending());
         }
-        let counts =
+        let is_counted =
             request.method() != Method::GET && !request.uri().path().ends_with("/events");
-        let answer = self.inner.call(request);
+        let response = self.inner.call(request);
         Box::pin(async move {
-            let answer = answer.await;
-            if counts {
-                tally.count();
+            let response = response.await;
+            if is_counted {
+                counter.count();
             }
-            if tally.is_dead() {
+            if counter.is_limit_reached() {
                 // The response is dropped, because keeping it would hold a virtual clock.
-                drop(answer);
+                drop(response);
                 return std::future::pending().await;
             }
-            answer
+            response
         })
     }
 }

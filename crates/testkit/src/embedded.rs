@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fivespot_apiserver::{Audit, AuditEvent, Credentials, Server, User};
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Dial};
+use fivespot_controller::{Connect, NetworkConnect};
 use fivespot_sim::Contract;
 use kube::Client;
 use tokio::task::JoinHandle;
@@ -92,7 +92,7 @@ impl Connect for InProcess {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
         let authority = access.server().authority();
         if authority.is_some_and(|it| it.as_str() != ADDRESS) {
-            return Dial.connect(access);
+            return NetworkConnect.connect(access);
         }
         Ok(self.0.clone())
     }

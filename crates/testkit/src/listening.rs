@@ -2,8 +2,8 @@
 
 use std::future::pending;
 
-use crate::cluster::Ground;
-use crate::site::Site;
+use crate::cluster::BackendState;
+use crate::shared_cluster::SharedCluster;
 
 use fivespot_apiserver::Credentials;
 use tokio::net::TcpListener;
@@ -13,13 +13,13 @@ use crate::Cluster;
 
 /// A listening server. Dropping it ends it.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListeningServer {
     kubeconfig: String,
     /// `Some` if the cluster is in this process.
     task: Option<JoinHandle<()>>,
 }
 
-impl Drop for Listening {
+impl Drop for ListeningServer {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -27,7 +27,7 @@ impl Drop for Listening {
     }
 }
 
-impl Listening {
+impl ListeningServer {
     /// The text of a kubeconfig with all permissions, by client certificate.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
@@ -44,10 +44,14 @@ impl Cluster {
     /// the clock.
     ///
     /// A real cluster listens in any case.
-    pub async fn listen(&self) -> Listening {
-        if matches!(self.ground(), Ground::Kubernetes(_)) {
-            return Listening {
-                kubeconfig: Site::get().await.management().kubeconfig().to_owned(),
+    pub async fn listen(&self) -> ListeningServer {
+        if matches!(self.backend(), BackendState::Kubernetes(_)) {
+            return ListeningServer {
+                kubeconfig: SharedCluster::get()
+                    .await
+                    .management()
+                    .kubeconfig()
+                    .to_owned(),
                 task: None,
             };
         }
@@ -60,7 +64,7 @@ impl Cluster {
             // If the listener failed, a test that still uses it gets the error.
             let _ = server.serve(listener, &credentials, pending()).await;
         });
-        Listening {
+        ListeningServer {
             kubeconfig,
             task: Some(task),
         }

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use fivespot_apiserver::User;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Dial, Instruments, Namespaces, Options, run};
+use fivespot_controller::{
+    Connect, Instruments, Namespaces, NetworkConnect, Options, run,
+};
 use kube::Client;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, Ground};
-use crate::crash::{Crash, Tally};
+use crate::cluster::{BackendState, Cluster};
+use crate::crash::{CrashAfterWrites, WriteCounter};
 use crate::embedded::InProcess;
-use crate::proxy::{Life, Proxied, Proxy};
+use crate::proxy::{CrashSwitch, Proxy, ProxyService};
 use crate::rights::{GROUPS, OPERATOR};
-use crate::wire::{Traffic, Wire};
+use crate::traffic::{RecordingClient, Traffic};
 
 /// A running operator. Dropping it stops it immediately, without a shutdown.
 #[derive(Debug)]
@@ -48,18 +50,18 @@ impl Operator {
     }
 }
 
-/// A running operator behind a [`Proxy`], which may end its [`Life`]. It counts as crashed
+/// A running operator behind a [`Proxy`], which may crash it. It counts as crashed
 /// then, but holds the clock until it is dropped.
 #[derive(Debug)]
-pub struct Mortal {
-    life: Life,
+pub struct CrashableOperator {
+    crash_switch: CrashSwitch,
     operator: Operator,
 }
 
-impl Mortal {
-    /// Whether it still runs; a proxy may end it.
-    pub fn life(&self) -> &Life {
-        &self.life
+impl CrashableOperator {
+    /// Whether it has crashed; a proxy may crash it.
+    pub fn crash_switch(&self) -> &CrashSwitch {
+        &self.crash_switch
     }
 
     /// Its metrics and health.
@@ -74,27 +76,27 @@ impl Mortal {
 }
 
 /// A proxy that passes everything.
-struct Open;
+struct PassAll;
 
-impl Proxy for Open {}
+impl Proxy for PassAll {}
 
 impl Cluster {
     /// Starts an operator.
     pub fn operator(&self) -> Operator {
-        self.operator_through(Tally::default())
+        self.operator_counting_writes(WriteCounter::default())
     }
 
     /// Starts an operator with changed options.
     pub fn operator_with(&self, change: impl FnOnce(&mut Options)) -> Operator {
-        let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
-        self.start_operator(Tally::default(), between, change)
+        let proxy = (Arc::new(PassAll) as Arc<dyn Proxy>, CrashSwitch::default());
+        self.start_operator(WriteCounter::default(), proxy, change)
     }
 
-    /// Starts an operator whose writes are counted. If the tally has a limit, the operator
+    /// Starts an operator whose writes are counted. If the counter has a limit, the operator
     /// crashes when it is reached.
-    pub fn operator_through(&self, tally: Tally) -> Operator {
-        let between = (Arc::new(Open) as Arc<dyn Proxy>, Life::default());
-        self.start_operator(tally, between, |_| {})
+    pub fn operator_counting_writes(&self, write_counter: WriteCounter) -> Operator {
+        let proxy = (Arc::new(PassAll) as Arc<dyn Proxy>, CrashSwitch::default());
+        self.start_operator(write_counter, proxy, |_| {})
     }
 
     /// Starts an operator behind a proxy, with changed options.
@@ -102,48 +104,54 @@ impl Cluster {
         &self,
         proxy: Arc<dyn Proxy>,
         change: impl FnOnce(&mut Options),
-    ) -> Mortal {
-        let life = Life::default();
-        let between = (proxy, life.clone());
-        let operator = self.start_operator(Tally::default(), between, change);
-        Mortal { life, operator }
+    ) -> CrashableOperator {
+        let crash_switch = CrashSwitch::default();
+        let proxy = (proxy, crash_switch.clone());
+        let operator = self.start_operator(WriteCounter::default(), proxy, change);
+        CrashableOperator {
+            crash_switch,
+            operator,
+        }
     }
 
     fn start_operator(
         &self,
-        tally: Tally,
-        (proxy, life): (Arc<dyn Proxy>, Life),
+        write_counter: WriteCounter,
+        (proxy, crash_switch): (Arc<dyn Proxy>, CrashSwitch),
         change: impl FnOnce(&mut Options),
     ) -> Operator {
-        let mut options = match self.ground() {
-            Ground::Embedded(embedded) => {
+        let mut options = match self.backend() {
+            BackendState::Embedded(embedded) => {
                 let user = User::new(OPERATOR, &GROUPS);
-                let service = Crash::new(embedded.server.in_process_as(user), tally);
-                let service = Proxied {
+                let service = CrashAfterWrites::new(
+                    embedded.server.in_process_as(user),
+                    write_counter,
+                );
+                let service = ProxyService {
                     inner: service,
                     user: OPERATOR,
                     clock: self.clock().clone(),
                     proxy,
-                    life,
+                    crash_switch,
                 };
                 let client = Client::new(service, "default");
                 let mut options = Options::new(client.clone(), self.clock().clone());
                 options.connect = Arc::new(InProcess(client));
                 options
             }
-            Ground::Kubernetes(real) => {
-                let watched = Watched {
+            BackendState::Kubernetes(real) => {
+                let connector = RecordingConnector {
                     traffic: real.traffic.clone(),
-                    tally,
+                    write_counter,
                     clock: self.clock().clone(),
                     proxy,
-                    life,
+                    crash_switch,
                 };
-                let client = watched.client(OPERATOR, real.operator.clone());
+                let client = connector.client(OPERATOR, real.operator.clone());
                 let mut options = Options::new(client, self.clock().clone());
-                options.connect = Arc::new(watched);
+                options.connect = Arc::new(connector);
                 let namespaces: BTreeSet<String> =
-                    self.home().namespaces().into_iter().collect();
+                    self.names().namespaces().into_iter().collect();
                 options.namespaces = Namespaces::Only(namespaces);
                 options
             }
@@ -164,30 +172,30 @@ pub(crate) const WORKLOAD: &str = "workload-admin";
 
 /// Creates an operator's clients for a real cluster. Their traffic is recorded, and they may
 /// crash together.
-struct Watched {
+struct RecordingConnector {
     traffic: Traffic,
-    tally: Tally,
+    write_counter: WriteCounter,
     clock: Clock,
     proxy: Arc<dyn Proxy>,
-    life: Life,
+    crash_switch: CrashSwitch,
 }
 
-impl Watched {
+impl RecordingConnector {
     fn client(&self, user: &'static str, inner: Client) -> Client {
-        let wire = Wire::new(inner, user, self.traffic.clone());
-        let proxied = Proxied {
-            inner: Crash::new(wire, self.tally.clone()),
+        let recording = RecordingClient::new(inner, user, self.traffic.clone());
+        let proxied = ProxyService {
+            inner: CrashAfterWrites::new(recording, self.write_counter.clone()),
             user,
             clock: self.clock.clone(),
             proxy: self.proxy.clone(),
-            life: self.life.clone(),
+            crash_switch: self.crash_switch.clone(),
         };
         Client::new(proxied, "default")
     }
 }
 
-impl Connect for Watched {
+impl Connect for RecordingConnector {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error> {
-        Ok(self.client(WORKLOAD, Dial.connect(access)?))
+        Ok(self.client(WORKLOAD, NetworkConnect.connect(access)?))
     }
 }

@@ -25,7 +25,7 @@ impl Page {
     ///
     /// # Panics
     /// If the page differs.
-    pub fn is_printed(name: &str, text: &str) {
+    pub fn compare_with_output(name: &str, text: &str) {
         let path = docs().join(name);
         if std::env::var_os("UPDATE_PAGES").is_some() {
             std::fs::write(path, text).expect("the page can be written");

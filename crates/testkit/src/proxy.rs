@@ -21,11 +21,11 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use crate::wire::asked;
+use crate::traffic::audit_event;
 
 /// A request of an operator, before it reaches a server.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ProxiedRequest {
     /// The request; its code is 0 because there is no response yet.
     pub event: AuditEvent,
     /// Its body.
@@ -34,9 +34,9 @@ pub struct Asked {
     pub query: String,
 }
 
-/// The fate of a request with one response.
+/// What happens to a request with one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RequestOutcome {
     /// It is served.
     Pass,
     /// It is not served. The response has this code and, if given, `Retry-After` in seconds.
@@ -53,7 +53,7 @@ pub enum Fate {
 
 /// How a watch starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum WatchStart {
     /// As requested.
     Pass,
     /// It is rejected with this code.
@@ -62,7 +62,7 @@ pub enum Opening {
     From(String),
 }
 
-/// The fate of an event of a watch, and of those after it.
+/// What happens to an event of a watch, and to those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// It is delivered.
@@ -77,81 +77,81 @@ pub enum Delivery {
     Twice,
 }
 
-/// Decides the fate of all traffic between an operator and its servers.
+/// Decides what happens to all traffic between an operator and its servers.
 pub trait Proxy: Send + Sync {
-    /// The fate of a request other than a watch. The default is to pass it.
+    /// What happens to a request other than a watch. The default is to pass it.
     fn request<'a>(
         &'a self,
-        asked: &'a Asked,
-    ) -> Pin<Box<dyn Future<Output = Fate> + Send + 'a>> {
-        let _ = asked;
-        Box::pin(std::future::ready(Fate::Pass))
+        request: &'a ProxiedRequest,
+    ) -> Pin<Box<dyn Future<Output = RequestOutcome> + Send + 'a>> {
+        let _ = request;
+        Box::pin(std::future::ready(RequestOutcome::Pass))
     }
 
     /// Called when a request was served, even if the operator does not get the response. The
     /// default does nothing.
     fn served<'a>(
         &'a self,
-        asked: &'a Asked,
+        request: &'a ProxiedRequest,
         code: u16,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        let _ = (asked, code);
+        let _ = (request, code);
         Box::pin(std::future::ready(()))
     }
 
     /// The delay of the response to a request that was served. The default is zero.
-    fn delay(&self, asked: &Asked) -> SignedDuration {
-        let _ = asked;
+    fn delay(&self, request: &ProxiedRequest) -> SignedDuration {
+        let _ = request;
         SignedDuration::ZERO
     }
 
     /// Whether a delayed response arrives. The default is `true`.
-    fn arrives(&self, asked: &Asked) -> bool {
-        let _ = asked;
+    fn arrives(&self, request: &ProxiedRequest) -> bool {
+        let _ = request;
         true
     }
 
     /// How a watch starts. The default is as requested.
-    fn opening(&self, asked: &Asked) -> Opening {
-        let _ = asked;
-        Opening::Pass
+    fn watch_start(&self, request: &ProxiedRequest) -> WatchStart {
+        let _ = request;
+        WatchStart::Pass
     }
 
-    /// The fate of the next event of a watch, given its line. The default is to deliver it.
-    fn event(&self, asked: &Asked, line: &[u8]) -> Delivery {
-        let _ = (asked, line);
+    /// What happens to the next event of a watch, given its line. The default is to deliver it.
+    fn event(&self, request: &ProxiedRequest, line: &[u8]) -> Delivery {
+        let _ = (request, line);
         Delivery::Pass
     }
 }
 
-/// Whether the operator behind a proxy is running. Clones share their state.
+/// Simulates the crash of the operator behind a proxy. Clones share their state.
 #[derive(Clone, Debug, Default)]
-pub struct Life(Arc<Pulse>);
+pub struct CrashSwitch(Arc<CrashState>);
 
 #[derive(Debug, Default)]
-struct Pulse {
-    is_over: AtomicBool,
-    ended: Notify,
+struct CrashState {
+    is_crashed: AtomicBool,
+    crashed: Notify,
 }
 
-impl Life {
-    /// Ends it: from now on it neither sends requests nor receives responses.
-    pub fn end(&self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
-        self.0.ended.notify_waiters();
+impl CrashSwitch {
+    /// Crashes it: from now on it neither sends requests nor receives responses.
+    pub fn crash(&self) {
+        self.0.is_crashed.store(true, Ordering::Relaxed);
+        self.0.crashed.notify_waiters();
     }
 
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
-        self.0.is_over.load(Ordering::Relaxed)
+    /// Whether it has crashed.
+    pub fn is_crashed(&self) -> bool {
+        self.0.is_crashed.load(Ordering::Relaxed)
     }
 
-    /// Completes when it is over.
-    pub async fn ended(&self) {
-        while !self.is_over() {
-            let ended = self.0.ended.notified();
-            if !self.is_over() {
-                ended.await;
+    /// Completes when it has crashed.
+    pub async fn crashed(&self) {
+        while !self.is_crashed() {
+            let crashed = self.0.crashed.notified();
+            if !self.is_crashed() {
+                crashed.await;
             }
         }
     }
@@ -159,26 +159,28 @@ impl Life {
 
 /// The client's side of a proxy.
 #[derive(Clone)]
-pub(crate) struct Proxied<S> {
+pub(crate) struct ProxyService<S> {
     pub(crate) inner: S,
     pub(crate) user: &'static str,
     pub(crate) clock: Clock,
     pub(crate) proxy: Arc<dyn Proxy>,
-    pub(crate) life: Life,
+    pub(crate) crash_switch: CrashSwitch,
 }
 
-impl<S> fmt::Debug for Proxied<S> {
+impl<S> fmt::Debug for ProxyService<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Proxied").finish_non_exhaustive()
+        formatter
+            .debug_struct("ProxyService")
+            .finish_non_exhaustive()
     }
 }
 
 /// The error for a client whose request was served and whose response is lost.
 const LOST: &str = "the connection was reset before the answer came";
 
-type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+type ProxyResponse = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-impl<S, B> Service<Request<Body>> for Proxied<S>
+impl<S, B> Service<Request<Body>> for ProxyService<S>
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -186,9 +188,9 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    type Response = Answer;
+    type Response = ProxyResponse;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<ProxyResponse, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -197,22 +199,22 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let life = this.life.clone();
-            if life.is_over() {
+            let crash_switch = this.crash_switch.clone();
+            if crash_switch.is_crashed() {
                 return std::future::pending().await;
             }
-            // A response is not kept after the end, because it would hold a virtual clock.
-            let answer = Box::pin(this.carry(request)).await;
-            if life.is_over() {
-                drop(answer);
+            // A response is not kept after the crash, because it would hold a virtual clock.
+            let response = Box::pin(this.forward(request)).await;
+            if crash_switch.is_crashed() {
+                drop(response);
                 return std::future::pending().await;
             }
-            answer
+            response
         })
     }
 }
 
-impl<S, B> Proxied<S>
+impl<S, B> ProxyService<S>
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -220,65 +222,65 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    async fn carry(self, request: Request<Body>) -> Result<Answer, BoxError> {
+    async fn forward(self, request: Request<Body>) -> Result<ProxyResponse, BoxError> {
         let (parts, body) = request.into_parts();
-        let asked = Asked {
+        let proxied = ProxiedRequest {
             event: AuditEvent {
                 at: self.clock.now(),
-                ..asked(self.user, &parts.method, &parts.uri)
+                ..audit_event(self.user, &parts.method, &parts.uri)
             },
             body: body.collect().await?.to_bytes(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
         };
-        let body = Body::from(asked.body.to_vec());
+        let body = Body::from(proxied.body.to_vec());
         let mut request = Request::from_parts(parts, body);
-        if asked.event.verb == "watch" {
-            match self.proxy.opening(&asked) {
-                Opening::Pass => {}
-                Opening::Refuse(code) => return refusal(code, None),
-                Opening::From(version) => {
+        if proxied.event.verb == "watch" {
+            match self.proxy.watch_start(&proxied) {
+                WatchStart::Pass => {}
+                WatchStart::Refuse(code) => return refusal(code, None),
+                WatchStart::From(version) => {
                     *request.uri_mut() = at_version(request.uri(), &version)?;
                 }
             }
-            return self.watch(asked, request).await;
+            return self.watch(proxied, request).await;
         }
-        let (proxy, life) = (self.proxy.clone(), self.life.clone());
-        match proxy.request(&asked).await {
-            Fate::Pass => self.serve(&asked, request).await,
-            Fate::Refuse(code, seconds) => refusal(code, seconds),
-            Fate::Reset => Err("the connection was reset".into()),
-            Fate::Lose => {
-                drop(self.serve(&asked, request).await);
+        let (proxy, crash_switch) = (self.proxy.clone(), self.crash_switch.clone());
+        match proxy.request(&proxied).await {
+            RequestOutcome::Pass => self.serve(&proxied, request).await,
+            RequestOutcome::Refuse(code, seconds) => refusal(code, seconds),
+            RequestOutcome::Reset => Err("the connection was reset".into()),
+            RequestOutcome::Lose => {
+                drop(self.serve(&proxied, request).await);
                 Err(LOST.into())
             }
-            Fate::CrashBefore => {
-                life.end();
+            RequestOutcome::CrashBefore => {
+                crash_switch.crash();
                 refusal(503, None)
             }
-            Fate::CrashAfter => {
-                let answer = self.serve(&asked, request).await;
-                life.end();
-                answer
+            RequestOutcome::CrashAfter => {
+                let response = self.serve(&proxied, request).await;
+                crash_switch.crash();
+                response
             }
         }
     }
 
     async fn serve(
         self,
-        asked: &Asked,
+        proxied: &ProxiedRequest,
         request: Request<Body>,
-    ) -> Result<Answer, BoxError> {
-        let answer = self.inner.oneshot(request).await.map_err(Into::into)?;
-        self.proxy.served(asked, answer.status().as_u16()).await;
-        let delay = self.proxy.delay(asked);
+    ) -> Result<ProxyResponse, BoxError> {
+        let response = self.inner.oneshot(request).await.map_err(Into::into)?;
+        self.proxy.served(proxied, response.status().as_u16()).await;
+        let delay = self.proxy.delay(proxied);
         if delay.is_zero() {
-            return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+            return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));
         }
         // The body of the embedded server's response holds a virtual clock while it exists.
-        let (parts, body) = answer.into_parts();
+        let (parts, body) = response.into_parts();
         let body = body.collect().await.map_err(Into::into)?.to_bytes();
         self.clock.sleep(delay).await;
-        if !self.proxy.arrives(asked) {
+        if !self.proxy.arrives(proxied) {
             return Err(LOST.into());
         }
         let body = Full::from(body).map_err(|never| match never {});
@@ -287,29 +289,31 @@ where
 
     async fn watch(
         self,
-        asked: Asked,
+        proxied: ProxiedRequest,
         request: Request<Body>,
-    ) -> Result<Answer, BoxError> {
-        let answer = self.inner.oneshot(request).await.map_err(Into::into)?;
-        self.proxy.served(&asked, answer.status().as_u16()).await;
-        let events = |body: B| Events {
+    ) -> Result<ProxyResponse, BoxError> {
+        let response = self.inner.oneshot(request).await.map_err(Into::into)?;
+        self.proxy
+            .served(&proxied, response.status().as_u16())
+            .await;
+        let events = |body: B| WatchBody {
             inner: Some(body.map_err(Into::into).boxed_unsync()),
-            asked,
+            request: proxied,
             clock: self.clock,
             proxy: self.proxy,
-            life: self.life,
+            crash_switch: self.crash_switch,
             waiting: VecDeque::new(),
             due: None,
             busy: None,
         };
-        Ok(answer.map(|body| events(body).boxed_unsync()))
+        Ok(response.map(|body| events(body).boxed_unsync()))
     }
 }
 
 /// The URI of a watch with another resourceVersion.
 fn at_version(uri: &Uri, version: &str) -> Result<Uri, BoxError> {
-    let kept = uri.query().unwrap_or_default().split('&');
-    let mut query: Vec<&str> = kept
+    let words = uri.query().unwrap_or_default().split('&');
+    let mut query: Vec<&str> = words
         .filter(|word| !word.starts_with("resourceVersion="))
         .collect();
     let version = format!("resourceVersion={version}");
@@ -317,7 +321,7 @@ fn at_version(uri: &Uri, version: &str) -> Result<Uri, BoxError> {
     Ok(format!("{}?{}", uri.path(), query.join("&")).parse()?)
 }
 
-fn refusal(code: u16, seconds: Option<u32>) -> Result<Answer, BoxError> {
+fn refusal(code: u16, seconds: Option<u32>) -> Result<ProxyResponse, BoxError> {
     let (reason, message) = match code {
         409 => (
             "Conflict",
@@ -345,12 +349,12 @@ fn refusal(code: u16, seconds: Option<u32>) -> Result<Answer, BoxError> {
 }
 
 /// The body of a watch, whose events the proxy may delay.
-struct Events {
+struct WatchBody {
     inner: Option<UnsyncBoxBody<Bytes, BoxError>>,
-    asked: Asked,
+    request: ProxiedRequest,
     clock: Clock,
     proxy: Arc<dyn Proxy>,
-    life: Life,
+    crash_switch: CrashSwitch,
     /// Delayed events; the first one is delivered when `due` completes.
     waiting: VecDeque<(SignedDuration, Bytes)>,
     due: Option<Sleep>,
@@ -358,11 +362,11 @@ struct Events {
     busy: Option<Busy>,
 }
 
-type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
+type PolledFrame = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
 
-impl Events {
+impl WatchBody {
     /// The server's next event; pending if there is none, or if it is delayed.
-    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Polled {
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> PolledFrame {
         while let Some(inner) = &mut self.inner {
             let line = match Pin::new(inner).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
@@ -376,7 +380,7 @@ impl Events {
                 }
                 Poll::Pending => return Poll::Pending,
             };
-            match self.proxy.event(&self.asked, &line) {
+            match self.proxy.event(&self.request, &line) {
                 Delivery::End => self.inner = None,
                 Delivery::Break => {
                     self.inner = None;
@@ -414,14 +418,14 @@ impl Events {
     }
 }
 
-impl http_body::Body for Events {
+impl http_body::Body for WatchBody {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledFrame {
         let this = &mut *self;
         this.busy = None;
-        if this.life.is_over() {
+        if this.crash_switch.is_crashed() {
             this.inner = None;
             return Poll::Pending;
         }
@@ -436,7 +440,7 @@ impl http_body::Body for Events {
         }
         // Events that arrive meanwhile are queued after it.
         match this.poll_inner(cx) {
-            Poll::Ready(Some(answer)) => Poll::Ready(Some(answer)),
+            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame)),
             _ => Poll::Pending,
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_apiserver::{AuditEvent, User};
-use fivespot_controller::{Coordination, Instruments, Lease, Options, Terms, run_until};
+use fivespot_controller::{
+    Coordination, Instruments, Lease, LeaseTiming, Options, run_until,
+};
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
@@ -44,7 +46,7 @@ impl Replica {
     }
 
     /// Requests it to stop, and waits until it has.
-    pub async fn leave(mut self) {
+    pub async fn shut_down(mut self) {
         drop(self.stop.take());
         // The result is not needed; the task is never aborted before.
         let _ = (&mut self.running).await;
@@ -138,6 +140,6 @@ fn lease() -> Lease {
     Lease {
         namespace: "default".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: Terms::default(),
+        terms: LeaseTiming::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_install::role::{Reach, Rights};
+use fivespot_install::role::{NamespaceScope, Rights};
 use serde_json::{Value, json};
 
 use crate::Providers;
@@ -18,7 +18,7 @@ pub(crate) const GROUPS: [&str; 3] = [
 
 /// Its namespace and its ServiceAccount, to which its roles are bound.
 pub(crate) fn account() -> [Value; 2] {
-    let home = Rights::default().home;
+    let home = Rights::default().namespace;
     [
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}}),
         json!({
@@ -34,9 +34,9 @@ pub(crate) fn account() -> [Value; 2] {
 
 /// For an operator that handles every namespace of a cluster, which is also its workload
 /// cluster.
-pub(crate) fn everywhere() -> Vec<Value> {
+pub(crate) fn cluster_wide() -> Vec<Value> {
     all(&Rights {
-        kubeconfigs: Reach::Everywhere,
+        kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
         reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
@@ -44,11 +44,11 @@ pub(crate) fn everywhere() -> Vec<Value> {
 }
 
 /// For an operator that handles these namespaces, and accesses Nodes by kubeconfigs.
-pub(crate) fn within(namespaces: &[String], providers: Providers) -> Vec<Value> {
-    let reach = Reach::Only(namespaces.iter().cloned().collect::<BTreeSet<_>>());
+pub(crate) fn in_namespaces(namespaces: &[String], providers: Providers) -> Vec<Value> {
+    let reach = NamespaceScope::Only(namespaces.iter().cloned().collect::<BTreeSet<_>>());
     all(&Rights {
         providers: providers.of_roles(),
-        reach: reach.clone(),
+        namespaces: reach.clone(),
         kubeconfigs: reach,
         reclaim_override: Some("4h".to_owned()),
         ..Rights::default()

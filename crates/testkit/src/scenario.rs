@@ -44,7 +44,7 @@ impl Cluster {
     /// Creates a DaemonSet with the name, and returns its uid, for pods that it owns.
     pub async fn daemon_set(&self, name: &str) -> Value {
         let labels = json!({"daemon-set": name});
-        let made = self
+        let created = self
             .create(&json!({
                 "apiVersion": "apps/v1",
                 "kind": "DaemonSet",
@@ -58,7 +58,7 @@ impl Cluster {
                 },
             }))
             .await;
-        made.map_or(Value::Null, |made| made["metadata"]["uid"].clone())
+        created.map_or(Value::Null, |created| created["metadata"]["uid"].clone())
     }
 
     /// Applies `machine` and its Cluster, and waits until it is Active. An operator must run,
@@ -72,13 +72,17 @@ impl Cluster {
             Backend::Embedded => SignedDuration::from_mins(1),
             Backend::Kubernetes => SignedDuration::from_secs(5),
         };
-        self.wait_for_phase(name, "Active", self.within(limit))
+        self.wait_for_phase(name, "Active", self.deadline_in(limit))
             .await
     }
 
     /// Waits at most one minute until `holds` is true for the object at `path`.
-    pub async fn soon(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let limit = self.within(SignedDuration::from_mins(1));
+    pub async fn wait_briefly(
+        &self,
+        path: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let limit = self.deadline_in(SignedDuration::from_mins(1));
         self.wait_for(path, limit, holds).await
     }
 
@@ -99,7 +103,7 @@ impl Cluster {
     pub async fn release(&self, path: &str) {
         let only_ours =
             |object: &Value| object["metadata"]["finalizers"] == json!([HOLD]);
-        self.soon(path, only_ours).await;
+        self.wait_briefly(path, only_ours).await;
         self.patch(path, &json!({"metadata": {"finalizers": []}}))
             .await;
     }
@@ -107,25 +111,27 @@ impl Cluster {
     /// Keeps the operator's rights in the namespace that the test calls `name` during its
     /// deletion. No effect if the rights apply in every namespace.
     pub async fn hold_rights(&self, name: &str) {
-        for path in self.rights_within(name) {
+        for path in self.rights_in(name) {
             self.hold(&path).await;
         }
     }
 
     /// Ends [`hold_rights`](Self::hold_rights).
     pub async fn release_rights(&self, name: &str) {
-        for path in self.rights_within(name) {
+        for path in self.rights_in(name) {
             self.release(&path).await;
         }
     }
 
-    fn rights_within(&self, name: &str) -> Vec<String> {
+    fn rights_in(&self, name: &str) -> Vec<String> {
         if Backend::chosen() == Backend::Embedded {
             return Vec::new();
         }
         let namespace = self.namespace(name);
-        let all =
-            rights::within(std::slice::from_ref(&namespace), self.home().providers());
+        let all = rights::in_namespaces(
+            std::slice::from_ref(&namespace),
+            self.names().providers(),
+        );
         all.iter()
             .filter(|object| object["metadata"]["namespace"] == namespace.as_str())
             .map(|object| {
@@ -162,7 +168,7 @@ impl Cluster {
     /// Deletes the objects that a real Cluster API would otherwise continue to reconcile: the
     /// Cluster, the Machine of the ScheduledMachine `name`, and its Node. Call it after the
     /// last operator has stopped; it does not wait. An embedded cluster ends on its own.
-    pub async fn clear_away(&self, name: &str) {
+    pub async fn delete_leftovers(&self, name: &str) {
         if Backend::chosen() == Backend::Embedded {
             return;
         }
@@ -180,7 +186,7 @@ impl Cluster {
     }
 
     /// The current time plus `span`, as a limit for waiting.
-    pub fn within(&self, span: SignedDuration) -> Timestamp {
+    pub fn deadline_in(&self, span: SignedDuration) -> Timestamp {
         self.clock()
             .now()
             .saturating_add(span)
@@ -191,7 +197,7 @@ impl Cluster {
     pub async fn run_pod(&self, name: &str, node: &str) {
         self.apply(&pod(name, "shop", node)).await;
         let path = pod_path(name);
-        let limit = self.within(SignedDuration::from_mins(1));
+        let limit = self.deadline_in(SignedDuration::from_mins(1));
         self.wait_for(&path, limit, |pod| pod["status"]["phase"] == "Running")
             .await;
     }
@@ -226,8 +232,8 @@ impl Cluster {
     }
 
     /// Advances the clock until `to`, an RFC 3339 time.
-    pub async fn pass_to(&self, to: &str) {
-        self.pass_until(instant(to)).await;
+    pub async fn advance_to(&self, to: &str) {
+        self.advance_until(instant(to)).await;
     }
 }
 

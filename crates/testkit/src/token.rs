@@ -9,9 +9,9 @@ use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service};
 
 use crate::Cluster;
-use crate::cluster::Ground;
+use crate::cluster::BackendState;
 use crate::request::{self, Form};
-use crate::site::Site;
+use crate::shared_cluster::SharedCluster;
 
 #[expect(
     clippy::expect_used,
@@ -26,13 +26,13 @@ impl Cluster {
         (namespace, account): (&str, &str),
         bound: Option<&Value>,
     ) -> Client {
-        let mut wanted = json!({
+        let mut token_request = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": 3600},
         });
         if let Some(bound) = bound {
-            wanted["spec"]["boundObjectRef"] = json!({
+            token_request["spec"]["boundObjectRef"] = json!({
                 "apiVersion": bound["apiVersion"],
                 "kind": bound["kind"],
                 "name": bound["metadata"]["name"],
@@ -42,12 +42,17 @@ impl Cluster {
         let path =
             format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
         let client = self.workload();
-        let answer = request::send(client, Method::POST, &path, (Form::Json, &wanted));
-        let issued = answer.await.expect("a token is issued");
+        let response =
+            request::send(client, Method::POST, &path, (Form::Json, &token_request));
+        let issued = response.await.expect("a token is issued");
         let token = issued["status"]["token"].as_str().expect("a token");
-        match self.ground() {
-            Ground::Embedded(embedded) => with_token(embedded.server.in_process(), token),
-            Ground::Kubernetes(_) => Site::get().await.workload().with_token(token),
+        match self.backend() {
+            BackendState::Embedded(embedded) => {
+                with_token(embedded.server.in_process(), token)
+            }
+            BackendState::Kubernetes(_) => {
+                SharedCluster::get().await.workload().with_token(token)
+            }
         }
     }
 }

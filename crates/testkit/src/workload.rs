@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Cluster;
 use crate::request::{self, Form};
-use crate::wire;
+use crate::traffic;
 
 /// The resources that tests use only in the workload cluster.
 const RESOURCES: [&str; 5] = [
@@ -17,9 +17,9 @@ const RESOURCES: [&str; 5] = [
 ];
 
 /// Whether the object at `path` is in the workload cluster.
-pub(crate) fn has(path: &str) -> bool {
+pub(crate) fn is_workload_path(path: &str) -> bool {
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
-    RESOURCES.contains(&wire::resource(path))
+    RESOURCES.contains(&traffic::resource(path))
 }
 
 #[expect(
@@ -32,7 +32,7 @@ impl Cluster {
     /// Applies an object, whose kind is in both clusters, such as a role, to the workload
     /// cluster.
     pub async fn apply_to_workload(&self, object: &Value) {
-        let object = self.home().object(object);
+        let object = self.names().object(object);
         if let Err(error) = request::apply(self.workload(), &object).await {
             panic!("{object}: {error}");
         }
@@ -40,7 +40,7 @@ impl Cluster {
 
     /// Deletes the object at `path` from the workload cluster.
     pub async fn delete_from_workload(&self, path: &str) {
-        let path = self.home().path(path);
+        let path = self.names().path(path);
         let body = (Form::Json, &Value::Null);
         request::send(self.workload(), Method::DELETE, &path, body)
             .await
@@ -50,7 +50,7 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
-    use super::has;
+    use super::is_workload_path;
 
     #[test]
     fn nodes_and_pods_are_in_the_workload_cluster_and_machines_are_not() {
@@ -61,7 +61,7 @@ mod tests {
             "/api/v1/namespaces/a/pods?fieldManager=test&force=true",
             "/apis/policy/v1/namespaces/a/poddisruptionbudgets/shop",
         ] {
-            assert!(has(path), "{path}");
+            assert!(is_workload_path(path), "{path}");
         }
         for path in [
             "/api/v1/namespaces/nodes",
@@ -69,7 +69,7 @@ mod tests {
             "/apis/cluster.x-k8s.io/v1beta2/namespaces/a/machines/nodes",
             "/version",
         ] {
-            assert!(!has(path), "{path}");
+            assert!(!is_workload_path(path), "{path}");
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::figures::hours;
 use crate::{Costs, Figures, Report, Total};
 
 /// The maximum number of bars; the table has all rows.
-const MOST_BARS: usize = 40;
+const MAX_BARS: usize = 40;
 
 /// The maximum number of machines in the table.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// The whole report as one file. Cannot fail.
 pub fn document(report: &Report) -> String {
@@ -123,12 +123,9 @@ fn apart(report: &Report) -> Shares {
         ..of_hours(&item.figures)
     });
     let (title, rows) = if let Some(key) = &report.label {
-        (
-            format!("Hours by {key}"),
-            by_label.take(MOST_BARS).collect(),
-        )
+        (format!("Hours by {key}"), by_label.take(MAX_BARS).collect())
     } else {
-        let rows = by_machine.take(MOST_BARS).collect();
+        let rows = by_machine.take(MAX_BARS).collect();
         ("Hours by machine".to_owned(), rows)
     };
     shares(title, "apart-", rows)
@@ -173,7 +170,7 @@ fn labels(report: &Report, key: &str) -> Markup {
 }
 
 fn machines(report: &Report) -> Markup {
-    let rows = report.items.iter().take(MOST_ROWS).map(|item| {
+    let rows = report.items.iter().take(MAX_ROWS).map(|item| {
         let total = Total {
             machines: 1,
             without_rate: 0,
@@ -182,7 +179,7 @@ fn machines(report: &Report) -> Markup {
         };
         (format!("{}/{}", item.namespace, item.name), total)
     });
-    let more = report.items.len().saturating_sub(MOST_ROWS);
+    let more = report.items.len().saturating_sub(MAX_ROWS);
     html! {
         h2 { "By machine" }
         (table(report, "Machine", rows.chain([("total".to_owned(), report.total)])))

@@ -6,10 +6,10 @@ use std::fmt;
 use serde::Deserialize;
 
 /// The maximum number of rates in a file.
-const MOST_RATES: usize = 256;
+const MAX_RATES: usize = 256;
 
 /// The maximum number of characters of a name or a currency.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_LENGTH: usize = 63;
 
 /// The maximum of a price, a power or a factor.
 const HIGHEST: f64 = 1e9;
@@ -72,10 +72,10 @@ impl Rates {
         named("currency", &self.currency)?;
         within("pricePerKilowattHour", self.price_per_kilowatt_hour)?;
         within("co2GramsPerKilowattHour", self.co2_grams_per_kilowatt_hour)?;
-        if self.rates.is_empty() || self.rates.len() > MOST_RATES {
+        if self.rates.is_empty() || self.rates.len() > MAX_RATES {
             let count = self.rates.len();
             return Err(format!(
-                "rates: expected 1 to {MOST_RATES} rates, found {count}"
+                "rates: expected 1 to {MAX_RATES} rates, found {count}"
             ));
         }
         let mut names = BTreeSet::new();
@@ -134,10 +134,10 @@ fn has(labels: &BTreeMap<String, String>, label: &str) -> bool {
 }
 
 fn named(field: &str, text: &str) -> Result<(), String> {
-    let is_short = (1..=LONGEST_NAME).contains(&text.chars().count());
+    let is_short = (1..=MAX_NAME_LENGTH).contains(&text.chars().count());
     if !is_short || text.trim() != text || text.chars().any(char::is_control) {
         return Err(format!(
-            "{field}: expected a name of 1 to {LONGEST_NAME} characters"
+            "{field}: expected a name of 1 to {MAX_NAME_LENGTH} characters"
         ));
     }
     // A spreadsheet interprets such a cell as a formula.

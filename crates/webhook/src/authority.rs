@@ -10,9 +10,10 @@ use rcgen::{
 use serde::{Deserialize, Serialize};
 
 /// How long a CA is valid.
-pub(crate) const AUTHORITY_LIFE: SignedDuration = SignedDuration::from_hours(24 * 365);
+pub(crate) const AUTHORITY_VALIDITY: SignedDuration =
+    SignedDuration::from_hours(24 * 365);
 /// How long a serving certificate is valid.
-pub(crate) const SERVING_LIFE: SignedDuration = SignedDuration::from_hours(24 * 30);
+pub(crate) const SERVING_VALIDITY: SignedDuration = SignedDuration::from_hours(24 * 30);
 /// Certificates are valid from the day before they were created, for clients with clocks that are
 /// behind.
 const LEEWAY: SignedDuration = SignedDuration::from_hours(24);
@@ -36,10 +37,10 @@ impl std::fmt::Debug for Pair {
 }
 
 /// Creates a CA.
-pub(crate) fn authority(now: Timestamp) -> Result<Pair, rcgen::Error> {
+pub(crate) fn create_ca(now: Timestamp) -> Result<Pair, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = authority_params(now)?;
-    let ends = set_validity(&mut params, now, AUTHORITY_LIFE);
+    let ends = set_validity(&mut params, now, AUTHORITY_VALIDITY);
     Ok(Pair {
         certificate: params.self_signed(&key)?.pem(),
         key: key.serialize_pem(),
@@ -49,7 +50,7 @@ pub(crate) fn authority(now: Timestamp) -> Result<Pair, rcgen::Error> {
 }
 
 /// Creates a certificate for `names`, signed by `authority`, which it does not outlive.
-pub(crate) fn serving(
+pub(crate) fn create_serving_certificate(
     authority: &Pair,
     names: &[String],
     now: Timestamp,
@@ -63,8 +64,8 @@ pub(crate) fn serving(
     params.use_authority_key_identifier_extension = true;
     let name = "5spot-webhook";
     params.distinguished_name.push(DnType::CommonName, name);
-    let left = authority.ends.duration_since(now);
-    let ends = set_validity(&mut params, now, SERVING_LIFE.min(left));
+    let remaining = authority.ends.duration_since(now);
+    let ends = set_validity(&mut params, now, SERVING_VALIDITY.min(remaining));
     Ok(Pair {
         certificate: params.signed_by(&key, &issuer)?.pem(),
         key: key.serialize_pem(),
@@ -87,7 +88,7 @@ fn authority_params(made: Timestamp) -> Result<CertificateParams, rcgen::Error> 
 fn set_validity(
     params: &mut CertificateParams,
     now: Timestamp,
-    life: SignedDuration,
+    validity: SignedDuration,
 ) -> Timestamp {
     let day = |at: Timestamp| TimeZone::UTC.to_datetime(at).date();
     let at = |date: Date| {
@@ -96,7 +97,7 @@ fn set_validity(
         date_time_ymd(i32::from(date.year()), part(date.month()), part(date.day()))
     };
     let begin = day(now.saturating_sub(LEEWAY).unwrap_or(Timestamp::MIN));
-    let end = day(now.saturating_add(life).unwrap_or(Timestamp::MAX));
+    let end = day(now.saturating_add(validity).unwrap_or(Timestamp::MAX));
     params.not_before = at(begin);
     params.not_after = at(end);
     let midnight = end.to_zoned(TimeZone::UTC).map(|it| it.timestamp());

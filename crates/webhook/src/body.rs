@@ -15,7 +15,7 @@ const MOST_BODIES: usize = 512;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
     /// It was evicted for a later one.
@@ -33,11 +33,11 @@ struct Bodies {
     next: u64,
     bytes: usize,
     /// In the order in which they began.
-    read: BTreeMap<u64, Reading>,
+    read: BTreeMap<u64, PendingBody>,
 }
 
 #[derive(Debug)]
-struct Reading {
+struct PendingBody {
     bytes: usize,
     evicted: Arc<Notify>,
 }
@@ -55,23 +55,23 @@ impl BodyReader {
     /// dropped.
     ///
     /// # Errors
-    /// See [`Refusal`].
+    /// See [`BodyError`].
     pub(crate) async fn read(
         &self,
         body: impl Body<Data = Bytes>,
         limit: usize,
-    ) -> Result<(Bytes, Reservation<'_>), Refusal> {
+    ) -> Result<(Bytes, Reservation<'_>), BodyError> {
         let reservation = self.begin();
         let reading = async {
             let mut body = std::pin::pin!(body);
             let mut bytes = BytesMut::new();
             while let Some(frame) = body.frame().await {
-                let frame = frame.map_err(|_| Refusal::Broken)?;
+                let frame = frame.map_err(|_| BodyError::Broken)?;
                 let Ok(data) = frame.into_data() else {
                     continue;
                 };
                 if bytes.len() + data.len() > limit {
-                    return Err(Refusal::TooLarge);
+                    return Err(BodyError::TooLarge);
                 }
                 reservation.grow(data.len())?;
                 bytes.extend_from_slice(&data);
@@ -80,7 +80,7 @@ impl BodyReader {
         };
         let bytes = tokio::select! {
             biased;
-            () = reservation.evicted.notified() => return Err(Refusal::Evicted),
+            () = reservation.evicted.notified() => return Err(BodyError::Evicted),
             bytes = reading => bytes?,
         };
         Ok((bytes, reservation))
@@ -93,7 +93,7 @@ impl BodyReader {
         }
         let (id, evicted) = (bodies.next, Arc::new(Notify::new()));
         bodies.next += 1;
-        let reading = Reading {
+        let reading = PendingBody {
             bytes: 0,
             evicted: evicted.clone(),
         };
@@ -121,12 +121,12 @@ impl Bodies {
 
 impl Reservation<'_> {
     /// Counts further bytes of this body, and evicts older bodies if necessary.
-    fn grow(&self, more: usize) -> Result<(), Refusal> {
+    fn grow(&self, more: usize) -> Result<(), BodyError> {
         let mut bodies = self.reader.bodies();
         while bodies.bytes + more > MOST_BYTES && bodies.read.contains_key(&self.id) {
             bodies.evict_oldest();
         }
-        let reading = bodies.read.get_mut(&self.id).ok_or(Refusal::Evicted)?;
+        let reading = bodies.read.get_mut(&self.id).ok_or(BodyError::Evicted)?;
         reading.bytes += more;
         bodies.bytes += more;
         Ok(())

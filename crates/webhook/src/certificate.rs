@@ -74,7 +74,7 @@ impl Certificate {
     }
 
     /// Whether there is a certificate.
-    pub fn is_there(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.current().is_some()
     }
 

@@ -8,7 +8,8 @@
 //! - [`serve`](mod@serve): TLS, limits, graceful shutdown;
 //! - [`certificate`]: the certificate in use, which can be exchanged while clients come and go;
 //! - [`rotation`]: the desired CAs and certificate at an instant; pure;
-//! - [`upkeep`]: reconciles a Secret and the webhook configuration with the rotation;
+//! - [`certificate_controller`]: reconciles a Secret and the webhook configuration with the
+//!   rotation;
 //! - [`metrics`]: how many reviews there were, and when the certificate expires;
 //! - [`mounted`]: a certificate from files that another process renews.
 //!
@@ -18,16 +19,16 @@
 mod authority;
 mod body;
 pub mod certificate;
+pub mod certificate_controller;
 pub mod metrics;
 pub mod mounted;
 mod object;
 mod review;
 pub mod rotation;
 pub mod serve;
-pub mod upkeep;
 pub mod validator;
 
 pub use certificate::Certificate;
 pub use metrics::Metrics;
 pub use serve::serve;
-pub use validator::{Reply, Validator};
+pub use validator::{ReviewResponse, Validator};

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::serve::Observe;
+use crate::serve::ReviewObserver;
 use crate::validator::Verdict;
 
 /// Name, type, labels and help of every metric.
@@ -100,8 +100,8 @@ impl Metrics {
     }
 }
 
-impl Observe for Metrics {
-    fn answered(&self, verdict: Verdict, took: Duration) {
+impl ReviewObserver for Metrics {
+    fn reviewed(&self, verdict: Verdict, took: Duration) {
         let verdict = [("verdict", verdict.as_str())];
         self.reviews.get_or_create(&verdict).inc();
         self.took.observe(took.as_secs_f64());
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn every_metric_is_exposed_under_its_name() {
         let metrics = Metrics::default();
-        metrics.answered(Verdict::Refused, Duration::from_micros(50));
+        metrics.reviewed(Verdict::Refused, Duration::from_micros(50));
         let text = metrics.text(Some("2026-04-05T00:00:00Z".parse().unwrap()));
         assert!(text.contains("fivespot_webhook_reviews_total{verdict=\"refused\"} 1\n"));
         let ends = "fivespot_webhook_certificate_end_timestamp_seconds 1775347200\n";

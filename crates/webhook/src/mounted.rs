@@ -51,13 +51,13 @@ pub enum Error {
 
 /// A directory with [`CHAIN`] and [`KEY`], watched.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct MountedCertificate {
     directory: PathBuf,
     certificate: Certificate,
     changes: mpsc::Receiver<()>,
 }
 
-impl Mounted {
+impl MountedCertificate {
     /// Uses the files in `directory` for `certificate`, and watches the directory on a thread
     /// that ends with the process or with the first change after this is dropped.
     ///
@@ -96,7 +96,7 @@ impl Mounted {
 
     /// Reads the files again after each change. If they cannot be used, logs that and keeps the
     /// current certificate. Ends when the directory itself is removed.
-    pub async fn follow(mut self) {
+    pub async fn reload_on_change(mut self) {
         while self.changes.recv().await.is_some() {
             match self.read() {
                 Ok(()) => tracing::info!("certificate reloaded"),

@@ -25,27 +25,27 @@ pub(crate) struct ReviewedObject(pub(crate) Value);
 
 /// The position of a value in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     Object,
     Metadata,
     Spec,
     Provider,
-    Else,
+    Other,
 }
 
 /// Reads one value.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
-    place: Place,
-    left: &'a Cell<usize>,
+    position: Position,
+    remaining: &'a Cell<usize>,
 }
 
 impl<'de> Deserialize<'de> for ReviewedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let left = Cell::new(MOST_VALUES);
+        let remaining = Cell::new(MOST_VALUES);
         let reader = Reader {
-            place: Place::Object,
-            left: &left,
+            position: Position::Object,
+            remaining: &remaining,
         };
         reader.deserialize(deserializer).map(Self)
     }
@@ -53,14 +53,14 @@ impl<'de> Deserialize<'de> for ReviewedObject {
 
 impl Reader<'_> {
     fn count<E: Error>(&self) -> Result<(), E> {
-        let left = self.left.get().checked_sub(1);
+        let remaining = self.remaining.get().checked_sub(1);
         let too_many = || E::custom(format!("more than {MOST_VALUES} values"));
-        self.left.set(left.ok_or_else(too_many)?);
+        self.remaining.set(remaining.ok_or_else(too_many)?);
         Ok(())
     }
 
-    fn at(self, place: Place) -> Self {
-        Self { place, ..self }
+    fn at(self, position: Position) -> Self {
+        Self { position, ..self }
     }
 }
 
@@ -113,7 +113,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(entry) = entries.next_element_seed(self.at(Place::Else))? {
+        while let Some(entry) = entries.next_element_seed(self.at(Position::Other))? {
             list.push(entry);
         }
         Ok(list.into())
@@ -122,23 +122,25 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let place = match (self.place, key.as_str()) {
-                (Place::Metadata, "managedFields") => {
+            let position = match (self.position, key.as_str()) {
+                (Position::Metadata, "managedFields") => {
                     entries.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                (Place::Provider, "spec") => {
+                (Position::Provider, "spec") => {
                     let mut hasher = DefaultHasher::new();
                     entries.next_value_seed(Digest(&mut hasher))?;
                     map.insert(key, hasher.finish().into());
                     continue;
                 }
-                (Place::Object, "metadata") => Place::Metadata,
-                (Place::Object, "spec") => Place::Spec,
-                (Place::Spec, "bootstrapSpec" | "infrastructureSpec") => Place::Provider,
-                _ => Place::Else,
+                (Position::Object, "metadata") => Position::Metadata,
+                (Position::Object, "spec") => Position::Spec,
+                (Position::Spec, "bootstrapSpec" | "infrastructureSpec") => {
+                    Position::Provider
+                }
+                _ => Position::Other,
             };
-            let value = entries.next_value_seed(self.at(place))?;
+            let value = entries.next_value_seed(self.at(position))?;
             map.insert(key, value);
         }
         Ok(map.into())

@@ -12,7 +12,7 @@ const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
 /// The longest uid that is accepted; a UUID has 36 characters.
-const LONGEST_UID: usize = 256;
+const MAX_UID_LENGTH: usize = 256;
 
 /// Why a body is not a review that can be answered.
 #[derive(Debug, thiserror::Error)]
@@ -95,29 +95,32 @@ struct UserInfo {
 
 /// A review that can be answered.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct AdmissionRequest {
     fields: RequestFields,
     operation: Operation,
     user: User,
 }
 
-impl Question {
+impl AdmissionRequest {
     /// Reads the body of a request. Text that nests deeper than serde_json's 128 levels is
     /// rejected like other malformed text.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Malformed> {
         let review: Review = serde_json::from_slice(body)?;
         if (review.api_version.as_str(), review.kind.as_str()) != (API_VERSION, KIND) {
             return Err(Malformed::Kind {
-                api_version: cut(review.api_version),
-                kind: cut(review.kind),
+                api_version: truncate(review.api_version),
+                kind: truncate(review.kind),
             });
         }
-        let lacks = |field, problem| Malformed::Field { field, problem };
+        let invalid_field = |field, problem| Malformed::Field { field, problem };
         let Some(mut fields) = review.request else {
-            return Err(lacks("request", "is missing"));
+            return Err(invalid_field("request", "is missing"));
         };
-        if fields.uid.is_empty() || fields.uid.len() > LONGEST_UID {
-            return Err(lacks("request.uid", "must have 1 to 256 characters"));
+        if fields.uid.is_empty() || fields.uid.len() > MAX_UID_LENGTH {
+            return Err(invalid_field(
+                "request.uid",
+                "must have 1 to 256 characters",
+            ));
         }
         let operation = match fields.operation.as_str() {
             "CREATE" => Operation::Create,
@@ -126,21 +129,21 @@ impl Question {
             "CONNECT" => Operation::Connect,
             _ => {
                 let problem = "must be CREATE, UPDATE, DELETE or CONNECT";
-                return Err(lacks("request.operation", problem));
+                return Err(invalid_field("request.operation", problem));
             }
         };
         // The policy would take an update without its old object for a creation, and a creation
         // without an object for that of an empty one.
-        let is_object = |lean: &Option<ReviewedObject>| {
-            lean.as_ref().is_some_and(|it| it.0.is_object())
+        let is_object = |object: &Option<ReviewedObject>| {
+            object.as_ref().is_some_and(|it| it.0.is_object())
         };
         let writes = matches!(operation, Operation::Create | Operation::Update);
         if writes && !is_object(&fields.object) {
-            return Err(lacks("request.object", "must be an object"));
+            return Err(invalid_field("request.object", "must be an object"));
         }
         let replaces = matches!(operation, Operation::Update | Operation::Delete);
         if replaces && !is_object(&fields.old_object) {
-            return Err(lacks("request.oldObject", "must be an object"));
+            return Err(invalid_field("request.oldObject", "must be an object"));
         }
         let user = std::mem::take(&mut fields.user_info);
         Ok(Self {
@@ -169,16 +172,16 @@ impl Question {
         request.subresource = &fields.sub_resource;
         request.namespace = &fields.namespace;
         request.name = &fields.name;
-        request.object = given(fields.object.as_ref());
-        request.old_object = given(fields.old_object.as_ref());
-        request.options = given(fields.options.as_ref());
+        request.object = non_null(fields.object.as_ref());
+        request.old_object = non_null(fields.old_object.as_ref());
+        request.options = non_null(fields.options.as_ref());
         request.user = &self.user;
         request.dry_run = fields.dry_run.unwrap_or_default();
         request
     }
 
     /// The response for the API server: the first denial, as the policy would have returned it.
-    pub(crate) fn answer(&self, decision: &Decision) -> Value {
+    pub(crate) fn response(&self, decision: &Decision) -> Value {
         let mut response = Map::new();
         response.insert("uid".to_owned(), self.fields.uid.as_str().into());
         let denied = decision.denied();
@@ -221,11 +224,11 @@ impl Question {
 }
 
 /// The value, if it is present and not null.
-fn given(lean: Option<&ReviewedObject>) -> Option<&Value> {
-    lean.map(|it| &it.0).filter(|it| !it.is_null())
+fn non_null(object: Option<&ReviewedObject>) -> Option<&Value> {
+    object.map(|it| &it.0).filter(|it| !it.is_null())
 }
 
 /// The part of an untrusted text that is returned to its sender.
-fn cut(text: String) -> String {
+fn truncate(text: String) -> String {
     text.chars().take(64).collect()
 }

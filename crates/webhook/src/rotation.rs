@@ -34,7 +34,7 @@ const MOST_NAMES: usize = 32;
 pub enum Error {
     /// A key or a certificate could not be created.
     #[error("creating a certificate: {0}")]
-    Made(#[from] rcgen::Error),
+    Creation(#[from] rcgen::Error),
     /// There are more names than a certificate may have.
     #[error("a certificate has at most {MOST_NAMES} names, not {0}")]
     Names(usize),
@@ -84,7 +84,7 @@ impl Certificates {
     }
 
     /// When the certificate that is served expires.
-    pub fn ends(&self) -> Option<Timestamp> {
+    pub fn expiry(&self) -> Option<Timestamp> {
         self.serving.as_ref().map(|it| it.pair.ends)
     }
 
@@ -105,7 +105,7 @@ impl Certificates {
         next.authorities.sort_by_key(|it| it.made);
         let is_fresh = |it: &Pair| now < before(it.ends, AUTHORITY_MARGIN);
         if !next.authorities.last().is_some_and(is_fresh) {
-            next.authorities.push(authority::authority(now)?);
+            next.authorities.push(authority::create_ca(now)?);
         }
         next.renew_serving(names, trusted, now)?;
         next.retire(now);
@@ -131,7 +131,7 @@ impl Certificates {
         let Some(signer) = self.signer(trusted, now) else {
             return Ok(());
         };
-        let mut wanted = names.to_vec();
+        let mut all_names = names.to_vec();
         if let Some(serving) = &self.serving {
             let has_all = names.iter().all(|it| serving.names.contains(it));
             let issuer = self.authorities.iter().find(|it| it.made == serving.issuer);
@@ -143,18 +143,18 @@ impl Certificates {
             // A replica that needs another name adds it. None removes another's names, or they
             // would undo each other's changes forever.
             if is_fresh {
-                wanted.extend_from_slice(&serving.names);
+                all_names.extend_from_slice(&serving.names);
             }
         }
-        wanted.sort();
-        wanted.dedup();
-        if wanted.len() > MOST_NAMES {
-            return Err(Error::Names(wanted.len()));
+        all_names.sort();
+        all_names.dedup();
+        if all_names.len() > MOST_NAMES {
+            return Err(Error::Names(all_names.len()));
         }
         self.serving = Some(Serving {
-            pair: authority::serving(signer, &wanted, now)?,
+            pair: authority::create_serving_certificate(signer, &all_names, now)?,
             issuer: signer.made,
-            names: wanted,
+            names: all_names,
         });
         Ok(())
     }
@@ -176,11 +176,11 @@ impl Certificates {
         if let Some(newest) = self.authorities.last() {
             all.push(before(newest.ends, AUTHORITY_MARGIN));
             // A watch, not this instant, shows that a successor is trusted.
-            let signs_not = self
+            let successor_waits = self
                 .serving
                 .as_ref()
                 .is_some_and(|it| it.issuer < newest.made);
-            if signs_not && trusted.contains(newest.certificate.trim()) {
+            if successor_waits && trusted.contains(newest.certificate.trim()) {
                 all.push(after(newest.made, OVERLAP));
             }
         }

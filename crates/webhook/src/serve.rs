@@ -12,9 +12,9 @@ use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
 
-use crate::body::{BodyReader, Refusal, Reservation};
+use crate::body::{BodyError, BodyReader, Reservation};
 use crate::certificate::Certificate;
-use crate::validator::{Reply, Validator, Verdict};
+use crate::validator::{ReviewResponse, Validator, Verdict};
 
 /// The maximum size of a request body, in bytes: two objects of the 3 MiB that an API server
 /// accepts, and the review around them.
@@ -33,14 +33,14 @@ const LIMITS: Limits = Limits {
 };
 
 /// Called for every request that got a response.
-pub trait Observe: Send + Sync {
+pub trait ReviewObserver: Send + Sync {
     /// `verdict` is the decision, `took` its duration without the reading of the request.
-    fn answered(&self, verdict: Verdict, took: Duration);
+    fn reviewed(&self, verdict: Verdict, took: Duration);
 }
 
 /// Observes nothing.
-impl Observe for () {
-    fn answered(&self, _: Verdict, _: Duration) {}
+impl ReviewObserver for () {
+    fn reviewed(&self, _: Verdict, _: Duration) {}
 }
 
 /// Serves API servers over TLS until `stop` ends; then waits up to ten seconds for requests
@@ -53,10 +53,10 @@ impl Observe for () {
 pub async fn serve(
     listener: TcpListener,
     certificate: &Certificate,
-    judging: (Arc<Validator>, Arc<dyn Observe>),
+    validator_and_observer: (Arc<Validator>, Arc<dyn ReviewObserver>),
     stop: impl Future<Output = ()>,
 ) -> Result<(), rustls::Error> {
-    let (validator, observer) = judging;
+    let (validator, observer) = validator_and_observer;
     let handler = Arc::new(Handler {
         validator,
         observer,
@@ -78,7 +78,7 @@ pub async fn serve(
 /// Handles requests.
 struct Handler {
     validator: Arc<Validator>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn ReviewObserver>,
     reader: BodyReader,
 }
 
@@ -87,12 +87,12 @@ impl Handler {
         match self.body(request).await {
             Ok((body, _reservation)) => {
                 let begun = std::time::Instant::now();
-                let reply = self.validator.answer(&body);
-                self.observer.answered(reply.verdict, begun.elapsed());
-                answered(reply)
+                let response = self.validator.review(&body);
+                self.observer.reviewed(response.verdict, begun.elapsed());
+                http_response(response)
             }
             Err((code, why)) => {
-                self.observer.answered(Verdict::Malformed, Duration::ZERO);
+                self.observer.reviewed(Verdict::Malformed, Duration::ZERO);
                 response(code, "text/plain; charset=utf-8", format!("{why}\n"))
             }
         }
@@ -129,10 +129,10 @@ impl Handler {
         let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
             return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long"));
         };
-        read.map_err(|refusal| match refusal {
-            Refusal::TooLarge => too_large,
-            Refusal::Broken => (StatusCode::BAD_REQUEST, "the body ended early"),
-            Refusal::Evicted => {
+        read.map_err(|error| match error {
+            BodyError::TooLarge => too_large,
+            BodyError::Broken => (StatusCode::BAD_REQUEST, "the body ended early"),
+            BodyError::Evicted => {
                 let why = "too many concurrent requests; retry";
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
@@ -140,14 +140,14 @@ impl Handler {
     }
 }
 
-fn answered(reply: Reply) -> Response<Full<Bytes>> {
+fn http_response(review: ReviewResponse) -> Response<Full<Bytes>> {
     let code =
-        StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let media = match reply.verdict {
+        StatusCode::from_u16(review.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let media = match review.verdict {
         Verdict::Malformed => "text/plain; charset=utf-8",
         Verdict::Admitted | Verdict::Refused => "application/json",
     };
-    response(code, media, reply.body)
+    response(code, media, review.body)
 }
 
 fn response(

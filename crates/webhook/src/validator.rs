@@ -7,7 +7,7 @@ use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::{RESOURCES, vap};
 use serde_json::json;
 
-use crate::review::Question;
+use crate::review::AdmissionRequest;
 
 pub use crate::review::Malformed;
 
@@ -16,18 +16,18 @@ pub use crate::review::Malformed;
 #[non_exhaustive]
 pub enum Error {
     /// The policy or its binding was rejected, with the messages of an API server.
-    #[error("the policy cannot be used: {}", shown(.0))]
+    #[error("the policy cannot be used: {}", joined(.0))]
     Refused(Vec<FieldError>),
 }
 
-fn shown(errors: &[FieldError]) -> String {
+fn joined(errors: &[FieldError]) -> String {
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     texts.join(", ")
 }
 
 /// The HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct ReviewResponse {
     /// The HTTP status: 200 with an `AdmissionReview`, 400 with an error message.
     pub code: u16,
     /// The body.
@@ -103,25 +103,25 @@ impl Validator {
     ///
     /// A review of anything but the creation or the update of an object of our kinds is admitted,
     /// as by the policies.
-    pub fn answer(&self, body: &[u8]) -> Reply {
-        let question = match Question::read(body) {
-            Ok(question) => question,
+    pub fn review(&self, body: &[u8]) -> ReviewResponse {
+        let request = match AdmissionRequest::read(body) {
+            Ok(request) => request,
             Err(malformed) => {
-                return Reply {
+                return ReviewResponse {
                     code: 400,
                     body: format!("{malformed}\n"),
                     verdict: Verdict::Malformed,
                 };
             }
         };
-        let decision = self.policies.decide(&question.request(), &());
+        let decision = self.policies.decide(&request.request(), &());
         let verdict = match decision.denied() {
             None => Verdict::Admitted,
             Some(_) => Verdict::Refused,
         };
-        Reply {
+        ReviewResponse {
             code: 200,
-            body: question.answer(&decision).to_string(),
+            body: request.response(&decision).to_string(),
             verdict,
         }
     }

@@ -15,14 +15,14 @@ use fivespot_api::name::WEBHOOK_PATH as PATH;
 use fivespot_webhook::Certificate;
 use fivespot_webhook::serve::MOST_BYTES;
 use serde_json::Value;
-use support::{Client, Webhook, authority, question};
+use support::{Client, Webhook, authority, review};
 
 #[tokio::test]
 async fn each_example_is_refused_in_the_words_of_the_policy() {
     let webhook = Webhook::start().await;
     let mut printed = String::new();
     for file in ["valid", "bad-duration", "bad-api-group", "cron-conflict"] {
-        let (code, answer) = webhook.client().ask(&question(file)).await;
+        let (code, answer) = webhook.client().send_review(&review(file)).await;
         assert_eq!(code, 200);
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let response = &answer["response"];
@@ -35,7 +35,7 @@ async fn each_example_is_refused_in_the_words_of_the_policy() {
 #[tokio::test]
 async fn what_is_no_question_is_answered_with_a_failure() {
     let webhook = Webhook::start().await;
-    let good = question("valid").to_string();
+    let good = review("valid").to_string();
     let older = good.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
     let huge = " ".repeat(MOST_BYTES + 1);
     let json = "application/json";
@@ -71,8 +71,8 @@ async fn without_a_certificate_there_is_no_handshake() {
 #[tokio::test]
 async fn a_client_that_trusts_another_ca_does_not_connect() {
     let webhook = Webhook::start().await;
-    let stranger = webhook.client().trusting(&authority("other").bundle);
-    assert!(stranger.try_connect().await.is_err());
+    let untrusting = webhook.client().trusting(&authority("other").bundle);
+    assert!(untrusting.try_connect().await.is_err());
 }
 
 #[tokio::test]
@@ -81,24 +81,24 @@ async fn a_new_certificate_is_used_for_new_connections_and_open_ones_continue() 
     let certificate = Certificate::default();
     first.install(&certificate);
     let webhook = Webhook::with(certificate.clone(), &first).await;
-    let mut standing = webhook.client().connect().await;
+    let mut open_connection = webhook.client().connect().await;
     second.install(&certificate);
-    let (code, _) = standing.ask(&question("valid")).await;
+    let (code, _) = open_connection.send_review(&review("valid")).await;
     assert_eq!(code, 200);
     assert!(webhook.client().try_connect().await.is_err());
     let client = webhook.client().trusting(&second.bundle);
-    assert_eq!(client.ask(&question("valid")).await.0, 200);
+    assert_eq!(client.send_review(&review("valid")).await.0, 200);
 }
 
 #[tokio::test]
 async fn a_review_that_is_under_way_is_answered_before_the_server_stops() {
     let webhook = Webhook::start().await;
     let mut asking = webhook.client().connect().await;
-    let text = question("bad-duration").to_string();
+    let text = review("bad-duration").to_string();
     let (first, rest) = text.split_at(text.len() / 2);
     asking.begin(text.len(), first).await;
     // The first half has been received: another connection was served after it.
-    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    assert_eq!(webhook.client().send_review(&review("valid")).await.0, 200);
     let stopping = webhook.stop();
     let (code, answer) = asking.end(rest).await;
     assert_eq!(code, 200);
@@ -112,26 +112,30 @@ async fn a_mounted_certificate_is_served_and_reloaded_when_it_changes() {
     let (first, second) = (authority("first"), authority("second"));
     directory.link(&first, "1");
     let certificate = Certificate::default();
-    let mounted =
-        fivespot_webhook::mounted::Mounted::open(directory.path(), &certificate).unwrap();
-    tokio::spawn(mounted.follow());
+    let mounted = fivespot_webhook::mounted::MountedCertificate::open(
+        directory.path(),
+        &certificate,
+    )
+    .unwrap();
+    tokio::spawn(mounted.reload_on_change());
     let webhook = Webhook::with(certificate, &first).await;
-    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    assert_eq!(webhook.client().send_review(&review("valid")).await.0, 200);
     // A chain with a key that does not match is never served.
     std::fs::write(directory.path().join("..data/tls.key"), "no key").unwrap();
-    assert_eq!(webhook.client().ask(&question("valid")).await.0, 200);
+    assert_eq!(webhook.client().send_review(&review("valid")).await.0, 200);
     // As the kubelet does it.
     directory.link(&second, "2");
     let client = webhook.client().trusting(&second.bundle);
     support::eventually(async || client.try_connect().await.is_ok()).await;
-    assert_eq!(client.ask(&question("valid")).await.0, 200);
+    assert_eq!(client.send_review(&review("valid")).await.0, 200);
 }
 
 #[test]
 fn what_cannot_be_mounted_is_reported_with_its_path() {
     let directory = support::Directory::new("unmounted");
     let printed = |made: &Certificate| {
-        let opened = fivespot_webhook::mounted::Mounted::open(directory.path(), made);
+        let opened =
+            fivespot_webhook::mounted::MountedCertificate::open(directory.path(), made);
         let path = directory.path().display().to_string();
         opened.unwrap_err().to_string().replace(&path, "DIR")
     };
@@ -143,7 +147,7 @@ fn what_cannot_be_mounted_is_reported_with_its_path() {
     std::fs::write(directory.path().join("tls.crt"), authority("a").bundle).unwrap();
     all.push(printed(&certificate));
     insta::assert_snapshot!(all.join("\n"));
-    assert!(!certificate.is_there());
+    assert!(!certificate.is_set());
 }
 
 #[tokio::test]
@@ -151,23 +155,23 @@ async fn concurrent_reviews_are_answered() {
     let webhook = Webhook::start().await;
     let asking = (0..40).map(|_| async {
         let client: Client = webhook.client();
-        client.ask(&question("bad-duration")).await.0
+        client.send_review(&review("bad-duration")).await.0
     });
     let codes = futures::future::join_all(asking).await;
     assert!(codes.iter().all(|code| *code == 200), "{codes:?}");
 }
 
 /// How long an API server waits for a response.
-const PATIENCE: Duration = Duration::from_secs(5);
+const API_SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a review is answered in time.
 async fn is_answered(webhook: &Webhook) -> bool {
     let client = webhook.client();
     let answered = async {
         let mut connection = client.try_connect().await.ok()?;
-        Some(connection.ask(&question("valid")).await.0)
+        Some(connection.send_review(&review("valid")).await.0)
     };
-    let answered = tokio::time::timeout(PATIENCE, answered).await;
+    let answered = tokio::time::timeout(API_SERVER_TIMEOUT, answered).await;
     matches!(answered, Ok(Some(200)))
 }
 
@@ -198,7 +202,7 @@ async fn a_question_is_answered_in_time_beside_256_connections_that_say_nothing(
     let webhook = Webhook::start().await;
     let mut silent = Vec::new();
     for _ in 0..256 {
-        silent.push(webhook.client().dial().await);
+        silent.push(webhook.client().connect_tcp().await);
     }
     assert!(is_answered(&webhook).await);
 }
@@ -213,7 +217,7 @@ async fn of_bodies_that_are_too_large_together_the_oldest_is_given_up() {
         connection.begin(part.len() + 1, &part).await;
         asking.push(connection);
     }
-    let answer = tokio::time::timeout(PATIENCE, asking.remove(0).end("")).await;
+    let answer = tokio::time::timeout(API_SERVER_TIMEOUT, asking.remove(0).end("")).await;
     assert_eq!(answer.map(|(code, _)| code), Ok(503));
     assert!(is_answered(&webhook).await);
 }

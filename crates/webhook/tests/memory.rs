@@ -43,10 +43,10 @@ fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
         r#"{"spec": {"schedule": DENSE}}"#,
         "DENSE",
     ] {
-        let question = dense(place);
-        assert!(question.len() <= MOST_BYTES && question.len() > MOST_BYTES - 9);
-        validator.answer(question.as_bytes());
-        drop(question);
+        let review = dense(place);
+        assert!(review.len() <= MOST_BYTES && review.len() > MOST_BYTES - 9);
+        validator.review(review.as_bytes());
+        drop(review);
         assert!(peak() < MOST_KIB, "{place}: {} KiB", peak());
     }
 }

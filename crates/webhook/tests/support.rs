@@ -52,7 +52,7 @@ pub(crate) fn authority(name: &str) -> Authority {
 }
 
 /// The review that an API server sends for an example under `examples/admission`.
-pub(crate) fn question(file: &str) -> Value {
+pub(crate) fn review(file: &str) -> Value {
     let path = format!(
         "{}/../../examples/admission/{file}.yaml",
         env!("CARGO_MANIFEST_DIR")
@@ -163,7 +163,7 @@ impl Client {
     }
 
     /// A connection on which nothing is sent.
-    pub(crate) async fn dial(&self) -> TcpStream {
+    pub(crate) async fn connect_tcp(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
@@ -188,8 +188,8 @@ impl Client {
         self.try_connect().await.unwrap()
     }
 
-    pub(crate) async fn ask(&self, question: &Value) -> (u16, String) {
-        self.connect().await.ask(question).await
+    pub(crate) async fn send_review(&self, review: &Value) -> (u16, String) {
+        self.connect().await.send_review(review).await
     }
 
     pub(crate) async fn send(
@@ -254,8 +254,8 @@ impl Connection {
         self.answer().await
     }
 
-    pub(crate) async fn ask(&mut self, question: &Value) -> (u16, String) {
-        let text = question.to_string();
+    pub(crate) async fn send_review(&mut self, review: &Value) -> (u16, String) {
+        let text = review.to_string();
         self.begin(text.len(), &text).await;
         self.answer().await
     }

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use e2e::differential::{self, Plan};
-use e2e::record::Trouble;
+use e2e::record::BoxError;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let done = runtime
-        .map_err(Trouble::from)
+        .map_err(BoxError::from)
         .and_then(|runtime| runtime.block_on(run(&words)));
     match done {
         Ok(0) => ExitCode::SUCCESS,
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(words: &[String]) -> Result<u64, Trouble> {
+async fn run(words: &[String]) -> Result<u64, BoxError> {
     let [kubeconfig, words @ ..] = words else {
         return Err(USAGE.into());
     };

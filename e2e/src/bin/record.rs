@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use e2e::record::run::{Pace, Runner};
-use e2e::record::{Trouble, agreement, corpus, difference, fixture, folder};
+use e2e::record::run::{RetryMode, Runner};
+use e2e::record::{BoxError, agreement, corpus, difference, fixture, folder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let done = runtime
-        .map_err(Trouble::from)
+        .map_err(BoxError::from)
         .and_then(|runtime| runtime.block_on(run(&words)));
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(words: &[String]) -> Result<(), Trouble> {
+async fn run(words: &[String]) -> Result<(), BoxError> {
     match words {
         [word] if word == "--agreement" => agree().await,
         [minor, kubeconfig, wanted @ ..] => {
@@ -43,7 +43,7 @@ async fn run(words: &[String]) -> Result<(), Trouble> {
     }
 }
 
-async fn client(kubeconfig: &Path) -> Result<Client, Trouble> {
+async fn client(kubeconfig: &Path) -> Result<Client, BoxError> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
@@ -52,15 +52,15 @@ async fn client(kubeconfig: &Path) -> Result<Client, Trouble> {
     Ok(Client::try_from(config)?)
 }
 
-async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), Trouble> {
+async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), BoxError> {
     let folder = folder();
-    let mut troubles = Vec::new();
+    let mut errors = Vec::new();
     let mut count = 0;
     for case in corpus::read(&folder.join("corpus"))? {
         if !wanted.is_empty() && !wanted.iter().any(|it| case.key().starts_with(it)) {
             continue;
         }
-        let mut runner = Runner::new(client.clone(), Pace::Pause(PAUSE), &case);
+        let mut runner = Runner::new(client.clone(), RetryMode::Pause(PAUSE), &case);
         let answers = runner.run().await;
         runner.clear().await?;
         match answers {
@@ -68,18 +68,18 @@ async fn record(client: &Client, minor: &str, wanted: &[String]) -> Result<(), T
                 count += answers.len();
                 fixture::write(&fixture::path(&folder, minor, &case), &answers)?;
             }
-            Err(error) => troubles.push(error.to_string()),
+            Err(error) => errors.push(error.to_string()),
         }
     }
     println!("recorded {count} answers of Kubernetes {minor}");
-    if troubles.is_empty() {
+    if errors.is_empty() {
         return Ok(());
     }
-    Err(troubles.join("\n").into())
+    Err(errors.join("\n").into())
 }
 
 /// Measures the agreement of the embedded server, and writes the numbers to a file.
-async fn agree() -> Result<(), Trouble> {
+async fn agree() -> Result<(), BoxError> {
     let folder = folder();
     let differences = difference::read(&folder.join("differences.yaml"))?;
     let measured = agreement::measure(&differences).await?;

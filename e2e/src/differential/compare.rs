@@ -9,13 +9,13 @@ use crate::record::difference;
 
 /// The compared parts of a response.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) code: u16,
     pub(super) body: Value,
     pub(super) warnings: Vec<String>,
 }
 
-impl Answer {
+impl Response {
     /// A response without the managed fields of the object.
     pub(super) fn new(code: u16, mut body: Value, warnings: Vec<String>) -> Self {
         if let Some(metadata) = body["metadata"].as_object_mut() {
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {:?}", self.code, self.body, self.warnings)
     }
@@ -140,7 +140,7 @@ pub(super) struct Comparison {
 /// Compares the responses to a case until two differ or the real server gives none.
 pub(super) fn first(
     case: &Case<'_>,
-    (theirs, ours): (&[Answer], &[Answer]),
+    (theirs, ours): (&[Response], &[Response]),
 ) -> Comparison {
     let both = case.steps.iter().zip(theirs.iter().zip(ours));
     for (index, (step, (theirs, ours))) in both.enumerate() {
@@ -181,13 +181,13 @@ fn place(case: &Case<'_>, step: &Step) -> String {
     format!("{} of {}{below}", step.form.name(), case.seed.kind())
 }
 
-fn compare(theirs: &Answer, ours: &Answer) -> Option<(Aspect, String, String)> {
+fn compare(theirs: &Response, ours: &Response) -> Option<(Aspect, String, String)> {
     let same_words = theirs.words() == ours.words()
         || difference::differ_in_order_alone(
             &json!(theirs.words()),
             &json!(ours.words()),
         );
-    let reason = |it: &Answer| it.is_refusal().then(|| it.body["reason"].clone());
+    let reason = |it: &Response| it.is_refusal().then(|| it.body["reason"].clone());
     if theirs.code != ours.code || reason(theirs) != reason(ours) {
         return Some((Aspect::Verdict, theirs.words(), ours.words()));
     }
@@ -211,7 +211,7 @@ fn compare(theirs: &Answer, ours: &Answer) -> Option<(Aspect, String, String)> {
         return Some((Aspect::Object, at(&gap.real), at(&gap.ours)));
     }
     (theirs.warnings != ours.warnings).then(|| {
-        let joined = |it: &Answer| it.warnings.join("; ");
+        let joined = |it: &Response| it.warnings.join("; ");
         (Aspect::Warning, joined(theirs), joined(ours))
     })
 }
@@ -244,9 +244,9 @@ fn skeleton(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn refusal(code: u16, message: &str) -> Answer {
+    fn refusal(code: u16, message: &str) -> Response {
         let body = json!({"reason": "Invalid", "message": message});
-        Answer::new(code, body, Vec::new())
+        Response::new(code, body, Vec::new())
     }
 
     #[test]
@@ -260,14 +260,14 @@ mod tests {
     #[test]
     fn the_verdict_is_compared_first_and_the_order_of_errors_is_ignored() {
         let aspect =
-            |theirs: &Answer, ours: &Answer| compare(theirs, ours).map(|it| it.0);
-        let accepted = Answer::new(201, json!({}), Vec::new());
+            |theirs: &Response, ours: &Response| compare(theirs, ours).map(|it| it.0);
+        let accepted = Response::new(201, json!({}), Vec::new());
         let refused = refusal(422, "[a: x, b: y]");
         assert_eq!(aspect(&accepted, &refused), Some(Aspect::Verdict));
         assert_eq!(aspect(&refused, &refusal(422, "[b: y, a: x]")), None);
         let other = refusal(422, "[b: z, a: x]");
         assert_eq!(aspect(&refused, &other), Some(Aspect::Message));
-        let stored = Answer::new(201, json!({"spec": {"a": 1}}), Vec::new());
+        let stored = Response::new(201, json!({"spec": {"a": 1}}), Vec::new());
         assert_eq!(aspect(&accepted, &stored), Some(Aspect::Object));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::compare::Difference;
-use crate::record::Trouble;
+use crate::record::BoxError;
 
 /// Differences of one cause.
 #[derive(Clone, Debug, Deserialize)]
@@ -46,7 +46,7 @@ impl Explanation {
 ///
 /// # Errors
 /// The file cannot be read or parsed.
-pub(super) fn read() -> Result<Vec<Explanation>, Trouble> {
+pub(super) fn read() -> Result<Vec<Explanation>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/explained.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)

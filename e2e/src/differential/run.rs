@@ -11,13 +11,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::case::{Case, Request, Step};
-use super::compare::Answer;
+use super::compare::Response;
 use super::seed::{Method, Seed, Setup};
-use crate::record::Trouble;
+use crate::record::BoxError;
 use crate::record::mask::Mask;
 
 /// The maximum number of attempts while waiting for the work of controllers.
-const TRIES: usize = 200;
+const MAX_ATTEMPTS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum number of attempts while waiting for a status.
 const SETTLES: usize = 50;
@@ -38,8 +38,10 @@ struct Raw {
 impl Raw {
     /// The name of the object that was created or changed.
     fn name(&self) -> Option<String> {
-        let done = (200..300).contains(&self.code);
-        let name = self.body["metadata"]["name"].as_str().filter(|_| done)?;
+        let is_created = (200..300).contains(&self.code);
+        let name = self.body["metadata"]["name"]
+            .as_str()
+            .filter(|_| is_created)?;
         Some(name.to_owned())
     }
 }
@@ -58,11 +60,11 @@ impl Server {
         &self,
         seeds: &[Seed],
         setup: &[Setup],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), BoxError> {
         for namespace in seeds.iter().filter_map(Seed::namespace) {
             let body = json!({"apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": namespace}});
-            self.done(&plain("POST", "/api/v1/namespaces", Some(body)))
+            self.create(&plain("POST", "/api/v1/namespaces", Some(body)))
                 .await?;
             let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/default");
             self.until(&plain("GET", &path, None), 200).await?;
@@ -70,7 +72,7 @@ impl Server {
         for part in setup {
             let method = part.method.unwrap_or(Method::Post).name();
             let is_new = self
-                .done(&plain(method, &part.path, part.object.clone()))
+                .create(&plain(method, &part.path, part.object.clone()))
                 .await?;
             if !is_new {
                 continue;
@@ -86,7 +88,7 @@ impl Server {
     }
 
     /// Creates an object. Returns `false` if it exists or is being deleted by an earlier run.
-    async fn done(&self, request: &Request) -> Result<bool, Trouble> {
+    async fn create(&self, request: &Request) -> Result<bool, BoxError> {
         let raw = self.send(request).await?;
         let is_ending = raw.body["message"]
             .as_str()
@@ -100,8 +102,8 @@ impl Server {
         Err(format!("{}: {} {}", request.path, raw.code, raw.body).into())
     }
 
-    async fn until(&self, request: &Request, code: u16) -> Result<(), Trouble> {
-        for _ in 0..TRIES {
+    async fn until(&self, request: &Request, code: u16) -> Result<(), BoxError> {
+        for _ in 0..MAX_ATTEMPTS {
             if self.send(request).await?.code == code {
                 return Ok(());
             }
@@ -114,13 +116,13 @@ impl Server {
     ///
     /// # Errors
     /// A request cannot be sent.
-    pub(super) async fn run(&self, case: &Case<'_>) -> Result<Vec<Answer>, Trouble> {
+    pub(super) async fn run(&self, case: &Case<'_>) -> Result<Vec<Response>, BoxError> {
         let mut mask = Mask::new(Clock::system().now());
         let mut version = String::new();
         let mut answers = Vec::new();
         let mut names = BTreeSet::from([case.name()]);
         for step in &case.steps {
-            let mut raw = self.answered(case, step, &mut version).await?;
+            let mut raw = self.send_step(case, step, &mut version).await?;
             let current = raw.body["metadata"]["resourceVersion"].as_str();
             if let Some(current) = current.filter(|it| !it.is_empty()) {
                 current.clone_into(&mut version);
@@ -129,7 +131,7 @@ impl Server {
             let is_written = raw.name().is_some() && step.writes();
             mask.apply(&mut raw.body);
             mask_token_volumes(&mut raw.body);
-            answers.push(Answer::new(raw.code, raw.body, raw.warnings));
+            answers.push(Response::new(raw.code, raw.body, raw.warnings));
             if is_written && (case.seed.observed || case.seed.counted) {
                 self.settle(case, &mut version).await?;
             }
@@ -140,17 +142,17 @@ impl Server {
 
     /// Sends a step and returns the response. If a controller has written since, the step is sent
     /// again with the current resourceVersion, as clients do.
-    async fn answered(
+    async fn send_step(
         &self,
         case: &Case<'_>,
         step: &Step,
         version: &mut String,
-    ) -> Result<Raw, Trouble> {
-        for _ in 0..TRIES {
+    ) -> Result<Raw, BoxError> {
+        for _ in 0..MAX_ATTEMPTS {
             let request = case.request(step, version);
             let raw = self.send(&request).await?;
-            let said = request.body.as_ref().map(|it| &it["metadata"]);
-            let is_ours = said.is_some_and(|it| it["resourceVersion"] == *version);
+            let metadata = request.body.as_ref().map(|it| &it["metadata"]);
+            let is_ours = metadata.is_some_and(|it| it["resourceVersion"] == *version);
             let message = raw.body["message"].as_str().unwrap_or_default();
             let is_stale = raw.code == 409 && message.contains("has been modified");
             if !is_stale || !is_ours || version.is_empty() {
@@ -167,7 +169,11 @@ impl Server {
     }
 
     /// Waits until a controller has observed the object.
-    async fn settle(&self, case: &Case<'_>, version: &mut String) -> Result<(), Trouble> {
+    async fn settle(
+        &self,
+        case: &Case<'_>,
+        version: &mut String,
+    ) -> Result<(), BoxError> {
         let path = format!("{}/{}", case.collection(), escaped(&case.name()));
         for _ in 0..SETTLES {
             let now = self.send(&plain("GET", &path, None)).await?;
@@ -192,7 +198,7 @@ impl Server {
         &self,
         case: &Case<'_>,
         names: &BTreeSet<String>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), BoxError> {
         for name in names {
             let path = format!("{}/{}", case.collection(), escaped(name));
             let now = format!("{path}?gracePeriodSeconds=0");
@@ -211,7 +217,7 @@ impl Server {
 
     /// Sends a request and returns the response. The code is 0 if there is none: a server that
     /// panics closes the connection.
-    async fn send(&self, request: &Request) -> Result<Raw, Trouble> {
+    async fn send(&self, request: &Request) -> Result<Raw, BoxError> {
         for _ in 0..2 {
             // The first connection may have been closed because it was idle.
             if let Some(raw) = self.send_once(request).await? {
@@ -225,7 +231,7 @@ impl Server {
         })
     }
 
-    async fn send_once(&self, request: &Request) -> Result<Option<Raw>, Trouble> {
+    async fn send_once(&self, request: &Request) -> Result<Option<Raw>, BoxError> {
         let mut built = HttpRequest::builder()
             .method(request.method)
             .uri(&request.path)

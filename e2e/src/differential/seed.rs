@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::record::Trouble;
+use crate::record::BoxError;
 
 /// A kind, and an object of it that both servers accept.
 #[derive(Clone, Debug, Deserialize)]
@@ -66,7 +66,7 @@ pub struct Setup {
     pub object: Option<Value>,
     /// A condition that must be met before the next request is sent.
     #[serde(default)]
-    pub until: Option<Until>,
+    pub until: Option<AwaitedResponse>,
 }
 
 /// The method of a request.
@@ -95,7 +95,7 @@ impl Method {
 /// A request, and the status code that its response must have.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Until {
+pub struct AwaitedResponse {
     /// The path.
     pub path: String,
     /// The body of a POST. Without it, the request is a GET.
@@ -109,7 +109,7 @@ pub struct Until {
 ///
 /// # Errors
 /// The file cannot be read or parsed.
-pub fn setup() -> Result<Vec<Setup>, Trouble> {
+pub fn setup() -> Result<Vec<Setup>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/setup.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)
@@ -119,7 +119,7 @@ pub fn setup() -> Result<Vec<Setup>, Trouble> {
 ///
 /// # Errors
 /// The file cannot be read or parsed.
-pub fn read() -> Result<Vec<Seed>, Trouble> {
+pub fn read() -> Result<Vec<Seed>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("differential/seeds.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::corpus::{self, Case};
 use super::difference::{self, Difference, Gap};
-use super::run::{Pace, Runner};
-use super::{Trouble, fixture, folder};
+use super::run::{RetryMode, Runner};
+use super::{BoxError, fixture, folder};
 
 /// The recorded releases.
 pub const MINORS: [&str; 2] = ["1.30", "1.36"];
@@ -38,7 +38,7 @@ struct Counts {
 ///
 /// # Errors
 /// A file cannot be read, or a case cannot be run.
-pub async fn measure(differences: &[Difference]) -> Result<Agreement, Trouble> {
+pub async fn measure(differences: &[Difference]) -> Result<Agreement, BoxError> {
     let folder = folder();
     let mut agreement = Agreement {
         shown: vec![BTreeMap::new(); differences.len()],
@@ -62,12 +62,12 @@ pub async fn measure(differences: &[Difference]) -> Result<Agreement, Trouble> {
 ///
 /// Its clock is stopped. Otherwise, the managers of fields would be in a different order if a case
 /// continued into the next second, because Kubernetes sorts them by time.
-async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, Trouble> {
+async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, BoxError> {
     let mut options = Options::new(Clock::stopped_at(Clock::system().now()));
     options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
     let server = Server::new(options)?;
     let client = Client::new(server.in_process(), "default");
-    Runner::new(client, Pace::Yield, case).run().await
+    Runner::new(client, RetryMode::Yield, case).run().await
 }
 
 impl Agreement {

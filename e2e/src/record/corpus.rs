@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Trouble;
+use super::BoxError;
 
 /// Related requests, which are sent to a server one after the other.
 ///
@@ -69,7 +69,7 @@ pub struct Request {
     pub drop: Vec<String>,
     /// The request is repeated until its response meets this condition.
     #[serde(default)]
-    pub until: Option<Until>,
+    pub until: Option<ResponseCondition>,
     /// The request is a watch, and this many events are recorded.
     #[serde(default)]
     pub events: usize,
@@ -78,7 +78,7 @@ pub struct Request {
 /// A condition on a response. All set fields must match.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Until {
+pub struct ResponseCondition {
     /// The status code.
     pub code: Option<u16>,
     /// A JSON pointer at which there must be a value.
@@ -102,7 +102,7 @@ impl Case {
     ///
     /// # Errors
     /// There is no such object, or its file cannot be read.
-    pub fn object(&self, name: &str) -> Result<Value, Trouble> {
+    pub fn object(&self, name: &str) -> Result<Value, BoxError> {
         let found = self.objects.get(name);
         let found = found.ok_or_else(|| format!("{}: no object {name}", self.key()))?;
         let Value::String(path) = found else {
@@ -119,7 +119,7 @@ impl Case {
 ///
 /// # Errors
 /// A file cannot be read as a case.
-pub fn read(folder: &Path) -> Result<Vec<Case>, Trouble> {
+pub fn read(folder: &Path) -> Result<Vec<Case>, BoxError> {
     let mut cases = Vec::new();
     for area in sorted(folder)? {
         for path in sorted(&area)? {
@@ -134,7 +134,7 @@ pub fn read(folder: &Path) -> Result<Vec<Case>, Trouble> {
     Ok(cases)
 }
 
-fn sorted(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>, BoxError> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|it| it.path()));
     let mut paths = entries.collect::<Result<Vec<_>, _>>()?;
     paths.sort();

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Trouble;
+use super::BoxError;
 use super::pattern::Pattern;
 
 /// A deliberate difference.
@@ -37,7 +37,7 @@ pub struct Difference {
 ///
 /// # Errors
 /// The file is not a list of differences.
-pub fn read(path: &Path) -> Result<Vec<Difference>, Trouble> {
+pub fn read(path: &Path) -> Result<Vec<Difference>, BoxError> {
     Ok(serde_saphyr::from_str(&fs::read_to_string(path)?)?)
 }
 

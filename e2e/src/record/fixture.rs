@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Trouble;
+use super::BoxError;
 use super::corpus::Case;
 
 /// The file with the recorded responses of a case.
@@ -23,7 +23,7 @@ pub fn path(folder: &Path, minor: &str, case: &Case) -> PathBuf {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(path: &Path, answers: &[Value]) -> Result<(), Trouble> {
+pub fn write(path: &Path, answers: &[Value]) -> Result<(), BoxError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -35,7 +35,7 @@ pub fn write(path: &Path, answers: &[Value]) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The file does not have the format of [`write`].
-pub fn read(path: &Path) -> Result<Option<Vec<Value>>, Trouble> {
+pub fn read(path: &Path) -> Result<Option<Vec<Value>>, BoxError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -10,22 +10,22 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::corpus::{Case, Request, Until};
+use super::corpus::{Case, Request, ResponseCondition};
 use super::mask::Mask;
-use super::{Trouble, pattern};
+use super::{BoxError, pattern};
 
 /// How a request is repeated that waits for a result.
 #[derive(Clone, Copy, Debug)]
-pub enum Pace {
+pub enum RetryMode {
     /// For a remote server: this long between two attempts.
     Pause(Duration),
     /// For a server in this process: its tasks run first.
     Yield,
 }
 
-impl Pace {
+impl RetryMode {
     /// The maximum number of attempts.
-    fn tries(self) -> u32 {
+    fn max_attempts(self) -> u32 {
         match self {
             Self::Pause(_) => 600,
             Self::Yield => 2000,
@@ -34,7 +34,7 @@ impl Pace {
 
     /// The timeout of a body. All events that a watch must report have happened before it begins,
     /// so the timeout only ends watches that should not have been accepted.
-    fn patience(self) -> Duration {
+    fn body_timeout(self) -> Duration {
         match self {
             Self::Pause(_) => Duration::from_secs(20),
             Self::Yield => Duration::from_secs(2),
@@ -52,12 +52,12 @@ impl Pace {
 /// A server during one case.
 pub struct Runner<'a> {
     client: Client,
-    pace: Pace,
+    retry_mode: RetryMode,
     case: &'a Case,
     /// Responses by the id of their request, as received.
-    seen: HashMap<String, Value>,
+    responses: HashMap<String, Value>,
     /// Paths of the created cluster-scoped objects, oldest first.
-    made: Vec<String>,
+    created: Vec<String>,
 }
 
 /// A response as received.
@@ -69,13 +69,13 @@ struct Raw {
 
 impl<'a> Runner<'a> {
     /// Starts a case.
-    pub fn new(client: Client, pace: Pace, case: &'a Case) -> Self {
+    pub fn new(client: Client, retry_mode: RetryMode, case: &'a Case) -> Self {
         Self {
             client,
-            pace,
+            retry_mode,
             case,
-            seen: HashMap::new(),
-            made: Vec::new(),
+            responses: HashMap::new(),
+            created: Vec::new(),
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// A request of the setup is refused, or a request cannot be sent.
-    pub async fn run(&mut self) -> Result<Vec<Value>, Trouble> {
+    pub async fn run(&mut self) -> Result<Vec<Value>, BoxError> {
         let namespace = Request {
             send: "POST /api/v1/namespaces".to_owned(),
             body: Some(json!({"metadata": {"name": "$ns"}})),
@@ -111,9 +111,9 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// A request cannot be sent, or an object is not removed.
-    pub async fn clear(&mut self) -> Result<(), Trouble> {
+    pub async fn clear(&mut self) -> Result<(), BoxError> {
         let namespaces = "/api/v1/namespaces/";
-        for path in std::mem::take(&mut self.made).into_iter().rev() {
+        for path in std::mem::take(&mut self.created).into_iter().rev() {
             let delete = Request {
                 send: format!("DELETE {path}"),
                 ..Request::default()
@@ -125,7 +125,7 @@ impl<'a> Runner<'a> {
             }
             let gone = Request {
                 send: format!("GET {path}"),
-                until: Some(Until {
+                until: Some(ResponseCondition {
                     code: Some(404),
                     at: None,
                     is: None,
@@ -139,24 +139,24 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    async fn send(&mut self, request: &Request) -> Result<Raw, Trouble> {
-        let mut tries = 1;
+    async fn send(&mut self, request: &Request) -> Result<Raw, BoxError> {
+        let mut max_attempts = 1;
         let raw = loop {
             let raw = self.send_once(request).await?;
             let done = request.until.as_ref().is_none_or(|it| holds(it, &raw));
-            if done || tries == self.pace.tries() {
+            if done || max_attempts == self.retry_mode.max_attempts() {
                 break raw;
             }
-            tries += 1;
-            self.pace.wait().await;
+            max_attempts += 1;
+            self.retry_mode.wait().await;
         };
         if !request.id.is_empty() {
-            self.seen.insert(request.id.clone(), raw.body.clone());
+            self.responses.insert(request.id.clone(), raw.body.clone());
         }
         Ok(raw)
     }
 
-    async fn send_once(&mut self, request: &Request) -> Result<Raw, Trouble> {
+    async fn send_once(&mut self, request: &Request) -> Result<Raw, BoxError> {
         let line = self.filled(&request.send)?;
         let (method, path) = line
             .split_once(' ')
@@ -179,9 +179,11 @@ impl<'a> Runner<'a> {
         let answer = answer.map_err(|error| format!("{line}: {error:?}"))?;
         let (head, body) = answer.into_parts();
         let body = if request.events > 0 && head.status.is_success() {
-            events(body, request.events, self.pace.patience()).await?
+            events(body, request.events, self.retry_mode.body_timeout()).await?
         } else {
-            let read = tokio::time::timeout(self.pace.patience(), body.collect()).await;
+            let read =
+                tokio::time::timeout(self.retry_mode.body_timeout(), body.collect())
+                    .await;
             let read =
                 read.map_err(|_| format!("{path}: the response did not end in time"));
             match read {
@@ -208,8 +210,8 @@ impl<'a> Runner<'a> {
         }
         // The path of a POST is the collection's, that of an apply is the object's.
         let own = format!("/{name}");
-        let made = path.strip_suffix(&own).unwrap_or(path);
-        self.made.push(format!("{made}{own}"));
+        let created = path.strip_suffix(&own).unwrap_or(path);
+        self.created.push(format!("{created}{own}"));
     }
 
     /// The recorded parts of a response.
@@ -247,7 +249,7 @@ impl<'a> Runner<'a> {
         kept
     }
 
-    fn body(&self, request: &Request) -> Result<Option<String>, Trouble> {
+    fn body(&self, request: &Request) -> Result<Option<String>, BoxError> {
         if let Some(text) = &request.text {
             return self.filled(text).map(Some);
         }
@@ -269,7 +271,7 @@ impl<'a> Runner<'a> {
         .transpose()
     }
 
-    fn fill(&self, value: &mut Value) -> Result<(), Trouble> {
+    fn fill(&self, value: &mut Value) -> Result<(), BoxError> {
         match value {
             Value::String(text) => *text = self.filled(text)?,
             Value::Array(items) => {
@@ -289,14 +291,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Replaces the placeholders in a text.
-    fn filled(&self, text: &str) -> Result<String, Trouble> {
+    fn filled(&self, text: &str) -> Result<String, BoxError> {
         let mut filled = text.replace("$ns", &self.case.namespace());
         while let Some((before, rest)) = filled.split_once("${") {
             let (inner, after) = rest.split_once('}').ok_or("${ without a closing }")?;
             let (id, pointer) = inner.split_once('/').unwrap_or((inner, ""));
-            let seen = self.seen.get(id);
-            let seen = seen.ok_or_else(|| format!("{}: no {id}", self.case.key()))?;
-            let found = seen.pointer(&format!("/{pointer}"));
+            let responses = self.responses.get(id);
+            let responses =
+                responses.ok_or_else(|| format!("{}: no {id}", self.case.key()))?;
+            let found = responses.pointer(&format!("/{pointer}"));
             let found = match found {
                 Some(Value::String(text)) => text.clone(),
                 Some(other) => other.to_string(),
@@ -308,7 +311,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn holds(until: &Until, raw: &Raw) -> bool {
+fn holds(until: &ResponseCondition, raw: &Raw) -> bool {
     let code = until.code.is_none_or(|it| it == raw.code);
     let Some(at) = &until.at else {
         return code;
@@ -343,12 +346,12 @@ fn content(bytes: &[u8], headers: &http::HeaderMap) -> Value {
     read.unwrap_or_else(|| text.into())
 }
 
-/// The first events of a watch that arrive within `patience`.
+/// The first events of a watch that arrive within `body_timeout`.
 async fn events(
     mut body: Body,
     wanted: usize,
-    patience: Duration,
-) -> Result<Value, Trouble> {
+    body_timeout: Duration,
+) -> Result<Value, BoxError> {
     let mut events = Vec::new();
     let mut unread = Vec::new();
     let reading = async {
@@ -362,9 +365,9 @@ async fn events(
                 events.push(serde_json::from_slice::<Value>(&line)?);
             }
         }
-        Ok::<_, Trouble>(())
+        Ok::<_, BoxError>(())
     };
-    if let Ok(done) = tokio::time::timeout(patience, reading).await {
+    if let Ok(done) = tokio::time::timeout(body_timeout, reading).await {
         done?;
     }
     events.truncate(wanted);

@@ -72,7 +72,7 @@ fn section(page: &mut String, row: &Breakage) {
 }
 
 /// Compares the page with the table, or writes it.
-pub(super) fn is_printed() {
+pub(super) fn compare_with_output() {
     let mut page = INTRODUCTION.to_owned();
     overview(&mut page, "what is broken", BREAKAGES);
     page.push_str("\n## Where nothing is broken\n\n");
@@ -81,5 +81,5 @@ pub(super) fn is_printed() {
     for row in BREAKAGES {
         section(&mut page, row);
     }
-    Page::is_printed("breakages.md", &page);
+    Page::compare_with_output("breakages.md", &page);
 }

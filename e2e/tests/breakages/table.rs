@@ -22,7 +22,7 @@ pub(super) struct Breakage {
 
 /// The values that are compared with the object.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ExpectedColumns {
     pub(super) phase: String,
     pub(super) ready: String,
     pub(super) stalled: String,
@@ -30,8 +30,8 @@ pub(super) struct Seen {
 }
 
 impl Breakage {
-    pub(super) fn seen(&self) -> Seen {
-        Seen {
+    pub(super) fn columns(&self) -> ExpectedColumns {
+        ExpectedColumns {
             phase: self.phase.to_owned(),
             ready: self.ready.to_owned(),
             stalled: self.stalled.to_owned(),

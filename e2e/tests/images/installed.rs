@@ -3,11 +3,13 @@
 
 use std::path::PathBuf;
 
-use fivespot_testkit::{Cluster, Listening, instant, machine_path, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, ListeningServer, instant, machine_path, scheduled_machine,
+};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{BINARIES, Place, pod, released};
+use super::{BINARIES, BuildahFolder, pod, released};
 use crate::program;
 use crate::promise::{Promise, promise};
 
@@ -29,19 +31,19 @@ const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/chart");
 const IMAGE: &str = "image.repository=registry.example/5spot";
 
 /// One namespace of a cluster, accessed by programs as a user does.
-struct Site {
+struct TestRelease {
     cluster: Cluster,
-    listening: Listening,
+    listening: ListeningServer,
     folder: PathBuf,
 }
 
-impl Site {
-    async fn start(place: &Place) -> Self {
+impl TestRelease {
+    async fn start(buildah_folder: &BuildahFolder) -> Self {
         // The operator is a program that uses the clock of this computer. The test's clock is not
         // used.
         let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
         let listening = cluster.listen().await;
-        let folder = place.0.path().to_owned();
+        let folder = buildah_folder.0.path().to_owned();
         std::fs::write(folder.join("admin.kubeconfig"), listening.kubeconfig()).unwrap();
         Self {
             cluster,
@@ -124,11 +126,11 @@ fn worker() -> Value {
 }
 
 async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
-    let (place, ids) = released("installed").await;
-    let site = Site::start(&place).await;
-    let cluster = &site.cluster;
+    let (buildah_folder, ids) = released("installed").await;
+    let test_release = TestRelease::start(&buildah_folder).await;
+    let cluster = &test_release.cluster;
     cluster.add_cluster().await;
-    let home = site.namespace();
+    let home = test_release.namespace();
     let namespaces = format!("namespaces={{{home}}}");
     let name = format!("fullnameOverride={NAME}");
     let kubeconfigs = format!(
@@ -146,23 +148,23 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
     .concat();
     // The CRDs and the policies are already installed.
     let words = [&["install", NAME, CHART, "--take-ownership"], &values[..]].concat();
-    let installed = site.helm(&words).await;
+    let installed = test_release.helm(&words).await;
     assert!(installed.contains("STATUS: deployed"), "{installed}");
     let path = format!("/apis/apps/v1/namespaces/default/deployments/{NAME}");
     let deployment = cluster.get(&path).await.unwrap();
 
-    let image = pod::Pod::of(&place, &ids[0], &deployment).await;
+    let image = pod::Pod::of(&buildah_folder, &ids[0], &deployment).await;
     let own = [
         format!("--lease-namespace={home}"),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--metrics-port={}", pod::free_port()),
         format!("--health-port={}", pod::free_port()),
     ];
-    let running = image.run("installed", &site.kubeconfig().await, &own);
+    let running = image.run("installed", &test_release.kubeconfig().await, &own);
     cluster.apply(&worker()).await;
-    site.wait_for_phase("Active").await;
-    site.report_pod().await;
-    let checked = site.check().await;
+    test_release.wait_for_phase("Active").await;
+    test_release.report_pod().await;
+    let checked = test_release.check().await;
     println!("{checked}");
     assert!(checked.ends_with("No problems found.\n"), "{checked}");
 
@@ -170,24 +172,24 @@ async fn a_release_is_installed_upgraded_while_it_drains_and_removed() {
     cluster.hold_last_pod().await;
     let closed = json!({"spec": {"schedule": {"daysOfWeek": [another_day()]}}});
     cluster.patch(&machine_path("worker"), &closed).await;
-    site.wait_for_phase("ShuttingDown").await;
+    test_release.wait_for_phase("ShuttingDown").await;
     let words = [&["upgrade", NAME, CHART], &values[..]].concat();
     let words = [&words[..], &["--set", "log.level=debug"]].concat();
-    let upgraded = site.helm(&words).await;
+    let upgraded = test_release.helm(&words).await;
     assert!(upgraded.contains("REVISION: 2"), "{upgraded}");
     // The pod of the new revision takes over from the pod of the old one.
     drop(running);
     let deployment = cluster.get(&path).await.unwrap();
-    let image = pod::Pod::of(&place, &ids[0], &deployment).await;
-    let running = image.run("upgraded", &site.kubeconfig().await, &own);
+    let image = pod::Pod::of(&buildah_folder, &ids[0], &deployment).await;
+    let running = image.run("upgraded", &test_release.kubeconfig().await, &own);
     cluster.release_last_pod().await;
-    site.wait_for_phase("Inactive").await;
+    test_release.wait_for_phase("Inactive").await;
 
     let open = json!({"spec": {"schedule": {"daysOfWeek": ["mon-sun"]}}});
     cluster.patch(&machine_path("worker"), &open).await;
-    site.wait_for_phase("Active").await;
+    test_release.wait_for_phase("Active").await;
     let before = cluster.get(&machine_path("worker")).await.unwrap();
-    let uninstalled = site.helm(&["uninstall", NAME]).await;
+    let uninstalled = test_release.helm(&["uninstall", NAME]).await;
     drop(running);
     assert!(
         uninstalled.contains("[CustomResourceDefinition]"),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-use super::{BINARIES, Place};
+use super::{BINARIES, BuildahFolder};
 use crate::program;
 
 /// The host name of the API server for clients that resolve it.
@@ -30,7 +30,7 @@ const SECCOMP: &str = "/usr/share/containers/seccomp.json";
 
 /// A name server with one name. Dropping it stops it.
 pub(super) struct Resolver {
-    asked: Arc<AtomicUsize>,
+    queries: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -43,8 +43,8 @@ impl Drop for Resolver {
 impl Resolver {
     pub(super) async fn start() -> Self {
         let socket = UdpSocket::bind(RESOLVER).await.unwrap();
-        let asked: Arc<AtomicUsize> = Arc::default();
-        let count = asked.clone();
+        let queries: Arc<AtomicUsize> = Arc::default();
+        let count = queries.clone();
         let task = tokio::spawn(async move {
             let mut buffer = [0; 512];
             loop {
@@ -54,12 +54,12 @@ impl Resolver {
                 socket.send_to(&answer, who).await.unwrap();
             }
         });
-        Self { asked, task }
+        Self { queries, task }
     }
 
     /// The number of questions received.
-    pub(super) fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    pub(super) fn queries(&self) -> usize {
+        self.queries.load(Ordering::Relaxed)
     }
 }
 
@@ -237,25 +237,29 @@ impl Drop for Running {
 
 impl Pod {
     /// The operator's pod, as in its Deployment.
-    pub(super) async fn of_operator(place: &Place, image: &str) -> Self {
+    pub(super) async fn of_operator(buildah_folder: &BuildahFolder, image: &str) -> Self {
         let deployment = controller::Settings::default().deployment();
-        Self::of(place, image, &deployment).await
+        Self::of(buildah_folder, image, &deployment).await
     }
 
     /// The agent's pod, as in its DaemonSet.
-    pub(super) async fn of_agent(place: &Place, image: &str) -> Self {
+    pub(super) async fn of_agent(buildah_folder: &BuildahFolder, image: &str) -> Self {
         let documents = agent::Settings::default().documents();
         let mut documents = documents.iter();
         let daemon_set = documents.find(|it| it["kind"] == "DaemonSet").unwrap();
-        Self::of(place, image, daemon_set).await
+        Self::of(buildah_folder, image, daemon_set).await
     }
 
     /// The pod of a workload, with this image instead of its own.
-    pub(super) async fn of(place: &Place, image: &str, workload: &Value) -> Self {
-        let container = place.buildah(&["from", image]).await;
+    pub(super) async fn of(
+        buildah_folder: &BuildahFolder,
+        image: &str,
+        workload: &Value,
+    ) -> Self {
+        let container = buildah_folder.buildah(&["from", image]).await;
         Self {
-            folder: place.0.path().to_owned(),
-            root: place.buildah(&["mount", &container]).await,
+            folder: buildah_folder.0.path().to_owned(),
+            root: buildah_folder.buildah(&["mount", &container]).await,
             spec: workload["spec"]["template"]["spec"].clone(),
         }
     }

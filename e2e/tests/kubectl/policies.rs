@@ -204,7 +204,7 @@ const LEFT: [&str; 5] = [
 
 /// How often a command is repeated until a real server, which observes policies and roles with a
 /// delay, applies them.
-const MOST_TRIES: usize = 200;
+const MAX_ATTEMPTS: usize = 200;
 
 fn read(manifest: &str) -> Value {
     serde_saphyr::from_str(manifest).unwrap()
@@ -254,7 +254,7 @@ impl Documented {
     /// Waits until the output of `kubectl <words>` contains `expected`.
     async fn until(&self, words: &str, expected: &str) {
         let mut printed = String::new();
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             printed = self.session.kubectl(words).await;
             if printed.contains(expected) {
                 return;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use fivespot_testkit::{Cluster, Listening, Operator, instant, scheduled_machine};
+use fivespot_testkit::{Cluster, ListeningServer, Operator, instant, scheduled_machine};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -15,7 +15,7 @@ use crate::program;
 pub(crate) struct Session {
     pub(crate) cluster: Cluster,
     _operator: Operator,
-    _listening: Listening,
+    _listening: ListeningServer,
     folder: Folder,
 }
 
@@ -66,7 +66,7 @@ impl Session {
     pub(crate) async fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.program(program, arguments).output().await.unwrap();
         let printed = printed(&output);
-        self.cluster.clock().quiet().await;
+        self.cluster.clock().wait_until_idle().await;
         printed
     }
 
@@ -112,7 +112,7 @@ impl Session {
             .unwrap();
         drop(input);
         let printed = printed(&child.wait_with_output().await.unwrap());
-        self.cluster.clock().quiet().await;
+        self.cluster.clock().wait_until_idle().await;
         printed
     }
 

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::WITHIN;
+use super::IN_WINDOW;
 use super::session::Session;
 
 use crate::promise::{Promise, promise};
@@ -15,8 +15,8 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 async fn get_shows_what_matters_in_columns() {
-    let session = Session::with_worker(WITHIN).await;
-    session.cluster.pass_to("2026-03-06T15:30:00Z").await;
+    let session = Session::with_worker(IN_WINDOW).await;
+    session.cluster.advance_to("2026-03-06T15:30:00Z").await;
     assert_snapshot!(session.kubectl("get sm").await, @r"
     NAME     PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
     worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
@@ -44,7 +44,7 @@ async fn get_shows_what_matters_in_columns() {
 }
 
 async fn explain_shows_the_description_of_a_field() {
-    let session = Session::start(WITHIN).await;
+    let session = Session::start(IN_WINDOW).await;
     assert_snapshot!(session.kubectl("explain scheduledmachine.spec.schedule").await, @r"
     GROUP:      5spot.finos.org
     KIND:       ScheduledMachine
@@ -109,8 +109,8 @@ fn lasting(description: &str) -> String {
 }
 
 async fn describe_shows_spec_status_and_events() {
-    let session = Session::with_worker(WITHIN).await;
-    session.cluster.pass_to("2026-03-06T15:30:00Z").await;
+    let session = Session::with_worker(IN_WINDOW).await;
+    session.cluster.advance_to("2026-03-06T15:30:00Z").await;
     let description = session.kubectl("describe sm worker").await;
     let (_, status) = description.split_once("\nStatus:\n").unwrap();
     assert_snapshot!(lasting(status), @r"

@@ -4,18 +4,18 @@
 use std::fmt::Write as _;
 
 use fivespot_testkit::{
-    AuditEvent, Cluster, Operator, Tally, condition, instant, machine_path, node_path,
-    scheduled_machine,
+    AuditEvent, Cluster, Operator, WriteCounter, condition, instant, machine_path,
+    node_path, scheduled_machine,
 };
 use serde_json::{Value, json};
 
-use super::{POLICY, WITHIN, loosened};
+use super::{IN_WINDOW, POLICY, loosened};
 
 const UNCHECKED: &str = "not evaluated";
 
 /// A cluster with a running worker.
 async fn running() -> (Cluster, Operator) {
-    let cluster = Cluster::start(instant(WITHIN)).await;
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     cluster.settle().await;
@@ -128,18 +128,18 @@ pub(super) async fn edited() -> String {
 
 /// A worker whose operator crashed after the infrastructure object was created and before the
 /// Machine.
-async fn half_made() -> Cluster {
+async fn crashed_before_machine() -> Cluster {
     for writes in 1..12 {
-        let cluster = Cluster::start(instant(WITHIN)).await;
+        let cluster = Cluster::start(instant(IN_WINDOW)).await;
         cluster.add_cluster().await;
         cluster.apply(&scheduled_machine("worker")).await;
-        let tally = Tally::up_to(writes);
-        let doomed = cluster.operator_through(tally.clone());
+        let write_counter = WriteCounter::up_to(writes);
+        let crashing = cluster.operator_counting_writes(write_counter.clone());
         tokio::select! {
-            () = cluster.pass_to("2026-03-06T15:05:00Z") => {}
-            () = tally.reached() => {}
+            () = cluster.advance_to("2026-03-06T15:05:00Z") => {}
+            () = write_counter.reached() => {}
         }
-        drop(doomed);
+        drop(crashing);
         cluster.settle().await;
         let [_, infrastructure, _] = cluster.owned_paths("worker");
         if cluster.get(&infrastructure).await.is_some() {
@@ -152,7 +152,7 @@ async fn half_made() -> Cluster {
 /// The row of an edit during deletion: no policy is evaluated then, and the operator creates
 /// nothing from it.
 pub(super) async fn edited_while_deleted() -> String {
-    let cluster = half_made().await;
+    let cluster = crashed_before_machine().await;
     let [_, infrastructure, machine] = cluster.owned_paths("worker");
     assert_eq!(cluster.get(&machine).await, None);
     cluster.delete(&machine_path("worker")).await;
@@ -165,7 +165,7 @@ pub(super) async fn edited_while_deleted() -> String {
         .patch(&machine_path("worker"), &json!({"spec": edit}))
         .await;
     let _heir = cluster.operator();
-    cluster.pass_to("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     assert_eq!(cluster.operator_writes_to("machines"), [""; 0]);
     let host = cluster.get(&infrastructure).await;
     assert!(host.is_none_or(|host| host["metadata"]["deletionTimestamp"].is_string()));
@@ -279,9 +279,9 @@ fn decoys(cluster: &Cluster) -> Vec<(&'static str, Value, String)> {
 /// serves, leaves or is killed.
 pub(super) async fn made_by_others() -> String {
     let mut table = String::new();
-    let count = decoys(&Cluster::start(instant(WITHIN)).await).len();
+    let count = decoys(&Cluster::start(instant(IN_WINDOW)).await).len();
     for place in 0..count {
-        let cluster = Cluster::start(instant(WITHIN)).await;
+        let cluster = Cluster::start(instant(IN_WINDOW)).await;
         let (what, object, path) = decoys(&cluster).swap_remove(place);
         let _operator = cluster.operator();
         cluster.add_cluster().await;
@@ -290,11 +290,11 @@ pub(super) async fn made_by_others() -> String {
         let uid = |object: Option<Value>| object.map(|it| it["metadata"]["uid"].clone());
         let before = uid(cluster.get(&path).await);
         cluster.apply(&scheduled_machine("worker")).await;
-        cluster.pass_to("2026-03-06T15:01:00Z").await;
+        cluster.advance_to("2026-03-06T15:01:00Z").await;
         let by_operator = ready(&cluster).await;
         let kill = json!({"spec": {"killSwitch": true}});
         cluster.patch(&machine_path("worker"), &kill).await;
-        cluster.pass_to("2026-03-06T15:10:00Z").await;
+        cluster.advance_to("2026-03-06T15:10:00Z").await;
         cluster.delete(&machine_path("worker")).await;
         let limit = instant("2026-03-06T15:20:00Z");
         cluster

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::striker::{Strike, Target};
+use super::fault_injector::{InjectedFault, Target};
 
 /// The results of the scenarios of this run, by name.
 static REPORTED: Mutex<BTreeMap<&str, Account>> = Mutex::new(BTreeMap::new());
@@ -25,7 +25,7 @@ pub(super) struct Account {
     begun: Option<Instant>,
     took: Duration,
     /// The number of injected faults of writes and of watches.
-    struck: [usize; 2],
+    injected: [usize; 2],
     /// The faults that were never injected because their target did not occur.
     missed: Vec<String>,
     /// The runs with a different end, and the differences.
@@ -37,44 +37,52 @@ impl Account {
     pub(super) fn new(
         scenario: &'static str,
         (writes, watches): (usize, usize),
-        strikes: &[Strike],
+        planned_faults: &[InjectedFault],
     ) -> Self {
         let account = Self {
             scenario,
             writes,
             watches,
-            planned: strikes.len(),
+            planned: planned_faults.len(),
             begun: Some(Instant::now()),
             ..Self::default()
         };
         account.say(&format!(
             "{writes} writes, {watches} watches: {} faults to inject",
-            strikes.len()
+            planned_faults.len()
         ));
         account
     }
 
     /// Records the result of one fault.
-    pub(super) fn note(&mut self, strike: &Strike, end: Result<bool, String>) {
+    pub(super) fn note(
+        &mut self,
+        injected_fault: &InjectedFault,
+        end: Result<bool, String>,
+    ) {
         let outcome = match end {
             Ok(true) => {
-                let of_watch = matches!(strike.target, Target::Watch(_));
-                self.struck[usize::from(of_watch)] += 1;
+                let of_watch = matches!(injected_fault.target, Target::Watch(_));
+                self.injected[usize::from(of_watch)] += 1;
                 "ended alike".to_owned()
             }
             Ok(false) => {
-                self.missed.push(strike.to_string());
+                self.missed.push(injected_fault.to_string());
                 "has not come".to_owned()
             }
             Err(difference) => {
-                self.differences.push(format!("{strike}: {difference}"));
+                self.differences
+                    .push(format!("{injected_fault}: {difference}"));
                 format!("ENDED OTHERWISE: {difference}")
             }
         };
-        let done = self.struck.iter().sum::<usize>()
+        let done = self.injected.iter().sum::<usize>()
             + self.missed.len()
             + self.differences.len();
-        self.say(&format!("{done} of {}: {strike}: {outcome}", self.planned));
+        self.say(&format!(
+            "{done} of {}: {injected_fault}: {outcome}",
+            self.planned
+        ));
     }
 
     /// Completes the account.
@@ -97,15 +105,15 @@ impl Account {
     }
 
     fn say(&self, words: &str) {
-        if super::asked_for().is_some() {
+        if super::requested_faults().is_some() {
             eprintln!("{}: {words}", self.scenario);
         }
     }
 
     fn figures(&self) -> Value {
         json!({
-            "writes": self.writes, "faultsOfWrites": self.struck[0],
-            "watches": self.watches, "faultsOfWatches": self.struck[1],
+            "writes": self.writes, "faultsOfWrites": self.injected[0],
+            "watches": self.watches, "faultsOfWatches": self.injected[1],
             "missed": self.missed, "otherwise": self.differences.len(),
         })
     }
@@ -115,17 +123,21 @@ impl Account {
 /// the file of this environment in `directory`. Does nothing if no scenario was run.
 pub(crate) fn conclude(directory: &Path, (label, title): (&str, &str)) {
     let reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(asked) = super::asked_for().filter(|_| !reported.is_empty()) else {
+    let Some(requested) = super::requested_faults().filter(|_| !reported.is_empty())
+    else {
         return;
     };
     println!("{}", table(&reported));
-    if asked != super::ALL {
+    if requested != super::ALL {
         return;
     }
     let path = directory.join(format!("{label}.json"));
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    let kept: Value = serde_json::from_str(&kept).unwrap_or_default();
-    let mut scenarios = kept["scenarios"].as_object().cloned().unwrap_or_default();
+    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    let recorded: Value = serde_json::from_str(&recorded).unwrap_or_default();
+    let mut scenarios = recorded["scenarios"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     for (scenario, account) in reported.iter() {
         scenarios.insert((*scenario).to_owned(), account.figures());
     }
@@ -148,7 +160,7 @@ fn table(reported: &BTreeMap<&str, Account>) -> String {
         "seconds"
     );
     for (scenario, account) in reported {
-        let [of_writes, of_watches] = account.struck;
+        let [of_writes, of_watches] = account.injected;
         let _ = writeln!(
             text,
             "{scenario:<20} {:>6} {of_writes:>6} {:>7} {of_watches:>6} {:>6} {:>9} {:>7}",

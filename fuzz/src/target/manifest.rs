@@ -189,12 +189,12 @@ pub(super) fn reviews() -> Vec<Vec<u8>> {
         let accepted = rule.examples.accepts().iter().take(1);
         accepted
             .chain(rejected)
-            .map(move |example| asked(rule, example))
+            .map(move |example| admission_review(rule, example))
     });
     examples.map(|it| it.to_string().into_bytes()).collect()
 }
 
-fn asked(rule: &Rule, example: &str) -> Value {
+fn admission_review(rule: &Rule, example: &str) -> Value {
     let object = rule.example(example);
     json!({
         "apiVersion": "admission.k8s.io/v1",
@@ -214,7 +214,7 @@ fn asked(rule: &Rule, example: &str) -> Value {
     })
 }
 
-fn shown(errors: &[FieldError]) -> String {
+fn first_error(errors: &[FieldError]) -> String {
     errors.first().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -225,7 +225,7 @@ pub(super) fn define(bytes: &[u8]) -> String {
     };
     let definition = match Crd::compile(&manifest, KubeVersion::default()) {
         Ok(definition) => definition,
-        Err(errors) => return shown(&errors),
+        Err(errors) => return first_error(&errors),
     };
     let mut text = String::new();
     for version in definition.versions() {
@@ -243,8 +243,8 @@ pub(super) fn define(bytes: &[u8]) -> String {
             (Vec::new(), &object),
             "a second decoding changes the object"
         );
-        text.push_str(&shown(&version.create(&object).errors));
-        text.push_str(&shown(&version.update(&object, &object).errors));
+        text.push_str(&first_error(&version.create(&object).errors));
+        text.push_str(&first_error(&version.update(&object, &object).errors));
     }
     text
 }
@@ -257,7 +257,7 @@ pub(super) fn decide(bytes: &[u8]) -> String {
     };
     let policy = match Policy::compile(&manifest, KubeVersion::default()) {
         Ok(policy) => policy,
-        Err(errors) => return shown(&errors),
+        Err(errors) => return first_error(&errors),
     };
     let binding = Binding::compile(&json!({
         "metadata": {"name": "everywhere"},
@@ -267,7 +267,7 @@ pub(super) fn decide(bytes: &[u8]) -> String {
         return "the binding is invalid".to_owned();
     };
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
-    let object = asked(&RULES[1], "five minutes")["request"]["object"].clone();
+    let object = admission_review(&RULES[1], "five minutes")["request"]["object"].clone();
     let kind = GroupVersionKind {
         group: name::GROUP,
         version: name::VERSION,
@@ -285,28 +285,28 @@ pub(super) fn decide(bytes: &[u8]) -> String {
 
 /// The response is an AdmissionReview or status 400; an unreadable request is never admitted.
 pub(super) fn review(bytes: &[u8]) -> String {
-    static JUDGE: OnceLock<Option<Validator>> = OnceLock::new();
-    let validator = JUDGE.get_or_init(|| Validator::new(&["Deny"]).ok());
+    static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
+    let validator = VALIDATOR.get_or_init(|| Validator::new(&["Deny"]).ok());
     let Some(validator) = validator else {
         return "the validator cannot be built".to_owned();
     };
-    let reply = validator.answer(bytes);
-    let answer: Option<Value> = serde_json::from_str(&reply.body).ok();
-    let response = answer.as_ref().map(|it| &it["response"]);
-    match reply.verdict {
+    let response = validator.review(bytes);
+    let body: Option<Value> = serde_json::from_str(&response.body).ok();
+    let admission = body.as_ref().map(|it| &it["response"]);
+    match response.verdict {
         Verdict::Malformed => {
-            assert_eq!(reply.code, 400, "{}", reply.body);
+            assert_eq!(response.code, 400, "{}", response.body);
             assert!(
-                response.is_none_or(|it| it["allowed"] != true),
+                admission.is_none_or(|it| it["allowed"] != true),
                 "{}",
-                reply.body
+                response.body
             );
         }
         Verdict::Admitted | Verdict::Refused => {
-            assert_eq!(reply.code, 200, "{}", reply.body);
-            let allowed = reply.verdict == Verdict::Admitted;
-            assert_eq!(response.map(|it| &it["allowed"]), Some(&json!(allowed)));
+            assert_eq!(response.code, 200, "{}", response.body);
+            let allowed = response.verdict == Verdict::Admitted;
+            assert_eq!(admission.map(|it| &it["allowed"]), Some(&json!(allowed)));
         }
     }
-    reply.body
+    response.body
 }

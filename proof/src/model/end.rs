@@ -13,10 +13,12 @@ use serde_json::json;
 
 use super::Step;
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
-use super::operator::Fate;
-use super::server::{LONGEST, is_condemned, minutes, shortest};
-use super::state::{INSTANTS, Kind, Left, Pod, Reach, SETTLED, State, instant};
-use super::wanted::At;
+use super::operator::RequestOutcome;
+use super::schedule_at::ScheduleAt;
+use super::server::{LONGEST, is_replacement_requested, minutes, shortest};
+use super::state::{
+    FaultBudget, INSTANTS, Kind, Pod, SETTLED, State, WorkloadReachability, instant,
+};
 use super::world::{
     FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
 };
@@ -26,8 +28,8 @@ const BOUND: usize = 600;
 
 impl World {
     /// Whether the world settles in the desired state from `state` within [`BOUND`] steps.
-    pub(crate) fn ends_well(&self, state: &State) -> bool {
-        let mut state = calm(state);
+    pub(crate) fn reaches_desired_state(&self, state: &State) -> bool {
+        let mut state = without_faults(state);
         let mut passed = Vec::new();
         for _ in 0..BOUND {
             let print = fingerprint(&state);
@@ -36,7 +38,7 @@ impl World {
                 return true;
             }
             passed.push(print);
-            match self.follow(&state) {
+            match self.next_in_place(&state) {
                 Some(next) => state = next,
                 None if !self.is_awake(&state)
                     || self.is_overdue(&state)
@@ -65,7 +67,7 @@ impl World {
         };
         // A planner that never settles is detected from whatever state it has reached.
         for _ in 0..BOUND {
-            match self.follow(&state) {
+            match self.next_in_place(&state) {
                 Some(next) => state = next,
                 None if state.now < now => state.now += 1,
                 None => break,
@@ -77,9 +79,9 @@ impl World {
 
     /// The objects in the final state, for the report.
     pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
-        let mut state = calm(state);
+        let mut state = without_faults(state);
         for _ in 0..BOUND {
-            match self.follow(&state) {
+            match self.next_in_place(&state) {
                 Some(next) => state = next,
                 None if usize::from(state.now) + 1 < INSTANTS.len() => {
                     if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) {
@@ -103,17 +105,17 @@ impl World {
     }
 
     /// The next step while no time passes; `None` when nothing changes.
-    fn follow(&self, state: &State) -> Option<State> {
+    fn next_in_place(&self, state: &State) -> Option<State> {
         let mut next = state.clone();
-        if next.flight.is_some() {
-            self.once(&mut next, Step::Send(Fate::Answered), |next| {
-                self.send(next, Fate::Answered);
+        if next.pending.is_some() {
+            self.apply_cached(&mut next, Step::Send(RequestOutcome::Answered), |next| {
+                self.send(next, RequestOutcome::Answered);
                 true
             });
             next.broken = None;
             return Some(next);
         }
-        if !next.is_caught_up() || next.owes {
+        if !next.is_caught_up() || next.is_cache_behind {
             next.catch_up();
             return Some(next);
         }
@@ -122,7 +124,7 @@ impl World {
             return Some(next);
         }
         let has_moved = World::end_pod(&mut next)
-            || self.once(&mut next, Step::Reconcile, |next| self.reconcile(next));
+            || self.apply_cached(&mut next, Step::Reconcile, |next| self.reconcile(next));
         has_moved.then_some(next)
     }
 
@@ -135,8 +137,8 @@ impl World {
         next.now += 1;
         let due = instant(next.now);
         self.run_operator(&mut next);
-        let is_missed =
-            next.flight.is_some() && requeue_at.is_none_or(|requeue_at| requeue_at > due);
+        let is_missed = next.pending.is_some()
+            && requeue_at.is_none_or(|requeue_at| requeue_at > due);
         !is_restless && !is_missed
     }
 
@@ -151,7 +153,8 @@ impl World {
         let deadline = self.shutdown_record(state).and_then(|of| {
             // Cluster API may claim its objects, an unreachable cluster may respond again, and
             // pods may terminate.
-            let is_empty = state.reach == Reach::Answers && state.pod == Pod::None;
+            let is_empty = state.reachability == WorkloadReachability::Answers
+                && state.pod == Pod::None;
             let at_once = if has_joined && is_empty {
                 SignedDuration::ZERO
             } else {
@@ -200,7 +203,7 @@ impl World {
         }
         let is_ours = |kind| self.get(state, kind).is_some_and(|found| is_ours(&found));
         if at.is_needed() {
-            return !Kind::MADE.into_iter().any(is_ours) && !self.is_hindered(state);
+            return !Kind::CREATED.into_iter().any(is_ours) && !self.is_hindered(state);
         }
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         is_ours(Kind::Machine)
@@ -249,7 +252,7 @@ impl World {
 
     /// Whether a settled world is in the desired state.
     fn is_as_wanted(&self, state: &State) -> bool {
-        let ours = Kind::MADE
+        let ours = Kind::CREATED
             .into_iter()
             .filter(|kind| self.get(state, *kind).is_some_and(|found| is_ours(&found)))
             .count();
@@ -298,8 +301,8 @@ impl World {
                 .as_ref()
                 .is_some_and(|status| status.shutdown.is_some());
             // A Node that cannot be read is not reported as ready.
-            let is_unseen =
-                phase == Some(Phase::Pending) && state.reach != Reach::Answers;
+            let is_unseen = phase == Some(Phase::Pending)
+                && state.reachability != WorkloadReachability::Answers;
             ours == 3
                 && state.at(Kind::Node).is_some()
                 && (phase == Some(Phase::Active) || is_unseen)
@@ -329,7 +332,8 @@ impl World {
             && !self.is_all_paused(sm, state);
         // The Node of a reclaimed host stays recorded until it can be read.
         let is_cleared = status.machine_ref.is_none()
-            && (status.node_ref.is_none() || state.reach != Reach::Answers);
+            && (status.node_ref.is_none()
+                || state.reachability != WorkloadReachability::Answers);
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let (bootstrap, infrastructure) =
             (&sm.spec.bootstrap_spec, &sm.spec.infrastructure_spec);
@@ -377,12 +381,12 @@ impl World {
         let is_asked_for = !node["metadata"]["annotations"]
             [name::RECLAIM_REQUESTED_ANNOTATION]
             .is_null();
-        let is_reachable = state.reach == Reach::Answers;
+        let is_reachable = state.reachability == WorkloadReachability::Answers;
         let uid = &machine["metadata"]["labels"][name::SCHEDULED_MACHINE_UID_LABEL];
         let is_served = !machine["metadata"]["labels"][TEMPLATE].is_null();
         *uid == UID
             && is_served
-            && !is_condemned(&machine)
+            && !is_replacement_requested(&machine)
             && !is_excluded
             && is_in_time
             && (!is_reachable || !is_cordoned && is_tainted && !is_asked_for)
@@ -390,7 +394,7 @@ impl World {
 
     /// Whether another owner or a fault prevents a machine that is wanted.
     fn is_hindered(&self, state: &State) -> bool {
-        let is_foreign = Kind::MADE
+        let is_foreign = Kind::CREATED
             .into_iter()
             .any(|kind| self.get(state, kind).is_some_and(|found| !is_ours(&found)));
         let has_machine = state.at(Kind::Machine).is_some();
@@ -403,7 +407,7 @@ impl World {
             .is_some_and(|id| !rules::check(&self.machines.of(id)).is_empty());
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let is_unclaimed = state.refuses_claims && machine["status"]["nodeRef"].is_null();
-        !self.takes_machines(state)
+        !self.is_cluster_ready(state)
             || is_foreign
             || has_lost_its_node
             || is_refused
@@ -433,17 +437,17 @@ fn fingerprint(state: &State) -> u64 {
 
 /// The same state without further faults. A disruption budget that allows no eviction and an
 /// unreachable workload cluster are not faults: they end nothing and block nothing forever.
-fn calm(state: &State) -> State {
+fn without_faults(state: &State) -> State {
     State {
-        left: Left::default(),
+        budget: FaultBudget::default(),
         broken: None,
         ..state.clone()
     }
 }
 
 /// The stored schedule, at the instant of a state.
-fn at<'a>(sm: &'a ScheduledMachine, state: &State) -> At<'a> {
-    At {
+fn at<'a>(sm: &'a ScheduledMachine, state: &State) -> ScheduleAt<'a> {
+    ScheduleAt {
         sm,
         overriding: state.overriding,
         now: instant(state.now),

@@ -8,22 +8,22 @@ use fivespot_plan::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::law::Law;
-use super::pool::Id;
-use super::server::Reply;
-use super::state::{CACHED, Kind, Pod, Reach, State, instant};
-use super::wanted::{At, Override};
+use super::interner::Id;
+use super::invariant::Invariant;
+use super::schedule_at::{Override, ScheduleAt};
+use super::server::Response;
+use super::state::{CACHED, Kind, Pod, State, WorkloadReachability, instant};
 use super::world::{EARLIER, NAME, UID, World};
 
 /// The input of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(crate) struct PlanInput {
     sm: Id,
     /// Those of the management cluster.
     objects: [Option<Id>; CACHED],
     node: Option<Id>,
     pod: Pod,
-    reach: Reach,
+    reachability: WorkloadReachability,
     overriding: Option<Override>,
     memory: Id,
     now: u8,
@@ -32,7 +32,7 @@ pub(crate) struct Question {
 
 /// The result of the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct PlanOutcome {
     pub(crate) memory: Id,
     pub(crate) next: Next,
     /// When it requeues.
@@ -54,7 +54,7 @@ pub(crate) enum Next {
 
 /// Writes in flight, in order.
 #[derive(Clone, Debug)]
-pub(crate) struct Flight {
+pub(crate) struct PendingWrites {
     /// The ScheduledMachine that the plan was made from.
     pub(crate) from: Id,
     /// The instant at which it was planned.
@@ -86,7 +86,7 @@ pub(crate) struct Flight {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Fate {
+pub(crate) enum RequestOutcome {
     /// The request and its response arrive.
     Answered,
     /// The server responds with 500 and does nothing.
@@ -95,10 +95,10 @@ pub(crate) enum Fate {
     Lost,
 }
 
-impl Flight {
+impl PendingWrites {
     /// The schedule as it was observed for this plan.
-    pub(crate) fn at<'a>(&self, sm: &'a ScheduledMachine) -> At<'a> {
-        At {
+    pub(crate) fn at<'a>(&self, sm: &'a ScheduledMachine) -> ScheduleAt<'a> {
+        ScheduleAt {
             sm,
             overriding: self.overriding,
             now: instant(self.planned),
@@ -110,153 +110,165 @@ impl World {
     /// One reconcile of the operator up to its first write. It uses caches if they contain all
     /// that the operator wrote; what the planner wants confirmed is read live.
     pub(crate) fn run_operator(&self, state: &mut State) -> Option<Timestamp> {
-        if state.flight.is_some() {
+        if state.pending.is_some() {
             return None;
         }
-        let live = Question {
+        let live = PlanInput {
             sm: state.sm?,
             objects: state.managed(),
             node: state.at(Kind::Node),
             pod: state.pod,
-            reach: state.reach,
+            reachability: state.reachability,
             // Overrides are read from their cache, even if all else is read live.
             overriding: state.cached_override,
             memory: state.memory,
             now: state.now,
             freshness: Freshness::Live,
         };
-        let mut answer = None;
-        if !state.owes {
-            let cached = Question {
+        let mut outcome = None;
+        if !state.is_cache_behind {
+            let cached = PlanInput {
                 sm: state.cached_sm?,
                 objects: state.cached,
                 freshness: Freshness::Cached,
                 ..live
             };
-            let planned = self.ask(cached);
-            answer = self
+            let planned = self.plan_once(cached);
+            outcome = self
                 .confirmed(live.sm, planned.next)
-                .map(|next| Answer { next, ..planned });
+                .map(|next| PlanOutcome { next, ..planned });
         }
-        let answer = answer.unwrap_or_else(|| self.ask(live));
-        state.memory = answer.memory;
-        if answer.is_delayed {
-            state.broken = Some(Law::Undelayed);
+        let outcome = outcome.unwrap_or_else(|| self.plan_once(live));
+        state.memory = outcome.memory;
+        if outcome.is_delayed {
+            state.broken = Some(Invariant::Undelayed);
         }
-        if let Next::Send(flight) = answer.next {
-            state.flight = Some(flight);
-            let flight = self.flights.of(flight);
+        if let Next::Send(pending) = outcome.next {
+            state.pending = Some(pending);
+            let pending = self.pending_writes.of(pending);
             // Our finalizer is guarded by the resourceVersion that the plan was made from.
-            let mut steps = flight.actions.iter().map(|action| action.step);
+            let mut steps = pending.actions.iter().map(|action| action.step);
             let is_guarded = steps.all(|step| step == Step::AddFinalizer);
-            if !is_guarded && Some(flight.from) != state.sm {
-                state.broken = Some(Law::Confirmed);
+            if !is_guarded && Some(pending.from) != state.sm {
+                state.broken = Some(Invariant::Confirmed);
             }
         }
-        answer.requeue_at
+        outcome.requeue_at
     }
 
     /// What a plan made from caches requires next, with its precondition checked against the
     /// stored ScheduledMachine; `None` if all facts must be read live.
     fn confirmed(&self, stored: Id, next: Next) -> Option<Next> {
-        let Next::Send(flight) = next else {
+        let Next::Send(pending) = next else {
             return Some(next).filter(|next| *next != Next::Confirm);
         };
-        let flight = self.flights.of(flight);
-        let Some(precondition) = &flight.precondition else {
+        let pending = self.pending_writes.of(pending);
+        let Some(precondition) = &pending.precondition else {
             return Some(next);
         };
         precondition.holds(&self.machines.of(stored)).then(|| {
-            Next::Send(self.keep_flight(Flight {
+            Next::Send(self.intern_pending(PendingWrites {
                 from: stored,
                 precondition: None,
-                ..(*flight).clone()
+                ..(*pending).clone()
             }))
         })
     }
 
     /// Sends the next write; the outcome is in the state.
-    pub(crate) fn send(&self, state: &mut State, fate: Fate) {
-        let Some(id) = state.flight.take() else {
+    pub(crate) fn send(&self, state: &mut State, outcome: RequestOutcome) {
+        let Some(id) = state.pending.take() else {
             return;
         };
-        let mut flight = (*self.flights.of(id)).clone();
-        if flight.actions.is_empty() {
-            self.send_status(state, &flight, fate);
+        let mut pending = (*self.pending_writes.of(id)).clone();
+        if pending.actions.is_empty() {
+            self.send_status(state, &pending, outcome);
             return;
         }
-        let action = flight.actions.remove(0);
-        let reply = (fate != Fate::Refused).then(|| self.serve(state, &action, &flight));
-        if reply.is_some() {
-            state.owes = true;
+        let action = pending.actions.remove(0);
+        let response = (outcome != RequestOutcome::Refused)
+            .then(|| self.serve(state, &action, &pending));
+        if response.is_some() {
+            state.is_cache_behind = true;
         }
-        if fate != Fate::Answered {
-            self.remember(state, |memory, now| {
+        if outcome != RequestOutcome::Answered {
+            self.update_memory(state, |memory, now| {
                 fail(memory, action.step, now);
             });
             return;
         }
-        match reply {
-            Some(Reply::TooMany) => self.remember(state, |memory, now| {
+        match response {
+            Some(Response::TooMany) => self.update_memory(state, |memory, now| {
                 if let Call::Evict { uid } = &action.request.call {
                     memory.refused(uid, "it would violate the budget", now);
                 }
             }),
-            Some(Reply::Done) => {}
-            Some(Reply::Conflict | Reply::NotFound) | None => return,
+            Some(Response::Done) => {}
+            Some(Response::Conflict | Response::NotFound) | None => return,
         }
-        flight.sent.push(action);
-        if flight.actions.is_empty() {
-            self.remember(state, |memory, _| memory.succeeded(&flight.sent));
+        pending.sent.push(action);
+        if pending.actions.is_empty() {
+            self.update_memory(state, |memory, _| memory.succeeded(&pending.sent));
         }
-        if !flight.actions.is_empty() || flight.status.is_some() {
-            state.flight = Some(self.keep_flight(flight));
+        if !pending.actions.is_empty() || pending.status.is_some() {
+            state.pending = Some(self.intern_pending(pending));
         }
     }
 
     /// The operator crashes and loses its memory.
     pub(crate) fn crash(&self, state: &mut State) {
-        state.flight = None;
-        state.memory = self.keep_memory(Memory::default());
+        state.pending = None;
+        state.memory = self.intern_memory(Memory::default());
     }
 
-    fn send_status(&self, state: &mut State, flight: &Flight, fate: Fate) {
-        let (Some(status), true) = (&flight.status, fate != Fate::Refused) else {
+    fn send_status(
+        &self,
+        state: &mut State,
+        pending: &PendingWrites,
+        outcome: RequestOutcome,
+    ) {
+        let (Some(status), true) = (&pending.status, outcome != RequestOutcome::Refused)
+        else {
             return;
         };
         // Finalizers are written alone, so that the resourceVersion is still the one that the
         // plan was made from.
-        if state.sm == Some(flight.from) {
-            self.serve_status(state, status, flight);
-            state.owes = true;
+        if state.sm == Some(pending.from) {
+            self.serve_status(state, status, pending);
+            state.is_cache_behind = true;
         }
     }
 
-    fn remember(&self, state: &mut State, change: impl FnOnce(&mut Memory, Timestamp)) {
+    fn update_memory(
+        &self,
+        state: &mut State,
+        change: impl FnOnce(&mut Memory, Timestamp),
+    ) {
         let mut memory = (*self.memories.of(state.memory)).clone();
         change(&mut memory, instant(state.now));
-        state.memory = self.keep_memory(memory);
+        state.memory = self.intern_memory(memory);
     }
 
     /// Returns the planner's answer, computed once for each question.
-    pub(crate) fn ask(&self, question: Question) -> Answer {
-        let known = |answers: &std::collections::HashMap<Question, Answer>| {
-            answers.get(&question).copied()
-        };
-        if let Some(answer) = self.answers.read().ok().as_deref().and_then(known) {
-            return answer;
+    pub(crate) fn plan_once(&self, input: PlanInput) -> PlanOutcome {
+        let known = |plan_outcomes: &std::collections::HashMap<
+            PlanInput,
+            PlanOutcome,
+        >| { plan_outcomes.get(&input).copied() };
+        if let Some(outcome) = self.plan_outcomes.read().ok().as_deref().and_then(known) {
+            return outcome;
         }
-        let answer = self.think(question);
-        if let Ok(mut answers) = self.answers.write() {
-            answers.insert(question, answer);
+        let outcome = self.compute_plan(input);
+        if let Ok(mut plan_outcomes) = self.plan_outcomes.write() {
+            plan_outcomes.insert(input, outcome);
         }
-        answer
+        outcome
     }
 
-    fn think(&self, question: Question) -> Answer {
-        let sm = self.machines.of(question.sm);
-        let observed = self.observed(question, &sm);
-        let mut memory = (*self.memories.of(question.memory)).clone();
+    fn compute_plan(&self, input: PlanInput) -> PlanOutcome {
+        let sm = self.machines.of(input.sm);
+        let observed = self.observed(input, &sm);
+        let mut memory = (*self.memories.of(input.memory)).clone();
         let has_to_wait = match &observed.workload.access {
             Access::Connected => {
                 let machine = observed.machine.known().and_then(Option::as_ref);
@@ -267,7 +279,7 @@ impl World {
                         && of.is_none_or(|of| *of == machine.meta.name)
                 });
                 is_its
-                    && question.pod != Pod::None
+                    && input.pod != Pod::None
                     && observed.workload.pods.known().is_some()
             }
             access => matches!(access, Access::Unreachable { .. }),
@@ -289,7 +301,7 @@ impl World {
             !is_reclaimed && node.is_some_and(|node| node.has_reclaim_annotations);
         let is_paused = machine.is_some_and(|machine| machine.meta.is_paused());
         let cluster = observed.cluster.known().cloned().flatten();
-        let now = instant(question.now);
+        let now = instant(input.now);
         memory.observe(sm.metadata.generation, &observed, now);
         let is_delayed = is_delayed(&sm, &observed, &memory, now);
         let Plan {
@@ -305,10 +317,10 @@ impl World {
         } else if actions.is_empty() && status.is_none() {
             Next::Rest
         } else {
-            Next::Send(self.keep_flight(Flight {
-                from: question.sm,
-                planned: question.now,
-                overriding: question.overriding,
+            Next::Send(self.intern_pending(PendingWrites {
+                from: input.sm,
+                planned: input.now,
+                overriding: input.overriding,
                 has_to_wait,
                 has_shutdown_record,
                 had_cluster: cluster.as_ref().is_some_and(|found| {
@@ -329,17 +341,17 @@ impl World {
                 status,
             }))
         };
-        Answer {
-            memory: self.keep_memory(memory),
+        PlanOutcome {
+            memory: self.intern_memory(memory),
             next,
             requeue_at,
             is_delayed,
         }
     }
 
-    fn observed(&self, question: Question, sm: &ScheduledMachine) -> Observed {
+    fn observed(&self, input: PlanInput, sm: &ScheduledMachine) -> Observed {
         let object =
-            |kind: Kind| question.objects[kind as usize].map(|id| self.objects.of(id));
+            |kind: Kind| input.objects[kind as usize].map(|id| self.objects.of(id));
         let machine = object(Kind::Machine).and_then(|found| Machine::read(&found).ok());
         let locations = Locations::of(sm, machine.as_ref());
         let look = |locations: &[Reference]| {
@@ -350,37 +362,37 @@ impl World {
             locations
                 .iter()
                 .map(|place| Lookup {
-                    place: place.clone(),
+                    reference: place.clone(),
                     found: Fact::Known(found(place)),
                 })
                 .collect()
         };
         Observed {
-            freshness: question.freshness,
+            freshness: input.freshness,
             specs: Specs::Included,
-            schedule: Override::inputs(question.overriding),
+            schedule: Override::inputs(input.overriding),
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(
                 object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),
             ),
             bootstrap: look(&locations.bootstrap),
             infrastructure: look(&locations.infrastructure),
-            workload: self.workload(question, &locations),
+            workload: self.workload(input, &locations),
             machine: Fact::Known(machine),
             ..Observed::default()
         }
     }
 
-    fn workload(&self, question: Question, locations: &Locations) -> Workload {
+    fn workload(&self, input: PlanInput, locations: &Locations) -> Workload {
         if locations.node.is_none() {
             return Workload::default();
         }
-        let barred = match question.reach {
-            Reach::Answers => None,
-            Reach::Silent => Some(Access::Unreachable {
+        let barred = match input.reachability {
+            WorkloadReachability::Answers => None,
+            WorkloadReachability::Silent => Some(Access::Unreachable {
                 message: "timed out".to_owned(),
             }),
-            Reach::Refused => Some(Access::KubeconfigRefused {
+            WorkloadReachability::Refused => Some(Access::KubeconfigRefused {
                 message: "it runs a command".to_owned(),
             }),
         };
@@ -390,7 +402,7 @@ impl World {
                 ..Workload::default()
             };
         }
-        let node = question.node.and_then(|id| {
+        let node = input.node.and_then(|id| {
             let node = (*self.objects.of(id)).clone();
             let node: k8s_openapi::api::core::v1::Node =
                 serde_json::from_value(node).ok()?;
@@ -398,14 +410,14 @@ impl World {
         });
         let pods = match &node {
             Some(node) if locations.wants_pods => {
-                Fact::Known(super::server::pods(question.pod, &node.uid))
+                Fact::Known(super::server::pods(input.pod, &node.uid))
             }
             _ => Fact::default(),
         };
         Workload {
             access: Access::Connected,
             node: Fact::Known(node),
-            rival: None,
+            conflicting_machine: None,
             pods,
             agent_config: Fact::Known(None),
         }
@@ -413,7 +425,7 @@ impl World {
 }
 
 /// The steps that are independent of the machine's lifecycle.
-const ASIDE: [Step; 6] = [
+const INDEPENDENT_STEPS: [Step; 6] = [
     Step::TaintNode,
     Step::LabelNode,
     Step::CreateAgentConfig,
@@ -453,18 +465,18 @@ fn is_delayed(
         let then = plan(
             sm,
             observed,
-            &troubled(memory, &[Step::RelabelMachine], now),
+            &with_failures(memory, &[Step::RelabelMachine], now),
             now,
         );
         return is_reported_otherwise(sm, &usual, &then);
     }
-    let is_of_its_life = |step: &Step| !ASIDE.contains(step);
-    let due: Vec<Step> = due.into_iter().filter(is_of_its_life).collect();
+    let is_of_lifecycle = |step: &Step| !INDEPENDENT_STEPS.contains(step);
+    let due: Vec<Step> = due.into_iter().filter(is_of_lifecycle).collect();
     if due.is_empty() {
         return false;
     }
-    let troubled = troubled(memory, &ASIDE, now);
-    let then = plan(sm, observed, &troubled, now);
+    let with_failures = with_failures(memory, &INDEPENDENT_STEPS, now);
+    let then = plan(sm, observed, &with_failures, now);
     if is_reported_otherwise(sm, &usual, &then) {
         return true;
     }
@@ -475,19 +487,19 @@ fn is_delayed(
         memory.failure(step).map(|failure| failure.retry_at)
     };
     due.iter().any(|step| {
-        !then.contains(step) || retry_at(memory, *step) != retry_at(&troubled, *step)
+        !then.contains(step) || retry_at(memory, *step) != retry_at(&with_failures, *step)
     })
 }
 
 /// The memory in which each of these steps has been failing for long.
-fn troubled(memory: &Memory, steps: &[Step], now: Timestamp) -> Memory {
-    let mut troubled = memory.clone();
+fn with_failures(memory: &Memory, steps: &[Step], now: Timestamp) -> Memory {
+    let mut with_failures = memory.clone();
     for step in steps {
         for _ in 0..SATURATED {
-            fail(&mut troubled, *step, now);
+            fail(&mut with_failures, *step, now);
         }
     }
-    troubled
+    with_failures
 }
 
 /// Whether two plans report different phases of the machine.

@@ -11,10 +11,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
-use super::law::Law;
-use super::operator::Flight;
+use super::invariant::Invariant;
+use super::operator::PendingWrites;
+use super::schedule_at::ScheduleAt;
 use super::state::{Kind, Pod, State, instant};
-use super::wanted::At;
 use super::world::{
     FOREIGN, NAME, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_named_ours,
     is_our_node, is_ours, kind_of,
@@ -27,7 +27,7 @@ pub(crate) fn pod_uid(node: &str) -> String {
 
 /// The response of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum Response {
     Done,
     NotFound,
     Conflict,
@@ -52,15 +52,15 @@ pub(crate) fn pods(pod: Pod, node: &str) -> Vec<planner::Pod> {
 }
 
 impl World {
-    /// Handles one write of the operator, which is the first of `flight`.
+    /// Handles one write of the operator, which is the first of `pending`.
     pub(crate) fn serve(
         &self,
         state: &mut State,
         action: &Action,
-        flight: &Flight,
-    ) -> Reply {
-        if let Some(law) = self.breaks(state, action, flight) {
-            state.broken = Some(law);
+        pending: &PendingWrites,
+    ) -> Response {
+        if let Some(invariant) = self.violated_invariant(state, action, pending) {
+            state.broken = Some(invariant);
         }
         let target = &action.request.target.object;
         match (&action.request.call, kind_of(action)) {
@@ -70,27 +70,27 @@ impl World {
             (Call::Evict { uid }, _) if self.has_pod(state, uid) => evict(state),
             (Call::DeletePod { uid, .. }, _) if self.has_pod(state, uid) => {
                 state.pod = Pod::Leaving;
-                Reply::Done
+                Response::Done
             }
             (Call::Create(object), Some(kind)) => {
                 if state.at(kind).is_some() {
-                    return Reply::Conflict;
+                    return Response::Conflict;
                 }
                 self.create(state, kind, object.clone());
-                Reply::Done
+                Response::Done
             }
             (Call::Patch(patch), Some(kind)) => self.patch(state, kind, patch),
             (Call::Delete { uid }, Some(kind)) => match self.get(state, kind) {
-                None => Reply::NotFound,
+                None => Response::NotFound,
                 Some(found) if found["metadata"]["uid"] != uid.as_str() => {
-                    Reply::Conflict
+                    Response::Conflict
                 }
                 Some(_) => {
                     self.delete(state, kind);
-                    Reply::Done
+                    Response::Done
                 }
             },
-            _ => Reply::NotFound,
+            _ => Response::NotFound,
         }
     }
 
@@ -99,32 +99,32 @@ impl World {
         &self,
         state: &mut State,
         status: &ScheduledMachineStatus,
-        flight: &Flight,
+        pending: &PendingWrites,
     ) {
         let sm = state.sm.map(|id| self.machines.of(id));
         let before = sm.as_ref().and_then(|sm| sm.status.as_ref());
-        if before.is_some_and(|before| goes_back(before, status)) {
-            state.broken = Some(Law::S16);
+        if before.is_some_and(|before| reverts(before, status)) {
+            state.broken = Some(Invariant::S16);
         }
         let stored = before.and_then(|before| before.shutdown.as_ref());
         let commits = stored.is_none();
         if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
-            state.broken = commits_wrongly(flight.at(sm), shutdown).or(state.broken);
+            state.broken = commits_wrongly(pending.at(sm), shutdown).or(state.broken);
         }
         if let Some(sm) = &sm {
-            let broken = self.reports_wrongly(state, flight.at(sm), status);
+            let broken = self.reports_wrongly(state, pending.at(sm), status);
             state.broken = broken.or(state.broken);
         }
         let known = |status: &ScheduledMachineStatus| {
             status.node_ref.as_ref().and_then(|node| node.uid.clone())
         };
-        let is_cleared = flight
+        let is_cleared = pending
             .sent
             .iter()
             .any(|action| action.step == Step::ClearRequest);
         let is_new = known(status).is_some() && before.and_then(known) != known(status);
-        if is_new && flight.had_request && !is_cleared {
-            state.broken = Some(Law::Joined);
+        if is_new && pending.had_request && !is_cleared {
+            state.broken = Some(Invariant::Joined);
         }
         let is_replaced =
             stored.is_some_and(|of| of.reason == ShutdownReason::Remediation);
@@ -132,15 +132,15 @@ impl World {
             && status.shutdown.is_none()
             && self.shutdown_record(state).is_some()
         {
-            state.broken = Some(Law::Condemned);
+            state.broken = Some(Invariant::Condemned);
         }
         if self.reports_untruth(state, before, status) {
-            state.broken = Some(Law::Reported);
+            state.broken = Some(Invariant::Reported);
         }
         if before.is_some_and(|before| is_rewritten(before, status))
             && self.is_any_left(state)
         {
-            state.broken = Some(Law::Rewritten);
+            state.broken = Some(Invariant::Rewritten);
         }
         // Serialised as it is sent, so that fields that are not stored are dropped. No decision
         // reads when a condition changed, so that states need not differ in it.
@@ -150,7 +150,7 @@ impl World {
             condition.last_transition_time = Time(instant(0));
         }
         if kept.as_ref() == before {
-            state.broken = Some(Law::Idempotent);
+            state.broken = Some(Invariant::Idempotent);
         }
         self.change_sm(state, |sm| sm.status = kept);
     }
@@ -159,23 +159,23 @@ impl World {
     fn reports_wrongly(
         &self,
         state: &State,
-        at: At<'_>,
+        at: ScheduleAt<'_>,
         status: &ScheduledMachineStatus,
-    ) -> Option<Law> {
+    ) -> Option<Invariant> {
         let machine = self.get(state, Kind::Machine);
         let is_there = machine.is_some_and(|of| is_ours(&of) && !is_deleting(&of));
         let is_cancelled =
             self.shutdown_record(state).is_some() && status.shutdown.is_none();
         if at.is_held() && is_cancelled && is_there {
-            return Some(Law::Held);
+            return Some(Invariant::Held);
         }
         if status.in_force.is_some() && at.mode().is_none() {
-            return Some(Law::Expired);
+            return Some(Invariant::Expired);
         }
         let activation = status.next_activation.filter(|_| !at.is_held())?;
-        let is_due = |now| At { now, ..at }.is_needed();
+        let is_due = |now| ScheduleAt { now, ..at }.is_needed();
         let before = activation.checked_sub(SignedDuration::from_secs(1)).ok()?;
-        (!is_due(activation) || is_due(before)).then_some(Law::Announced)
+        (!is_due(activation) || is_due(before)).then_some(Invariant::Announced)
     }
 
     /// Whether a wrong phase is reported. A phase that is repeated from a cache is as old as the
@@ -201,76 +201,76 @@ impl World {
 
     /// Whether one of the three objects exists.
     fn is_any_left(&self, state: &State) -> bool {
-        Kind::MADE
+        Kind::CREATED
             .into_iter()
             .any(|kind| self.get(state, kind).is_some_and(|object| is_ours(&object)))
     }
 
-    fn patch_sm(&self, state: &mut State, patch: &Value) -> Reply {
+    fn patch_sm(&self, state: &mut State, patch: &Value) -> Response {
         let Some(id) = state.sm else {
-            return Reply::NotFound;
+            return Response::NotFound;
         };
         if !is_guarded(patch) {
-            state.broken = Some(Law::Guarded);
+            state.broken = Some(Invariant::Guarded);
         }
         if patch["metadata"]["resourceVersion"] != json!(id.version()) {
-            return Reply::Conflict;
+            return Response::Conflict;
         }
         let before = self.machines.of(id);
         let Ok(mut object) = serde_json::to_value(&*before) else {
-            return Reply::NotFound;
+            return Response::NotFound;
         };
         json_merge(&mut object, patch);
         let Ok(mut after) = serde_json::from_value::<ScheduledMachine>(object) else {
-            return Reply::NotFound;
+            return Response::NotFound;
         };
         let keeps = |sm: &ScheduledMachine| {
             let mut all = sm.metadata.finalizers.iter().flatten();
             all.any(|kept| kept == FOREIGN)
         };
         if !keeps(&after) {
-            state.broken = Some(Law::S9);
+            state.broken = Some(Invariant::S9);
         }
         if after == *before {
-            state.broken = Some(Law::Idempotent);
+            state.broken = Some(Invariant::Idempotent);
         }
         if after.spec != before.spec {
             after.metadata.generation = before.metadata.generation.map(|last| last + 1);
         }
-        state.sm = Some(self.keep_sm(after));
-        Reply::Done
+        state.sm = Some(self.intern_sm(after));
+        Response::Done
     }
 
-    fn patch(&self, state: &mut State, kind: Kind, patch: &Value) -> Reply {
+    fn patch(&self, state: &mut State, kind: Kind, patch: &Value) -> Response {
         let Some(mut object) = self.get(state, kind) else {
-            return Reply::NotFound;
+            return Response::NotFound;
         };
         if !is_guarded(patch) {
-            state.broken = Some(Law::Guarded);
+            state.broken = Some(Invariant::Guarded);
         }
         let guards = &patch["metadata"];
         for guard in ["uid", "resourceVersion"] {
             if guards[guard] != object["metadata"][guard] {
-                return Reply::Conflict;
+                return Response::Conflict;
             }
         }
         let before = object.clone();
         json_merge(&mut object, patch);
         let foreign = |object: &Value| object["metadata"]["annotations"][FOREIGN].clone();
         if foreign(&object) != foreign(&before) {
-            state.broken = Some(Law::S9);
+            state.broken = Some(Invariant::S9);
         }
         if kind == Kind::Node
             && (seizes_taints(&before, &object)
                 || self.taints_unnamed(state, (&before, &object)))
         {
-            state.broken = Some(Law::S7);
+            state.broken = Some(Invariant::S7);
         }
         if object == before {
-            state.broken = Some(Law::Idempotent);
+            state.broken = Some(Invariant::Idempotent);
         }
-        state.put(kind, Some(self.keep(object)));
-        Reply::Done
+        state.put(kind, Some(self.intern(object)));
+        Response::Done
     }
 
     /// Whether our taint is added to a Node before the status lists it.
@@ -291,69 +291,74 @@ impl World {
     }
 
     /// The law that this write violates.
-    fn breaks(&self, state: &State, action: &Action, flight: &Flight) -> Option<Law> {
+    fn violated_invariant(
+        &self,
+        state: &State,
+        action: &Action,
+        pending: &PendingWrites,
+    ) -> Option<Invariant> {
         let target = &action.request.target.object;
         let found = kind_of(action).and_then(|kind| self.get(state, kind));
-        let from = self.machines.of(flight.from);
+        let from = self.machines.of(pending.from);
         let annotations = from.metadata.annotations.as_ref();
-        if flight.was_paused
+        if pending.was_paused
             || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
         {
-            return Some(Law::Paused);
+            return Some(Invariant::Paused);
         }
         // A Machine that is being deleted or has failed a health check is removed, and its
         // objects after it, even if a machine is wanted.
-        let is_going = self
-            .get(state, Kind::Machine)
-            .is_none_or(|machine| is_deleting(&machine) || is_condemned(&machine));
-        if action.step.is_destructive() && !is_going && is_driven_out(flight.at(&from)) {
-            return Some(Law::Reopened);
+        let is_going = self.get(state, Kind::Machine).is_none_or(|machine| {
+            is_deleting(&machine) || is_replacement_requested(&machine)
+        });
+        if action.step.is_destructive() && !is_going && is_driven_out(pending.at(&from)) {
+            return Some(Invariant::Reopened);
         }
-        if self.touches_held(state, (action, &from), flight) {
-            return Some(Law::Held);
+        if self.touches_held(state, (action, &from), pending) {
+            return Some(Invariant::Held);
         }
         let is_node_side = action.request.side == Side::Workload;
         if is_of_another_machine(action, found.as_ref())
-            || flight.was_others && is_node_side
+            || pending.was_others && is_node_side
         {
-            return Some(Law::S4);
+            return Some(Invariant::S4);
         }
         let memory = self.memories.of(state.memory);
-        if flight.was_moved
+        if pending.was_moved
             && action.step != Step::RelabelMachine
             && memory.failure(Step::RelabelMachine).is_none()
         {
-            return Some(Law::Moved);
+            return Some(Invariant::Moved);
         }
         match (&action.request.call, action.step) {
             (Call::Create(object), step) => {
                 if target.name != NAME || object["metadata"]["name"] != NAME {
-                    return Some(Law::S2);
+                    return Some(Invariant::S2);
                 }
                 if !is_marked(object) {
-                    return Some(Law::Marked);
+                    return Some(Invariant::Marked);
                 }
                 if !is_on_record(&from, object)
                     || !self.is_any_left(state) && !is_recorded_hash(&from, object)
                 {
-                    return Some(Law::Recorded);
+                    return Some(Invariant::Recorded);
                 }
                 if kind_of(action).is_some_and(|kind| self.is_doubled(state, kind)) {
-                    return Some(Law::S2);
+                    return Some(Invariant::S2);
                 }
                 if !rules::check(&from).is_empty() {
-                    return Some(Law::Admitted);
+                    return Some(Invariant::Admitted);
                 }
-                self.creates_wrongly(state, (step, object), flight)
+                self.creates_wrongly(state, (step, object), pending)
             }
             (Call::Delete { uid }, _) => {
-                self.deletes_wrongly(state, action, flight, (uid, found.as_ref()))
+                self.deletes_wrongly(state, action, pending, (uid, found.as_ref()))
             }
             (Call::DeletePod { grace, .. }, _) => {
                 let is_reclaim = self
                     .shutdown_record(state)
                     .is_none_or(|shutdown| shutdown.reason == ShutdownReason::Reclaim);
-                (!is_reclaim || *grace == 0).then_some(Law::S6)
+                (!is_reclaim || *grace == 0).then_some(Invariant::S6)
             }
             (Call::Evict { uid }, _) if !self.has_pod(state, uid) => None,
             (Call::Patch(patch), Step::CordonNode)
@@ -364,7 +369,7 @@ impl World {
                 None
             }
             (Call::Evict { .. }, _) | (_, Step::CordonNode) => {
-                self.drains_wrongly(state, flight)
+                self.drains_wrongly(state, pending)
             }
             (_, Step::UncordonNode) => {
                 // Another Node with that name is guarded by its uid.
@@ -379,28 +384,30 @@ impl World {
                 });
                 marker
                     .is_some_and(|marker| marker != UID)
-                    .then_some(Law::S5)
+                    .then_some(Invariant::S5)
             }
             (Call::Patch(patch), Step::ExcludeDrain) => {
                 let is_its = found.is_some_and(|machine| {
                     machine["metadata"]["uid"] == patch["metadata"]["uid"]
                 });
                 (is_its && self.shutdown_record(state).is_none())
-                    .then_some(Law::ShutdownRecord)
+                    .then_some(Invariant::ShutdownRecord)
             }
             (Call::Patch(_), Step::CommitReclaim) => {
                 let status = from.status.as_ref();
                 let known =
                     status.and_then(|status| status.node_ref.as_ref()?.uid.as_ref());
-                known.is_none().then_some(Law::Joined)
+                known.is_none().then_some(Invariant::Joined)
             }
             (_, Step::RecordDisabled) => {
-                let mut sent = flight.sent.iter().map(|sent| sent.step);
+                let mut sent = pending.sent.iter().map(|sent| sent.step);
                 let is_off = !from.spec.schedule.enabled
                     || sent.any(|step| step == Step::DisableSchedule);
-                (!is_off).then_some(Law::Returned)
+                (!is_off).then_some(Invariant::Returned)
             }
-            (_, Step::RemoveFinalizer) => self.is_any_left(state).then_some(Law::S8),
+            (_, Step::RemoveFinalizer) => {
+                self.is_any_left(state).then_some(Invariant::S8)
+            }
             _ => None,
         }
     }
@@ -411,7 +418,7 @@ impl World {
         &self,
         state: &State,
         (action, from): (&Action, &ScheduledMachine),
-        flight: &Flight,
+        pending: &PendingWrites,
     ) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let reclaim = &machine["metadata"]["annotations"][name::RECLAIM_ANNOTATION];
@@ -420,8 +427,8 @@ impl World {
             || action.step == Step::CordonNode;
         is_touched
             && reclaim.is_null()
-            && !flight.has_shutdown_record
-            && flight.at(from).is_held()
+            && !pending.has_shutdown_record
+            && pending.at(from).is_held()
     }
 
     /// Creations: only wanted objects, or the Machine with which unfinished objects are removed.
@@ -429,39 +436,39 @@ impl World {
         &self,
         state: &State,
         (step, object): (Step, &Value),
-        flight: &Flight,
-    ) -> Option<Law> {
-        let from = self.machines.of(flight.from);
+        pending: &PendingWrites,
+    ) -> Option<Invariant> {
+        let from = self.machines.of(pending.from);
         let is_completion = step == Step::CreateMachine
             && Kind::INFRASTRUCTURES
                 .into_iter()
                 .any(|kind| self.get(state, kind).is_some_and(|found| is_ours(&found)));
         if from.spec.kill_switch && !is_completion {
-            return Some(Law::S11);
+            return Some(Invariant::S11);
         }
         // Checked against the facts at planning time; later changes are handled by the next
         // reconcile.
-        let is_wanted = flight.at(&from).is_needed()
+        let is_wanted = pending.at(&from).is_needed()
             && from.spec.schedule.enabled
             && from.metadata.deletion_timestamp.is_none();
         let is_to_serve = is_wanted && !from.spec.kill_switch;
         if !is_to_serve && !object["metadata"]["labels"][TEMPLATE].is_null() {
-            return Some(Law::Admitted);
+            return Some(Invariant::Admitted);
         }
-        let is_hopeless = !flight.had_cluster && !is_completion;
-        (is_hopeless || !is_wanted && !is_completion).then_some(Law::Idle)
+        let is_hopeless = !pending.had_cluster && !is_completion;
+        (is_hopeless || !is_wanted && !is_completion).then_some(Invariant::Idle)
     }
 
     fn deletes_wrongly(
         &self,
         state: &State,
         action: &Action,
-        flight: &Flight,
+        pending: &PendingWrites,
         (uid, found): (&str, Option<&Value>),
-    ) -> Option<Law> {
+    ) -> Option<Invariant> {
         let found = found?;
         if uid.is_empty() {
-            return Some(Law::S1);
+            return Some(Invariant::S1);
         }
         if found["metadata"]["uid"] != uid {
             return None;
@@ -477,20 +484,20 @@ impl World {
         });
         let is_deletable = is_ours(found) || is_named_ours(found) && is_controlled;
         if !is_deletable {
-            return Some(Law::S1);
+            return Some(Invariant::S1);
         }
         if action.step != Step::DeleteMachine {
             // Objects that Cluster API has not claimed in time are deleted by the operator once
             // the Machine is being deleted.
-            let is_left = !has_controller(found) && !self.is_claimable(state, flight);
+            let is_left = !has_controller(found) && !self.is_claimable(state, pending);
             let needs_it = our_machine.is_some_and(|of| !(is_left && is_deleting(&of)));
-            return needs_it.then_some(Law::S8);
+            return needs_it.then_some(Invariant::S8);
         }
-        if self.is_claimable(state, flight) && self.is_unclaimed(state, found) {
-            return Some(Law::Claimed);
+        if self.is_claimable(state, pending) && self.is_unclaimed(state, found) {
+            return Some(Invariant::Claimed);
         }
         let Some(shutdown) = self.shutdown_record(state) else {
-            return Some(Law::ShutdownRecord);
+            return Some(Invariant::ShutdownRecord);
         };
         let is_at_once = matches!(
             shutdown.reason,
@@ -510,7 +517,7 @@ impl World {
             && !has_failed
             && sm.metadata.deletion_timestamp.is_none()
         {
-            return Some(Law::Returned);
+            return Some(Invariant::Returned);
         }
         let asked = shutdown.started_at.checked_add(shortest(&sm)).ok()?;
         let deadline = shutdown.deadline.min(asked);
@@ -523,13 +530,13 @@ impl World {
         // observed, the operator must have tried to drain.
         let is_undrained = state.pod != Pod::None
             && !found["metadata"]["annotations"][key::EXCLUDE_NODE_DRAINING].is_null();
-        (is_early && has_joined && (is_undrained || flight.has_to_wait))
-            .then_some(Law::S10)
+        (is_early && has_joined && (is_undrained || pending.has_to_wait))
+            .then_some(Invariant::S10)
     }
 
     /// Whether Cluster API still had time, at planning time, to claim the objects that are
     /// deleted.
-    fn is_claimable(&self, state: &State, flight: &Flight) -> bool {
+    fn is_claimable(&self, state: &State, pending: &PendingWrites) -> bool {
         let until = self.shutdown_record(state).and_then(|of| {
             let minute = SignedDuration::from_secs(60);
             let given = match of.reason {
@@ -537,14 +544,14 @@ impl World {
                 ShutdownReason::ScheduleEnded
                 | ShutdownReason::Deleted
                 | ShutdownReason::Remediation => {
-                    let asked = shortest(&self.machines.of(flight.from));
+                    let asked = shortest(&self.machines.of(pending.from));
                     let given = of.deadline.duration_since(of.started_at);
                     asked.min(given).max(minute)
                 }
             };
             of.started_at.checked_add(given).ok()
         });
-        until.is_some_and(|until| instant(flight.planned) < until) && flight.had_cluster
+        until.is_some_and(|until| instant(pending.planned) < until) && pending.had_cluster
     }
 
     /// Whether no Machine controls the host of this one, which never served.
@@ -575,15 +582,19 @@ impl World {
         pod_uid(node["metadata"]["uid"].as_str().unwrap_or_default()) == uid
     }
 
-    fn drains_wrongly(&self, state: &State, flight: &Flight) -> Option<Law> {
+    fn drains_wrongly(
+        &self,
+        state: &State,
+        pending: &PendingWrites,
+    ) -> Option<Invariant> {
         let machine = self.get(state, Kind::Machine)?;
         let node = self.get(state, Kind::Node)?;
         let is_its = machine["status"]["nodeRef"]["name"] == node["metadata"]["name"]
             && machine["spec"]["providerID"] == node["spec"]["providerID"];
         // The Machine may have been restored since, which its Node does not show.
         let has_shutdown_record =
-            flight.has_shutdown_record || self.shutdown_record(state).is_some();
-        (!is_its || !has_shutdown_record).then_some(Law::S4)
+            pending.has_shutdown_record || self.shutdown_record(state).is_some();
+        (!is_its || !has_shutdown_record).then_some(Invariant::S4)
     }
 
     /// The shutdown record on the server, if it is for the existing Machine.
@@ -603,7 +614,7 @@ fn is_on_record(from: &ScheduledMachine, object: &Value) -> bool {
         status.and_then(|status| status.bootstrap_ref.as_ref()),
         status.and_then(|status| status.infrastructure_ref.as_ref()),
     ];
-    object["kind"] == Kind::Machine.wire()
+    object["kind"] == Kind::Machine.api_kind()
         || places.into_iter().flatten().any(|place| {
             object["kind"] == place.kind.as_str()
                 && object["apiVersion"] == place.api_version.as_str()
@@ -648,7 +659,7 @@ fn is_guarded(patch: &Value) -> bool {
 fn is_marked(object: &Value) -> bool {
     let meta = &object["metadata"];
     let owners = meta["ownerReferences"].as_array();
-    let is_machine = object["kind"] == Kind::Machine.wire();
+    let is_machine = object["kind"] == Kind::Machine.api_kind();
     let is_owned = owners.is_some_and(|all| {
         let mut ours = all.iter().filter(|owner| owner["uid"] == UID);
         ours.any(|owner| (owner["controller"] == true) == is_machine)
@@ -670,7 +681,7 @@ fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
 }
 
 /// The law that a new shutdown record violates.
-fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
+fn commits_wrongly(at: ScheduleAt<'_>, shutdown: &Shutdown) -> Option<Invariant> {
     let (sm, planned) = (at.sm, at.now);
     let is_of_schedule = shutdown.reason == ShutdownReason::ScheduleEnded;
     let is_of_need = is_of_schedule || shutdown.reason == ShutdownReason::Remediation;
@@ -683,17 +694,19 @@ fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
         made.and_then(|made| made.checked_add(SignedDuration::from_mins(10)).ok());
     match shutdown.reason {
         _ if shutdown.deadline.duration_since(shutdown.started_at) > LONGEST => {
-            Some(Law::Bounded)
+            Some(Invariant::Bounded)
         }
-        _ if shutdown.started_at != planned => Some(Law::ShutdownRecord),
-        ShutdownReason::ScheduleEnded if is_off => Some(Law::Untouched),
-        _ if is_of_need && at.is_held() => Some(Law::Held),
-        ShutdownReason::ScheduleEnded if at.is_needed() => Some(Law::EarlyEnd),
-        ShutdownReason::ScheduleEnded if is_late(at, shutdown) => Some(Law::WindowEnd),
+        _ if shutdown.started_at != planned => Some(Invariant::ShutdownRecord),
+        ShutdownReason::ScheduleEnded if is_off => Some(Invariant::Untouched),
+        _ if is_of_need && at.is_held() => Some(Invariant::Held),
+        ShutdownReason::ScheduleEnded if at.is_needed() => Some(Invariant::EarlyEnd),
+        ShutdownReason::ScheduleEnded if is_late(at, shutdown) => {
+            Some(Invariant::WindowEnd)
+        }
         ShutdownReason::Remediation
             if patience.is_some_and(|until| shutdown.started_at < until) =>
         {
-            Some(Law::Patience)
+            Some(Invariant::Patience)
         }
         _ => None,
     }
@@ -701,13 +714,13 @@ fn commits_wrongly(at: At<'_>, shutdown: &Shutdown) -> Option<Law> {
 
 /// Whether a shutdown with the end policy CompleteByWindowEnd has a later deadline, or does not
 /// record the end of the window.
-fn is_late(at: At<'_>, shutdown: &Shutdown) -> bool {
+fn is_late(at: ScheduleAt<'_>, shutdown: &Shutdown) -> bool {
     let end = at.window_end().filter(|_| at.completes_by_window_end());
     end.is_some_and(|end| shutdown.window_end != Some(end) || shutdown.deadline > end)
 }
 
 /// Whether a health check requests the replacement of this Machine.
-pub(super) fn is_condemned(machine: &Value) -> bool {
+pub(super) fn is_replacement_requested(machine: &Value) -> bool {
     let conditions = machine["status"]["conditions"].as_array();
     conditions.is_some_and(|all| {
         all.iter()
@@ -717,7 +730,7 @@ pub(super) fn is_condemned(machine: &Value) -> bool {
 
 /// Whether a machine was wanted when it was planned to remove it, only because its window had
 /// ended before.
-fn is_driven_out(at: At<'_>) -> bool {
+fn is_driven_out(at: ScheduleAt<'_>) -> bool {
     let sm = at.sm;
     let is_wanted = sm.spec.schedule.enabled
         && at.is_needed()
@@ -766,19 +779,19 @@ fn seizes_taints(before: &Value, after: &Value) -> bool {
     is_lost || is_unrecorded || is_adopted
 }
 
-fn evict(state: &mut State) -> Reply {
+fn evict(state: &mut State) -> Response {
     match state.pod {
-        Pod::None => Reply::NotFound,
-        Pod::Running | Pod::Leaving if state.is_guarded => Reply::TooMany,
+        Pod::None => Response::NotFound,
+        Pod::Running | Pod::Leaving if state.is_guarded => Response::TooMany,
         Pod::Running | Pod::Leaving => {
             state.pod = Pod::Leaving;
-            Reply::Done
+            Response::Done
         }
     }
 }
 
 /// Whether a status reverts to an older generation, or changes times without a change.
-fn goes_back(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
+fn reverts(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> bool {
     let is_older = before.observed_generation > after.observed_generation;
     is_older
         || after.conditions.iter().any(|new| {

@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 
-use super::pool::Id;
-use super::wanted::Override;
+use super::interner::Id;
+use super::schedule_at::Override;
 
 /// The instants that the clock steps through: a Friday on which the window opens at 9:00 and
 /// closes at 18:00, and the Monday after it. A requeue between two of them happens at the later
@@ -67,7 +67,7 @@ impl Kind {
     ];
 
     /// The kinds that the operator creates and removes.
-    pub(crate) const MADE: [Self; 5] = [
+    pub(crate) const CREATED: [Self; 5] = [
         Self::Bootstrap,
         Self::Infrastructure,
         Self::OtherBootstrap,
@@ -80,7 +80,7 @@ impl Kind {
         [Self::Infrastructure, Self::OtherInfrastructure];
 
     /// The name of the kind in the API.
-    pub(crate) fn wire(self) -> &'static str {
+    pub(crate) fn api_kind(self) -> &'static str {
         match self {
             Self::Machine => "Machine",
             Self::Bootstrap => "K0sWorkerConfig",
@@ -92,8 +92,10 @@ impl Kind {
         }
     }
 
-    pub(crate) fn parse(wire: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.wire() == wire)
+    pub(crate) fn parse(api_kind: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.api_kind() == api_kind)
     }
 }
 
@@ -110,7 +112,7 @@ pub(crate) enum Pod {
 
 /// How the workload cluster responds to the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Reach {
+pub(crate) enum WorkloadReachability {
     Answers,
     /// No response.
     Silent,
@@ -120,7 +122,7 @@ pub(crate) enum Reach {
 
 /// The faults and changes that may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Left {
+pub(crate) struct FaultBudget {
     /// Requests that fail, or whose responses are lost.
     pub(crate) errors: u8,
     /// Crashes of the operator.
@@ -128,7 +130,7 @@ pub(crate) struct Left {
     /// Edits of the ScheduledMachine by its user.
     pub(crate) edits: u8,
     /// Changes by other clients to the objects around it.
-    pub(crate) meddling: u8,
+    pub(crate) external_changes: u8,
 }
 
 /// One state of the world.
@@ -141,13 +143,13 @@ pub(crate) struct State {
     pub(crate) pod: Pod,
     /// Whether a disruption budget refuses evictions.
     pub(crate) is_guarded: bool,
-    pub(crate) reach: Reach,
+    pub(crate) reachability: WorkloadReachability,
     /// The override of the ScheduledMachine, in force or not.
     pub(crate) overriding: Option<Override>,
     /// Whether Cluster API can claim no object, because a policy refuses it.
     pub(crate) refuses_claims: bool,
     /// How many objects of each kind there have been: their uids.
-    pub(crate) born: [u8; KINDS],
+    pub(crate) created_counts: [u8; KINDS],
     /// The operator's cache of ScheduledMachines, which may be stale.
     pub(crate) cached_sm: Option<Id>,
     /// The operator's cache of all other objects in the management cluster, stale independently.
@@ -155,13 +157,13 @@ pub(crate) struct State {
     /// The override in the operator's cache.
     pub(crate) cached_override: Option<Override>,
     /// Whether a cache lacks a write of the operator.
-    pub(crate) owes: bool,
+    pub(crate) is_cache_behind: bool,
     pub(crate) memory: Id,
     /// The writes that the operator is about to send.
-    pub(crate) flight: Option<Id>,
-    pub(crate) left: Left,
+    pub(crate) pending: Option<Id>,
+    pub(crate) budget: FaultBudget,
     /// The law that the last step violated.
-    pub(crate) broken: Option<super::law::Law>,
+    pub(crate) broken: Option<super::invariant::Invariant>,
 }
 
 /// The state without the operator's caches and memory and without the remaining faults: all that
@@ -173,12 +175,12 @@ pub(crate) struct Core {
     objects: Objects,
     pod: Pod,
     is_guarded: bool,
-    reach: Reach,
+    reachability: WorkloadReachability,
     overriding: Option<Override>,
     refuses_claims: bool,
-    born: [u8; KINDS],
+    created_counts: [u8; KINDS],
     memory: Id,
-    flight: Option<Id>,
+    pending: Option<Id>,
 }
 
 impl State {
@@ -189,12 +191,12 @@ impl State {
             objects: self.objects,
             pod: self.pod,
             is_guarded: self.is_guarded,
-            reach: self.reach,
+            reachability: self.reachability,
             overriding: self.overriding,
             refuses_claims: self.refuses_claims,
-            born: self.born,
+            created_counts: self.created_counts,
             memory: self.memory,
-            flight: self.flight,
+            pending: self.pending,
         }
     }
 
@@ -204,12 +206,12 @@ impl State {
         self.objects = core.objects;
         self.pod = core.pod;
         self.is_guarded = core.is_guarded;
-        self.reach = core.reach;
+        self.reachability = core.reachability;
         self.overriding = core.overriding;
         self.refuses_claims = core.refuses_claims;
-        self.born = core.born;
+        self.created_counts = core.created_counts;
         self.memory = core.memory;
-        self.flight = core.flight;
+        self.pending = core.pending;
     }
 
     pub(crate) fn at(&self, kind: Kind) -> Option<Id> {
@@ -238,6 +240,6 @@ impl State {
         self.cached_sm = self.sm;
         self.cached = self.managed();
         self.cached_override = self.overriding;
-        self.owes = false;
+        self.is_cache_behind = false;
     }
 }

@@ -9,10 +9,10 @@ use fivespot_plan::{Action, Memory};
 use serde_json::{Value, json};
 
 use super::Step;
-use super::law::Law;
-use super::operator::{Answer, Flight, Question};
-use super::pool::{Id, Pool};
-use super::state::{Core, Kind, Left, Objects, Pod, Reach, State};
+use super::interner::{Id, Interner};
+use super::invariant::Invariant;
+use super::operator::{PendingWrites, PlanInput, PlanOutcome};
+use super::state::{Core, FaultBudget, Kind, Objects, Pod, State, WorkloadReachability};
 
 /// The name of the ScheduledMachine and of all objects created for it.
 pub(crate) const NAME: &str = "worker";
@@ -37,20 +37,20 @@ pub(crate) const OUR_TAINT: &str = "example.com/pool";
 #[derive(Clone, Copy)]
 pub(crate) struct Effect {
     core: Core,
-    owes: bool,
-    broken: Option<Law>,
+    is_cache_behind: bool,
+    broken: Option<Invariant>,
     has_moved: bool,
 }
 
 /// The data shared by all states.
 #[derive(Default)]
 pub(crate) struct World {
-    pub(crate) objects: Pool<String, Value>,
-    pub(crate) machines: Pool<String, ScheduledMachine>,
-    pub(crate) memories: Pool<String, Memory>,
-    pub(crate) flights: Pool<String, Flight>,
+    pub(crate) objects: Interner<String, Value>,
+    pub(crate) machines: Interner<String, ScheduledMachine>,
+    pub(crate) memories: Interner<String, Memory>,
+    pub(crate) pending_writes: Interner<String, PendingWrites>,
     /// The planner's answers: it is pure, so that each is computed once.
-    pub(crate) answers: RwLock<HashMap<Question, Answer>>,
+    pub(crate) plan_outcomes: RwLock<HashMap<PlanInput, PlanOutcome>>,
     /// The effect of each step: most states do not differ in what it depends on.
     pub(crate) effects: RwLock<HashMap<(Step, Core), Effect>>,
     /// Fingerprints of states from which the world settles in the desired state.
@@ -60,34 +60,34 @@ pub(crate) struct World {
 impl World {
     /// The initial state; with a lead time and the end policy CompleteByWindowEnd if it
     /// `is_timed`.
-    pub(crate) fn first(&self, is_timed: bool, left: Left) -> State {
+    pub(crate) fn first(&self, is_timed: bool, budget: FaultBudget) -> State {
         let mut state = State {
             now: 0,
-            sm: Some(self.keep_sm(scheduled_machine(is_timed))),
+            sm: Some(self.intern_sm(scheduled_machine(is_timed))),
             objects: Objects::default(),
             pod: Pod::None,
             is_guarded: true,
-            reach: Reach::Answers,
+            reachability: WorkloadReachability::Answers,
             overriding: None,
             cached_override: None,
             refuses_claims: false,
-            born: Default::default(),
+            created_counts: Default::default(),
             cached_sm: None,
             cached: Default::default(),
-            owes: false,
-            memory: self.keep_memory(Memory::default()),
-            flight: None,
-            left,
+            is_cache_behind: false,
+            memory: self.intern_memory(Memory::default()),
+            pending: None,
+            budget,
             broken: None,
         };
-        state.put(Kind::Cluster, Some(self.keep(cluster())));
+        state.put(Kind::Cluster, Some(self.intern(cluster())));
         state.catch_up();
         state
     }
 
     /// Applies a step, computed once for each distinct world: `act` returns whether anything
     /// changed.
-    pub(crate) fn once(
+    pub(crate) fn apply_cached(
         &self,
         state: &mut State,
         step: Step,
@@ -99,14 +99,14 @@ impl World {
         drop(effects);
         let effect = known.unwrap_or_else(|| {
             let mut next = State {
-                owes: false,
+                is_cache_behind: false,
                 broken: None,
                 ..state.clone()
             };
             let has_moved = act(&mut next);
             let effect = Effect {
                 core: next.core(),
-                owes: next.owes,
+                is_cache_behind: next.is_cache_behind,
                 broken: next.broken,
                 has_moved,
             };
@@ -116,41 +116,42 @@ impl World {
             effect
         });
         state.set_core(effect.core);
-        state.owes |= effect.owes;
+        state.is_cache_behind |= effect.is_cache_behind;
         state.broken = effect.broken.or(state.broken);
         effect.has_moved
     }
 
     /// Stores an object; its resourceVersion is its number.
-    pub(crate) fn keep(&self, mut object: Value) -> Id {
+    pub(crate) fn intern(&self, mut object: Value) -> Id {
         if let Some(meta) = object["metadata"].as_object_mut() {
             meta.remove("resourceVersion");
         }
         let key = object.to_string();
-        self.objects.keep(key, |id| {
+        self.objects.intern(key, |id| {
             object["metadata"]["resourceVersion"] = json!(id.version());
             object
         })
     }
 
     /// Stores a ScheduledMachine; its resourceVersion is its number.
-    pub(crate) fn keep_sm(&self, mut object: ScheduledMachine) -> Id {
+    pub(crate) fn intern_sm(&self, mut object: ScheduledMachine) -> Id {
         object.metadata.resource_version = None;
         let key = serde_json::to_string(&object).unwrap_or_default();
-        self.machines.keep(key, |id| {
+        self.machines.intern(key, |id| {
             object.metadata.resource_version = Some(id.version());
             object
         })
     }
 
     /// Stores the operator's memory.
-    pub(crate) fn keep_memory(&self, memory: Memory) -> Id {
-        self.memories.keep(format!("{memory:?}"), |_| memory)
+    pub(crate) fn intern_memory(&self, memory: Memory) -> Id {
+        self.memories.intern(format!("{memory:?}"), |_| memory)
     }
 
     /// Stores the writes in flight.
-    pub(crate) fn keep_flight(&self, flight: Flight) -> Id {
-        self.flights.keep(format!("{flight:?}"), |_| flight)
+    pub(crate) fn intern_pending(&self, pending: PendingWrites) -> Id {
+        self.pending_writes
+            .intern(format!("{pending:?}"), |_| pending)
     }
 
     /// The object of this kind.
@@ -167,7 +168,7 @@ impl World {
     ) {
         if let Some(mut object) = self.get(state, kind) {
             change(&mut object);
-            state.put(kind, Some(self.keep(object)));
+            state.put(kind, Some(self.intern(object)));
         }
     }
 
@@ -180,16 +181,16 @@ impl World {
         if let Some(id) = state.sm {
             let mut object = (*self.machines.of(id)).clone();
             change(&mut object);
-            state.sm = Some(self.keep_sm(object));
+            state.sm = Some(self.intern_sm(object));
         }
     }
 
     /// Adds a new object of a kind, with a uid that was not used before.
     pub(crate) fn create(&self, state: &mut State, kind: Kind, mut object: Value) {
-        let count = &mut state.born[kind as usize];
+        let count = &mut state.created_counts[kind as usize];
         *count = count.saturating_add(1);
-        object["metadata"]["uid"] = json!(format!("{}-{count}", kind.wire()));
-        state.put(kind, Some(self.keep(object)));
+        object["metadata"]["uid"] = json!(format!("{}-{count}", kind.api_kind()));
+        state.put(kind, Some(self.intern(object)));
     }
 
     /// DELETE: marks an object that has finalizers, removes one that has none.

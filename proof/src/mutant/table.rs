@@ -155,14 +155,14 @@ mutants! {
         "match case.owned.our_machine() {\n        Some(machine) => shut_down_machine(case, machine, removal),"
         => "match case.owned.our_machine() {\n        Some(_) if !case.owned.providers().is_empty() => delete(case, &case.owned.providers()),\n        Some(machine) => shut_down_machine(case, machine, removal),";
     "silence-is-refusal", "gives up a drain when the workload cluster does not respond", DRAIN,
-        "        | Access::NotRequested => return silent(),\n    }\n    if is_refused" => "        | Access::NotRequested => return Drain::NotOurs,\n    }\n    if is_refused";
+        "        | Access::NotRequested => return unreachable(),\n    }\n    if is_refused" => "        | Access::NotRequested => return Drain::NotOurs,\n    }\n    if is_refused";
     "leaving-is-gone", "treats terminating pods as gone", NODE,
         "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished"
         => "!self.is_of_daemon_set && !self.is_mirror && !self.is_finished && !self.is_deleting";
     "pods-ignored", "treats a Node with pods as empty", DRAIN,
         "if leaving.is_empty() && node.is_unschedulable {" => "if node.is_unschedulable {";
     "refusal-forgotten", "evicts a pod again immediately after a rejection", DRAIN,
-        ".filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));\n    actions.extend"
+        ".filter(|pod| retry_due(case, pod).is_none_or(|due| due <= case.now));\n    actions.extend"
         => ".filter(|_| true);\n    actions.extend";
     "no-time-for-pods", "deletes the pods of a reclaimed host without a grace period", WRITE,
         "grace: 1," => "grace: 0,";
@@ -317,7 +317,7 @@ mutants! {
     "brought-request-obeyed", "reclaims a host for a request that its Node joined with", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
     "foreign-taint-seized", "overwrites the taint of another client", TAINT,
-        "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(there), None) => {\n                there.value.clone_from(&desired.value);\n                self.ours.push(desired.clone());\n            }";
+        "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(existing), None) => {\n                existing.value.clone_from(&desired.value);\n                self.ours.push(desired.clone());\n            }";
     "foreign-taint-adopted", "treats the taint of another client as its own", TAINT,
         "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(_), None) => self.ours.push(desired.clone()),";
     "record-alone-honoured", "removes a taint that only an annotation on the Node records as ours", TAINT,
@@ -331,7 +331,7 @@ mutants! {
     "taint-not-recorded", "applies taints without recording them on the Node", TAINT,
         "next.record = next.ours.clone();" => "next.record = next.ours.iter().filter(|_| false).cloned().collect();";
     "taint-value-kept", "keeps the old value of an edited taint", TAINT,
-        "there.value.clone_from(&desired.value);" => "";
+        "existing.value.clone_from(&desired.value);" => "";
     "never-tainted", "does not apply the desired taints", TAINT,
         "is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))" => "(is_due && false).then(|| write::taint(node, &next, leaves_at.as_deref()))";
 }

@@ -30,7 +30,7 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
     }
     let specification = example(root, "fivespot-cel", "language", data)?;
     let rules = example(root, "fivespot-admission", "conformance", data)?;
-    keep(root, |result| {
+    update_result(root, |result| {
         result.insert("specification".to_owned(), specification);
         result.insert("rules".to_owned(), rules);
     })?;
@@ -39,8 +39,11 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Keeps the result of a comparison with Kubernetes' libraries.
-pub(crate) fn keep_differential(root: &Path, found: Value) -> Result<(), Box<dyn Error>> {
-    keep(root, |result| {
+pub(crate) fn store_differential(
+    root: &Path,
+    found: Value,
+) -> Result<(), Box<dyn Error>> {
+    update_result(root, |result| {
         let kept = result.entry("differential").or_insert_with(|| json!({}));
         if let (Some(kept), Value::Object(found)) = (kept.as_object_mut(), found) {
             kept.extend(found);
@@ -48,7 +51,7 @@ pub(crate) fn keep_differential(root: &Path, found: Value) -> Result<(), Box<dyn
     })
 }
 
-fn keep(
+fn update_result(
     root: &Path,
     change: impl FnOnce(&mut Map<String, Value>),
 ) -> Result<(), Box<dyn Error>> {

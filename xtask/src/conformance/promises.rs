@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::kept;
+use crate::stored_results;
 
 /// Where the results are kept, one file per backend. Written by `cargo xtask promises`.
 pub(crate) const RESULTS: &str = "e2e/results";
 
 pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
-    let results = kept::results(&root.join(RESULTS))?;
+    let results = stored_results::results(&root.join(RESULTS))?;
     Ok(render(&results))
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 const RESULT: &str = "e2e/differential/agreement.json";
 
 /// Most characters that are printed of a response.
-const MOST: usize = 300;
+const MAX_PRINTED_CHARS: usize = 300;
 
 /// The counts of each kind, in the order of the columns.
 const COUNTS: [&str; 6] = [
@@ -97,7 +97,7 @@ fn unexplained(list: &Value) -> String {
         let words = it["words"].as_str().unwrap_or_default();
         let lines = words.lines().map(|line| {
             let plain = line.trim().replace('|', "\\|").replace('`', "'");
-            let short: String = plain.chars().take(MOST).collect();
+            let short: String = plain.chars().take(MAX_PRINTED_CHARS).collect();
             format!("`{short}`")
         });
         let lines = lines.collect::<Vec<_>>().join("<br>");

@@ -58,7 +58,7 @@ impl Difference {
     /// has, without names and numbers.
     pub(super) fn matter(&self) -> (Aspect, String) {
         if self.aspect == Aspect::Cost {
-            return (self.aspect, self.dearer());
+            return (self.aspect, self.cost_difference());
         }
         let texts = |value: &Value| -> Vec<String> {
             let errors = if value["errors"].is_array() {
@@ -86,7 +86,7 @@ impl Difference {
 
 impl Difference {
     /// How two costs differ: which one is greater, or that the evaluations differ.
-    fn dearer(&self) -> String {
+    fn cost_difference(&self) -> String {
         let costs = |value: &Value| -> Vec<u64> {
             let one = |value: &Value| value["cost"].as_u64().or(value.as_u64());
             let all = match value {

@@ -90,17 +90,19 @@ const FUNCTIONS: &[Function] = &[
     Function {
         name: "strconv.ParseFloat",
         form: "number",
-        ours: |text| unsaid(parse_float(text).map(format_float)),
+        ours: |text| without_unshown_errors(parse_float(text).map(format_float)),
     },
     Function {
         name: "strconv.ParseUint",
         form: "number",
-        ours: |text| unsaid(parse_uint(text).map(|it| it.to_string())),
+        ours: |text| without_unshown_errors(parse_uint(text).map(|it| it.to_string())),
     },
     Function {
         name: "time.ParseDuration",
         form: "duration",
-        ours: |text| unsaid(Duration::parse(text).map(|it| it.nanos().to_string())),
+        ours: |text| {
+            without_unshown_errors(Duration::parse(text).map(|it| it.nanos().to_string()))
+        },
     },
     Function {
         name: "time.Parse(DateOnly)",
@@ -162,7 +164,7 @@ pub(crate) fn run(root: &Path, cases: u64, seed: u64) -> Result<Faults, Box<dyn 
         let mut differing = 0;
         for _ in 0..cases {
             let text = text::near(&mut random, function.form);
-            let theirs = go.ask(&json!({"function": function.name, "text": text}))?;
+            let theirs = go.query(&json!({"function": function.name, "text": text}))?;
             let ours = match (function.ours)(&text) {
                 Ok(value) => json!({"value": value}),
                 Err(error) => json!({"error": error}),
@@ -195,7 +197,7 @@ fn parse_url(text: &str) -> Outcome {
 }
 
 /// Error texts that no API server shows are not compared.
-fn unsaid(value: Option<String>) -> Outcome {
+fn without_unshown_errors(value: Option<String>) -> Outcome {
     value.map(Value::from).ok_or_else(|| "refused".to_owned())
 }
 

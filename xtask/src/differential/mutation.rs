@@ -79,7 +79,7 @@ pub(crate) fn write(root: &Path, cases: u64) -> Result<(), Box<dyn Error>> {
     let mut text = String::new();
     for number in 0..cases {
         let case = case(number);
-        let mut answer = oracle.ask(&json!({"mutations": [&case]}))?;
+        let mut answer = oracle.query(&json!({"mutations": [&case]}))?;
         let answer = answer["mutated"][0].take();
         if answer.is_null() {
             return Err(format!("case {number} is not answered: {case}").into());

@@ -51,8 +51,8 @@ impl Oracle {
     ///
     /// # Errors
     /// The oracle has ended, or the question is malformed.
-    pub(super) fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
-        let answer = self.process.ask(question)?;
+    pub(super) fn query(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
+        let answer = self.process.query(question)?;
         if is_unanswered(&answer) {
             self.process = Process::start(&self.program)?;
         }
@@ -87,7 +87,7 @@ impl Process {
         })
     }
 
-    fn ask(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
+    fn query(&mut self, question: &Value) -> Result<Value, Box<dyn Error>> {
         let questions = self.questions.as_mut().ok_or("the oracle has ended")?;
         writeln!(questions, "{question}")?;
         questions.flush()?;

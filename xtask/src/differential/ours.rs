@@ -11,7 +11,7 @@ use fivespot_admission::policy::{Binding, Decision, Policies, Policy};
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Map, Value, json};
 
-use super::world::{Asked, TestWorld};
+use super::resolver::{PolicyRequest, TestResolver};
 
 /// The longest time for a question. The engine must bound all its work.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
@@ -80,11 +80,11 @@ fn answer(question: &Value) -> Value {
     }
     put("bindings", Value::Array(said));
     let policies = Policies::new(policies, bindings);
-    let world = TestWorld::new(question);
+    let resolver = TestResolver::new(question);
     let decisions = list(&question["requests"]).iter().map(|request| {
-        let asked = Asked::new(request, question);
-        let equivalents = asked.equivalents();
-        decision(&policies.decide(&asked.request(&equivalents), &world))
+        let policy_request = PolicyRequest::new(request, question);
+        let equivalents = policy_request.equivalents();
+        decision(&policies.decide(&policy_request.request(&equivalents), &resolver))
     });
     put("decisions", decisions.collect());
     Value::Object(answer)

@@ -72,13 +72,13 @@ impl Policies<'_> {
     pub(super) fn policy(&mut self, name: &str) -> Value {
         let mut spec = self.specification();
         if self.random.chance(8) {
-            self.spoil(&mut spec);
+            self.invalidate(&mut spec);
         }
         if self.random.chance(8) {
             text::edit_leaf(self.random, &mut spec);
         }
         let mut policy = of(name, &spec);
-        self.perhaps_delete(&mut policy);
+        self.maybe_mark_deleted(&mut policy);
         policy
     }
 
@@ -97,7 +97,7 @@ impl Policies<'_> {
     }
 
     /// A policy or binding that is being deleted is in force until it is gone.
-    fn perhaps_delete(&mut self, object: &mut Value) {
+    fn maybe_mark_deleted(&mut self, object: &mut Value) {
         if self.random.chance(4) {
             object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
             object["metadata"]["finalizers"] = json!(["example.com/held"]);
@@ -307,11 +307,11 @@ impl Policies<'_> {
             text::edit_leaf(self.random, &mut spec);
         }
         let mut binding = binding_of(name, &spec);
-        self.perhaps_delete(&mut binding);
+        self.maybe_mark_deleted(&mut binding);
         binding
     }
 
-    fn spoil(&mut self, spec: &mut Value) {
+    fn invalidate(&mut self, spec: &mut Value) {
         let rules = json!([{"apiGroups": ["*", "a"], "apiVersions": [""], "resources": ["pods/", "*/*", "a"],
             "operations": ["create"]}]);
         let faults = [

@@ -119,7 +119,7 @@ impl Schemas<'_> {
             self.branch(&mut node);
         }
         if self.random.chance(1) {
-            self.spoil(&mut node);
+            self.invalidate(&mut node);
         }
         if self.random.chance(30) {
             self.add_rules(&mut node, false);
@@ -298,7 +298,7 @@ impl Schemas<'_> {
     }
 
     /// Makes a schema non-structural or contradictory.
-    fn spoil(&mut self, node: &mut Value) {
+    fn invalidate(&mut self, node: &mut Value) {
         let faults = [
             ("type", json!("strin")),
             ("type", json!(null)),

@@ -77,7 +77,7 @@ impl Values<'_> {
             object["metadata"][name] = value;
         }
         if self.random.chance(5) {
-            self.name_oddly(&mut object["metadata"]);
+            self.set_unusual_names(&mut object["metadata"]);
         }
         if let Value::Object(parts) = self.of(schema, 5) {
             for (name, value) in parts {
@@ -90,7 +90,7 @@ impl Values<'_> {
     }
 
     /// Gives an object names that are almost valid.
-    fn name_oddly(&mut self, metadata: &mut Value) {
+    fn set_unusual_names(&mut self, metadata: &mut Value) {
         let name = text::near(self.random, "name");
         let key = text::near(self.random, "name");
         let value = text::near(self.random, "text");

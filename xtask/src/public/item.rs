@@ -50,11 +50,11 @@ pub(super) fn line(item: &Item, path: &str) -> String {
         Item::Type(it) => format!("type {path}{} = {}", text(&it.generics), text(&it.ty)),
         Item::Fn(it) => signature(&it.sig, path),
         Item::Enum(it) => {
-            let closed = openness(&it.attrs);
+            let closed = non_exhaustive(&it.attrs);
             format!("{closed}enum {path}{}", text(&it.generics))
         }
         Item::Struct(it) => {
-            let closed = openness(&it.attrs);
+            let closed = non_exhaustive(&it.attrs);
             format!("{closed}struct {path}{}", text(&it.generics))
         }
         Item::Trait(it) => {
@@ -70,7 +70,7 @@ pub(super) fn line(item: &Item, path: &str) -> String {
     }
 }
 
-fn openness(attributes: &[Attribute]) -> &'static str {
+fn non_exhaustive(attributes: &[Attribute]) -> &'static str {
     let is_closed = |it: &Attribute| it.path().is_ident("non_exhaustive");
     if attributes.iter().any(is_closed) {
         "non_exhaustive "

@@ -8,21 +8,21 @@ use super::item;
 use super::tree::{Tree, joined};
 
 /// The items by path, each with its declaration and the lines of its members.
-pub(super) type Found = BTreeMap<String, String>;
+pub(super) type PublicItems = BTreeMap<String, String>;
 
 /// Returns every item that other crates can name.
-pub(super) fn public(tree: &Tree) -> Found {
+pub(super) fn public(tree: &Tree) -> PublicItems {
     let mut walk = Walk {
         tree,
-        found: Found::new(),
+        public_items: PublicItems::new(),
     };
     walk.module(&[], &[]);
-    walk.found
+    walk.public_items
 }
 
 struct Walk<'t> {
     tree: &'t Tree,
-    found: Found,
+    public_items: PublicItems,
 }
 
 impl Walk<'_> {
@@ -59,7 +59,7 @@ impl Walk<'_> {
         let Some(items) = self.tree.items(module) else {
             // The target is in another crate.
             let (path, own) = (leaf.path.join("::"), joined(name, &leaf.name).join("::"));
-            self.found
+            self.public_items
                 .insert(own.clone(), format!("use {path} as {own}"));
             return;
         };
@@ -93,7 +93,7 @@ impl Walk<'_> {
         let mut lines = vec![item::line(item, &path)];
         lines.extend(item::members(item));
         lines.extend(item::associated(self.tree, &ident));
-        self.found.insert(path, lines.join("\n"));
+        self.public_items.insert(path, lines.join("\n"));
     }
 }
 

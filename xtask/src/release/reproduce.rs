@@ -31,7 +31,7 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
     for path in PATHS {
         let source = place.join(path);
         process::check_out(root, head.trim(), &source)?;
-        sums.push(make(&source, &programs)?);
+        sums.push(build_files(&source, &programs)?);
     }
     let mut faults = Faults::new();
     for (one, other) in sums[0].iter().zip(&sums[1]) {
@@ -42,24 +42,28 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
         }
     }
     if faults.is_empty() {
-        let kept = keep(root, &place, &programs)?;
+        let copied = copy_binaries(root, &place, &programs)?;
         fs::remove_dir_all(&place)?;
-        println!("two builds on two paths are equal; the binaries are in {kept}");
+        println!("two builds on two paths are equal; the binaries are in {copied}");
     }
     Ok(faults)
 }
 
 /// Copies the binaries to the folder of a usual build, and returns the folder.
-fn keep(root: &Path, place: &Path, programs: &[&str]) -> Result<String, Box<dyn Error>> {
+fn copy_binaries(
+    root: &Path,
+    place: &Path,
+    programs: &[&str],
+) -> Result<String, Box<dyn Error>> {
     let (architecture, _) = build::own()?;
     let built = build::binaries(&place.join(PATHS[0]).join("target"));
-    let kept = build::binaries(&target(root));
-    fs::create_dir_all(kept.join(architecture))?;
+    let copied = build::binaries(&target(root));
+    fs::create_dir_all(copied.join(architecture))?;
     for name in programs {
         let path = Path::new(architecture).join(name);
-        fs::copy(built.join(&path), kept.join(&path))?;
+        fs::copy(built.join(&path), copied.join(&path))?;
     }
-    Ok(kept.display().to_string())
+    Ok(copied.display().to_string())
 }
 
 /// The programs of the arguments; `None` if one is unknown.
@@ -76,14 +80,17 @@ fn programs(words: &[&str]) -> Option<Vec<&'static str>> {
 
 /// A file that is compared.
 #[derive(PartialEq, Eq)]
-struct Made {
+struct BuiltFile {
     name: String,
     bytes: u64,
     sum: String,
 }
 
 /// Builds programs and their images from a source tree, and returns the files.
-fn make(source: &Path, programs: &[&str]) -> Result<Vec<Made>, Box<dyn Error>> {
+fn build_files(
+    source: &Path,
+    programs: &[&str],
+) -> Result<Vec<BuiltFile>, Box<dyn Error>> {
     let time = commit_time(source)?;
     let target = source.join("target");
     let binaries = Build {
@@ -104,19 +111,19 @@ fn make(source: &Path, programs: &[&str]) -> Result<Vec<Made>, Box<dyn Error>> {
         architecture,
         time: &time,
     };
-    let mut made = Vec::new();
+    let mut files = Vec::new();
     for name in programs {
-        made.push(of(binaries.join(architecture).join(name))?);
+        files.push(built_file(binaries.join(architecture).join(name))?);
     }
     for image in images.write(&out, programs)? {
-        made.push(of(image)?);
+        files.push(built_file(image)?);
     }
-    Ok(made)
+    Ok(files)
 }
 
-fn of(path: PathBuf) -> Result<Made, Box<dyn Error>> {
+fn built_file(path: PathBuf) -> Result<BuiltFile, Box<dyn Error>> {
     let name = path.file_name().unwrap_or_default();
-    Ok(Made {
+    Ok(BuiltFile {
         name: name.to_string_lossy().into_owned(),
         bytes: fs::metadata(&path)?.len(),
         sum: sum(&path)?,

@@ -14,7 +14,7 @@ use crate::cluster::target;
 pub(crate) const PAGE: &str = "docs/releases.md";
 
 /// Where the sizes are kept, below the root.
-const KEPT: &str = "xtask/results/release.json";
+const RESULTS: &str = "xtask/results/release.json";
 
 /// The first line of the generated section.
 const MARK: &str = "<!-- generated from here on: cargo xtask release --record -->\n";
@@ -70,7 +70,7 @@ pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
         return Err("no release files; run `cargo xtask release --dry-run`".into());
     }
     let kept = json!({"target": triple, "files": files});
-    let path = root.join(KEPT);
+    let path = root.join(RESULTS);
     fs::create_dir_all(path.parent().unwrap_or(root))?;
     fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
     println!("`cargo xtask gen` writes the sizes to {PAGE}");
@@ -83,7 +83,7 @@ pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
 /// The page or the sizes cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let page = fs::read_to_string(root.join(PAGE))?;
-    let path = root.join(KEPT);
+    let path = root.join(RESULTS);
     if !path.exists() {
         return Ok(page);
     }

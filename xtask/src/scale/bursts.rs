@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{name, number};
-use crate::kept;
+use crate::stored_results;
 
 /// The folder in which `benches/scale --burst` keeps its numbers.
 const RESULTS: &str = "benches/bursts";
@@ -53,7 +53,7 @@ $ target/release/scale --profile release --machines 300 --burst edge --pairs 3 -
 /// # Errors
 /// A result cannot be read.
 pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut runs = kept::results(&root.join(RESULTS))?;
+    let mut runs = stored_results::results(&root.join(RESULTS))?;
     runs.sort_by_key(|run| (burst(run).to_owned(), run["machines"].as_u64()));
     let mut page = HEAD.to_owned();
     for run in &runs {

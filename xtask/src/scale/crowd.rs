@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{kept, name, number, thousands};
+use super::{name, number, stored_results, thousands};
 
 /// The folder of the measurements of `benches/scale` that are compared with each other. Of each
 /// server, the result with the fewest machines is the reference.
@@ -87,7 +87,7 @@ pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
     if !folder.exists() {
         return Ok(String::new());
     }
-    let mut all = kept::results(&folder)?;
+    let mut all = stored_results::results(&folder)?;
     all.sort_by_key(|of| {
         (
             name(of).to_owned(),
@@ -95,7 +95,7 @@ pub(super) fn part(root: &Path) -> Result<String, Box<dyn Error>> {
             of["clusters"].as_u64(),
         )
     });
-    let runs = kept::results(&root.join(super::RESULTS))?;
+    let runs = stored_results::results(&root.join(super::RESULTS))?;
     Ok(table(&all) + &plan(&all, with_cluster_api(&runs)))
 }
 

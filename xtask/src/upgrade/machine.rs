@@ -147,7 +147,7 @@ pub(super) const NEW_MACHINE: Case = Case {
 
 /// The state of a machine that is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct MachineState {
     pub(super) phase: String,
     /// The uid of the Machine; empty if there is none.
     pub(super) machine: String,
@@ -291,7 +291,7 @@ impl Case {
         phase: &str,
     ) -> Result<(), Box<dyn Error>> {
         until(&format!("{} is {phase}", self.name), || {
-            Ok(self.look(server)?.phase == phase)
+            Ok(self.observe(server)?.phase == phase)
         })
     }
 
@@ -299,7 +299,10 @@ impl Case {
     ///
     /// # Errors
     /// The server does not respond.
-    pub(super) fn look(&self, server: &Server) -> Result<Seen, Box<dyn Error>> {
+    pub(super) fn observe(
+        &self,
+        server: &Server,
+    ) -> Result<MachineState, Box<dyn Error>> {
         let object = server.management.get(&["sm", self.name, "-n", NAMESPACE])?;
         let machine = server
             .management
@@ -309,7 +312,7 @@ impl Case {
         let ready =
             conditions.and_then(|all| all.iter().find(|it| it["type"] == "Ready"));
         let reason = ready.map(|it| text(it, "/reason")).unwrap_or_default();
-        Ok(Seen {
+        Ok(MachineState {
             phase: text(&object, "/status/phase").to_owned(),
             machine: text(&machine, "/metadata/uid").to_owned(),
             is_deleting: !machine["metadata"]["deletionTimestamp"].is_null(),

@@ -19,7 +19,7 @@ use super::text;
 const HOME: &str = "5spot-system";
 
 /// The timeout of every wait.
-pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+pub(super) const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long the operator must be idle until it counts as settled.
 const QUIET: Duration = Duration::from_secs(3);
@@ -162,8 +162,8 @@ pub(super) fn until(
 ) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     while !holds()? {
-        if begun.elapsed() > PATIENCE {
-            return Err(format!("not within {} s: {what}", PATIENCE.as_secs()).into());
+        if begun.elapsed() > TIMEOUT {
+            return Err(format!("not within {} s: {what}", TIMEOUT.as_secs()).into());
         }
         thread::sleep(INTERVAL);
     }

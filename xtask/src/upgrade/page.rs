@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{KEPT, text};
-use crate::kept;
+use super::{RESULTS, text};
+use crate::stored_results;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/upgrades.md";
@@ -37,11 +37,11 @@ version in one step, which Kubernetes does not recommend; the versions between a
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut page = INTRODUCTION.to_owned();
-    let folder = root.join(KEPT);
+    let folder = root.join(RESULTS);
     if !folder.exists() {
         return Ok(page);
     }
-    for kept in kept::results(&folder)? {
+    for kept in stored_results::results(&folder)? {
         let (server, older) = (text(&kept, "/server"), text(&kept, "/older"));
         let (title, about) = match older {
             "" => (server.to_owned(), text(&kept, "/about").to_owned()),

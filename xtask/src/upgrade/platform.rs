@@ -20,14 +20,14 @@ const CLUSTER_API: [&str; 2] = ["1.8", "1.14"];
 
 /// Which of the two is upgraded first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum First {
+pub(super) enum UpgradeOrder {
     Kubernetes,
     ClusterApi,
 }
 
-impl First {
+impl UpgradeOrder {
     /// Parses the argument of the command line.
-    pub(super) fn called(word: &str) -> Option<Self> {
+    pub(super) fn parse(word: &str) -> Option<Self> {
         match word {
             "kubernetes" => Some(Self::Kubernetes),
             "cluster-api" => Some(Self::ClusterApi),
@@ -75,7 +75,7 @@ impl First {
 pub(super) fn run(
     root: &Path,
     programs: &Programs,
-    (first, folder): (First, &Path),
+    (first, folder): (UpgradeOrder, &Path),
 ) -> Result<(Results, Value, String), Box<dyn Error>> {
     let [old, ..] = first.pairs();
     let words = [
@@ -105,14 +105,14 @@ pub(super) fn run(
 fn sequence(
     root: &Path,
     programs: &Programs,
-    (first, folder): (First, &Path),
+    (first, folder): (UpgradeOrder, &Path),
 ) -> Result<(Results, String), Box<dyn Error>> {
     let server = Server::real(root, NAME)?;
     sequence::install(programs.path(Version::Newer), &server)?;
     let mut operator = Operator::start(programs, Version::Newer, &server, folder)?;
     sequence::begin(&server)?;
     operator.settle()?;
-    let before = sequence::look(&server)?;
+    let before = sequence::observe(&server)?;
     let mut results = Results::default();
     for pair in first.pairs() {
         let (kubernetes, cluster_api) = pair;
@@ -125,7 +125,7 @@ fn sequence(
         let runs = json!({"kubernetes": kubernetes, "clusterAPI": cluster_api});
         results
             .steps
-            .push(Step::see(&server, &before, (runs, false))?);
+            .push(Step::observe(&server, &before, (runs, false))?);
     }
     let stored = stored(&server)?;
     results.finish(&server)?;
@@ -148,17 +148,17 @@ fn stored(server: &Server) -> Result<String, Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
-    use super::First;
+    use super::UpgradeOrder;
 
     #[test]
     fn one_of_the_two_is_upgraded_at_a_time() {
         for word in ["kubernetes", "cluster-api"] {
-            let pairs = First::called(word).map(First::pairs).unwrap();
+            let pairs = UpgradeOrder::parse(word).map(UpgradeOrder::pairs).unwrap();
             for steps in pairs.windows(2) {
                 let (before, after) = (steps[0], steps[1]);
                 assert_ne!(before.0 == after.0, before.1 == after.1, "{pairs:?}");
             }
         }
-        assert_eq!(First::called("etcd"), None);
+        assert_eq!(UpgradeOrder::parse("etcd"), None);
     }
 }

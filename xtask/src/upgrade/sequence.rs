@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::machine::{CASES, NAMESPACE, NEW_MACHINE, Seen, add_cluster};
+use super::machine::{CASES, MachineState, NAMESPACE, NEW_MACHINE, add_cluster};
 use super::operator::Operator;
 use super::program::{Programs, Version};
 use super::server::Server;
@@ -59,12 +59,12 @@ impl Step {
     ///
     /// # Errors
     /// The server cannot be queried.
-    pub(super) fn see(
+    pub(super) fn observe(
         server: &Server,
-        before: &[Seen],
+        before: &[MachineState],
         (runs, may_wait): (Value, bool),
     ) -> Result<Self, Box<dyn Error>> {
-        let now = look(server)?;
+        let now = observe(server)?;
         let machines = before.iter().zip(&now).map(|(it, now)| verdict(it, now));
         Ok(Self {
             runs,
@@ -84,7 +84,7 @@ pub(super) struct Results {
 }
 
 /// The verdict about an unchanged machine.
-const KEPT: &str = "kept";
+const UNCHANGED: &str = "kept";
 
 /// The verdict about a machine that was opened and removed.
 const SERVED: &str = "opened and removed";
@@ -130,7 +130,7 @@ impl Results {
         for step in &self.steps {
             let names = CASES.iter().map(|case| case.name);
             for (name, verdict) in names.zip(&step.machines) {
-                if verdict != KEPT {
+                if verdict != UNCHANGED {
                     faults.push(format!("{}: {name}: {verdict}", step.runs));
                 }
             }
@@ -183,7 +183,7 @@ pub(super) fn run(
         if before.is_empty() {
             begin(server)?;
             running.settle()?;
-            before = look(server)?;
+            before = observe(server)?;
         }
         running.settle()?;
         let runs = json!({
@@ -194,7 +194,7 @@ pub(super) fn run(
         let may_wait = pair == self::pair(Older, Newer);
         results
             .steps
-            .push(Step::see(server, &before, (runs, may_wait))?);
+            .push(Step::observe(server, &before, (runs, may_wait))?);
         standing = Some(pair);
     }
     install(programs.path(Newer), server)?;
@@ -225,12 +225,12 @@ pub(super) fn begin(server: &Server) -> Result<(), Box<dyn Error>> {
 ///
 /// # Errors
 /// The server does not respond.
-pub(super) fn look(server: &Server) -> Result<Vec<Seen>, Box<dyn Error>> {
-    CASES.iter().map(|case| case.look(server)).collect()
+pub(super) fn observe(server: &Server) -> Result<Vec<MachineState>, Box<dyn Error>> {
+    CASES.iter().map(|case| case.observe(server)).collect()
 }
 
 /// The change of a machine since the beginning.
-fn verdict(before: &Seen, now: &Seen) -> String {
+fn verdict(before: &MachineState, now: &MachineState) -> String {
     if before.machine != now.machine || before.is_deleting != now.is_deleting {
         return "another Machine".to_owned();
     }
@@ -240,17 +240,17 @@ fn verdict(before: &Seen, now: &Seen) -> String {
     if before.shutdown != now.shutdown {
         return format!("another shutdown: {}", now.shutdown);
     }
-    KEPT.to_owned()
+    UNCHANGED.to_owned()
 }
 
 /// The verdict about the new machine: opened and removed, or the reason why not.
 fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
     NEW_MACHINE.create(server)?;
     let opened = super::operator::until("the new machine is Active, or refused", || {
-        let seen = NEW_MACHINE.look(server)?;
+        let seen = NEW_MACHINE.observe(server)?;
         Ok(seen.phase == "Active" || seen.reason == "CustomResourceDefinitionOutdated")
     });
-    let seen = NEW_MACHINE.look(server)?;
+    let seen = NEW_MACHINE.observe(server)?;
     NEW_MACHINE.remove(server)?;
     if seen.phase == "Active" {
         return Ok(SERVED.to_owned());

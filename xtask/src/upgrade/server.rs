@@ -135,7 +135,7 @@ impl Api {
         words: &[&str],
         input: &str,
     ) -> Result<String, Box<dyn Error>> {
-        let done = self.ask(words, input)?;
+        let done = self.run_kubectl(words, input)?;
         if done.status.success() {
             return Ok(String::from_utf8(done.stdout)?);
         }
@@ -143,7 +143,7 @@ impl Api {
         Err(format!("kubectl {}: {}", words.join(" "), said.trim()).into())
     }
 
-    fn ask(&self, words: &[&str], input: &str) -> Result<Output, Box<dyn Error>> {
+    fn run_kubectl(&self, words: &[&str], input: &str) -> Result<Output, Box<dyn Error>> {
         let mut kubectl = Command::new("kubectl")
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)

@@ -7,19 +7,19 @@ use crate::field::Path;
 /// The maximum cost of all rules of a schema together.
 const SCHEMA_LIMIT: u64 = 100_000_000;
 /// The minimum cost of a rule to be reported when the sum exceeds the limit.
-const WORTH_NAMING: u64 = SCHEMA_LIMIT / 100;
+const MIN_REPORTED_COST: u64 = SCHEMA_LIMIT / 100;
 /// The maximum number of rules reported then.
-const MOST_NAMED: usize = 4;
+const MOST_REPORTED: usize = 4;
 
 /// The estimated costs of the expressions of a schema.
 #[derive(Default)]
-pub(super) struct Spent {
+pub(super) struct RuleCosts {
     total: u64,
     /// The expensive ones, in order of appearance.
     expensive: Vec<(u64, FieldError)>,
 }
 
-impl Spent {
+impl RuleCosts {
     /// Adds the cost of an expression; `what` is its name in the error text. Returns the error
     /// if the expression alone exceeds the limit.
     pub(super) fn add(
@@ -29,7 +29,7 @@ impl Spent {
         cost: u64,
     ) -> Option<FieldError> {
         self.total = self.total.saturating_add(cost);
-        if cost >= WORTH_NAMING {
+        if cost >= MIN_REPORTED_COST {
             let detail = "contributed to estimated rule cost total exceeding cost limit for \
                           entire OpenAPIv3 schema";
             self.expensive
@@ -53,7 +53,7 @@ impl Spent {
         }
         self.expensive
             .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        self.expensive.truncate(MOST_NAMED);
+        self.expensive.truncate(MOST_REPORTED);
         let errors = self.expensive.into_iter().map(|(_, error)| error);
         let mut errors: Vec<_> = errors.collect();
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 \

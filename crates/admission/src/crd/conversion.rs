@@ -170,9 +170,9 @@ fn url_errors(url: &str, path: Path<'_>, errors: &mut Vec<FieldError>) {
 
 fn service_errors(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     // The API server checks the other field of the two.
-    for (said, looked_at) in [("name", "namespace"), ("namespace", "name")] {
+    for (required_field, looked_at) in [("name", "namespace"), ("namespace", "name")] {
         if text(service, looked_at).is_empty() {
-            errors.push(FieldError::required(path.field(said), ""));
+            errors.push(FieldError::required(path.field(required_field), ""));
         }
     }
     let port = service.get("port").and_then(Value::as_i64).unwrap_or(443);

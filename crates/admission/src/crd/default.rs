@@ -20,7 +20,7 @@ pub(super) fn check(
         run: Run::new(version),
         errors: Vec::new(),
     };
-    defaults.node(root, rules, path, &Place::of_resource(root));
+    defaults.node(root, rules, path, &Location::of_resource(root));
     defaults.errors
 }
 
@@ -33,7 +33,7 @@ struct Defaults {
 
 /// The position of a node in the resource, or embedded resource, that contains it.
 #[derive(Clone)]
-struct Place<'n> {
+struct Location<'n> {
     resource: &'n Node,
     steps: Vec<Step<'n>>,
     /// Whether it is in `apiVersion`, `kind` or `metadata`.
@@ -46,7 +46,7 @@ enum Step<'n> {
     Item,
 }
 
-impl<'n> Place<'n> {
+impl<'n> Location<'n> {
     const fn of_resource(resource: &'n Node) -> Self {
         Self {
             resource,
@@ -84,23 +84,28 @@ impl Defaults {
         node: &Node,
         rules: Option<&Rules>,
         path: &Path<'_>,
-        place: &Place<'_>,
+        location: &Location<'_>,
     ) {
-        let own = Place::of_resource(node);
-        let place = if node.embedded { &own } else { place };
+        let own = Location::of_resource(node);
+        let location = if node.embedded { &own } else { location };
         if let Some(default) = &node.default {
-            self.default((node, rules), default, &path.field("default"), place);
+            self.default((node, rules), default, &path.field("default"), location);
         }
         // Values of a map have no defaults: there is no object to fill them into.
         if let Some(each) = &node.items {
             let rules = rules.and_then(|rules| rules.items.as_deref());
-            self.node(each, rules, &path.field("items"), &place.step(Step::Item));
+            self.node(
+                each,
+                rules,
+                &path.field("items"),
+                &location.step(Step::Item),
+            );
         }
         let properties = path.field("properties");
         for (name, property) in &node.properties {
             let rules = rules.and_then(|rules| rules.properties.get(name));
-            let place = place.step(Step::Field(name));
-            self.node(property, rules, &properties.key(name), &place);
+            let location = location.step(Step::Field(name));
+            self.node(property, rules, &properties.key(name), &location);
         }
     }
 
@@ -109,17 +114,17 @@ impl Defaults {
         (node, rules): (&Node, Option<&Rules>),
         default: &Value,
         path: &Path<'_>,
-        place: &Place<'_>,
+        location: &Location<'_>,
     ) {
-        let usable = if place.is_metadata {
-            let resource = place.resource_with(default);
-            let around = (place.resource, &resource, self.version);
+        let usable = if location.is_metadata {
+            let resource = location.resource_with(default);
+            let around = (location.resource, &resource, self.version);
             let errors = Structural::check_metadata_default(node, default, path, around);
             let usable = errors.is_empty();
             self.errors.extend(errors);
             usable
         } else {
-            let how = (place.steps.is_empty(), self.version);
+            let how = (location.steps.is_empty(), self.version);
             let (errors, usable) = Structural::check_default(node, default, path, how);
             self.errors.extend(errors);
             usable

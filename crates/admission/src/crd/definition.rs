@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::scale::Scale;
-use super::version_schema::{self, Compiled};
+use super::version_schema::{self, CompiledSchema};
 use super::{
-    Crd, CustomResource, column, conversion, history, internal_form, kept, selectable,
+    Crd, CustomResource, column, conversion, history, internal_form, ratchet, selectable,
 };
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
@@ -39,7 +39,7 @@ pub(super) fn compile(
     errors.extend(history::stored_versions(crd, old));
     errors.extend(history::approval(crd, old));
     errors.extend(history::preserving(crd, old));
-    kept::ignore_existing(&mut errors, (crd, old), version);
+    ratchet::ignore_existing(&mut errors, (crd, old), version);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -185,7 +185,7 @@ impl<'a> Definition<'a> {
         &self,
         version: KubeVersion,
         errors: &mut Vec<FieldError>,
-    ) -> Vec<Compiled> {
+    ) -> Vec<CompiledSchema> {
         let versions = SPEC.field("versions");
         let mut schemas = Vec::new();
         for (at, json) in self.versions.iter().enumerate() {
@@ -233,7 +233,7 @@ impl<'a> Definition<'a> {
 
     /// Validates the parts that all versions share, which the API server moves out of the
     /// versions.
-    fn shared(&self, schemas: &[Compiled], errors: &mut Vec<FieldError>) {
+    fn shared(&self, schemas: &[CompiledSchema], errors: &mut Vec<FieldError>) {
         let Some(first) = self.versions.first() else {
             return;
         };
@@ -265,7 +265,7 @@ impl<'a> Definition<'a> {
         names.dedup();
         if names.len() != self.versions.len() {
             let detail = "must contain unique version names";
-            errors.push(FieldError::invalid_shown(path, &self.shown(), detail));
+            errors.push(FieldError::invalid_form(path, &self.form(), detail));
         }
         // The name of the first version is also `spec.version`.
         let first = self.versions.first().map_or("", |it| text(it, "name"));
@@ -281,12 +281,12 @@ impl<'a> Definition<'a> {
             .count();
         if stored != 1 {
             let detail = "must have exactly one version marked as storage version";
-            errors.push(FieldError::invalid_shown(path, &self.shown(), detail));
+            errors.push(FieldError::invalid_form(path, &self.form(), detail));
         }
     }
 
     /// The versions in Kubernetes' internal form, without the parts that all versions share.
-    fn shown(&self) -> String {
+    fn form(&self) -> String {
         let shown: Vec<_> = self
             .versions
             .iter()
@@ -319,12 +319,12 @@ impl<'a> Definition<'a> {
         }
     }
 
-    fn build(&self, schemas: Vec<Compiled>, version: KubeVersion) -> Crd {
+    fn build(&self, schemas: Vec<CompiledSchema>, version: KubeVersion) -> Crd {
         let scope = match self.scope {
             "Namespaced" => Scope::Namespaced,
             _ => Scope::Cluster,
         };
-        let resource = |(json, compiled): (&&Value, Compiled)| {
+        let resource = |(json, compiled): (&&Value, CompiledSchema)| {
             let name = text(json, "name").to_owned();
             CustomResource {
                 api_version: format!("{}/{name}", self.group),

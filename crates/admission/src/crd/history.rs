@@ -21,7 +21,7 @@ pub(super) fn stored_versions(crd: &Value, old: Option<&Value>) -> Vec<FieldErro
     }
     if stored.is_empty() {
         let detail = "must have at least one stored version";
-        return vec![FieldError::invalid_shown(path, "null", detail)];
+        return vec![FieldError::invalid_form(path, "null", detail)];
     }
     let mut errors = Vec::new();
     // Each stored version is matched once: a second version with its name is not matched.
@@ -89,7 +89,7 @@ pub(super) fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     let path = path.key(APPROVAL);
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     match state {
-        Approval::Given | Approval::Bypassed => None,
+        Approval::Approved | Approval::Bypassed => None,
         Approval::Missing => {
             let detail = format!(
                 "protected groups must have approval annotation \"{APPROVAL}\", {see}"
@@ -110,7 +110,7 @@ pub(super) fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
 enum Approval {
     Missing,
     Bypassed,
-    Given,
+    Approved,
     Invalid,
 }
 
@@ -130,7 +130,7 @@ impl Approval {
         match annotation {
             "" => Self::Missing,
             it if it.starts_with("unapproved") => Self::Bypassed,
-            it if has_host(it) => Self::Given,
+            it if has_host(it) => Self::Approved,
             _ => Self::Invalid,
         }
     }

@@ -1,7 +1,7 @@
 //! Validates a schema in a definition beyond being structural, and whether its rules compile
 //! and are within the cost limits.
 
-use super::budget::Spent;
+use super::budget::RuleCosts;
 use super::{list_type, rule};
 use crate::FieldError;
 use crate::crd_rules::Rules;
@@ -17,20 +17,20 @@ pub(super) fn check(
     rules: Option<&Rules>,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let place = Place {
+    let context = NodeContext {
         root: true,
-        ..Place::default()
+        ..NodeContext::default()
     };
-    let found = node(root, rules, path, &place);
-    let mut errors = found.schema;
-    errors.extend(found.rules);
-    errors.extend(found.spent.errors(path));
+    let result = node(root, rules, path, &context);
+    let mut errors = result.schema;
+    errors.extend(result.rules);
+    errors.extend(result.costs.errors(path));
     errors
 }
 
 /// The context of a node.
 #[derive(Clone, Default)]
-struct Place<'p> {
+struct NodeContext<'p> {
     root: bool,
     /// Whether it is inside `apiVersion`, `kind` or `metadata`.
     in_meta: bool,
@@ -43,17 +43,17 @@ struct Place<'p> {
 /// Errors of the schema, and errors of the rules. Errors of a rule are omitted if the schema it
 /// applies to has errors.
 #[derive(Default)]
-struct Found {
+struct SchemaErrors {
     schema: Vec<FieldError>,
     rules: Vec<FieldError>,
-    spent: Spent,
+    costs: RuleCosts,
 }
 
-impl Found {
+impl SchemaErrors {
     fn merge(&mut self, other: Self) {
         self.schema.extend(other.schema);
         self.rules.extend(other.rules);
-        self.spent.merge(other.spent);
+        self.costs.merge(other.costs);
     }
 }
 
@@ -61,40 +61,40 @@ fn node<'p>(
     node: &Node,
     rules: Option<&Rules>,
     path: &'p Path<'p>,
-    place: &Place<'p>,
-) -> Found {
-    let mut found = Found::default();
-    keywords(node, path, place, &mut found.schema);
-    found.merge(children(node, rules, path, place));
-    found.merge(branches(node, path, place));
-    found.merge(items(node, rules, path, place));
-    list_type::check(node, path, &mut found.schema);
+    context: &NodeContext<'p>,
+) -> SchemaErrors {
+    let mut result = SchemaErrors::default();
+    keywords(node, path, context, &mut result.schema);
+    result.merge(children(node, rules, path, context));
+    result.merge(branches(node, path, context));
+    result.merge(items(node, rules, path, context));
+    list_type::check(node, path, &mut result.schema);
     for (at, source) in node.rules.iter().enumerate() {
         let rules = path.field("x-kubernetes-validations");
         let path = rules.index(at);
-        rule::words(source, &path, &mut found.schema);
+        rule::words(source, &path, &mut result.schema);
         // If the schema is not structural, its field paths are unknown.
         if !source.field_path.is_empty() && is_structural(node) {
-            rule::field_path(source, node, &path, &mut found.schema);
+            rule::field_path(source, node, &path, &mut result.schema);
         }
     }
     if let Some(rules) = rules
-        && found.schema.is_empty()
+        && result.schema.is_empty()
     {
         let path = path.field("x-kubernetes-validations");
-        let uncorrelated = place.uncorrelated;
-        if rules.unseen {
+        let uncorrelated = context.uncorrelated;
+        if rules.has_unusable {
             let detail = "internal error: failed to construct type information for \
                           x-kubernetes-validations rules: unable to convert structural \
                           schema to CEL declarations";
-            found.rules.push(FieldError::internal(path, detail));
+            result.rules.push(FieldError::internal(path, detail));
         }
         for (at, rule) in rules.own.iter().enumerate() {
-            let into = (&mut found.rules, &mut found.spent);
+            let into = (&mut result.rules, &mut result.costs);
             rule::compiled(rule, &path.index(at), uncorrelated, into);
         }
     }
-    found
+    result
 }
 
 /// Whether the node and its descendants have no parts that a structural schema cannot
@@ -119,13 +119,13 @@ fn is_structural(node: &Node) -> bool {
 fn keywords(
     node: &Node,
     path: &Path<'_>,
-    place: &Place<'_>,
+    context: &NodeContext<'_>,
     errors: &mut Vec<FieldError>,
 ) {
     let mut forbid = |name: &str, detail: &str| {
         errors.push(FieldError::forbidden(path.field(name), detail));
     };
-    if let (Some(reason), true) = (&place.no_default, node.default.is_some()) {
+    if let (Some(reason), true) = (&context.no_default, node.default.is_some()) {
         forbid("default", &format!("must not be set {reason}"));
     }
     for words in &node.extras.unsupported {
@@ -135,7 +135,7 @@ fn keywords(
     if node.extras.items_is_list {
         forbid("items", "items must be a schema object and not an array");
     }
-    if place.in_meta && node.embedded {
+    if context.in_meta && node.embedded {
         let detail = "must not be used inside of resource meta";
         forbid("x-kubernetes-embedded-resource", detail);
     }
@@ -163,12 +163,12 @@ fn children(
     parent: &Node,
     rules: Option<&Rules>,
     path: &Path<'_>,
-    place: &Place<'_>,
-) -> Found {
-    let mut found = Found::default();
-    let below = Place {
+    context: &NodeContext<'_>,
+) -> SchemaErrors {
+    let mut result = SchemaErrors::default();
+    let below = NodeContext {
         root: false,
-        ..place.clone()
+        ..context.clone()
     };
     let at = path.field("additionalProperties");
     let restricts = matches!(
@@ -177,16 +177,16 @@ fn children(
     );
     if restricts && !parent.properties.is_empty() {
         let detail = "additionalProperties and properties are mutual exclusive";
-        found.schema.push(FieldError::forbidden(at, detail));
+        result.schema.push(FieldError::forbidden(at, detail));
     }
     if let Some(each) = parent.additional.schema() {
         let mut below = below.clone();
-        if place.in_meta {
+        if context.in_meta {
             let reason = "inside additionalProperties applying to object metadata";
             below.no_default = Some(reason.to_owned());
         }
         let rules = rules.and_then(|rules| rules.additional.as_deref());
-        found.merge(node(each, rules, &at, &below));
+        result.merge(node(each, rules, &at, &below));
     }
     let at = path.field("properties");
     for (name, property) in &parent.properties {
@@ -196,27 +196,27 @@ fn children(
         if map_type.is_some_and(|map_type| !known.contains(&map_type)) {
             below.uncorrelated.get_or_insert(path);
         }
-        if (place.root || parent.embedded) && META.contains(&name.as_str()) {
+        if (context.root || parent.embedded) && META.contains(&name.as_str()) {
             below.in_meta = true;
-            if place.root {
+            if context.root {
                 below.no_default = Some(format!("in top-level {name}"));
             }
         }
         let rules = rules.and_then(|rules| rules.properties.get(name));
-        found.merge(node(property, rules, &at.key(name), &below));
+        result.merge(node(property, rules, &at.key(name), &below));
     }
-    found
+    result
 }
 
-fn branches(parent: &Node, path: &Path<'_>, place: &Place<'_>) -> Found {
-    let mut found = Found::default();
-    let below = Place {
+fn branches(parent: &Node, path: &Path<'_>, context: &NodeContext<'_>) -> SchemaErrors {
+    let mut result = SchemaErrors::default();
+    let below = NodeContext {
         root: false,
-        ..place.clone()
+        ..context.clone()
     };
     let checks = &parent.checks;
     if let Some(not) = &checks.not {
-        found.merge(node(not, None, &path.field("not"), &below));
+        result.merge(node(not, None, &path.field("not"), &below));
     }
     for (name, branches) in [
         ("allOf", &checks.all_of),
@@ -225,24 +225,24 @@ fn branches(parent: &Node, path: &Path<'_>, place: &Place<'_>) -> Found {
     ] {
         let path = path.field(name);
         for (at, branch) in branches.iter().enumerate() {
-            found.merge(node(branch, None, &path.index(at), &below));
+            result.merge(node(branch, None, &path.index(at), &below));
         }
     }
-    found
+    result
 }
 
 fn items(
     parent: &Node,
     rules: Option<&Rules>,
     path: &Path<'_>,
-    place: &Place<'_>,
-) -> Found {
+    context: &NodeContext<'_>,
+) -> SchemaErrors {
     let Some(each) = &parent.items else {
-        return Found::default();
+        return SchemaErrors::default();
     };
-    let mut below = Place {
+    let mut below = NodeContext {
         root: false,
-        ..place.clone()
+        ..context.clone()
     };
     if parent.list_type.as_deref() != Some("map") {
         below.uncorrelated.get_or_insert(path);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::budget::Spent;
+use super::budget::RuleCosts;
 use crate::crd_rules::{Rule, field_path, has_lines};
 use crate::field::Path;
 use crate::schema::node::{Node, RuleSource};
@@ -83,20 +83,20 @@ pub(super) fn compiled(
     rule: &Rule,
     path: &Path<'_>,
     uncorrelated: Option<&Path<'_>>,
-    (errors, spent): (&mut Vec<FieldError>, &mut Spent),
+    (errors, costs): (&mut Vec<FieldError>, &mut RuleCosts),
 ) {
     let source = &rule.source;
-    errors.extend(spent.add("rule", path.field("rule"), rule.estimate.total()));
+    errors.extend(costs.add("rule", path.field("rule"), rule.estimate.total()));
     if let Some(why) = rule.error() {
-        let shown = shown(source);
-        errors.push(FieldError::invalid_shown(path.field("rule"), &shown, why));
+        let value = internal_form(source);
+        errors.push(FieldError::invalid_form(path.field("rule"), &value, why));
     }
     if let Some(why) = rule.message_error() {
         let path = path.field("messageExpression");
-        errors.push(FieldError::invalid_shown(path, &shown(source), why));
+        errors.push(FieldError::invalid_form(path, &internal_form(source), why));
     }
     let at = path.field("messageExpression");
-    errors.extend(spent.add("messageExpression", at, rule.estimate.message));
+    errors.extend(costs.add("messageExpression", at, rule.estimate.message));
     match (uncorrelated, source.optional_old_self) {
         (Some(within), _) if rule.uses_old() => {
             let detail = format!(
@@ -116,7 +116,7 @@ pub(super) fn compiled(
 }
 
 /// A rule in Kubernetes' internal form.
-fn shown(source: &RuleSource) -> String {
+fn internal_form(source: &RuleSource) -> String {
     let json = |text: &str| quote::Json(&text.into()).to_string();
     let or_null =
         |value: Option<Value>| quote::Json(&value.unwrap_or_default()).to_string();

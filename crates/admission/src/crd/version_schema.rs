@@ -9,7 +9,7 @@ use crate::schema::Structural;
 use crate::{FieldError, KubeVersion};
 
 /// The compiled schema of one version and its errors.
-pub(super) struct Compiled {
+pub(super) struct CompiledSchema {
     pub(super) schema: Structural,
     pub(super) rules: Option<Rules>,
     pub(super) errors: Vec<FieldError>,
@@ -21,12 +21,12 @@ pub(super) fn compile(
     path: &Path<'_>,
     has_status: bool,
     version: KubeVersion,
-) -> Compiled {
+) -> CompiledSchema {
     let path = path.field("openAPIV3Schema");
     let structural = match Structural::read(schema, &path, version) {
         Ok(structural) => structural,
         Err(errors) => {
-            return Compiled {
+            return CompiledSchema {
                 schema: Structural::empty(version),
                 rules: None,
                 errors,
@@ -48,7 +48,7 @@ pub(super) fn compile(
     }
     let usable = rules.as_ref().filter(|_| errors.is_empty());
     errors.extend(open_api::check(structural.root(), usable, &path));
-    Compiled {
+    CompiledSchema {
         schema: structural.with_checked_formats(),
         rules,
         errors,
@@ -157,7 +157,7 @@ fn root_errors(
         errors.push(FieldError::invalid(path.field("type"), kind.into(), detail));
     } else if has_status && LOST.iter().any(|name| is_set(&name)) {
         let schema = internal_form::schema(&Value::Object(fields.clone()));
-        errors.push(FieldError::invalid_shown(*path, &schema, DETAIL));
+        errors.push(FieldError::invalid_form(*path, &schema, DETAIL));
     }
     if fields.get("nullable") == Some(&Value::Bool(true)) {
         let detail = "nullable cannot be true at the root";

@@ -12,12 +12,12 @@ const REQUEST: i64 = 3 * 1024 * 1024;
 const EMPTY: i64 = 2;
 
 /// The bounds of a value, and the bytes of its shortest JSON form.
-pub(super) struct Sized {
+pub(super) struct BoundedSize {
     pub(super) bounds: Bounds,
     shortest: i64,
 }
 
-impl Sized {
+impl BoundedSize {
     fn of_size(most: i64, shortest: i64) -> Self {
         let bounds = Bounds::of_size(unsigned(most));
         Self { bounds, shortest }
@@ -36,16 +36,19 @@ pub(super) fn unsigned(most: i64) -> u64 {
 
 /// The bounds of a node's values as rules see them; `None` if rules cannot see them. Rules see
 /// `apiVersion`, `kind` and two fields of `metadata` of a resource, whatever its schema is.
-pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
+pub(super) fn of(node: &Node, resource: bool) -> Option<BoundedSize> {
     if node.int_or_string {
-        return Some(Sized::of_size(longest(node).unwrap_or(REQUEST - EMPTY), 1));
+        return Some(BoundedSize::of_size(
+            longest(node).unwrap_or(REQUEST - EMPTY),
+            1,
+        ));
     }
     match node.kind.as_str() {
         "array" => {
             let each = part(node.items.as_deref()?)?;
             let fits = (REQUEST - EMPTY) / (each.shortest + 1);
             let most = unsigned(node.checks.max_items.unwrap_or(fits));
-            Some(Sized {
+            Some(BoundedSize {
                 bounds: Bounds::list(most, each.bounds),
                 shortest: EMPTY,
             })
@@ -56,7 +59,7 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
                 // Each entry has a key, its quotes, a colon and a comma.
                 let fits = (REQUEST - EMPTY) / (each.shortest + 6);
                 let most = unsigned(node.checks.max_properties.unwrap_or(fits));
-                Some(Sized {
+                Some(BoundedSize {
                     bounds: Bounds::map(most, each.bounds),
                     shortest: EMPTY,
                 })
@@ -64,13 +67,13 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Sized> {
             None => Some(object(node, resource)),
         },
         "string" => Some(text(node)),
-        "boolean" => Some(Sized::of_size(0, 4)),
-        "number" | "integer" => Some(Sized::of_size(0, 1)),
+        "boolean" => Some(BoundedSize::of_size(0, 4)),
+        "number" | "integer" => Some(BoundedSize::of_size(0, 1)),
         _ => None,
     }
 }
 
-fn part(node: &Node) -> Option<Sized> {
+fn part(node: &Node) -> Option<BoundedSize> {
     of(node, node.embedded)
 }
 
@@ -80,20 +83,20 @@ fn longest(node: &Node) -> Option<i64> {
     Some(most.saturating_mul(4))
 }
 
-fn text(node: &Node) -> Sized {
+fn text(node: &Node) -> BoundedSize {
     match node.checks.format.as_str() {
         "byte" => {
             let most = node.checks.max_length.unwrap_or(REQUEST - EMPTY);
-            Sized::of_size(most, EMPTY)
+            BoundedSize::of_size(most, EMPTY)
         }
-        "duration" => Sized::of_size(32, 3),
-        "date" => Sized::of_size(12, 12),
-        "date-time" => Sized::of_size(32, 21),
+        "duration" => BoundedSize::of_size(32, 3),
+        "date" => BoundedSize::of_size(12, 12),
+        "date-time" => BoundedSize::of_size(32, 21),
         _ => {
             let most = longest(node)
                 .or_else(|| longest_allowed(node))
                 .unwrap_or(REQUEST - EMPTY);
-            Sized::of_size(most, EMPTY)
+            BoundedSize::of_size(most, EMPTY)
         }
     }
 }
@@ -108,11 +111,11 @@ fn longest_allowed(node: &Node) -> Option<i64> {
     lengths.max()
 }
 
-fn object<'n>(node: &'n Node, resource: bool) -> Sized {
+fn object<'n>(node: &'n Node, resource: bool) -> BoundedSize {
     let resource = resource && !declared::declares_meta(node);
     let mut fields = Vec::with_capacity(node.properties.len());
     let mut shortest = EMPTY;
-    let mut add = |name: &'n str, value: Sized, has_default: bool| {
+    let mut add = |name: &'n str, value: BoundedSize, has_default: bool| {
         let required = node.checks.required.iter().any(|it| it == name);
         // Defaults are filled in after the request has been read.
         if required && !has_default {
@@ -131,9 +134,9 @@ fn object<'n>(node: &'n Node, resource: bool) -> Sized {
         }
     }
     if resource {
-        let name = || Sized::of_size(REQUEST - EMPTY, EMPTY);
+        let name = || BoundedSize::of_size(REQUEST - EMPTY, EMPTY);
         let names = ["name", "generateName"].map(|it| (it, name().bounds));
-        let metadata = Sized {
+        let metadata = BoundedSize {
             bounds: Bounds::object(names),
             shortest: EMPTY,
         };
@@ -141,7 +144,7 @@ fn object<'n>(node: &'n Node, resource: bool) -> Sized {
         add("kind", name(), false);
         add("metadata", metadata, false);
     }
-    Sized {
+    BoundedSize {
         bounds: Bounds::object(fields),
         shortest,
     }

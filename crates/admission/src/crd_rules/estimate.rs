@@ -2,7 +2,7 @@
 
 use fivespot_cel::Program;
 
-use super::bounds::{Sized, unsigned};
+use super::bounds::{BoundedSize, unsigned};
 use super::{Rule, Rules};
 use crate::field::Path;
 use crate::schema::node::{Additional, Node};
@@ -55,7 +55,7 @@ impl Estimate {
     }
 
     /// Estimates a compiled rule that runs this many times, or as often as fits into a request.
-    pub(super) fn of(rule: &Rule, value: &Sized, times: Option<u64>) -> Self {
+    pub(super) fn of(rule: &Rule, value: &BoundedSize, times: Option<u64>) -> Self {
         let most = |program: &Attempt| {
             compiled(program).map_or(0, |program| program.estimate(&value.bounds).max)
         };

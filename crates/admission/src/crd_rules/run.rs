@@ -22,66 +22,66 @@ pub(crate) struct Run {
     budget: Budget,
     /// Set once no further rule may run.
     stopped: bool,
-    /// Whether messages at the current place have the variable `oldSelf`.
+    /// Whether messages at the current location have the variable `oldSelf`.
     shows_old: bool,
     pub(crate) errors: Vec<FieldError>,
     /// Errors that are ignored because their value is unchanged.
     pub(crate) warnings: Vec<String>,
 }
 
-/// The previous state at a place, for ratcheting.
+/// The previous state at a location, for ratcheting.
 #[derive(Clone, Copy, Default)]
-struct Before<'a> {
-    /// The previous and the current state of the place; `None` if it cannot be correlated.
-    here: Option<(Old<'a>, &'a Value)>,
+struct PreviousState<'a> {
+    /// The previous and the current state of the location; `None` if it cannot be correlated.
+    correlated: Option<(Old<'a>, &'a Value)>,
     /// The nearest ancestor that can be correlated.
-    above: Option<(Old<'a>, &'a Value)>,
+    ancestor: Option<(Old<'a>, &'a Value)>,
 }
 
-impl<'a> Before<'a> {
+impl<'a> PreviousState<'a> {
     fn step(
         self,
         name: &str,
         next: impl FnOnce(Old<'a>) -> Option<(Old<'a>, &'a Value)>,
     ) -> Self {
-        let Some((old, _)) = self.here else {
+        let Some((old, _)) = self.correlated else {
             return self;
         };
         // Both states have been converted to one version, so these two fields never differ.
-        if self.above.is_none() && matches!(name, "apiVersion" | "kind") {
+        if self.ancestor.is_none() && matches!(name, "apiVersion" | "kind") {
             return Self::default();
         }
         Self {
-            here: next(old),
-            above: self.here,
+            correlated: next(old),
+            ancestor: self.correlated,
         }
     }
 
     fn is_unchanged(self) -> bool {
-        self.here
-            .or(self.above)
+        self.correlated
+            .or(self.ancestor)
             .is_some_and(|(old, new)| old.is_equal(new))
     }
 }
 
-/// A place in the object.
+/// A location in the object.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Location<'a> {
     node: &'a Node,
     path: &'a Path<'a>,
     value: &'a Value,
     /// The value of `oldSelf`.
     old: Option<&'a Value>,
-    before: Before<'a>,
+    previous: PreviousState<'a>,
 }
 
 /// The variables of a rule.
-struct States<'a> {
+struct RuleVariables<'a> {
     new: &'a Value,
     old: Option<Binding<'a>>,
 }
 
-impl<'a> Activation<'a> for States<'a> {
+impl<'a> Activation<'a> for RuleVariables<'a> {
     fn variable(&self, name: &str) -> Option<Result<Binding<'a>, RunError>> {
         match name {
             "self" => Some(Ok(Binding::Json(self.new))),
@@ -117,15 +117,18 @@ impl Run {
         old: Option<&Value>,
     ) {
         let comparable = old.filter(|_| ratchets(self.version));
-        let here = comparable.map(|value| (Old { node: root, value }, new));
-        let place = Place {
+        let correlated = comparable.map(|value| (Old { node: root, value }, new));
+        let location = Location {
             node: root,
             path: &Path::Root,
             value: new,
             old,
-            before: Before { here, above: None },
+            previous: PreviousState {
+                correlated,
+                ancestor: None,
+            },
         };
-        self.place(rules, place);
+        self.check(rules, location);
     }
 
     /// Runs every rule that applies to a default, with `old` as the previous state.
@@ -136,44 +139,45 @@ impl Run {
         value: &Value,
         old: Option<&Value>,
     ) {
-        let place = Place {
+        let location = Location {
             node,
             path,
             value,
             old,
-            before: Before::default(),
+            previous: PreviousState::default(),
         };
-        self.place(rules, place);
+        self.check(rules, location);
     }
 
-    fn place(&mut self, rules: &Rules, place: Place<'_>) {
-        if self.stopped || place.value.is_null() {
+    fn check(&mut self, rules: &Rules, location: Location<'_>) {
+        if self.stopped || location.value.is_null() {
             return;
         }
-        self.own(rules, place);
-        match place.value {
+        self.run_rules(rules, location);
+        match location.value {
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    self.entry(rules, place, name, value);
+                    self.entry(rules, location, name, value);
                 }
             }
             Value::Array(items) => {
-                let (Some(rules), Some(node)) = (&rules.items, &place.node.items) else {
+                let (Some(rules), Some(node)) = (&rules.items, &location.node.items)
+                else {
                     return;
                 };
-                let old = place.old.and_then(Value::as_array);
+                let old = location.old.and_then(Value::as_array);
                 for (at, value) in items.iter().enumerate() {
-                    let path = place.path.index(at);
-                    let step = Place {
+                    let path = location.path.index(at);
+                    let step = Location {
                         node,
                         path: &path,
                         value,
-                        old: old.and_then(|old| same_item(place.node, old, value)),
-                        before: place
-                            .before
+                        old: old.and_then(|old| same_item(location.node, old, value)),
+                        previous: location
+                            .previous
                             .step("", |old| Some((old.item(value)?, value))),
                     };
-                    self.place(rules, step);
+                    self.check(rules, step);
                 }
             }
             _ => {}
@@ -181,57 +185,65 @@ impl Run {
     }
 
     /// Runs the rules of a field of an object or an entry of a map.
-    fn entry(&mut self, rules: &Rules, place: Place<'_>, name: &str, value: &Value) {
+    fn entry(
+        &mut self,
+        rules: &Rules,
+        location: Location<'_>,
+        name: &str,
+        value: &Value,
+    ) {
         let property = rules.properties.get(name);
         if property.is_none() && rules.additional.is_none() {
             return;
         }
-        let old = place.old.and_then(|old| old.get(name));
-        let before = place.before.step(name, |old| Some((old.key(name)?, value)));
+        let old = location.old.and_then(|old| old.get(name));
+        let previous = location
+            .previous
+            .step(name, |old| Some((old.key(name)?, value)));
         if let (Some(rules), Some(node)) =
-            (&rules.additional, place.node.additional.schema())
+            (&rules.additional, location.node.additional.schema())
         {
-            let path = place.path.key(name);
-            let step = Place {
+            let path = location.path.key(name);
+            let step = Location {
                 node,
                 path: &path,
                 value,
                 old,
-                before,
+                previous,
             };
-            self.place(rules, step);
+            self.check(rules, step);
         }
         if let Some(rules) = property.filter(|rules| !rules.untyped)
-            && let Some(node) = place.node.properties.at(rules.at)
+            && let Some(node) = location.node.properties.at(rules.at)
         {
-            let path = place.path.field(name);
-            let step = Place {
+            let path = location.path.field(name);
+            let step = Location {
                 node,
                 path: &path,
                 value,
                 old,
-                before,
+                previous,
             };
-            self.place(rules, step);
+            self.check(rules, step);
         }
     }
 
-    fn own(&mut self, rules: &Rules, place: Place<'_>) {
-        if rules.unseen {
+    fn run_rules(&mut self, rules: &Rules, location: Location<'_>) {
+        if rules.has_unusable {
             let detail = "rule compiler initialization error: failed to convert to declType \
                           for CEL validation rules";
-            self.fail(place, detail);
+            self.fail(location, detail);
         }
         if rules.own.is_empty() {
             return;
         }
         if self.budget.remaining() == 0 {
-            self.stop(place, OUT_OF_BUDGET);
+            self.stop(location, OUT_OF_BUDGET);
             return;
         }
         self.shows_old = rules.use_old;
         for rule in &rules.own {
-            self.rule(rule, place);
+            self.rule(rule, location);
             if self.stopped {
                 return;
             }
@@ -239,50 +251,50 @@ impl Run {
     }
 
     /// Adds an error about a rule itself; it does not contain the value.
-    fn fail(&mut self, place: Place<'_>, detail: impl Into<String>) {
-        let kind = place.node.kind.as_str().into();
+    fn fail(&mut self, location: Location<'_>, detail: impl Into<String>) {
+        let kind = location.node.kind.as_str().into();
         self.errors
-            .push(FieldError::invalid(*place.path, kind, detail));
+            .push(FieldError::invalid(*location.path, kind, detail));
     }
 
-    fn stop(&mut self, place: Place<'_>, detail: impl Into<String>) {
-        self.fail(place, detail);
+    fn stop(&mut self, location: Location<'_>, detail: impl Into<String>) {
+        self.fail(location, detail);
         self.stopped = true;
     }
 
-    fn rule(&mut self, rule: &Rule, place: Place<'_>) {
+    fn rule(&mut self, rule: &Rule, location: Location<'_>) {
         let program = match &rule.program {
             None => return,
             Some(Ok(program)) => program,
             Some(Err(why)) => {
-                return self.fail(place, format!("rule compile error: {why}"));
+                return self.fail(location, format!("rule compile error: {why}"));
             }
         };
-        let old = place.old.filter(|old| !old.is_null());
+        let old = location.old.filter(|old| !old.is_null());
         let optional = rule.source.optional_old_self == Some(true);
         // A transition rule does not run without a previous state.
         if rule.uses_old && old.is_none() && !(optional && ratchets(self.version)) {
             return;
         }
-        let states = States {
-            new: place.value,
+        let variables = RuleVariables {
+            new: location.value,
             old: match (optional, old) {
                 (true, old) => Some(Binding::Optional(old)),
                 (false, Some(old)) => Some(Binding::Json(old)),
                 (false, None) => None,
             },
         };
-        match program.holds(&states, &mut self.budget) {
+        match program.holds(&variables, &mut self.budget) {
             Ok(true) => {}
-            Ok(false) => self.broken(rule, place),
-            Err(RunError::OutOfBudget) => self.stop(place, OUT_OF_BUDGET),
+            Ok(false) => self.add_violation(rule, location),
+            Err(RunError::OutOfBudget) => self.stop(location, OUT_OF_BUDGET),
             Err(error) if error.is_no_such_overload() => {
                 let detail = format!(
                     "'{error}': call arguments did not match a supported operator, \
                      function or macro signature for rule: {}",
                     rule.name()
                 );
-                self.fail(place, detail);
+                self.fail(location, detail);
             }
             Err(error @ RunError::CallLimit) => {
                 let detail = format!(
@@ -290,19 +302,26 @@ impl Run {
                      exceeds limit for rule: {}",
                     rule.name()
                 );
-                self.stop(place, detail);
+                self.stop(location, detail);
             }
             Err(error) => {
-                self.fail(place, format!("{error} evaluating rule: {}", rule.name()));
+                self.fail(
+                    location,
+                    format!("{error} evaluating rule: {}", rule.name()),
+                );
             }
         }
     }
 
     /// The variables of a message expression. `oldSelf` is not an optional, also if it is for
-    /// the rule, and it is only set if some rule of the place uses it.
-    fn seen_by_messages<'a>(&self, rule: &Rule, place: Place<'a>) -> Variables<'a> {
-        let variables = Variables::new().json("self", place.value);
-        let old = place.old.filter(|old| self.shows_old && !old.is_null());
+    /// the rule, and it is only set if some rule of the location uses it.
+    fn message_variables<'a>(
+        &self,
+        rule: &Rule,
+        location: Location<'a>,
+    ) -> Variables<'a> {
+        let variables = Variables::new().json("self", location.value);
+        let old = location.old.filter(|old| self.shows_old && !old.is_null());
         let Some(old) = old else {
             return variables;
         };
@@ -315,49 +334,49 @@ impl Run {
         }
     }
 
-    fn broken(&mut self, rule: &Rule, place: Place<'_>) {
-        let path = match (rule.path.as_str(), place.path) {
+    fn add_violation(&mut self, rule: &Rule, location: Location<'_>) {
+        let path = match (rule.path.as_str(), location.path) {
             ("", path) => path.to_string(),
             (inner, Path::Root) => inner.to_owned(),
             (inner, path) => format!("{path}.{inner}"),
         };
-        let detail = match self.message(rule, place) {
+        let detail = match self.message(rule, location) {
             Ok(detail) => detail,
             Err(stopping) => {
-                let kind = place.node.kind.as_str().into();
+                let kind = location.node.kind.as_str().into();
                 let error = FieldError::invalid(path, kind, stopping);
-                self.add(rule, place, error);
+                self.add(rule, location, error);
                 self.stopped = true;
                 return;
             }
         };
-        let error = self.refusal(rule, place, path, detail);
-        self.add(rule, place, error);
+        let error = self.violation(rule, location, path, detail);
+        self.add(rule, location, error);
     }
 
     /// Adds an error, or a warning if the value is unchanged and the rule is not a transition
     /// rule.
-    fn add(&mut self, rule: &Rule, place: Place<'_>, error: FieldError) {
-        if !rule.uses_old && place.before.is_unchanged() {
+    fn add(&mut self, rule: &Rule, location: Location<'_>, error: FieldError) {
+        if !rule.uses_old && location.previous.is_unchanged() {
             self.warnings.push(error.to_string());
         } else {
             self.errors.push(error);
         }
     }
 
-    fn refusal(
+    fn violation(
         &self,
         rule: &Rule,
-        place: Place<'_>,
+        location: Location<'_>,
         path: String,
         detail: String,
     ) -> FieldError {
-        let is_composite = matches!(place.node.kind.as_str(), "object" | "array");
+        let is_composite = matches!(location.node.kind.as_str(), "object" | "array");
         let shows_values = self.version.is_at_least(35);
         let value = if shows_values && !is_composite {
-            place.value.clone()
+            location.value.clone()
         } else {
-            place.node.kind.as_str().into()
+            location.node.kind.as_str().into()
         };
         let error = match rule.source.reason.as_deref() {
             Some("FieldValueForbidden") => return FieldError::forbidden(path, detail),
@@ -373,13 +392,13 @@ impl Run {
     }
 
     /// The message of a rule, or why no further rule may run.
-    fn message(&mut self, rule: &Rule, place: Place<'_>) -> Result<String, String> {
+    fn message(&mut self, rule: &Rule, location: Location<'_>) -> Result<String, String> {
         let Some(Ok(program)) = &rule.message else {
             return Ok(rule.plain_message());
         };
         match run_message(
             program,
-            &self.seen_by_messages(rule, place),
+            &self.message_variables(rule, location),
             &mut self.budget,
         ) {
             Ok(Some(message)) => Ok(message),

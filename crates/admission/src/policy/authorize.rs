@@ -66,11 +66,11 @@ pub struct Permission {
 pub(super) struct AuthorizerValue {
     authorizer: Arc<dyn Authorizer>,
     user: User,
-    stage: Stage,
+    object: AuthorizerObject,
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum AuthorizerObject {
     Authorizer,
     Path(String),
     Group(String),
@@ -94,13 +94,13 @@ impl AuthorizerValue {
         Self {
             authorizer,
             user: user.clone(),
-            stage: Stage::Authorizer,
+            object: AuthorizerObject::Authorizer,
         }
     }
 
     /// The variable `authorizer.requestResource`.
     pub(super) fn about(&self, request: &Request<'_>) -> Self {
-        self.at(Stage::Resource(Box::new(Resource {
+        self.at(AuthorizerObject::Resource(Box::new(Resource {
             group: request.resource.group.to_owned(),
             plural: request.resource.resource.to_owned(),
             subresource: request.subresource.to_owned(),
@@ -110,47 +110,49 @@ impl AuthorizerValue {
         })))
     }
 
-    fn at(&self, stage: Stage) -> Self {
+    fn at(&self, object: AuthorizerObject) -> Self {
         let (authorizer, user) = (self.authorizer.clone(), self.user.clone());
         Self {
             authorizer,
             user,
-            stage,
+            object,
         }
     }
 
     fn next(&self, function: &str, arguments: &[&str]) -> Result<Self, RunError> {
-        let next = match (&self.stage, function, arguments) {
-            (Stage::Authorizer, "path", [path]) => {
+        let next = match (&self.object, function, arguments) {
+            (AuthorizerObject::Authorizer, "path", [path]) => {
                 filled("path", path)?;
-                Stage::Path((*path).to_owned())
+                AuthorizerObject::Path((*path).to_owned())
             }
-            (Stage::Authorizer, "group", [group]) => Stage::Group((*group).to_owned()),
-            (Stage::Authorizer, "serviceAccount", [namespace, name]) => {
+            (AuthorizerObject::Authorizer, "group", [group]) => {
+                AuthorizerObject::Group((*group).to_owned())
+            }
+            (AuthorizerObject::Authorizer, "serviceAccount", [namespace, name]) => {
                 let user = service_account(namespace, name)?;
                 return Ok(Self {
                     user,
                     ..self.clone()
                 });
             }
-            (Stage::Group(group), "resource", [resource]) => {
+            (AuthorizerObject::Group(group), "resource", [resource]) => {
                 filled("resource", resource)?;
-                Stage::Resource(Box::new(Resource {
+                AuthorizerObject::Resource(Box::new(Resource {
                     group: group.clone(),
                     plural: (*resource).to_owned(),
                     ..Resource::default()
                 }))
             }
-            (Stage::Path(path), "check", [verb]) => {
-                Stage::Decision(self.check(verb, Target::Path(path)))
+            (AuthorizerObject::Path(path), "check", [verb]) => {
+                AuthorizerObject::Decision(self.check(verb, Target::Path(path)))
             }
-            (Stage::Resource(resource), "check", [verb]) => {
-                Stage::Decision(self.check(verb, resource.target()))
+            (AuthorizerObject::Resource(resource), "check", [verb]) => {
+                AuthorizerObject::Decision(self.check(verb, resource.target()))
             }
-            (Stage::Resource(resource), _, [value]) => {
+            (AuthorizerObject::Resource(resource), _, [value]) => {
                 let mut resource = resource.clone();
                 resource.set(function, value)?;
-                Stage::Resource(resource)
+                AuthorizerObject::Resource(resource)
             }
             _ => return Err(no_such_overload()),
         };
@@ -192,12 +194,12 @@ impl Resource {
 
 impl Abstract for AuthorizerValue {
     fn type_name(&self) -> &str {
-        match self.stage {
-            Stage::Authorizer => "kubernetes.authorization.Authorizer",
-            Stage::Path(_) => "kubernetes.authorization.PathCheck",
-            Stage::Group(_) => "kubernetes.authorization.GroupCheck",
-            Stage::Resource(_) => "kubernetes.authorization.ResourceCheck",
-            Stage::Decision(_) => "kubernetes.authorization.Decision",
+        match self.object {
+            AuthorizerObject::Authorizer => "kubernetes.authorization.Authorizer",
+            AuthorizerObject::Path(_) => "kubernetes.authorization.PathCheck",
+            AuthorizerObject::Group(_) => "kubernetes.authorization.GroupCheck",
+            AuthorizerObject::Resource(_) => "kubernetes.authorization.ResourceCheck",
+            AuthorizerObject::Decision(_) => "kubernetes.authorization.Decision",
         }
     }
 
@@ -206,7 +208,7 @@ impl Abstract for AuthorizerValue {
         name: &str,
         arguments: &[Value<'v>],
     ) -> Result<Value<'v>, RunError> {
-        if let Stage::Decision(decision) = &self.stage {
+        if let AuthorizerObject::Decision(decision) = &self.object {
             let known = decision.as_ref();
             return Ok(match name {
                 "allowed" => Value::Bool(known.is_ok_and(|it| it.allowed)),

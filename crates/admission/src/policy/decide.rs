@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::authorize::AuthorizerValue;
 use super::binding::{Binding, Params};
 use super::definition::Policy;
-use super::evaluate::{Found, Refusal};
+use super::evaluate::{EvaluationResult, Refusal};
 use super::matching::Matched;
 use super::request::Request;
 use super::resolver::{ParamKind, Resolver};
@@ -115,7 +115,7 @@ impl Policies {
 
     /// Evaluates the policies for a request, in the order of their names.
     pub fn decide(&self, request: &Request<'_>, resolver: &dyn Resolver) -> Decision {
-        let mut deciding = Deciding {
+        let mut builder = DecisionBuilder {
             request,
             resolver,
             decision: Decision::default(),
@@ -123,14 +123,14 @@ impl Policies {
         };
         if !request.is_exempt() {
             for (policy, bindings) in &self.bound {
-                deciding.policy(policy, bindings);
+                builder.policy(policy, bindings);
             }
         }
-        deciding.finish()
+        builder.finish()
     }
 }
 
-struct Deciding<'a> {
+struct DecisionBuilder<'a> {
     request: &'a Request<'a>,
     resolver: &'a dyn Resolver,
     decision: Decision,
@@ -138,7 +138,7 @@ struct Deciding<'a> {
     failure: Option<Value>,
 }
 
-impl Deciding<'_> {
+impl DecisionBuilder<'_> {
     fn policy(&mut self, policy: &Policy, bindings: &[Arc<Binding>]) {
         let Some(matched) = policy.matching.matches(self.request) else {
             return;
@@ -181,7 +181,7 @@ impl Deciding<'_> {
             };
             for param in &found {
                 let found = policy.evaluate(inputs, param);
-                self.found(policy, binding, found, &mut annotations);
+                self.add_evaluation(policy, binding, found, &mut annotations);
             }
         }
         for (key, values) in annotations {
@@ -208,11 +208,11 @@ impl Deciding<'_> {
         }
     }
 
-    fn found(
+    fn add_evaluation(
         &mut self,
         policy: &Policy,
         binding: &Binding,
-        found: Found,
+        found: EvaluationResult,
         annotations: &mut BTreeMap<String, Vec<String>>,
     ) {
         self.decision.evaluations.push(Evaluation {
@@ -250,7 +250,7 @@ impl Deciding<'_> {
         }
         for (key, value) in found.annotations {
             let values = annotations.entry(key).or_default();
-            let value = cut(value);
+            let value = truncate(value);
             if !values.contains(&value) {
                 values.push(value);
             }
@@ -300,7 +300,7 @@ impl Deciding<'_> {
                 "{}{dot}{} \"{}\" is forbidden: {why}",
                 resource.resource,
                 resource.group,
-                self.request.shown_name()
+                self.request.display_name()
             ),
             causes: vec![Cause {
                 reason: None,
@@ -314,7 +314,7 @@ impl Deciding<'_> {
         if let Some(failure) = self.failure {
             self.decision
                 .audit_annotations
-                .insert(FAILURE_KEY.to_owned(), shown(&failure));
+                .insert(FAILURE_KEY.to_owned(), to_go_json(&failure));
         }
         self.decision
     }
@@ -364,23 +364,23 @@ pub(super) fn not_served(kind: &ParamKind) -> String {
 }
 
 /// JSON as Go prints it, with characters that are special in HTML escaped.
-fn shown(json: &Value) -> String {
-    let mut shown = String::new();
+fn to_go_json(json: &Value) -> String {
+    let mut text = String::new();
     for letter in json.to_string().chars() {
         match letter {
-            '<' => shown.push_str("\\u003c"),
-            '>' => shown.push_str("\\u003e"),
-            '&' => shown.push_str("\\u0026"),
-            '\u{2028}' => shown.push_str("\\u2028"),
-            '\u{2029}' => shown.push_str("\\u2029"),
-            other => shown.push(other),
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            '\u{2028}' => text.push_str("\\u2028"),
+            '\u{2029}' => text.push_str("\\u2029"),
+            other => text.push(other),
         }
     }
-    shown
+    text
 }
 
 /// The value, truncated to the limit.
-fn cut(mut value: String) -> String {
+fn truncate(mut value: String) -> String {
     if value.len() > MOST_ANNOTATION_BYTES {
         let at = (0..=MOST_ANNOTATION_BYTES)
             .rev()

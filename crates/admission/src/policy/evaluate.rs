@@ -10,7 +10,7 @@ use crate::crd_rules::usable_message;
 
 /// The result of one evaluation.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct EvaluationResult {
     pub(super) refusals: Vec<Refusal>,
     pub(super) annotations: Vec<(String, String)>,
     /// Errors of audit annotations, which deny the request whatever the binding's actions are.
@@ -40,10 +40,10 @@ impl Policy {
         &'v self,
         inputs: &'v Inputs<'v>,
         params: &'v Json,
-    ) -> Found {
+    ) -> EvaluationResult {
         let mut budgets = Budgets::default();
-        let places = self.paths.places();
-        let scope = || Scope::new(inputs, &self.variables, params, &places);
+        let resolved_paths = self.paths.new_cache();
+        let scope = || Scope::new(inputs, &self.variables, params, &resolved_paths);
         let mut found = self.run_all(scope, &mut budgets);
         found.cost = budgets.spent();
         found
@@ -57,8 +57,8 @@ impl Policy {
         &'v self,
         inputs: &'v Inputs<'v>,
     ) -> Result<bool, String> {
-        let places = self.paths.places();
-        let scope = Scope::new(inputs, &self.variables, &NULL, &places);
+        let resolved_paths = self.paths.new_cache();
+        let scope = Scope::new(inputs, &self.variables, &NULL, &resolved_paths);
         let budget = &mut Budget::new(Budget::MATCH_CONDITIONS);
         self.applies(&scope.without_namespace(), budget)
     }
@@ -67,10 +67,10 @@ impl Policy {
         &'v self,
         scope: impl Fn() -> Scope<'v>,
         budgets: &mut Budgets,
-    ) -> Found {
+    ) -> EvaluationResult {
         match self.applies(&scope().without_namespace(), &mut budgets.conditions) {
             Ok(true) => {}
-            Ok(false) => return Found::default(),
+            Ok(false) => return EvaluationResult::default(),
             Err(why) => return self.failed(why),
         }
         let budget = &mut budgets.validations;
@@ -79,9 +79,9 @@ impl Policy {
             Err(why) => return self.failed(why),
         };
         let messages = self.run_messages(&scope().without_authorizer(), budget);
-        let mut found = Found {
+        let mut found = EvaluationResult {
             refusals: self.refusals(verdicts, messages),
-            ..Found::default()
+            ..EvaluationResult::default()
         };
         let scope = scope().without_authorizer();
         if let Err(why) =
@@ -93,8 +93,8 @@ impl Policy {
     }
 
     /// The result if the whole evaluation fails.
-    fn failed(&self, why: String) -> Found {
-        let mut found = Found::default();
+    fn failed(&self, why: String) -> EvaluationResult {
+        let mut found = EvaluationResult::default();
         found.refusals.extend(self.error(0, why));
         found
     }
@@ -120,7 +120,7 @@ impl Policy {
         let mut holds = true;
         for condition in &self.conditions {
             let result = run(&condition.compiled, &condition.source, scope, budget);
-            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned()) {
+            match result.map_err(|BudgetExhausted| OUT_OF_BUDGET.to_owned()) {
                 // With `failurePolicy: Ignore` the policy does not apply.
                 Err(_) if self.ignores_errors => return Ok(false),
                 Err(why) => return Err(why),
@@ -149,10 +149,10 @@ impl Policy {
         let mut verdicts = Vec::new();
         for (at, validation) in self.validations.iter().enumerate() {
             let named = (&validation.compiled, &*validation.source);
-            let holds = settle(named, scope, budget, |program, budget| {
+            let holds = run_charged(named, scope, budget, |program, budget| {
                 program.holds(scope, budget)
             });
-            match holds.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
+            match holds.map_err(|BudgetExhausted| OUT_OF_BUDGET.to_owned())? {
                 Ok(true) => {}
                 Ok(false) => verdicts.push((at, Ok(()))),
                 Err(why) => verdicts.push((at, Err(why))),
@@ -166,7 +166,7 @@ impl Policy {
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
-    ) -> Result<Vec<(usize, String)>, Stopped> {
+    ) -> Result<Vec<(usize, String)>, BudgetExhausted> {
         let mut messages = Vec::new();
         for (at, validation) in self.validations.iter().enumerate() {
             let Some(compiled) = &validation.message_expression else {
@@ -184,7 +184,7 @@ impl Policy {
     fn refusals(
         &self,
         verdicts: Vec<(usize, Verdict)>,
-        messages: Result<Vec<(usize, String)>, Stopped>,
+        messages: Result<Vec<(usize, String)>, BudgetExhausted>,
     ) -> Vec<Refusal> {
         let Ok(mut messages) = messages else {
             return self.out_of_budget(verdicts);
@@ -230,7 +230,7 @@ impl Policy {
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
-        found: &mut Found,
+        found: &mut EvaluationResult,
     ) -> Result<(), String> {
         for Expression {
             name,
@@ -239,7 +239,7 @@ impl Policy {
         } in &self.annotations
         {
             let result = run(compiled, source, scope, budget);
-            match result.map_err(|Stopped| OUT_OF_BUDGET.to_owned())? {
+            match result.map_err(|BudgetExhausted| OUT_OF_BUDGET.to_owned())? {
                 Err(_) if self.ignores_errors => {}
                 Err(why) => found.failed_annotations.push(why),
                 Ok(value) => {
@@ -284,7 +284,7 @@ impl Budgets {
 
 /// The budget is exhausted: nothing further is evaluated.
 #[derive(Debug)]
-pub(super) struct Stopped;
+pub(super) struct BudgetExhausted;
 
 /// Runs an expression: its value or its error, unless the budget is exhausted.
 pub(super) fn run<'v>(
@@ -292,30 +292,32 @@ pub(super) fn run<'v>(
     source: &str,
     scope: &Scope<'v>,
     budget: &mut Budget,
-) -> Result<Result<Value<'v>, String>, Stopped> {
-    settle((compiled, source), scope, budget, |program, budget| {
+) -> Result<Result<Value<'v>, String>, BudgetExhausted> {
+    run_charged((compiled, source), scope, budget, |program, budget| {
         program.run(scope, budget)
     })
 }
 
 /// Runs an expression with `start` and charges its full cost.
 #[inline]
-fn settle<'v, T>(
+fn run_charged<'v, T>(
     (compiled, source): (&'v Compiled, &str),
     scope: &Scope<'v>,
     budget: &mut Budget,
     start: impl FnOnce(&'v Program, &mut Budget) -> Result<T, RunError>,
-) -> Result<Result<T, String>, Stopped> {
+) -> Result<Result<T, String>, BudgetExhausted> {
     let program = match compiled {
         Ok(program) => program,
         Err(why) => return Ok(Err(format!("compilation error: {why}"))),
     };
     let result = start(program, budget);
     // The cost of composed variables that were evaluated during the run.
-    budget.take(scope.cost.take()).map_err(|_| Stopped)?;
+    budget
+        .take(scope.cost.take())
+        .map_err(|_| BudgetExhausted)?;
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(RunError::OutOfBudget) => Err(Stopped),
+        Err(RunError::OutOfBudget) => Err(BudgetExhausted),
         Err(error) => Ok(Err(format!(
             "expression '{source}' resulted in error: {error}"
         ))),

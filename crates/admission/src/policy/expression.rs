@@ -16,13 +16,13 @@ pub(super) struct Environments {
     base: Env,
     /// `None` for expressions without `variables`, which is then undeclared.
     variables: Option<Vec<(String, Type)>>,
-    made: Made,
+    cache: EnvCache,
 }
 
 /// The environments made from the base and the variables; discarded when a variable is
 /// declared.
 #[derive(Debug, Default)]
-struct Made {
+struct EnvCache {
     plain: OnceCell<Env>,
     with_authorizer: OnceCell<Env>,
     with_resource_check: OnceCell<Env>,
@@ -49,7 +49,7 @@ impl Environments {
         Self {
             base,
             variables: None,
-            made: Made::default(),
+            cache: EnvCache::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Environments {
     pub(super) fn number_paths(&mut self) -> Paths {
         let paths = Paths::of(&["object", "oldObject", "params"]);
         self.base = self.base.clone().with_paths(paths.clone());
-        self.made = Made::default();
+        self.cache = EnvCache::default();
         paths
     }
 
@@ -66,38 +66,38 @@ impl Environments {
     pub(super) fn compose(&mut self) {
         if self.variables.is_none() {
             self.variables = Some(Vec::new());
-            self.made = Made::default();
+            self.cache = EnvCache::default();
         }
     }
 
     /// Declares `variables.<name>` too.
     pub(super) fn declare(&mut self, name: &str, compiled: &Compiled) {
         let ty = match compiled {
-            Ok(program) => carried(program.output_type()),
+            Ok(program) => composed_type(program.output_type()),
             Err(_) => Type::Dyn,
         };
         let variables = self.variables.get_or_insert_default();
         variables.retain(|(known, _)| known != name);
         variables.push((name.to_owned(), ty));
-        self.made = Made::default();
+        self.cache = EnvCache::default();
     }
 
     /// Compiles an expression that may use the authorizer, as all but messages may.
-    pub(super) fn compile(&self, source: &str, wanted: Wanted) -> Compiled {
-        compile(source, self.with_resource_check(), wanted)
+    pub(super) fn compile(&self, source: &str, expected: ExpectedType) -> Compiled {
+        compile(source, self.with_resource_check(), expected)
     }
 
     /// Compiles the expression of a mutation.
-    pub(super) fn compile_patch(&self, source: &str, wanted: Wanted) -> Compiled {
+    pub(super) fn compile_patch(&self, source: &str, expected: ExpectedType) -> Compiled {
         let env = self
-            .made
+            .cache
             .with_patches
             .get_or_init(|| self.with_resource_check().clone().with_patches());
-        compile(source, env, wanted)
+        compile(source, env, expected)
     }
 
     fn with_resource_check(&self) -> &Env {
-        self.made.with_resource_check.get_or_init(|| {
+        self.cache.with_resource_check.get_or_init(|| {
             let check = Type::named_abstract("kubernetes.authorization.ResourceCheck");
             let env = self.with_authorizer().clone();
             env.variable("authorizer.requestResource", check)
@@ -106,11 +106,11 @@ impl Environments {
 
     /// Compiles an expression of any type, as the type check does.
     pub(super) fn compile_any(&self, source: &str) -> Compiled {
-        compile(source, self.with_authorizer(), Wanted::Anything)
+        compile(source, self.with_authorizer(), ExpectedType::Anything)
     }
 
     pub(super) fn with_authorizer(&self) -> &Env {
-        self.made.with_authorizer.get_or_init(|| {
+        self.cache.with_authorizer.get_or_init(|| {
             let authorizer = Type::named_abstract("kubernetes.authorization.Authorizer");
             self.env().clone().variable("authorizer", authorizer)
         })
@@ -118,14 +118,14 @@ impl Environments {
 
     /// Compiles the expression of a message.
     pub(super) fn compile_message(&self, source: &str) -> Compiled {
-        compile(source, self.env(), Wanted::Text)
+        compile(source, self.env(), ExpectedType::Text)
     }
 
     fn env(&self) -> &Env {
         let Some(variables) = &self.variables else {
             return &self.base;
         };
-        self.made.plain.get_or_init(|| {
+        self.cache.plain.get_or_init(|| {
             let variables =
                 ObjectType::new(variables.clone()).named("kubernetes.variables");
             self.base
@@ -137,7 +137,7 @@ impl Environments {
 
 /// The type of a composed variable where it is used: the API server keeps primitive types, and
 /// lists and maps of them, and treats all others as dynamic.
-fn carried(ty: &Type) -> Type {
+fn composed_type(ty: &Type) -> Type {
     match ty {
         Type::Null
         | Type::Bool
@@ -148,15 +148,17 @@ fn carried(ty: &Type) -> Type {
         | Type::Bytes
         | Type::Timestamp
         | Type::Duration => ty.clone(),
-        Type::List(list) => Type::list(carried(&list.item)),
-        Type::Map(map) => Type::map_of(carried(&map.key), carried(&map.value)),
+        Type::List(list) => Type::list(composed_type(&list.item)),
+        Type::Map(map) => {
+            Type::map_of(composed_type(&map.key), composed_type(&map.value))
+        }
         _ => Type::Dyn,
     }
 }
 
 /// The required result type of an expression.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum ExpectedType {
     Bool,
     Text,
     TextOrNull,
@@ -167,17 +169,17 @@ pub(super) enum Wanted {
     Operations,
 }
 
-fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
+fn compile(source: &str, env: &Env, expected: ExpectedType) -> Compiled {
     match Program::compile(source, env) {
         Ok(program) => {
-            expect(program.output_type(), wanted)?;
+            expect(program.output_type(), expected)?;
             Ok(program)
         }
         Err(errors) => {
             // An error of the result type takes precedence over an error in the creation of a
             // program.
             if let Some(found) = errors.output_type() {
-                expect(found, wanted)?;
+                expect(found, expected)?;
             }
             Err(compilation_failed("", &errors))
         }
@@ -185,17 +187,17 @@ fn compile(source: &str, env: &Env, wanted: Wanted) -> Compiled {
 }
 
 /// Rejects a result of another type than the required one.
-fn expect(found: &Type, wanted: Wanted) -> Result<(), String> {
-    let (fits, words) = match wanted {
-        Wanted::Bool => (*found == Type::Bool, "bool"),
-        Wanted::Text => (*found == Type::String, "string"),
-        Wanted::TextOrNull => (
+fn expect(found: &Type, expected: ExpectedType) -> Result<(), String> {
+    let (fits, words) = match expected {
+        ExpectedType::Bool => (*found == Type::Bool, "bool"),
+        ExpectedType::Text => (*found == Type::String, "string"),
+        ExpectedType::TextOrNull => (
             matches!(found, Type::String | Type::Null),
             "one of [string null_type]",
         ),
-        Wanted::Anything => (true, ""),
-        Wanted::Object => (found.to_string() == "Object", "Object"),
-        Wanted::Operations => {
+        ExpectedType::Anything => (true, ""),
+        ExpectedType::Object => (found.to_string() == "Object", "Object"),
+        ExpectedType::Operations => {
             let words = "list(JSONPatch)";
             (found.to_string() == words, words)
         }

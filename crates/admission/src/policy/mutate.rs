@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::binding::{Binding, Params};
 use super::decide::{Denial, inputs_of, not_served};
-use super::evaluate::{OUT_OF_BUDGET, Stopped, run};
+use super::evaluate::{BudgetExhausted, OUT_OF_BUDGET, run};
 use super::matching::Matched;
 use super::mutating_policy::{MutatingPolicy, Mutation, PatchType};
 use super::patch;
@@ -56,7 +56,7 @@ pub trait Patcher: Resolver {
     ///
     /// # Errors
     /// Why it cannot be converted.
-    fn restored(
+    fn converted_to_request_kind(
         &self,
         object: Json,
         kind: GroupVersionKind<'_>,
@@ -82,7 +82,7 @@ pub struct Reinvocation {
     /// Policies that have been invoked and must be reinvoked if the object changes.
     invoked: BTreeSet<Key>,
     /// Policies to reinvoke.
-    again: BTreeSet<Key>,
+    to_reinvoke: BTreeSet<Key>,
     /// The object after the policies.
     output: Option<Json>,
 }
@@ -92,7 +92,7 @@ type Key = (String, String, String);
 
 impl Reinvocation {
     /// Starts the reinvocation, for an object that may have changed.
-    pub fn begin_again(&mut self, object: Option<&Json>) {
+    pub fn begin_reinvocation(&mut self, object: Option<&Json>) {
         self.is_second = true;
         if self.output.as_ref() != object {
             self.changed();
@@ -100,11 +100,11 @@ impl Reinvocation {
     }
 
     fn changed(&mut self) {
-        self.again.append(&mut self.invoked);
+        self.to_reinvoke.append(&mut self.invoked);
     }
 
     fn skips(&self, key: &Key) -> bool {
-        self.is_second && !self.again.contains(key)
+        self.is_second && !self.to_reinvoke.contains(key)
     }
 }
 
@@ -169,7 +169,7 @@ impl MutatingPolicies {
         patcher: &dyn Patcher,
         reinvocation: &mut Reinvocation,
     ) -> Result<Option<Json>, Box<Denial>> {
-        let mut mutating = Mutating {
+        let mut mutation_run = MutationRun {
             request,
             patcher,
             denials: Vec::new(),
@@ -178,19 +178,19 @@ impl MutatingPolicies {
         if !request.is_exempt() {
             let mut invocations = Vec::new();
             for (policy, bindings) in &self.bound {
-                mutating.collect(policy, bindings, &mut invocations);
+                mutation_run.collect(policy, bindings, &mut invocations);
             }
             for invocation in &invocations {
-                mutating
+                mutation_run
                     .invoke(invocation, reinvocation)
                     .map_err(|why| Box::new(internal(&why)))?;
             }
         }
-        mutating.finish(reinvocation)
+        mutation_run.finish(reinvocation)
     }
 }
 
-struct Mutating<'a> {
+struct MutationRun<'a> {
     request: &'a Request<'a>,
     patcher: &'a dyn Patcher,
     /// The denial of each failure.
@@ -208,7 +208,7 @@ struct Failure<'a> {
     message: String,
 }
 
-impl<'a> Mutating<'a> {
+impl<'a> MutationRun<'a> {
     /// Adds the invocations of a policy that matches the request.
     fn collect(
         &mut self,
@@ -304,8 +304,13 @@ impl<'a> Mutating<'a> {
         }
         let request = self.current();
         let inputs = inputs_of(&request, self.patcher, invocation.matched)?;
-        let places = policy.paths.places();
-        let scope = Scope::new(&inputs, &policy.variables, &invocation.params, &places);
+        let resolved_paths = policy.paths.new_cache();
+        let scope = Scope::new(
+            &inputs,
+            &policy.variables,
+            &invocation.params,
+            &resolved_paths,
+        );
         let budget = &mut Budget::new(Budget::MATCH_CONDITIONS);
         policy.applies(&scope.without_namespace(), budget)
     }
@@ -339,7 +344,8 @@ impl<'a> Mutating<'a> {
         if kind == self.request.kind {
             return Ok(object);
         }
-        self.patcher.restored(object, kind, self.request.kind)
+        self.patcher
+            .converted_to_request_kind(object, kind, self.request.kind)
     }
 
     /// Records a misconfigured policy, or one of its bindings.
@@ -450,10 +456,15 @@ fn evaluate(
         return Err(why.clone());
     }
     let policy = &invocation.policy.policy;
-    let places = policy.paths.places();
-    let scope = Scope::new(inputs, &policy.variables, &invocation.params, &places);
+    let resolved_paths = policy.paths.new_cache();
+    let scope = Scope::new(
+        inputs,
+        &policy.variables,
+        &invocation.params,
+        &resolved_paths,
+    );
     let mut budget = Budget::default();
     let value = run(&mutation.compiled, &mutation.source, &scope, &mut budget);
-    let value = value.map_err(|Stopped| OUT_OF_BUDGET.to_owned())??;
+    let value = value.map_err(|BudgetExhausted| OUT_OF_BUDGET.to_owned())??;
     patch::of(&value, mutation.kind)
 }

@@ -4,7 +4,7 @@ use fivespot_cel::Dialect;
 use serde_json::Value;
 
 use super::definition::{Policy, is_about_an_expression};
-use super::expression::{Compiled, Environments, Wanted};
+use super::expression::{Compiled, Environments, ExpectedType};
 use super::fields::Fields;
 use super::registration::Reader;
 use super::resolver::ParamKind;
@@ -58,10 +58,10 @@ impl PatchType {
         }
     }
 
-    const fn wanted(self) -> Wanted {
+    const fn expected_type(self) -> ExpectedType {
         match self {
-            Self::ApplyConfiguration => Wanted::Object,
-            Self::JsonPatch => Wanted::Operations,
+            Self::ApplyConfiguration => ExpectedType::Object,
+            Self::JsonPatch => ExpectedType::Operations,
         }
     }
 }
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
             self.errors.push(FieldError::required(path, ""));
             Err(String::new())
         } else {
-            let compiled = environments.compile_patch(trimmed, kind.wanted());
+            let compiled = environments.compile_patch(trimmed, kind.expected_type());
             if let Err(why) = &compiled {
                 self.refuse_expression(path, trimmed, why);
             }

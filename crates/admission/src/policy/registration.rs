@@ -4,7 +4,7 @@ use fivespot_cel::{Dialect, is_reserved};
 use fivespot_gostd::unicode::to_lower;
 
 use super::definition::{Expression, Policy, Validation};
-use super::expression::{Compiled, Environments, Wanted};
+use super::expression::{Compiled, Environments, ExpectedType};
 use super::fields::Fields;
 use super::matching::Matching;
 use super::mutating_policy::{self, MutatingPolicy};
@@ -213,7 +213,7 @@ impl Reader<'_, '_> {
             let fields = Fields::new(value, &path);
             let source = fields.text("expression", self.errors).trim();
             let at = path.field("expression");
-            let compiled = environments.compile(source, Wanted::Bool);
+            let compiled = environments.compile(source, ExpectedType::Bool);
             match &compiled {
                 _ if source.is_empty() => self.errors.push(FieldError::required(at, "")),
                 Err(why) => self.refuse_expression(at, source, why),
@@ -260,7 +260,8 @@ impl Reader<'_, '_> {
                 self.refuse(at, name, "must be a valid CEL identifier");
             }
             environments.compose();
-            let compile = |source: &str| environments.compile(source, Wanted::Anything);
+            let compile =
+                |source: &str| environments.compile(source, ExpectedType::Anything);
             let missing = "expression is not specified";
             let (source, compiled) =
                 self.expression((fields, "expression"), missing, compile);
@@ -283,7 +284,7 @@ impl Reader<'_, '_> {
         for (at, value) in list.iter().enumerate() {
             let path = path.index(at);
             let fields = Fields::new(value, &path);
-            let compile = |source: &str| environments.compile(source, Wanted::Bool);
+            let compile = |source: &str| environments.compile(source, ExpectedType::Bool);
             let missing = "expression is not specified";
             let (source, compiled) =
                 self.expression((fields, "expression"), missing, compile);
@@ -388,7 +389,7 @@ impl Reader<'_, '_> {
             return (source.to_owned(), Err(detail));
         }
         let compile =
-            |source: &str| environments.compile(source.trim(), Wanted::TextOrNull);
+            |source: &str| environments.compile(source.trim(), ExpectedType::TextOrNull);
         let missing = "valueExpression is not specified";
         self.expression((fields, "valueExpression"), missing, compile)
     }

@@ -233,7 +233,7 @@ impl Request<'_> {
     }
 
     /// The name as denials print it.
-    pub(super) fn shown_name(&self) -> &str {
+    pub(super) fn display_name(&self) -> &str {
         if !self.name.is_empty() {
             return self.name;
         }

@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fivespot_cel::{Activation, Binding, Budget, Places, RunError, Value};
+use fivespot_cel::{Activation, Binding, Budget, ResolvedPaths, RunError, Value};
 use serde_json::Value as Json;
 
 use super::authorize::AuthorizerValue;
@@ -20,7 +20,7 @@ pub(super) struct Scope<'v> {
     pub(super) variables: &'v [Expression],
     pub(super) params: &'v Json,
     /// The cached targets of the policy's paths.
-    pub(super) places: &'v Places<'v>,
+    pub(super) resolved_paths: &'v ResolvedPaths<'v>,
     /// Whether `namespaceObject` is set; it is not for match conditions.
     pub(super) shows_namespace: bool,
     /// Whether the authorizer is set. Kubernetes declares it for messages and audit
@@ -62,13 +62,13 @@ impl<'v> Scope<'v> {
         inputs: &'v Inputs<'v>,
         variables: &'v [Expression],
         params: &'v Json,
-        places: &'v Places<'v>,
+        resolved_paths: &'v ResolvedPaths<'v>,
     ) -> Self {
         Self {
             inputs,
             variables,
             params,
-            places,
+            resolved_paths,
             shows_namespace: true,
             has_authorizer: true,
             known: RefCell::default(),
@@ -155,8 +155,8 @@ impl<'v> Activation<'v> for Scope<'v> {
         Some(result.map(Binding::Value))
     }
 
-    fn places(&self) -> Option<&Places<'v>> {
-        Some(self.places)
+    fn resolved_paths(&self) -> Option<&ResolvedPaths<'v>> {
+        Some(self.resolved_paths)
     }
 }
 

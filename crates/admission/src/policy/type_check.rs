@@ -139,7 +139,7 @@ impl<'a> Schemas<'a> {
             if groups.iter().chain(&versions).any(|it| it.contains('*')) {
                 continue;
             }
-            let named = Named {
+            let named = RuleNames {
                 groups: &groups,
                 versions: &versions,
                 resources: &names("resources"),
@@ -152,7 +152,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// Adds the kinds that one rule names, each once.
-    fn named(self, named: &Named<'_>, found: &mut Vec<Matched<'a>>) {
+    fn named(self, named: &RuleNames<'_>, found: &mut Vec<Matched<'a>>) {
         for definition in self.definitions {
             let (group, plural) = (definition.group(), definition.plural());
             let versions = definition.versions().iter();
@@ -197,13 +197,13 @@ impl<'a> Schemas<'a> {
 }
 
 /// The names in one resource rule.
-struct Named<'r> {
+struct RuleNames<'r> {
     groups: &'r [&'r str],
     versions: &'r [&'r str],
     resources: &'r [&'r str],
 }
 
-impl Named<'_> {
+impl RuleNames<'_> {
     fn has(&self, group: &str, version: &str, resource: &str) -> bool {
         self.groups.contains(&group)
             && self.versions.contains(&version)

@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(webhook: &Value, object: &Value) -> Result<bool, String> {
+    fn is_called(webhook: &Value, object: &Value) -> Result<bool, String> {
         let kind = GroupVersionKind {
             group: "",
             version: "v1",
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_webhook_without_rules_is_never_called() {
-        assert_eq!(asked(&json!({}), &json!({})), Ok(false));
-        assert_eq!(asked(&hook(), &json!({})), Ok(true));
+        assert_eq!(is_called(&json!({}), &json!({})), Ok(false));
+        assert_eq!(is_called(&hook(), &json!({})), Ok(true));
     }
 
     #[test]
@@ -167,16 +167,16 @@ mod tests {
             |expression: &str| json!([{"name": "c", "expression": expression}]);
         hook["matchConditions"] = condition("object.metadata.name == 'a'");
         let named = |name: &str| json!({"metadata": {"name": name}});
-        assert_eq!(asked(&hook, &named("a")), Ok(true));
-        assert_eq!(asked(&hook, &named("b")), Ok(false));
+        assert_eq!(is_called(&hook, &named("a")), Ok(true));
+        assert_eq!(is_called(&hook, &named("b")), Ok(false));
         hook["matchConditions"] = condition("object.spec.x == 1");
         assert!(
-            asked(&hook, &named("a"))
+            is_called(&hook, &named("a"))
                 .unwrap_err()
                 .contains("no such key")
         );
         hook["failurePolicy"] = "Ignore".into();
-        assert_eq!(asked(&hook, &named("a")), Ok(false));
+        assert_eq!(is_called(&hook, &named("a")), Ok(false));
     }
 
     #[test]

@@ -4,11 +4,11 @@
 use fivespot_cel::json_field;
 use serde_json::Value;
 
-use super::found::{Found, Outcome, Spot};
 use super::node::{Additional, Checks, Node};
 use super::number;
 use super::quick;
 use super::ratchets;
+use super::validation_error::{Location, Outcome, ValidationError};
 use crate::correlate::Old;
 use crate::field::Path;
 use crate::format;
@@ -58,18 +58,18 @@ impl Checker {
         if !self.of_default && quick::is_surely_valid(node, value, self.version) {
             return Vec::new();
         }
-        self.closely(node, value, old, prefix)
+        self.errors_without_fast_path(node, value, old, prefix)
     }
 
     /// [`Checker::errors`], without the fast path for valid values.
-    pub(super) fn closely(
+    pub(super) fn errors_without_fast_path(
         self,
         node: &Node,
         value: &Value,
         old: Option<&Value>,
         prefix: &str,
     ) -> Vec<FieldError> {
-        let spot = Spot {
+        let location = Location {
             path: &Path::Root,
             prefix,
             dotted: false,
@@ -77,11 +77,11 @@ impl Checker {
         let old = old
             .filter(|_| ratchets(self.version))
             .map(|value| Old { node, value });
-        let outcome = self.check(node, value, spot, old);
+        let outcome = self.check(node, value, location, old);
         outcome
             .errors
             .into_iter()
-            .map(|found| found.error)
+            .map(|error| error.field_error)
             .collect()
     }
 
@@ -90,10 +90,10 @@ impl Checker {
         self,
         node: &Node,
         value: &Value,
-        spot: Spot<'_>,
+        location: Location<'_>,
         old: Option<Old<'_>>,
     ) -> Outcome {
-        let outcome = self.check_strictly(node, value, spot, old);
+        let outcome = self.check_strictly(node, value, location, old);
         match old {
             Some(old) if !outcome.is_valid() && old.is_equal(value) => Outcome {
                 errors: Vec::new(),
@@ -107,20 +107,20 @@ impl Checker {
         self,
         node: &Node,
         value: &Value,
-        spot: Spot<'_>,
+        location: Location<'_>,
         old: Option<Old<'_>>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
-            check_null(self.declared(node), node, spot, &mut outcome);
-            check_enum(node, value, spot, &mut outcome);
+            check_null(self.declared(node), node, location, &mut outcome);
+            check_enum(node, value, location, &mut outcome);
             return outcome;
         }
-        let part = Part {
+        let part = ValueCheck {
             checker: self,
             node,
             value,
-            spot,
+            location,
             old,
         };
         part.check(&mut outcome);
@@ -128,33 +128,33 @@ impl Checker {
     }
 }
 
-fn check_null(types: &str, node: &Node, spot: Spot<'_>, outcome: &mut Outcome) {
+fn check_null(types: &str, node: &Node, location: Location<'_>, outcome: &mut Outcome) {
     if !types.is_empty() && !node.nullable {
-        outcome.add(spot.wrong_type(types, "null"));
+        outcome.add(location.wrong_type(types, "null"));
     } else {
         outcome.matches += 1;
     }
 }
 
-fn check_enum(node: &Node, value: &Value, spot: Spot<'_>, outcome: &mut Outcome) {
+fn check_enum(node: &Node, value: &Value, location: Location<'_>, outcome: &mut Outcome) {
     let allowed = &node.checks.allowed;
     let is_allowed =
         !value.is_null() && allowed.iter().any(|one| number::same(value, one));
     if !allowed.is_empty() && !is_allowed {
-        outcome.add(spot.not_supported(value, allowed));
+        outcome.add(location.not_supported(value, allowed));
     }
 }
 
 /// One value at one node.
-struct Part<'a> {
+struct ValueCheck<'a> {
     checker: Checker,
     node: &'a Node,
     value: &'a Value,
-    spot: Spot<'a>,
+    location: Location<'a>,
     old: Option<Old<'a>>,
 }
 
-impl Part<'_> {
+impl ValueCheck<'_> {
     /// Runs every check that applies. Each check that runs counts as a match; the number of
     /// matches selects the best of several failing branches of `anyOf`.
     fn check(&self, outcome: &mut Outcome) {
@@ -171,14 +171,14 @@ impl Part<'_> {
                 outcome.matches += 1;
                 if format::is_known(&checks.format) {
                     if !format::matches(&checks.format, text) {
-                        outcome.add(self.spot.wrong_type(&checks.format, text));
+                        outcome.add(self.location.wrong_type(&checks.format, text));
                     }
                     outcome.matches += 1;
                 }
             }
             Value::Number(value) => {
                 let version = self.checker.version;
-                outcome.merge(number::check(self.node, value, self.spot, version));
+                outcome.merge(number::check(self.node, value, self.location, version));
                 outcome.matches += 2;
             }
             Value::Array(items) => {
@@ -187,7 +187,7 @@ impl Part<'_> {
             }
             _ => {}
         }
-        check_enum(self.node, self.value, self.spot, outcome);
+        check_enum(self.node, self.value, self.location, outcome);
         outcome.matches += 1;
         if let Value::Object(fields) = self.value {
             self.check_fields(fields, outcome);
@@ -213,7 +213,7 @@ impl Part<'_> {
         let format = self.node.checks.format.as_str();
         let is_text = matches!(self.value, Value::String(_) | Value::Array(_));
         if !format.is_empty() && !is_text && !fits && format != native_format {
-            outcome.add(self.spot.wrong_type(format, native_format));
+            outcome.add(self.location.wrong_type(format, native_format));
             return;
         }
         let numeric = has("number") || has("integer");
@@ -221,11 +221,11 @@ impl Part<'_> {
         if left_to_format || fits {
             outcome.matches += 1;
         } else {
-            outcome.add(self.spot.wrong_type(types, found));
+            outcome.add(self.location.wrong_type(types, found));
         }
     }
 
-    fn check_string(&self, text: &str) -> Option<Found> {
+    fn check_string(&self, text: &str) -> Option<ValidationError> {
         let Checks {
             max_length,
             min_length,
@@ -236,13 +236,13 @@ impl Part<'_> {
         if let Some(most) = *max_length
             && length() > most
         {
-            return Some(self.spot.too_long(most));
+            return Some(self.location.too_long(most));
         }
         if let Some(least) = *min_length
             && length() < least
         {
             let detail = format!("should be at least {least} chars long");
-            return Some(self.spot.invalid(self.value, &detail));
+            return Some(self.location.invalid(self.value, &detail));
         }
         let pattern = pattern.as_ref()?;
         let detail = match &pattern.regex {
@@ -253,15 +253,16 @@ impl Part<'_> {
                 pattern.source
             ),
         };
-        Some(self.spot.invalid(self.value, &detail))
+        Some(self.location.invalid(self.value, &detail))
     }
 
     fn check_items(&self, items: &[Value], outcome: &mut Outcome) {
         if let Some(node) = &self.node.items {
             for (at, item) in items.iter().enumerate() {
-                let path = self.spot.path.index(at);
+                let path = self.location.path.index(at);
                 let old = self.old.and_then(|old| old.item(item));
-                outcome.merge(self.checker.check(node, item, self.spot.at(&path), old));
+                let location = self.location.at(&path);
+                outcome.merge(self.checker.check(node, item, location, old));
             }
         }
         let found = number::length(items.len());
@@ -269,12 +270,12 @@ impl Part<'_> {
             && found < least
         {
             let detail = format!("should have at least {least} items");
-            outcome.add(self.spot.invalid(&found.into(), &detail));
+            outcome.add(self.location.invalid(&found.into(), &detail));
         }
         if let Some(most) = self.node.checks.max_items
             && found > most
         {
-            outcome.add(self.spot.too_many(found, most, "items"));
+            outcome.add(self.location.too_many(found, most, "items"));
         }
         let repeated =
             |at: usize, item: &Value| items.iter().take(at).any(|it| it == item);
@@ -285,7 +286,7 @@ impl Part<'_> {
                 .any(|(at, item)| repeated(at, item))
         {
             outcome.add(
-                self.spot
+                self.location
                     .invalid(&"".into(), "shouldn't contain duplicates"),
             );
         }
@@ -303,20 +304,20 @@ impl Part<'_> {
             && found < least
         {
             let detail = format!("should have at least {least} properties");
-            outcome.add(self.spot.invalid(&found.into(), &detail));
+            outcome.add(self.location.invalid(&found.into(), &detail));
         }
         if let Some(most) = checks.max_properties
             && found > most
         {
-            outcome.add(self.spot.too_many(found, most, "properties"));
+            outcome.add(self.location.too_many(found, most, "properties"));
         }
         for (name, value) in fields {
             self.check_field(name, value, outcome);
         }
         for name in &checks.required {
             if json_field(fields, name).is_none() {
-                let path = self.spot.path.field(name);
-                outcome.add(self.spot.at(&path).required());
+                let path = self.location.path.field(name);
+                outcome.add(self.location.at(&path).required());
             }
         }
     }
@@ -326,7 +327,7 @@ impl Part<'_> {
             (Some(property), _) => (property, true),
             (None, Additional::Each(each)) => (&**each, false),
             (None, Additional::Allowed(false)) => {
-                outcome.add(self.spot.forbidden_property(name));
+                outcome.add(self.location.forbidden_property(name));
                 return;
             }
             (None, Additional::Allowed(true) | Additional::Unset) => return,
@@ -334,18 +335,18 @@ impl Part<'_> {
         // Both states have been converted to the requested version, so a change of these two
         // fields is not visible.
         let is_type = matches!(name, "apiVersion" | "kind");
-        let uncorrelated = matches!(self.spot.path, Path::Root) && is_type;
+        let uncorrelated = matches!(self.location.path, Path::Root) && is_type;
         let old = self
             .old
             .filter(|_| !uncorrelated)
             .and_then(|old| old.key(name));
-        let path = self.spot.path.field(name);
-        let spot = if declared {
-            self.spot.at(&path)
+        let path = self.location.path.field(name);
+        let location = if declared {
+            self.location.at(&path)
         } else {
-            self.spot.entry(&path)
+            self.location.entry(&path)
         };
-        outcome.merge(self.checker.check(node, value, spot, old));
+        outcome.merge(self.checker.check(node, value, location, old));
     }
 
     fn check_branches(&self, outcome: &mut Outcome) {
@@ -362,7 +363,7 @@ impl Part<'_> {
         if let Some(not) = &checks.not
             && self.branch(not).is_valid()
         {
-            outcome.add(self.spot.whole("must not validate the schema (not)"));
+            outcome.add(self.location.whole("must not validate the schema (not)"));
         }
     }
 
@@ -370,7 +371,7 @@ impl Part<'_> {
     /// the node that has the branches is unchanged as a whole.
     fn branch(&self, node: &Node) -> Outcome {
         self.checker
-            .check_strictly(node, self.value, self.spot, None)
+            .check_strictly(node, self.value, self.location, None)
     }
 
     fn check_any(&self, branches: &[Node], outcome: &mut Outcome) {
@@ -389,7 +390,7 @@ impl Part<'_> {
             }
         }
         let detail = "must validate at least one schema (anyOf)";
-        outcome.add(self.spot.whole(detail));
+        outcome.add(self.location.whole(detail));
         outcome.merge(best.unwrap_or_default());
     }
 
@@ -419,7 +420,7 @@ impl Part<'_> {
             count => format!("Found {count} valid alternatives"),
         };
         let detail = format!("must validate one and only one schema (oneOf). {found}");
-        outcome.add(self.spot.whole(&detail));
+        outcome.add(self.location.whole(&detail));
         outcome.merge(best.unwrap_or_default());
     }
 
@@ -433,7 +434,7 @@ impl Part<'_> {
         if valid != branches.len() {
             let more = if valid == 0 { ". None validated" } else { "" };
             let detail = format!("must validate all the schemas (allOf){more}");
-            outcome.add(self.spot.whole(&detail));
+            outcome.add(self.location.whole(&detail));
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn check(
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    if !node.holds.embedded {
+    if !node.contents.embedded {
         return;
     }
     match value {

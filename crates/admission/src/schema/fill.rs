@@ -49,7 +49,7 @@ fn field<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
 
 /// Fills in defaults, also inside of defaults.
 pub(super) fn fill(node: &Node, value: &mut Value) {
-    if !node.holds.defaults {
+    if !node.contents.defaults {
         return;
     }
     match value {

@@ -16,7 +16,7 @@ pub(super) fn check(
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    if !node.holds.unique {
+    if !node.contents.unique {
         return;
     }
     match value {

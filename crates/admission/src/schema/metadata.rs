@@ -70,7 +70,7 @@ pub(super) fn rewrite(
     path: &Path<'_>,
     unknown: &mut Vec<String>,
 ) {
-    if !node.holds.embedded {
+    if !node.contents.embedded {
         return;
     }
     match value {

@@ -34,12 +34,12 @@ pub(crate) struct Node {
     pub(crate) checks: Checks,
     /// The rest of the JSON, needed only to reject it.
     pub(crate) extras: Extras,
-    pub(crate) holds: Holds,
+    pub(crate) contents: NodeContents,
 }
 
 /// The contents of a node and its descendants, so that values without them can be skipped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Holds {
+pub(crate) struct NodeContents {
     /// Whether there are defaults; only below the node.
     pub(crate) defaults: bool,
     /// Whether there are embedded resources.
@@ -56,7 +56,7 @@ impl Node {
 
     fn sum_up(&mut self) {
         let is_unique = matches!(self.list_type.as_deref(), Some("set" | "map"));
-        let mut holds = Holds {
+        let mut contents = NodeContents {
             defaults: false,
             embedded: self.embedded,
             unique: is_unique,
@@ -68,11 +68,11 @@ impl Node {
             .chain(each)
             .chain(self.items.as_deref())
         {
-            holds.defaults |= child.default.is_some() || child.holds.defaults;
-            holds.embedded |= child.holds.embedded;
-            holds.unique |= child.holds.unique;
+            contents.defaults |= child.default.is_some() || child.contents.defaults;
+            contents.embedded |= child.contents.embedded;
+            contents.unique |= child.contents.unique;
         }
-        self.holds = holds;
+        self.contents = contents;
     }
 }
 
@@ -197,7 +197,7 @@ impl Reader {
             return Node::default();
         }
         self.depth += 1;
-        let mut part = Part::of(self, fields, path);
+        let mut part = NodeReader::of(self, fields, path);
         let node = part.node();
         self.depth -= 1;
         node
@@ -210,31 +210,33 @@ impl Reader {
 }
 
 /// One JSON object that is converted to a [`Node`].
-struct Part<'a> {
+struct NodeReader<'a> {
     reader: &'a mut Reader,
     fields: &'a Map<String, Value>,
-    /// The [marks](mark) of all fields.
-    marks: u64,
+    /// The [bits](name_bit) of all names.
+    name_bits: u64,
     path: &'a Path<'a>,
 }
 
 /// A bit for a name, so that most absent names need no lookup.
-fn mark(name: &str) -> u64 {
+fn name_bit(name: &str) -> u64 {
     let first = name.bytes().next().map_or(0, usize::from);
     1 << ((name.len() * 5 + first) % 64)
 }
 
-impl<'a> Part<'a> {
+impl<'a> NodeReader<'a> {
     fn of(
         reader: &'a mut Reader,
         fields: &'a Map<String, Value>,
         path: &'a Path<'a>,
     ) -> Self {
-        let marks = fields.keys().fold(0, |marks, name| marks | mark(name));
+        let name_bits = fields
+            .keys()
+            .fold(0, |name_bits, name| name_bits | name_bit(name));
         Self {
             reader,
             fields,
-            marks,
+            name_bits,
             path,
         }
     }
@@ -257,7 +259,7 @@ impl<'a> Part<'a> {
             rules: self.rules(),
             checks: self.checks(),
             extras: self.extras(),
-            holds: Holds::default(),
+            contents: NodeContents::default(),
         };
         node.sum_up();
         node
@@ -306,7 +308,7 @@ impl<'a> Part<'a> {
 
     /// A field that is set and not null; null represents absence.
     fn present(&self, name: &str) -> Option<&'a Value> {
-        if self.marks & mark(name) == 0 {
+        if self.name_bits & name_bit(name) == 0 {
             return None;
         }
         json_field(self.fields, name).filter(|value| !value.is_null())
@@ -432,7 +434,7 @@ impl<'a> Part<'a> {
                 self.reader.wrong(&path, json, "must be an object");
                 continue;
             };
-            let mut part = Part::of(self.reader, fields, &path);
+            let mut part = NodeReader::of(self.reader, fields, &path);
             rules.push(Arc::new(RuleSource {
                 rule: part.text("rule"),
                 message: part.text("message"),

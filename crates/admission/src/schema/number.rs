@@ -3,8 +3,8 @@
 
 use serde_json::{Number, Value};
 
-use super::found::{Outcome, Spot};
 use super::node::Node;
+use super::validation_error::{Location, Outcome};
 use crate::KubeVersion;
 use fivespot_gostd::strconv::format_float;
 
@@ -86,13 +86,13 @@ const fn widened(integer: i64) -> f64 {
 pub(super) fn check(
     node: &Node,
     value: &Number,
-    spot: Spot<'_>,
+    location: Location<'_>,
     version: KubeVersion,
 ) -> Outcome {
-    let part = Part {
+    let part = NumberCheck {
         node,
         value,
-        spot,
+        location,
         ranged: version.is_at_least(36) && !node.int_or_string,
     };
     let mut outcome = Outcome::default();
@@ -101,16 +101,16 @@ pub(super) fn check(
     outcome
 }
 
-struct Part<'a> {
+struct NumberCheck<'a> {
     node: &'a Node,
     value: &'a Number,
-    spot: Spot<'a>,
+    location: Location<'a>,
     /// Whether values and bounds must be in the range of the declared type and format, which is
     /// checked from 1.36 on.
     ranged: bool,
 }
 
-impl Part<'_> {
+impl NumberCheck<'_> {
     fn check(&self, outcome: &mut Outcome) {
         let float = self.value.as_f64().unwrap_or(f64::NAN);
         let integer = self.value.as_i64();
@@ -139,7 +139,7 @@ impl Part<'_> {
         }
     }
 
-    fn out_of_range(&self, what: &str) -> super::found::Found {
+    fn out_of_range(&self, what: &str) -> super::validation_error::ValidationError {
         let kind = &self.node.kind;
         // A format of another type is ignored.
         let format = match (kind.as_str(), self.node.checks.format.as_str()) {
@@ -149,8 +149,8 @@ impl Part<'_> {
             }
             _ => "(default format)".to_owned(),
         };
-        let place = self.spot.place();
-        self.spot.plain(format!(
+        let place = self.location.text();
+        self.location.plain(format!(
             "{what} value must be of type {kind} {format} in {place}"
         ))
     }
@@ -184,7 +184,7 @@ impl Part<'_> {
             (factor > 0.0, is_json_integer(quotient), shown)
         };
         if !positive {
-            let place = self.spot.place();
+            let place = self.location.text();
             let sentence = format!(
                 "factor MultipleOf declared for {place} must be positive: {shown}"
             );
@@ -192,11 +192,11 @@ impl Part<'_> {
                 Some(_) => truncated(factor).into(),
                 None => factor.into(),
             };
-            outcome.add(self.spot.about(factor, sentence));
+            outcome.add(self.location.about(factor, sentence));
         } else if !divides {
             let detail = format!("should be a multiple of {shown}");
             let value = integer.map_or_else(|| Value::from(float), Value::from);
-            outcome.add(self.spot.invalid(&value, &detail));
+            outcome.add(self.location.invalid(&value, &detail));
         }
     }
 
@@ -235,7 +235,12 @@ impl Part<'_> {
     }
 
     /// The error, with value and bound in the type in which they were compared.
-    fn out_of_bound(&self, than: &str, value: Size, bound: Size) -> super::found::Found {
+    fn out_of_bound(
+        &self,
+        than: &str,
+        value: Size,
+        bound: Size,
+    ) -> super::validation_error::ValidationError {
         let bound = match bound {
             Size::Int(bound) => bound.to_string(),
             Size::Float(bound) => format_float(bound),
@@ -244,7 +249,7 @@ impl Part<'_> {
             Size::Int(value) => Value::from(value),
             Size::Float(value) => Value::from(value),
         };
-        self.spot
+        self.location
             .invalid(&value, &format!("should be {than} {bound}"))
     }
 }

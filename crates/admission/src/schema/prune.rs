@@ -11,11 +11,11 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Removes unknown fields of a resource and returns their paths, sorted.
 pub(super) fn resource(root: &Node, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    let mut pruning = Pruning {
+    let mut pruner = Pruner {
         unknown: &mut unknown,
         resource_root: true,
     };
-    pruning.value(Some(root), object, &Path::Root);
+    pruner.value(Some(root), object, &Path::Root);
     unknown.sort_unstable();
     unknown
 }
@@ -23,20 +23,20 @@ pub(super) fn resource(root: &Node, object: &mut Value) -> Vec<String> {
 /// Removes unknown fields of a value that is not a resource, such as a default.
 pub(super) fn plain(node: &Node, value: &mut Value) {
     let mut unknown = Vec::new();
-    let mut pruning = Pruning {
+    let mut pruner = Pruner {
         unknown: &mut unknown,
         resource_root: false,
     };
-    pruning.value(Some(node), value, &Path::Root);
+    pruner.value(Some(node), value, &Path::Root);
 }
 
-struct Pruning<'a> {
+struct Pruner<'a> {
     unknown: &'a mut Vec<String>,
     /// Whether the next object is a resource although its schema does not declare it as one.
     resource_root: bool,
 }
 
-impl Pruning<'_> {
+impl Pruner<'_> {
     fn value(&mut self, node: Option<&Node>, value: &mut Value, path: &Path<'_>) {
         let root = std::mem::take(&mut self.resource_root);
         if let Some(node) = node

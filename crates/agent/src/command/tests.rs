@@ -6,15 +6,15 @@ use clap::{CommandFactory as _, Parser as _};
 use super::{Args, Outcome, perform};
 
 /// A directory with the layout of `/proc`, and a configuration next to it.
-struct Fake(PathBuf);
+struct FakeHost(PathBuf);
 
-impl Drop for Fake {
+impl Drop for FakeHost {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-impl Fake {
+impl FakeHost {
     fn new(name: &str, config: &str) -> Self {
         let name = format!("5spot-agent-command-{name}-{}", std::process::id());
         let fake = Self(std::env::temp_dir().join(name));
@@ -84,7 +84,7 @@ fn the_help_says_what_the_agent_does_and_every_flag() {
 fn a_dry_run_prints_matching_processes_without_their_arguments() {
     let config = "match_commands = [\"steam\", \"idea.jar\"]\n\
                   match_argv_substrings = [\"steam\", \"idea.jar\"]\n";
-    let fake = Fake::new("dry-run", config);
+    let fake = FakeHost::new("dry-run", config);
     let printed = fake.run(&["--dry-run", "--config", "reclaim.toml"]);
     // The lines are in the order of the directory.
     let mut lines: Vec<&str> = printed.lines().collect();
@@ -98,7 +98,7 @@ fn a_dry_run_prints_matching_processes_without_their_arguments() {
 
 #[test]
 fn a_dry_run_without_a_match_is_reported() {
-    let fake = Fake::new("no-match", "match_commands = [\"chess\"]");
+    let fake = FakeHost::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(
         fake.run(&["--dry-run", "--config", "reclaim.toml"]),
         @"0 processes match 1 pattern; nothing was written"
@@ -107,7 +107,7 @@ fn a_dry_run_without_a_match_is_reported() {
 
 #[test]
 fn a_failure_is_reported_with_its_reason_and_remedy() {
-    let fake = Fake::new("refused", "match_commands = [\"\"]");
+    let fake = FakeHost::new("refused", "match_commands = [\"\"]");
     insta::assert_snapshot!(
         fake.run(&["--dry-run", "--config", "reclaim.toml"]),
         @"error: reading the configuration: match_commands[0]: must not be empty; correct it"
@@ -145,7 +145,7 @@ fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
 
 #[test]
 fn the_doctor_rejects_a_proc_without_kernel_threads() {
-    let fake = Fake::new("doctor", "");
+    let fake = FakeHost::new("doctor", "");
     fs::remove_dir_all(fake.0.join("proc/2")).unwrap();
     let printed = fake.run(&["doctor"]);
     // The first line depends on the kernel that runs the test.

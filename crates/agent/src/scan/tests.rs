@@ -3,15 +3,15 @@ use crate::pattern::Patterns;
 use crate::proc::{Proc, Scope};
 
 /// A directory with the layout of `/proc`, removed when this is dropped.
-struct Fake(std::path::PathBuf);
+struct FakeProc(std::path::PathBuf);
 
-impl Drop for Fake {
+impl Drop for FakeProc {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-impl Fake {
+impl FakeProc {
     fn new(name: &str) -> Self {
         let name = format!("5spot-agent-sight-{name}-{}", std::process::id());
         let root = std::env::temp_dir().join(name);
@@ -53,7 +53,7 @@ fn both(pattern: &str) -> Patterns {
 
 #[test]
 fn kernel_threads_never_match_by_any_name() {
-    let fake = Fake::new("kernel");
+    let fake = FakeProc::new("kernel");
     fake.process(2, b"steam", b"", KERNEL);
     fake.process(3, b"steam", b"", RUNNING);
     fake.process(4, b"steam", b"/usr/games/steam\0", RUNNING);
@@ -62,7 +62,7 @@ fn kernel_threads_never_match_by_any_name() {
 
 #[test]
 fn an_ended_process_matches_by_its_event_and_not_in_a_scan() {
-    let fake = Fake::new("ended");
+    let fake = FakeProc::new("ended");
     fake.process(9, b"steam", b"", ENDED);
     assert_eq!(fake.seen(&both("steam")), [0_u32; 0]);
     let proc = Proc::open(&fake.0).unwrap();
@@ -72,7 +72,7 @@ fn an_ended_process_matches_by_its_event_and_not_in_a_scan() {
 
 #[test]
 fn the_process_of_the_self_link_never_matches() {
-    let fake = Fake::new("self");
+    let fake = FakeProc::new("self");
     fake.process(30, b"steam", b"steam\0", RUNNING);
     fake.process(31, b"steam", b"steam\0", RUNNING);
     std::os::unix::fs::symlink("30", fake.0.join("self")).unwrap();
@@ -81,7 +81,7 @@ fn the_process_of_the_self_link_never_matches() {
 
 #[test]
 fn other_entries_and_incomplete_processes_are_skipped() {
-    let fake = Fake::new("odd");
+    let fake = FakeProc::new("odd");
     fake.process(5, b"steam", b"steam\0", RUNNING);
     for name in ["sys", "5x", "-5", "+6", "99999999999", "self", "7"] {
         std::fs::create_dir_all(fake.0.join(name)).unwrap();
@@ -97,7 +97,7 @@ fn a_missing_root_is_an_error() {
 
 #[test]
 fn a_long_command_line_is_read_up_to_a_limit() {
-    let fake = Fake::new("long");
+    let fake = FakeProc::new("long");
     let within = [vec![b'x'; 100 * 1024], b" steam ".to_vec()].concat();
     let beyond = [vec![b'x'; 1024 * 1024], b" steam ".to_vec()].concat();
     fake.process(5, b"x", &within, RUNNING);
@@ -107,7 +107,7 @@ fn a_long_command_line_is_read_up_to_a_limit() {
 
 #[test]
 fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
-    let fake = Fake::new("containers");
+    let fake = FakeProc::new("containers");
     let uid = "8a4b2c6e-1f0d-4b5a-9c3e-7d2f1a6b8c90";
     let groups = [
         "0::/user.slice/user-1000.slice/session-2.scope".to_owned(),

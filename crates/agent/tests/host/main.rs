@@ -7,7 +7,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod asking;
-mod fake;
+mod api_server;
+mod fake_proc;
 mod program;
 mod running;

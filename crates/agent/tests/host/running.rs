@@ -11,7 +11,7 @@ use std::time::Duration;
 use fivespot_agent::config::Config;
 use fivespot_agent::connector::Connector;
 use fivespot_agent::detect::{Detection, DetectionMode};
-use fivespot_agent::pattern::By;
+use fivespot_agent::pattern::MatchedBy;
 use fivespot_agent::proc::Proc;
 use fivespot_agent::scan::ProcessMatch;
 
@@ -64,7 +64,7 @@ async fn a_program_is_detected_when_it_starts() {
         let start = || program.run::<&str>(&[]);
         let (running, process) = first_match(mode, &called(&name), start).await;
         assert_eq!(process.pid, running.pid());
-        assert_eq!((process.pattern, process.by), (name, By::Comm));
+        assert_eq!((process.pattern, process.by), (name, MatchedBy::Comm));
         assert!(process.started.is_some());
     }
 }
@@ -107,7 +107,7 @@ async fn a_name_over_15_bytes_is_detected_of_a_program_and_of_a_script() {
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), By::Comm));
+        assert_eq!((process.pid, process.by), (running.pid(), MatchedBy::Comm));
 
         let name = unique("a-script-with-a-long-name-");
         let script = Program::script("read line", &name);
@@ -138,7 +138,7 @@ async fn a_process_that_renames_itself_is_detected_by_its_new_name() {
         let script = format!("printf {name} > /proc/$$/comm; read line");
         let start = || Running::start(Command::new("sh").args(["-c", &script]));
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), By::Comm));
+        assert_eq!((process.pid, process.by), (running.pid(), MatchedBy::Comm));
     }
 }
 
@@ -149,7 +149,10 @@ async fn a_program_is_detected_by_its_first_argument() {
         let name = unique("first");
         let start = || Running::start(Command::new("cat").arg0(format!("/opt/{name}")));
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), By::Program));
+        assert_eq!(
+            (process.pid, process.by),
+            (running.pid(), MatchedBy::Program)
+        );
     }
 }
 
@@ -169,7 +172,10 @@ async fn empty_arguments_and_arguments_that_are_not_utf8_are_searched() {
         let start = || Running::start(Command::new("sh").args(arguments));
         let config = containing(&format!("  {part} "));
         let (running, process) = first_match(mode, &config, start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), By::CommandLine));
+        assert_eq!(
+            (process.pid, process.by),
+            (running.pid(), MatchedBy::CommandLine)
+        );
     }
 }
 

@@ -11,7 +11,7 @@ const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
 /// covered.
 const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);
 /// How many transitions are inspected, for a schedule that changes every minute.
-const MOST_CHANGES: usize = 200;
+const MAX_CHANGES: usize = 200;
 
 /// The clock changes within a year that coincide with an edge of a window, as texts.
 pub(super) fn clock_changes(
@@ -95,7 +95,7 @@ pub(super) fn shortest_window(
     let end = now.checked_add(SIX_WEEKS).ok()?;
     let mut opened = None;
     let mut shortest: Option<(Timestamp, Timestamp)> = None;
-    for (at, is_wanted) in schedule.transitions(now, end).take(MOST_CHANGES) {
+    for (at, is_wanted) in schedule.transitions(now, end).take(MAX_CHANGES) {
         match (is_wanted, opened.take()) {
             (true, _) => opened = Some(at),
             (false, Some(since)) => {

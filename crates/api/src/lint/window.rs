@@ -13,7 +13,7 @@ use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
 /// How far ahead windows are compared: a year, which covers both clock changes.
 const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
 /// How many transitions are compared, for windows of minutes.
-const MOST_CHANGES: usize = 2_000;
+const MAX_CHANGES: usize = 2_000;
 
 /// The warnings about the windows and exceptions of a schedule.
 pub(super) fn of_schedule(
@@ -60,7 +60,7 @@ fn is_same(one: &Schedule, other: &Schedule, now: Timestamp) -> bool {
         return false;
     };
     let changes = |it: &Schedule| {
-        let changes = it.transitions(now, end).take(MOST_CHANGES);
+        let changes = it.transitions(now, end).take(MAX_CHANGES);
         changes.collect::<Vec<_>>()
     };
     one.at(now).is_open() == other.at(now).is_open() && changes(one) == changes(other)

@@ -357,7 +357,7 @@ fn is_reserved_taint_key(key: &str) -> bool {
 }
 
 /// The maximum total size of keys and values of the Machine's annotations, in bytes.
-const MOST_ANNOTATION_BYTES: usize = 64 * 1024;
+const MAX_ANNOTATION_BYTES: usize = 64 * 1024;
 
 pub(super) fn are_of_bounded_size(node: &Value, _: &Value) -> bool {
     let entries = node.as_object().into_iter().flatten();
@@ -365,7 +365,7 @@ pub(super) fn are_of_bounded_size(node: &Value, _: &Value) -> bool {
         let value = value.as_str().unwrap_or_default();
         key.len().saturating_add(value.len())
     });
-    bytes.fold(0, usize::saturating_add) <= MOST_ANNOTATION_BYTES
+    bytes.fold(0, usize::saturating_add) <= MAX_ANNOTATION_BYTES
 }
 
 pub(super) fn is_kubernetes_version(node: &Value, _: &Value) -> bool {

@@ -14,9 +14,9 @@ use crate::schema::{MAX_NAME, MAX_SHORT};
 pub const DEFAULT_TIMEZONE: &str = "UTC";
 
 /// The maximum number of items of `daysOfWeek`, `hoursOfDay` and the days of a window.
-const MOST_TEXTS: usize = 32;
+const MAX_TEXTS: usize = 32;
 /// The maximum number of windows and of exceptions of a schedule.
-const MOST_ENTRIES: usize = 16;
+const MAX_ENTRIES: usize = 16;
 
 /// When the machine runs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -25,13 +25,13 @@ pub struct ScheduleSpec {
     /// Days on which the machine runs: mon, tue, wed, thu, fri, sat, sun, ranges such as mon-fri
     /// or fri-mon, or comma-separated lists of these.
     #[serde(deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
+    #[schemars(length(max = MAX_TEXTS), inner(length(max = MAX_SHORT)))]
     pub days_of_week: Vec<String>,
     /// Hours in which the machine runs, both ends included: 9-17 is from 09:00:00 to 17:59:59.
     /// Ranges may cross midnight, such as 22-6, which for a single day means its first and its
     /// last hours. Entries may be comma-separated lists.
     #[serde(deserialize_with = "null_is_default")]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
+    #[schemars(length(max = MAX_TEXTS), inner(length(max = MAX_SHORT)))]
     pub hours_of_day: Vec<String>,
     /// Five cron fields (minute, hour, day of month, month, day of week), instead of daysOfWeek
     /// and hoursOfDay. Each firing opens a window of the given duration; adjacent or overlapping
@@ -48,14 +48,14 @@ pub struct ScheduleSpec {
     /// overlapping windows are merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
-        length(min = 1, max = MOST_ENTRIES),
+        length(min = 1, max = MAX_ENTRIES),
         extend("x-kubernetes-list-map-keys" = ["name"])
     )]
     pub windows: Option<Vec<ScheduleWindow>>,
     /// Dates on which the schedule does not apply. The first exception that matches the local
     /// date decides.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MOST_ENTRIES), extend("x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(length(max = MAX_ENTRIES), extend("x-kubernetes-list-map-keys" = ["name"]))]
     pub exceptions: Option<Vec<ScheduleException>>,
     /// The IANA time zone of days, hours, cron, windows and exceptions, such as Europe/Zurich. At
     /// daylight saving time changes, a skipped hour is never active and a repeated hour is active
@@ -143,7 +143,7 @@ pub struct ScheduleWindow {
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
     )]
-    #[schemars(length(max = MOST_TEXTS), inner(length(max = MAX_SHORT)))]
+    #[schemars(length(max = MAX_TEXTS), inner(length(max = MAX_SHORT)))]
     pub days: Vec<String>,
     /// Time of day at which the window starts, HH:MM.
     #[schemars(length(max = MAX_SHORT))]
@@ -208,9 +208,9 @@ impl ScheduleException {
             (None, Some(first), Some(last)) => {
                 let entry = DateEntry::range(first, last);
                 let entry =
-                    entry.map_err(|fault| fivespot_schedule::Error::Exception {
+                    entry.map_err(|error| fivespot_schedule::Error::Exception {
                         exception: self.name.clone(),
-                        fault,
+                        error,
                     })?;
                 Some([entry].into_iter().collect())
             }

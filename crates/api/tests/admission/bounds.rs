@@ -3,7 +3,7 @@
 use fivespot_api::resource::SCHEDULED_MACHINE;
 use serde_json::{Value, json};
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 /// An acceptable object with one member of its spec set.
 fn with(field: &str, value: Value) -> Value {
@@ -114,21 +114,21 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn the_last_value_within_each_bound_is_admitted_and_the_first_beyond_rejected() {
-    let judge = Judge::shipped();
+    let evaluator = Evaluator::shipped();
     for (field, within, beyond) in rows() {
-        assert_eq!(judge.create(with(field, within)), [""; 0], "{field}");
-        let refused = judge.create(with(field, beyond));
+        assert_eq!(evaluator.create(with(field, within)), [""; 0], "{field}");
+        let refused = evaluator.create(with(field, beyond));
         assert_ne!(refused, [""; 0], "{field}");
     }
 }
 
 #[test]
 fn one_object_cannot_be_both_bootstrap_and_infrastructure() {
-    for judge in [
-        Judge::shipped(),
-        Judge::crd_alone(),
-        Judge::old_crd_alone_of(SCHEDULED_MACHINE),
-        Judge::policy_alone(),
+    for evaluator in [
+        Evaluator::shipped(),
+        Evaluator::crd_alone(),
+        Evaluator::old_crd_alone_of(SCHEDULED_MACHINE),
+        Evaluator::policy_alone(),
     ] {
         let mut object = with("clusterName", json!("prod"));
         for (role, version) in [
@@ -138,10 +138,10 @@ fn one_object_cannot_be_both_bootstrap_and_infrastructure() {
             object["spec"][role]["apiVersion"] = json!(format!("k0smotron.io/{version}"));
             object["spec"][role]["kind"] = json!("RemoteMachine");
         }
-        let answer = judge.create(object).join("\n");
+        let errors = evaluator.create(object).join("\n");
         assert!(
-            answer.contains("bootstrapSpec and infrastructureSpec"),
-            "{answer}"
+            errors.contains("bootstrapSpec and infrastructureSpec"),
+            "{errors}"
         );
     }
 }
@@ -160,13 +160,18 @@ fn the_cluster_can_change_only_while_no_object_of_the_machine_exists() {
         }
         reference
     };
-    for judge in [Judge::shipped(), Judge::crd_alone(), Judge::policy_alone()] {
+    for evaluator in [
+        Evaluator::shipped(),
+        Evaluator::crd_alone(),
+        Evaluator::policy_alone(),
+    ] {
         for field in ["machineRef", "bootstrapRef", "infrastructureRef"] {
             let made = json!({ field: reference(Some("u-1")) });
-            let refused = judge.update(of("prod", &made), of("staging", &made));
+            let refused = evaluator.update(of("prod", &made), of("staging", &made));
             assert_ne!(refused, [""; 0], "{field}");
             let planned = json!({ field: reference(None) });
-            let admitted = judge.update(of("prod", &planned), of("staging", &planned));
+            let admitted =
+                evaluator.update(of("prod", &planned), of("staging", &planned));
             assert_eq!(admitted, [""; 0], "{field}");
         }
     }

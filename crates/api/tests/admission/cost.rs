@@ -3,12 +3,12 @@
 use fivespot_admission::crd::RuleCost;
 use fivespot_api::resource::RESOURCES;
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 #[test]
 fn the_cost_of_each_rule_and_of_all_rules_is_far_below_the_limits() {
     for resource in &RESOURCES {
-        let costs = Judge::shipped_of(resource).rule_costs();
+        let costs = Evaluator::shipped_of(resource).rule_costs();
         let kind = resource.kind;
         assert!(costs.len() >= 6, "{kind} has {} rules", costs.len());
         // The most expensive rule runs for each of 32 lists of days of 16 windows.

@@ -1,6 +1,6 @@
 //! The admission document's four examples, with its messages.
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 fn example(file: &str) -> serde_json::Value {
     let path = format!(
@@ -14,7 +14,7 @@ fn example(file: &str) -> serde_json::Value {
 fn kubectl(file: &str) -> String {
     let object = example(file);
     let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-    match Judge::shipped().create(object).as_slice() {
+    match Evaluator::shipped().create(object).as_slice() {
         [] => format!("scheduledmachine.5spot.finos.org/{name} created"),
         [only] => format!("The ScheduledMachine \"{name}\" is invalid: {only}"),
         several => panic!("more than one error: {several:?}"),

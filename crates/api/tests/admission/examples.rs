@@ -7,7 +7,7 @@ use fivespot_admission::policy::{Binding, Operation, Policies, Policy, Request, 
 use fivespot_api::name;
 use serde_json::{Value, json};
 
-use super::judge::KIND;
+use super::evaluator::KIND;
 
 const OPERATOR: &str = "system:serviceaccount:5spot-system:5spot-controller";
 
@@ -43,7 +43,7 @@ fn object(finalizers: &[&str], has: Option<&str>) -> Value {
 }
 
 /// Why the update is rejected; empty if it is admitted.
-fn answer(user: &str, old: &Value, new: &Value) -> String {
+fn denial_message(user: &str, old: &Value, new: &Value) -> String {
     let user = User {
         name: user.to_owned(),
         ..User::default()
@@ -65,27 +65,27 @@ const OURS: &str = name::FINALIZER;
 fn only_the_operator_removes_the_finalizer_of_an_existing_machine() {
     let old = object(&[OURS, "a.example/b"], Some("worker"));
     let new = object(&["a.example/b"], Some("worker"));
-    let refused = answer("jane", &old, &new);
+    let refused = denial_message("jane", &old, &new);
     assert!(refused.starts_with("metadata.finalizers: "), "{refused}");
-    assert_eq!(answer(OPERATOR, &old, &new), "");
+    assert_eq!(denial_message(OPERATOR, &old, &new), "");
     let none = object(&[], Some("worker"));
-    assert_ne!(answer("jane", &old, &none), "");
+    assert_ne!(denial_message("jane", &old, &none), "");
 }
 
 #[test]
 fn other_finalizers_and_those_without_a_machine_can_be_removed() {
     let old = object(&[OURS, "a.example/b"], Some("worker"));
     let new = object(&[OURS], Some("worker"));
-    assert_eq!(answer("jane", &old, &new), "");
+    assert_eq!(denial_message("jane", &old, &new), "");
     let (old, new) = (object(&[OURS], None), object(&[], None));
-    assert_eq!(answer("jane", &old, &new), "");
+    assert_eq!(denial_message("jane", &old, &new), "");
 }
 
 #[test]
 fn only_the_operator_can_remove_the_machine_reference() {
     let old = object(&[OURS], Some("worker"));
     let new = object(&[OURS], None);
-    let refused = answer("jane", &old, &new);
+    let refused = denial_message("jane", &old, &new);
     assert!(refused.starts_with("status.machineRef: "), "{refused}");
-    assert_eq!(answer(OPERATOR, &old, &new), "");
+    assert_eq!(denial_message(OPERATOR, &old, &new), "");
 }

@@ -4,19 +4,19 @@ use fivespot_api::resource::{RESOURCES, SCHEDULED_MACHINE};
 use fivespot_api::rules::{Layer, RULES, Rule};
 use serde_json::Value;
 
-use super::judge::{Judge, denial};
+use super::evaluator::{Evaluator, denial};
 
 /// Evaluates the example of a rule, as a create or, for a rule about a change, as an update.
-fn answer(judge: &Judge, rule: &Rule, example: &str) -> Vec<String> {
+fn errors_of_example(evaluator: &Evaluator, rule: &Rule, example: &str) -> Vec<String> {
     let mut object = rule.example(example);
     match rule.before(example) {
         Some(before) => {
             if let Some(status) = before.get("status") {
                 object["status"] = status.clone();
             }
-            judge.update(before, object)
+            evaluator.update(before, object)
         }
-        None => judge.create(object),
+        None => evaluator.create(object),
     }
 }
 
@@ -30,16 +30,16 @@ fn object_name(rule: &Rule, example: &str) -> String {
 #[test]
 fn every_accepted_example_is_admitted_by_every_layer() {
     for resource in &RESOURCES {
-        for judge in [
-            Judge::shipped_of(resource),
-            Judge::crd_alone_of(resource),
-            Judge::old_crd_alone_of(resource),
-            Judge::policy_alone_of(resource),
+        for evaluator in [
+            Evaluator::shipped_of(resource),
+            Evaluator::crd_alone_of(resource),
+            Evaluator::old_crd_alone_of(resource),
+            Evaluator::policy_alone_of(resource),
         ] {
             for rule in resource.rules {
                 for example in rule.examples.accepts() {
-                    let answer = answer(&judge, rule, example);
-                    assert_eq!(answer, [""; 0], "{} {example}", rule.id);
+                    let errors = errors_of_example(&evaluator, rule, example);
+                    assert_eq!(errors, [""; 0], "{} {example}", rule.id);
                 }
             }
         }
@@ -49,18 +49,21 @@ fn every_accepted_example_is_admitted_by_every_layer() {
 #[test]
 fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
     for resource in &RESOURCES {
-        let judges = [
-            Judge::crd_alone_of(resource),
-            Judge::old_crd_alone_of(resource),
+        let evaluators = [
+            Evaluator::crd_alone_of(resource),
+            Evaluator::old_crd_alone_of(resource),
         ];
         let rules = resource.rules.iter();
         for rule in rules.filter(|rule| rule.requirement.layer != Layer::Policy) {
-            for (judge, example) in judges.iter().flat_map(|judge| {
-                rule.examples.rejects().iter().map(move |it| (judge, it))
+            for (evaluator, example) in evaluators.iter().flat_map(|evaluator| {
+                rule.examples
+                    .rejects()
+                    .iter()
+                    .map(move |it| (evaluator, it))
             }) {
-                let answer = answer(judge, rule, example);
-                let [only] = answer.as_slice() else {
-                    panic!("{} {example}: {answer:?}", rule.id);
+                let errors = errors_of_example(evaluator, rule, example);
+                let [only] = errors.as_slice() else {
+                    panic!("{} {example}: {errors:?}", rule.id);
                 };
                 let (field, text) = only.split_once(": Invalid value: ").unwrap();
                 let field = field.replace("[0]", "[]");
@@ -78,7 +81,7 @@ fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
 #[test]
 fn the_policy_alone_rejects_every_rejected_example_once_with_the_message() {
     for resource in &RESOURCES {
-        let judge = Judge::policy_alone_of(resource);
+        let evaluator = Evaluator::policy_alone_of(resource);
         for rule in resource.rules {
             for example in rule.examples.rejects() {
                 let name = object_name(rule, example);
@@ -86,8 +89,8 @@ fn the_policy_alone_rejects_every_rejected_example_once_with_the_message() {
                     continue;
                 }
                 let expected = denial(resource, &name, &rule.full_message());
-                let answer = answer(&judge, rule, example);
-                assert_eq!(answer, [expected], "{} {example}", rule.id);
+                let errors = errors_of_example(&evaluator, rule, example);
+                assert_eq!(errors, [expected], "{} {example}", rule.id);
             }
         }
     }
@@ -101,13 +104,13 @@ fn is_object_name(name: &str) -> bool {
 #[test]
 fn the_crd_alone_admits_the_rejected_examples_of_policy_only_rules() {
     for resource in &RESOURCES {
-        let judge = Judge::crd_alone_of(resource);
+        let evaluator = Evaluator::crd_alone_of(resource);
         let rules = resource.rules.iter();
         let rules = rules.filter(|rule| rule.requirement.layer == Layer::Policy);
         for rule in rules.filter(|rule| rule.path != "metadata.name") {
             for example in rule.examples.rejects() {
-                let answer = answer(&judge, rule, example);
-                assert_eq!(answer, [""; 0], "{} {example}", rule.id);
+                let errors = errors_of_example(&evaluator, rule, example);
+                assert_eq!(errors, [""; 0], "{} {example}", rule.id);
             }
         }
     }
@@ -119,7 +122,7 @@ fn an_object_that_breaks_many_rules_gets_all_messages_from_the_crd_and_the_first
     let mut object = RULES[1].example("five minutes");
     object["spec"]["nodeDrainTimeout"] = Value::from("25h");
     object["spec"]["schedule"]["hoursOfDay"] = serde_json::json!(["9-17", "24"]);
-    let from_crd = Judge::crd_alone().create(object.clone());
+    let from_crd = Evaluator::crd_alone().create(object.clone());
     assert_eq!(
         from_crd,
         [
@@ -129,8 +132,8 @@ fn an_object_that_breaks_many_rules_gets_all_messages_from_the_crd_and_the_first
             "spec.nodeDrainTimeout: Invalid value: \"25h\": must be at most 24h",
         ]
     );
-    let judge = Judge::policy_alone();
-    let decision = judge.decide(&judge.stored(object), None);
+    let evaluator = Evaluator::policy_alone();
+    let decision = evaluator.decide(&evaluator.stored(object), None);
     let message = &decision.denied().unwrap().message;
     assert_eq!(
         *message,

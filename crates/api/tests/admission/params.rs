@@ -10,7 +10,7 @@ use fivespot_api::rules::Rule;
 use fivespot_api::{name, vap};
 use serde_json::{Value, json};
 
-use crate::admission::judge::KIND;
+use crate::admission::evaluator::KIND;
 
 /// A cluster with at most one ConfigMap.
 struct Cluster(Option<Value>);
@@ -29,11 +29,11 @@ impl Resolver for Cluster {
 }
 
 /// Why the example of a rule is rejected; empty if it is admitted.
-fn answer(params: Option<Value>, (rule, example): (&str, &str)) -> String {
-    judge(params, &Rule::find(rule).unwrap().example(example))
+fn denial_of_example(params: Option<Value>, (rule, example): (&str, &str)) -> String {
+    denial_message(params, &Rule::find(rule).unwrap().example(example))
 }
 
-fn judge(params: Option<Value>, object: &Value) -> String {
+fn denial_message(params: Option<Value>, object: &Value) -> String {
     let policy = Policy::compile(&vap::params::policy(), KubeVersion::default()).unwrap();
     let binding = Binding::compile(&vap::params::binding()).unwrap();
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
@@ -59,11 +59,13 @@ fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
     for id in ["SM009", "SM012"] {
         let rule = Rule::find(id).unwrap();
         for example in rule.examples.accepts() {
-            let message = answer(Some(vap::params::allowlist()), (id, example));
+            let message =
+                denial_of_example(Some(vap::params::allowlist()), (id, example));
             assert_eq!(message, "", "{id} {example}");
         }
         for example in rule.examples.rejects() {
-            let message = answer(Some(vap::params::allowlist()), (id, example));
+            let message =
+                denial_of_example(Some(vap::params::allowlist()), (id, example));
             assert!(
                 message.contains("must be from an allowed group"),
                 "{id} {example}"
@@ -74,13 +76,16 @@ fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
 
 #[test]
 fn an_allowlist_of_one_group_rejects_other_groups_with_a_message() {
-    assert_eq!(answer(Some(allowing(" k0smotron.io ,")), K0SMOTRON), "");
     assert_eq!(
-        answer(Some(allowing("k0smotron.io")), CLUSTER_API),
+        denial_of_example(Some(allowing(" k0smotron.io ,")), K0SMOTRON),
+        ""
+    );
+    assert_eq!(
+        denial_of_example(Some(allowing("k0smotron.io")), CLUSTER_API),
         "spec.bootstrapSpec.apiVersion: must be from an allowed group: k0smotron.io"
     );
     // A group that only starts with an allowed group is a different one.
-    let message = answer(Some(allowing("k0smotron")), K0SMOTRON);
+    let message = denial_of_example(Some(allowing("k0smotron")), K0SMOTRON);
     assert!(
         message.contains("must be from an allowed group"),
         "{message}"
@@ -89,14 +94,14 @@ fn an_allowlist_of_one_group_rejects_other_groups_with_a_message() {
 
 #[test]
 fn without_an_allowlist_nothing_is_admitted() {
-    let message = answer(None, K0SMOTRON);
+    let message = denial_of_example(None, K0SMOTRON);
     assert!(
         message.contains("no params found for policy binding"),
         "{message}"
     );
     let mut empty = vap::params::allowlist();
     empty["data"] = Value::Null;
-    let message = answer(Some(empty), K0SMOTRON);
+    let message = denial_of_example(Some(empty), K0SMOTRON);
     assert!(
         message.contains("must be from an allowed group"),
         "{message}"
@@ -124,14 +129,18 @@ fn kinds_are_bounded_where_a_list_of_them_is_given() {
     ] {
         for kind in ["JoinTokenRequest", "MachinePool", "K0sControllerConfig"] {
             object["spec"][field]["kind"] = json!(kind);
-            assert_eq!(judge(Some(vap::params::allowlist()), &object), "", "{kind}");
+            assert_eq!(
+                denial_message(Some(vap::params::allowlist()), &object),
+                "",
+                "{kind}"
+            );
             let list = "K0sWorkerConfig, RemoteMachine";
             assert_eq!(
-                judge(Some(with(key, list)), &object),
+                denial_message(Some(with(key, list)), &object),
                 format!("spec.{field}.kind: must be an allowed kind: {list}")
             );
             assert_eq!(
-                judge(Some(with(key, &format!("a, {kind} ,b"))), &object),
+                denial_message(Some(with(key, &format!("a, {kind} ,b"))), &object),
                 ""
             );
         }
@@ -141,8 +150,9 @@ fn kinds_are_bounded_where_a_list_of_them_is_given() {
 #[test]
 fn labels_are_bounded_where_a_list_of_prefixes_is_given() {
     let mut object = object();
-    let labels =
-        |it: &Value| judge(Some(with("labelPrefixes", "example.com/, team")), it);
+    let labels = |it: &Value| {
+        denial_message(Some(with("labelPrefixes", "example.com/, team")), it)
+    };
     assert_eq!(labels(&object), "", "there are none");
     object["spec"]["machineTemplate"]["labels"] =
         json!({"example.com/a": "b", "team": "c"});
@@ -152,12 +162,16 @@ fn labels_are_bounded_where_a_list_of_prefixes_is_given() {
         "node-restriction.kubernetes.io/tenant",
     ] {
         object["spec"]["machineTemplate"]["labels"] = json!({key: ""});
-        assert_eq!(judge(Some(vap::params::allowlist()), &object), "", "{key}");
+        assert_eq!(
+            denial_message(Some(vap::params::allowlist()), &object),
+            "",
+            "{key}"
+        );
         assert_eq!(
             labels(&object),
             "spec.machineTemplate.labels: keys must begin with an allowed prefix: \
              example.com/, team"
         );
     }
-    assert_ne!(judge(Some(with("labelPrefixes", "")), &object), "");
+    assert_ne!(denial_message(Some(with("labelPrefixes", "")), &object), "");
 }

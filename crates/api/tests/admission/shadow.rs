@@ -5,7 +5,7 @@ use fivespot_api::rules::{Examples, Rule};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 /// One small change to a text.
 #[derive(Clone, Debug)]
@@ -63,14 +63,18 @@ fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
 }
 
 /// Whether policy and predicate agree on a text at the node of a rule.
-fn agree(judge: &Judge, (index, rule): (usize, &Rule), text: &str) -> TestCaseResult {
+fn agree(
+    evaluator: &Evaluator,
+    (index, rule): (usize, &Rule),
+    text: &str,
+) -> TestCaseResult {
     let object = rule.example(text);
     let holds = rule.requirement.predicate.unwrap();
     let in_rust = rule
         .nodes(&object)
         .iter()
         .all(|(_, node)| holds(node, &object));
-    let denials = judge.decide(&object, None).denials;
+    let denials = evaluator.decide(&object, None).denials;
     let in_cel = !denials
         .iter()
         .any(|denial| denial.validation == Some(index));
@@ -81,7 +85,7 @@ fn agree(judge: &Judge, (index, rule): (usize, &Rule), text: &str) -> TestCaseRe
 #[test]
 fn predicates_and_expressions_agree_on_texts_near_the_examples() {
     for resource in &RESOURCES {
-        let judge = Judge::policy_alone_of(resource);
+        let evaluator = Evaluator::policy_alone_of(resource);
         let config = ProptestConfig {
             cases: 300,
             failure_persistence: None,
@@ -91,7 +95,7 @@ fn predicates_and_expressions_agree_on_texts_near_the_examples() {
         proptest::test_runner::TestRunner::new(config)
             .run(&strategy, |((index, text), edits)| {
                 let rule = &resource.rules[index];
-                agree(&judge, (index, rule), &edited(text, &edits))
+                agree(&evaluator, (index, rule), &edited(text, &edits))
             })
             .unwrap();
     }

@@ -6,7 +6,7 @@ use fivespot_api::resource::{SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE};
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, crd};
 use serde_json::{Value, json};
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 /// An object in which every field is set.
 fn full() -> Value {
@@ -127,14 +127,14 @@ fn schedule_calendar() -> Value {
 #[test]
 fn overrides_and_calendars_are_admitted_and_round_trip() {
     let object = schedule_override();
-    let judge = Judge::shipped_of(SCHEDULE_OVERRIDE);
-    assert_eq!(judge.create(object.clone()), [""; 0]);
+    let evaluator = Evaluator::shipped_of(SCHEDULE_OVERRIDE);
+    assert_eq!(evaluator.create(object.clone()), [""; 0]);
     let typed: ScheduleOverride = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(serde_json::to_value(&typed).unwrap(), object);
 
     let object = schedule_calendar();
-    let judge = Judge::shipped_of(SCHEDULE_CALENDAR);
-    assert_eq!(judge.create(object.clone()), [""; 0]);
+    let evaluator = Evaluator::shipped_of(SCHEDULE_CALENDAR);
+    assert_eq!(evaluator.create(object.clone()), [""; 0]);
     let typed: ScheduleCalendar = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(serde_json::to_value(&typed).unwrap(), object);
     let other = serde_json::from_value::<ScheduleCalendar>(schedule_override());
@@ -201,7 +201,7 @@ fn object_fields(value: &Value, prefix: &str, fields: &mut BTreeSet<String>) {
 
 #[test]
 fn an_object_with_every_field_is_admitted_and_round_trips() {
-    assert_eq!(Judge::shipped().create(full()), [""; 0]);
+    assert_eq!(Evaluator::shipped().create(full()), [""; 0]);
     let typed: ScheduledMachine = serde_json::from_value(full()).unwrap();
     assert_eq!(serde_json::to_value(&typed).unwrap(), full());
 }
@@ -228,7 +228,7 @@ fn is_map_entry(path: &str) -> bool {
 #[test]
 fn the_types_and_the_schema_have_the_same_defaults() {
     let from_server: ScheduledMachine =
-        serde_json::from_value(Judge::crd_alone().stored(minimal())).unwrap();
+        serde_json::from_value(Evaluator::crd_alone().stored(minimal())).unwrap();
     let from_file: ScheduledMachine = serde_json::from_value(minimal()).unwrap();
     assert_eq!(from_server, from_file);
 }
@@ -240,9 +240,9 @@ fn nulls_of_fields_with_a_default_are_absent_for_server_and_types() {
     object["spec"]["nodeTaints"] =
         json!([{"key": "workload", "value": null, "effect": "NoSchedule"}]);
     object["spec"]["schedule"]["daysOfWeek"] = Value::Null;
-    assert_eq!(Judge::shipped().create(object.clone()), [""; 0]);
+    assert_eq!(Evaluator::shipped().create(object.clone()), [""; 0]);
     let from_server: ScheduledMachine =
-        serde_json::from_value(Judge::shipped().stored(object.clone())).unwrap();
+        serde_json::from_value(Evaluator::shipped().stored(object.clone())).unwrap();
     assert_eq!(from_server, serde_json::from_value(object).unwrap());
 }
 

@@ -6,7 +6,7 @@ use fivespot_api::ScheduledMachine;
 use fivespot_api::rules::{self, RULES};
 use serde_json::{Value, json};
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
 
 /// Objects that together violate every rule; some rules exclude each other.
 fn violators() -> [Value; 5] {
@@ -111,8 +111,12 @@ fn violators() -> [Value; 5] {
     ]
 }
 
-fn judges() -> [Judge; 3] {
-    [Judge::shipped(), Judge::crd_alone(), Judge::policy_alone()]
+fn evaluators() -> [Evaluator; 3] {
+    [
+        Evaluator::shipped(),
+        Evaluator::crd_alone(),
+        Evaluator::policy_alone(),
+    ]
 }
 
 /// The object with one member changed.
@@ -138,16 +142,16 @@ fn the_violators_violate_every_rule_that_is_not_about_a_change() {
         .map(|rule| rule.id)
         .collect();
     assert_eq!(broken, all);
-    for judge in judges() {
+    for evaluator in evaluators() {
         for violator in violators() {
-            assert_ne!(judge.create(violator), [""; 0]);
+            assert_ne!(evaluator.create(violator), [""; 0]);
         }
     }
 }
 
 #[test]
 fn the_kill_switch_can_be_set_and_the_schedule_be_disabled() {
-    for judge in judges() {
+    for evaluator in evaluators() {
         for old in violators() {
             for (pointer, value) in [
                 ("/spec/killSwitch", json!(true)),
@@ -155,7 +159,7 @@ fn the_kill_switch_can_be_set_and_the_schedule_be_disabled() {
             ] {
                 let new = with(&old, pointer, value);
                 assert_eq!(
-                    judge.update(old.clone(), new),
+                    evaluator.update(old.clone(), new),
                     [""; 0],
                     "{pointer} of {old}"
                 );
@@ -166,26 +170,26 @@ fn the_kill_switch_can_be_set_and_the_schedule_be_disabled() {
 
 #[test]
 fn labels_can_be_edited_and_finalizers_be_removed() {
-    for judge in judges() {
+    for evaluator in evaluators() {
         for old in violators() {
             let labelled = with(&old, "/metadata/labels", json!({"team": "a"}));
-            assert_eq!(judge.update(old.clone(), labelled), [""; 0]);
+            assert_eq!(evaluator.update(old.clone(), labelled), [""; 0]);
             let released = with(&old, "/metadata/finalizers", json!([]));
-            assert_eq!(judge.update(old.clone(), released), [""; 0]);
+            assert_eq!(evaluator.update(old.clone(), released), [""; 0]);
             let leaving = with(
                 &old,
                 "/metadata/deletionTimestamp",
                 json!("2026-03-02T10:00:00Z"),
             );
             let gone = with(&leaving, "/metadata/finalizers", json!([]));
-            assert_eq!(judge.update(leaving, gone), [""; 0]);
+            assert_eq!(evaluator.update(leaving, gone), [""; 0]);
         }
     }
 }
 
 #[test]
 fn an_edit_that_changes_no_input_is_admitted() {
-    for judge in judges() {
+    for evaluator in evaluators() {
         for old in violators() {
             let new = with(&old, "/spec/priority", json!(1));
             let new = with(
@@ -193,18 +197,18 @@ fn an_edit_that_changes_no_input_is_admitted() {
                 "/spec/bootstrapSpec/spec",
                 json!({"version": "v1.30.0"}),
             );
-            assert_eq!(judge.update(old, new), [""; 0]);
+            assert_eq!(evaluator.update(old, new), [""; 0]);
         }
     }
 }
 
 #[test]
 fn a_taint_can_be_removed_while_an_invalid_one_is_unchanged() {
-    for judge in judges() {
+    for evaluator in evaluators() {
         let [old, ..] = violators();
         let kept = old.pointer("/spec/nodeTaints/0").unwrap().clone();
         let new = with(&old, "/spec/nodeTaints", json!([kept]));
-        assert_eq!(judge.update(old, new), [""; 0]);
+        assert_eq!(evaluator.update(old, new), [""; 0]);
     }
 }
 
@@ -243,13 +247,14 @@ fn changing_an_input_without_fixing_it_is_rejected() {
         ),
         ("/spec/clusterName", json!("-"), "must be at most 63"),
     ];
-    for judge in judges() {
+    for evaluator in evaluators() {
         let [old, ..] = violators();
         for (pointer, value, words) in &touches {
-            let answer = judge.update(old.clone(), with(&old, pointer, value.clone()));
+            let errors =
+                evaluator.update(old.clone(), with(&old, pointer, value.clone()));
             assert!(
-                answer.iter().any(|text| text.contains(words)),
-                "{pointer}: {answer:?}"
+                errors.iter().any(|text| text.contains(words)),
+                "{pointer}: {errors:?}"
             );
         }
     }
@@ -257,17 +262,17 @@ fn changing_an_input_without_fixing_it_is_rejected() {
 
 #[test]
 fn the_cluster_cannot_be_changed_while_the_machine_exists_and_can_when_it_is_gone() {
-    for judge in judges() {
+    for evaluator in evaluators() {
         let [.., old] = violators();
         let new = with(&old, "/spec/clusterName", json!("staging"));
-        let answer = judge.update(old.clone(), new.clone());
+        let errors = evaluator.update(old.clone(), new.clone());
         assert!(
-            answer.iter().any(|text| text.contains("must not change")),
-            "{answer:?}"
+            errors.iter().any(|text| text.contains("must not change")),
+            "{errors:?}"
         );
         let idle = with(&old, "/status", json!({}));
         assert_eq!(
-            judge.update(idle, with(&new, "/status", json!({}))),
+            evaluator.update(idle, with(&new, "/status", json!({}))),
             [""; 0]
         );
     }

@@ -30,7 +30,7 @@ enum Change {
 impl Comparison {
     pub(super) fn of(old: &Value, new: &Value, shape: Shape<'_>) -> Self {
         let mut found = Self::default();
-        found.place(Some(old), Some(new), shape);
+        found.compare(Some(old), Some(new), shape);
         found
     }
 
@@ -53,7 +53,7 @@ impl Comparison {
     }
 
     /// Collects the differences below a path; returns the change of the path itself.
-    fn place(
+    fn compare(
         &mut self,
         old: Option<&Value>,
         new: Option<&Value>,
@@ -173,7 +173,7 @@ impl Comparison {
         shape: Shape<'_>,
     ) {
         let mut below = Self::default();
-        match below.place(old, new, shape) {
+        match below.compare(old, new, shape) {
             Change::None => {}
             Change::Added => self.added.insert(element.clone()),
             Change::Modified => self.modified.insert(element.clone()),

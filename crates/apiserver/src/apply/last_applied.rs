@@ -17,7 +17,7 @@ const KUBECTL: &str = "kubectl";
 
 /// The conflicts that remain after those are removed whose values kubectl itself set by
 /// client-side apply.
-pub(super) fn unexplained(
+pub(super) fn without_last_applied(
     resource: &Resource,
     old: Option<&Value>,
     writer: &Writer<'_>,
@@ -40,7 +40,7 @@ pub(super) fn unexplained(
 
 /// Updates the annotation if the object has it, so that returning to client-side apply stays
 /// possible.
-pub(super) fn refresh(object: &mut Value, config: &Value, writer: &Writer<'_>) {
+pub(super) fn update_annotation(object: &mut Value, config: &Value, writer: &Writer<'_>) {
     if writer.manager != KUBECTL || annotation(object).is_none_or(str::is_empty) {
         return;
     }

@@ -35,7 +35,7 @@ fn merge_fields(
     let mut merged = Map::new();
     for (key, value) in live {
         let value = match config.get(key) {
-            Some(wanted) => merge(value, wanted, shape.field(key)),
+            Some(requested) => merge(value, requested, shape.field(key)),
             None => value.clone(),
         };
         merged.insert(key.clone(), value);
@@ -70,8 +70,8 @@ fn merge_entries(
     loop {
         match (left.peek(), right.peek()) {
             (None, None) => return merged,
-            (Some((a, value)), Some((b, wanted))) if a == b => {
-                merged.push(merge(value, wanted, items));
+            (Some((a, value)), Some((b, requested))) if a == b => {
+                merged.push(merge(value, requested, items));
                 done.push(b);
                 left.next();
                 right.next();
@@ -90,10 +90,10 @@ fn merge_entries(
             (Some((a, _)), _) if done.contains(&a) => {
                 left.next();
             }
-            (_, Some((b, wanted))) => {
+            (_, Some((b, requested))) => {
                 merged.push(match live.find(b) {
-                    Some(value) => merge(value, wanted, items),
-                    None => (*wanted).clone(),
+                    Some(value) => merge(value, requested, items),
+                    None => (*requested).clone(),
                 });
                 done.push(b);
                 right.next();

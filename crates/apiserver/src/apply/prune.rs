@@ -20,14 +20,14 @@ pub(super) fn prune(
     }
     let named = |value: &Value| field_set(value, shape).with_named_fields(shape);
     let last = last.with_named_fields(shape);
-    let owned = managers.everything().with_named_fields(shape);
+    let owned = managers.all_fields().with_named_fields(shape);
     let whole = named(&merged);
     let bare = remove(&merged, &last, shape);
     // Paths that a manager owns are restored.
     let gone = whole.clone().difference(&named(&bare).union(owned));
-    let kept = remove(&merged, &gone, shape);
+    let retained = remove(&merged, &gone, shape);
     // Paths that were removed only because a parent path was removed are restored as well.
-    let gone = whole.difference(&named(&kept)).intersection(&last);
+    let gone = whole.difference(&named(&retained)).intersection(&last);
     remove(&merged, &gone, shape)
 }
 
@@ -36,20 +36,20 @@ pub(super) fn prune(
 fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
     match (value, division(value, shape)) {
         (Value::Object(fields), Division::Fields) => {
-            let left = fields.iter().filter_map(|(key, value)| {
+            let remaining = fields.iter().filter_map(|(key, value)| {
                 let place = Element::field(key);
                 Some((key.clone(), one(value, &place, gone, shape.field(key))?))
             });
-            Value::Object(left.collect::<Map<_, _>>())
+            Value::Object(remaining.collect::<Map<_, _>>())
         }
         (Value::Array(entries), Division::Entries(list)) => {
-            let left = entries.iter().filter_map(|entry| {
+            let remaining = entries.iter().filter_map(|entry| {
                 match element(entry, list, shape.items()) {
                     Ok(place) => one(entry, &place, gone, shape.items()),
                     Err(_) => Some(entry.clone()),
                 }
             });
-            left.collect()
+            remaining.collect()
         }
         _ => value.clone(),
     }

@@ -196,7 +196,7 @@ impl Managers {
 
     /// Makes the managers of `shown` in `others` the only managers of `field` in an object of
     /// `resource`. New managers get no time.
-    pub(super) fn give_field(
+    pub(super) fn set_field_managers(
         &mut self,
         (field, resource): (&[Element], &Resource),
         others: &Self,
@@ -228,7 +228,7 @@ impl Managers {
     }
 
     /// The union of the fields of all managers.
-    pub(super) fn everything(&self) -> FieldSet {
+    pub(super) fn all_fields(&self) -> FieldSet {
         let sets = self.0.values().map(|it| &it.set);
         sets.fold(FieldSet::default(), |all, it| all.union(it.clone()))
     }
@@ -248,7 +248,7 @@ impl Managers {
     }
 
     /// Sets the time of the entry of `id` to `now`.
-    pub(super) fn touch(&mut self, id: &Id, now: Timestamp) {
+    pub(super) fn set_time(&mut self, id: &Id, now: Timestamp) {
         if let Some(entry) = self.0.get_mut(id) {
             let now = now.to_zoned(TimeZone::UTC);
             entry.since = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -269,7 +269,11 @@ impl Managers {
 
     /// Removes the changed fields from every manager except `writer`; a manager without fields
     /// is dropped.
-    pub(super) fn give_up(&mut self, change: &Comparison, writer: Option<&Id>) {
+    pub(super) fn remove_changed_fields(
+        &mut self,
+        change: &Comparison,
+        writer: Option<&Id>,
+    ) {
         for (id, entry) in &mut self.0 {
             if writer != Some(id) {
                 for gone in [&change.modified, &change.added, &change.removed] {
@@ -281,7 +285,7 @@ impl Managers {
     }
 
     /// Removes `fields` from those that `id` owns.
-    pub(super) fn strip(&mut self, id: &Id, fields: &FieldSet) {
+    pub(super) fn remove_fields(&mut self, id: &Id, fields: &FieldSet) {
         if let Some(entry) = self.0.get_mut(id) {
             entry.set.remove(fields);
         }

@@ -15,7 +15,7 @@ const REPLICAS: &str = "spec.replicas";
 
 /// Writes to `scale` the managers of the replicas of `parent`, which are at `path` in
 /// `parent`. `resource` is the resource of `scale`.
-pub(crate) fn show_managers(
+pub(crate) fn read_managers(
     resource: &Resource,
     scale: &mut Value,
     (parent, path): (&Value, &str),
@@ -28,7 +28,7 @@ pub(crate) fn show_managers(
 
 /// Writes to `parent`, an object of `resource` with its replicas at `path`, the managers of
 /// the replicas according to `scale`.
-pub(crate) fn keep_managers(
+pub(crate) fn write_managers(
     resource: &Resource,
     scale: &Value,
     (parent, path): (&mut Value, &str),
@@ -36,7 +36,7 @@ pub(crate) fn keep_managers(
     let mut managers = Managers::of(parent);
     let of_scale = Managers::of(scale);
     let replicas = (elements(path), elements(REPLICAS));
-    managers.give_field((&replicas.0, resource), &of_scale, &replicas.1);
+    managers.set_field_managers((&replicas.0, resource), &of_scale, &replicas.1);
     managers.write_to(parent);
 }
 

@@ -79,7 +79,7 @@ impl Action {
     }
 
     /// Kubernetes' message that the user cannot do the action.
-    pub(super) fn refused_to(&self, user: &str) -> String {
+    pub(super) fn forbidden_message(&self, user: &str) -> String {
         let verb = &self.verb;
         let text = if self.is_about_resource() {
             let scope = if self.namespace.is_empty() {

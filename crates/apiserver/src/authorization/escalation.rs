@@ -20,7 +20,7 @@ use crate::user::{MASTERS, User};
 /// # Errors
 /// 403 that lists the permissions that the writer does not have, 404 for a role that is
 /// missing.
-pub(crate) fn confirm(
+pub(crate) fn check_escalation(
     state: &State,
     user: &User,
     target: &Target,
@@ -31,23 +31,23 @@ pub(crate) fn confirm(
     if resource.storage.group != GROUP || user.is_in(MASTERS) {
         return Ok(());
     }
-    if old.is_some_and(|old| differs_in_housekeeping_alone(object, old)) {
+    if old.is_some_and(|old| is_only_mutating_gc_fields(object, old)) {
         return Ok(());
     }
-    let grant = Grant {
+    let check = EscalationCheck {
         state,
         user,
         target,
         name: meta::name(object),
     };
     if resource.plural.ends_with("bindings") {
-        grant.binding(object)
+        check.binding(object)
     } else {
-        grant.role(object, old)
+        check.role(object, old)
     }
 }
 
-fn differs_in_housekeeping_alone(object: &Value, old: &Value) -> bool {
+fn is_only_mutating_gc_fields(object: &Value, old: &Value) -> bool {
     let mut copy = object.clone();
     for key in ["ownerReferences", "finalizers", "managedFields"] {
         meta::copy(old, &mut copy, key);
@@ -55,14 +55,14 @@ fn differs_in_housekeeping_alone(object: &Value, old: &Value) -> bool {
     copy == *old
 }
 
-struct Grant<'a> {
+struct EscalationCheck<'a> {
     state: &'a State,
     user: &'a User,
     target: &'a Target,
     name: &'a str,
 }
 
-impl Grant<'_> {
+impl EscalationCheck<'_> {
     fn role(&self, role: &Value, old: Option<&Value>) -> Result<(), Status> {
         let resource = &self.target.resource;
         let escalate = Action {
@@ -76,13 +76,13 @@ impl Grant<'_> {
         if decide(&self.state.rules, self.user, &escalate).allowed {
             return Ok(());
         }
-        self.holds(&Rule::all_of(role))?;
+        self.check_permissions(&Rule::all_of(role))?;
         let aggregates = |role: &Value| {
             let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
             selectors.is_some_and(|it| !it.is_empty())
         };
         if (aggregates(role) || old.is_some_and(aggregates))
-            && self.holds(&everything()).is_err()
+            && self.check_permissions(&cluster_admin_rules()).is_err()
         {
             let why = "must have cluster-admin privileges to use the aggregationRule";
             return Err(Status::forbidden(resource, self.name, why));
@@ -118,29 +118,29 @@ impl Grant<'_> {
             })
         })?;
         let rules: Vec<Rule> = rules.iter().map(|it| Rule::clone(it)).collect();
-        self.holds(&rules)
+        self.check_permissions(&rules)
     }
 
     /// Checks that the user has all permissions of `rules`.
-    fn holds(&self, rules: &[Rule]) -> Result<(), Status> {
-        let mut held = Vec::new();
+    fn check_permissions(&self, rules: &[Rule]) -> Result<(), Status> {
+        let mut granted = Vec::new();
         let mut errors = Vec::new();
         let grants = self.state.rules.grants(self.user, &self.target.namespace);
         for grant in grants {
             match grant {
-                Ok(grant) => held.push(grant.rule),
+                Ok(grant) => granted.push(grant.rule),
                 Err(error) => errors.push(error),
             }
         }
         let parts = rules.iter().flat_map(Rule::parts);
         let missing: Vec<Rule> = parts
-            .filter(|part| !held.iter().any(|it| it.covers(part)))
+            .filter(|part| !granted.iter().any(|it| it.covers(part)))
             .collect();
         if missing.is_empty() {
             return Ok(());
         }
         let lines: BTreeSet<String> =
-            gathered(missing).iter().map(Rule::compact).collect();
+            merge_verbs(missing).iter().map(Rule::compact).collect();
         let lines: Vec<String> = lines.into_iter().collect();
         let groups: Vec<String> = self
             .user
@@ -163,7 +163,7 @@ impl Grant<'_> {
 }
 
 /// The rules of cluster-admin.
-fn everything() -> [Rule; 2] {
+fn cluster_admin_rules() -> [Rule; 2] {
     let all = || vec!["*".to_owned()];
     [
         Rule {
@@ -181,7 +181,7 @@ fn everything() -> [Rule; 2] {
 }
 
 /// Merges the verbs of parts with the same resource and name.
-fn gathered(parts: Vec<Rule>) -> Vec<Rule> {
+fn merge_verbs(parts: Vec<Rule>) -> Vec<Rule> {
     let mut all: Vec<Rule> = Vec::new();
     for part in parts {
         let same = all.iter_mut().find(|it| {

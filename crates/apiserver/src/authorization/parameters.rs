@@ -46,7 +46,7 @@ pub(crate) fn errors(
             };
             let name = text(&object["spec"], "policyName");
             let policy = state.get(policies, &Key::new("", name));
-            let bound = Bound {
+            let bound = BoundPolicy {
                 name,
                 policy: policy.map(|it| &**it),
             };
@@ -81,7 +81,7 @@ fn policy(state: &State, user: &User, kind: &Value) -> Option<String> {
 }
 
 /// The policy that a binding refers to.
-struct Bound<'a> {
+struct BoundPolicy<'a> {
     name: &'a str,
     /// `None` if no policy has that name.
     policy: Option<&'a Value>,
@@ -90,10 +90,10 @@ struct Bound<'a> {
 fn binding(
     state: &State,
     user: &User,
-    bound: &Bound<'_>,
+    bound: &BoundPolicy<'_>,
     reference: &Value,
 ) -> Option<String> {
-    let Bound { name, policy } = *bound;
+    let BoundPolicy { name, policy } = *bound;
     let kind = policy.and_then(|it| it["spec"].get("paramKind"));
     let (resource, is_served) = match kind {
         Some(kind) => resolved(state, kind),
@@ -139,8 +139,8 @@ fn binding(
 
 /// The resource of a kind, and whether it is served; all resources of its group if it is not.
 fn resolved(state: &State, kind: &Value) -> (GroupResource, bool) {
-    let said = text(kind, "apiVersion");
-    let (group, version) = said.split_once('/').unwrap_or(("", said));
+    let value = text(kind, "apiVersion");
+    let (group, version) = value.split_once('/').unwrap_or(("", value));
     let found = state.registry.of_kind(group, version, text(kind, "kind"));
     let plural = found.map_or("*", |it| it.plural.as_str());
     (GroupResource::new(group, plural), found.is_some())

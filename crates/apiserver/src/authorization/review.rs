@@ -41,7 +41,7 @@ pub(crate) fn reply(
     } else {
         user_of(&review["spec"])
     };
-    let action = alias::settled(&state.aliases, &action_of(&review["spec"]));
+    let action = alias::canonical(&state.aliases, &action_of(&review["spec"]));
     let decision = decide(&state.rules, &user, &action);
     review["status"] = status(&decision);
     Ok(())
@@ -174,12 +174,12 @@ fn local_errors(review: &Value) -> Vec<FieldError> {
     let spec = &review["spec"];
     let mut errors = Vec::new();
     if spec["resourceAttributes"].is_object() {
-        let said = spec["resourceAttributes"]["namespace"].as_str();
-        let said = said.unwrap_or_default();
-        if said != meta_namespace(review) {
+        let value = spec["resourceAttributes"]["namespace"].as_str();
+        let value = value.unwrap_or_default();
+        if value != meta_namespace(review) {
             errors.push(FieldError::invalid(
                 "spec.resourceAttributes.namespace",
-                said.into(),
+                value.into(),
                 "must match metadata.namespace",
             ));
         }

@@ -61,7 +61,7 @@ impl Rule {
             return false;
         }
         if !action.is_about_resource() {
-            return self.paths.iter().any(|it| reaches(it, &action.path));
+            return self.paths.iter().any(|it| path_matches(it, &action.path));
         }
         let named = self.names.is_empty() || self.names.contains(&action.name);
         named && one_of(&self.groups, &action.group) && self.is_about(action)
@@ -126,7 +126,7 @@ impl Rule {
         let names = self.names.is_empty()
             || !part.names.is_empty()
                 && part.names.iter().all(|it| self.names.contains(it));
-        let path = |want: &String| self.paths.iter().any(|have| reaches(have, want));
+        let path = |want: &String| self.paths.iter().any(|have| path_matches(have, want));
         all(&self.verbs, &part.verbs)
             && all(&self.groups, &part.groups)
             && resources
@@ -156,7 +156,7 @@ impl Rule {
 }
 
 /// Whether a path of a rule, which may end in `*`, matches another path.
-fn reaches(pattern: &str, path: &str) -> bool {
+fn path_matches(pattern: &str, path: &str) -> bool {
     let open = pattern.ends_with('*');
     pattern == path || open && path.starts_with(pattern.trim_end_matches('*'))
 }
@@ -228,9 +228,9 @@ mod tests {
                 false,
             ),
         ];
-        let wanted = rule("{verbs: [list], apiGroups: [''], resources: [pods]}");
+        let requested = rule("{verbs: [list], apiGroups: [''], resources: [pods]}");
         for (held, covers) in rows {
-            assert_eq!(rule(held).covers(&wanted), covers, "{held}");
+            assert_eq!(rule(held).covers(&requested), covers, "{held}");
         }
     }
 }

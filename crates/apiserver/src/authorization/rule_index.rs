@@ -88,7 +88,7 @@ impl Subject {
 
 impl RuleIndex {
     /// Updates the index with a written role or binding.
-    pub(crate) fn take_in(&mut self, change: &Change) {
+    pub(crate) fn update(&mut self, change: &Change) {
         let key = change.key.clone();
         let is_role =
             matches!(change.object["kind"].as_str(), Some("Role" | "ClusterRole"));

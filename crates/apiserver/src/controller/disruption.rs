@@ -25,14 +25,14 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
         state.queue.add(WorkItem::Budget(change.key.clone()));
     } else if change.bucket == buckets.pods {
         let pods: Vec<&Object> = change.before.iter().chain(&change.after).collect();
-        let concerned: Vec<Key> = budgets(state, &change.key.namespace)
+        let affected: Vec<Key> = budgets(state, &change.key.namespace)
             .filter(|(_, budget)| {
                 pods.iter()
                     .any(|pod| matches_label_selector(&budget["spec"]["selector"], pod))
             })
             .map(|(key, _)| key.clone())
             .collect();
-        for key in concerned {
+        for key in affected {
             state.queue.add(WorkItem::Budget(key));
         }
     }
@@ -58,13 +58,13 @@ pub(crate) fn reconcile(state: &mut State, key: &Key) {
     let Some(budget) = state.get(bucket, key).cloned() else {
         return;
     };
-    let status = counted(state, &budget);
+    let status = status_of(state, &budget);
     if budget["status"] == status {
         return;
     }
     if let Err(refused) = write(state, &budget, status) {
         tracing::debug!(%refused, name = %key.name, "disruption budget status not updated");
-        state.queue.requeue_later(WorkItem::Budget(key.clone()));
+        state.queue.retry_later(WorkItem::Budget(key.clone()));
     }
 }
 
@@ -77,7 +77,7 @@ fn write(state: &mut State, budget: &Value, status: Value) -> Result<(), Status>
 }
 
 /// The status of a budget for the pods that exist.
-fn counted(state: &State, budget: &Value) -> Value {
+fn status_of(state: &State, budget: &Value) -> Value {
     let now = state.clock.now();
     let range = Range {
         namespace: Some(meta::namespace(budget)),
@@ -122,17 +122,17 @@ fn counted(state: &State, budget: &Value) -> Value {
 /// The number of expected pods, and of those that must stay healthy. A budget without
 /// `minAvailable` and `maxUnavailable` expects none, and so allows no disruption.
 fn expected_and_desired(spec: &Value, there: i64) -> (i64, i64) {
-    if let Some(max) = share(&spec["maxUnavailable"], there) {
+    if let Some(max) = scaled_value(&spec["maxUnavailable"], there) {
         return (there, (there - max).max(0));
     }
-    match share(&spec["minAvailable"], there) {
+    match scaled_value(&spec["minAvailable"], there) {
         Some(least) => (there, least),
         None => (0, 0),
     }
 }
 
 /// An int-or-percentage of `expected`, rounded up; `None` when absent or malformed.
-fn share(value: &Value, expected: i64) -> Option<i64> {
+fn scaled_value(value: &Value, expected: i64) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
     }
@@ -170,13 +170,15 @@ fn condition(budget: &Value, allowed: i64, now: Timestamp) -> Value {
     } else {
         ("False", "InsufficientPods")
     };
-    let had = budget["status"]["conditions"].as_array();
-    let had = had
+    let previous = budget["status"]["conditions"].as_array();
+    let previous = previous
         .into_iter()
         .flatten()
         .find(|it| it["type"] == "DisruptionAllowed");
-    let since = match had {
-        Some(had) if had["status"] == status => had["lastTransitionTime"].clone(),
+    let since = match previous {
+        Some(previous) if previous["status"] == status => {
+            previous["lastTransitionTime"].clone()
+        }
         _ => meta::time(now).into(),
     };
     json!({

@@ -10,14 +10,14 @@ use crate::state::State;
 use crate::store::{Change, Key};
 
 /// How long an event is kept (kube-apiserver's default `--event-ttl`).
-const TTL: SignedDuration = SignedDuration::from_hours(1);
+const EVENT_TTL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The events in the order in which they expire.
 #[derive(Debug, Default)]
-pub(crate) struct EventExpiry(VecDeque<Due>);
+pub(crate) struct EventExpiry(VecDeque<ExpiringEvent>);
 
 #[derive(Debug)]
-struct Due {
+struct ExpiringEvent {
     at: Timestamp,
     key: Key,
     /// The resourceVersion of this write. A later write has its own entry.
@@ -26,9 +26,9 @@ struct Due {
 
 impl EventExpiry {
     /// Adds a written event. Returns whether events have expired.
-    fn renew(&mut self, change: &Change, now: Timestamp) -> bool {
-        self.0.push_back(Due {
-            at: now.saturating_add(TTL).unwrap_or(Timestamp::MAX),
+    fn track(&mut self, change: &Change, now: Timestamp) -> bool {
+        self.0.push_back(ExpiringEvent {
+            at: now.saturating_add(EVENT_TTL).unwrap_or(Timestamp::MAX),
             key: change.key.clone(),
             version: meta::version(&change.object).to_owned(),
         });
@@ -40,7 +40,7 @@ impl EventExpiry {
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     if change.bucket == state.buckets.events && change.after.is_some() {
         let now = state.clock.now();
-        if state.expiry.renew(change, now) {
+        if state.expiry.track(change, now) {
             state.queue.add(WorkItem::Expire);
         }
     }

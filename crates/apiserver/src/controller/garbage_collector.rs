@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Controller;
 use super::queue::WorkItem;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
@@ -18,8 +18,8 @@ use crate::verb::delete::{FOREGROUND, ORPHAN};
 
 /// Enqueues the objects that a write may have made collectable.
 pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
-    let place = |change: &Change| {
-        WorkItem::Collect(Place::new(change.bucket, change.key.clone()))
+    let location = |change: &Change| {
+        WorkItem::Collect(Location::new(change.bucket, change.key.clone()))
     };
     match (&change.before, &change.after) {
         (_, Some(after)) => {
@@ -29,7 +29,7 @@ pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
                 .iter()
                 .any(|owner| !is_as_named(state, after, owner));
             if waits || doubtful {
-                state.queue.add(place(change));
+                state.queue.add(location(change));
             }
             if waits {
                 let uid = meta::uid(after).to_owned();
@@ -39,7 +39,7 @@ pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
                 && before["metadata"]["ownerReferences"]
                     != after["metadata"]["ownerReferences"]
             {
-                state.queue.add(place(change));
+                state.queue.add(location(change));
                 enqueue_owners(state, before);
             }
         }
@@ -56,16 +56,16 @@ pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {
 /// Whether the owner has the namespace, kind and name of the reference to it.
 fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
     let uid = owner["uid"].as_str().unwrap_or_default();
-    let Some(Place { bucket, key }) = state.index.by_uid(uid) else {
+    let Some(Location { bucket, key }) = state.index.by_uid(uid) else {
         return false;
     };
-    let in_reach =
+    let in_scope =
         key.namespace.is_empty() || *key.namespace == *meta::namespace(dependent);
     let (group, _) = group_and_version(owner);
     let is_kind = state
         .stored_resource(*bucket)
         .is_some_and(|it| owner["kind"] == it.kind.as_str() && group == it.storage.group);
-    in_reach && is_kind && owner["name"] == *key.name
+    in_scope && is_kind && owner["name"] == *key.name
 }
 
 /// Enqueues the owners that wait for their dependents, after one was deleted or has dropped its
@@ -73,50 +73,50 @@ fn is_as_named(state: &State, dependent: &Value, owner: &Value) -> bool {
 fn enqueue_owners(state: &mut State, object: &Value) {
     for owner in meta::owners(object) {
         let uid = owner["uid"].as_str().unwrap_or_default();
-        let Some(place) = state.index.by_uid(uid).cloned() else {
+        let Some(location) = state.index.by_uid(uid).cloned() else {
             continue;
         };
         if state
-            .get(place.bucket, &place.key)
+            .get(location.bucket, &location.key)
             .is_some_and(|it| meta::is_deleting(it))
         {
-            state.queue.add(WorkItem::Collect(place));
+            state.queue.add(WorkItem::Collect(location));
         }
     }
 }
 
 /// Reconciles every dependent of an owner.
 pub(super) fn reconcile_dependents(state: &mut State, uid: &str) {
-    let found: Vec<Place> = state.index.dependents(uid).cloned().collect();
-    for place in found {
-        reconcile(state, &place);
+    let found: Vec<Location> = state.index.dependents(uid).cloned().collect();
+    for location in found {
+        reconcile(state, &location);
     }
 }
 
 /// The state of an owner reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Worth {
+enum OwnerState {
     /// The owner exists.
-    Solid,
+    Exists,
     /// The owner is gone, or never existed.
-    Dangling,
+    Absent,
     /// The owner exists and waits for its dependents to be deleted.
-    Waiting,
+    WaitsForDependents,
 }
 
 /// Decides about one object. A rejected request is retried after a write that may change the
 /// outcome.
-pub(super) fn reconcile(state: &mut State, place: &Place) {
-    if let Err(refused) = decide(state, place) {
-        tracing::debug!(%refused, name = %place.key.name, "garbage collection rejected");
-        let item = WorkItem::Collect(place.clone());
-        state.queue.requeue_later(item);
+pub(super) fn reconcile(state: &mut State, location: &Location) {
+    if let Err(refused) = reconcile_object(state, location) {
+        tracing::debug!(%refused, name = %location.key.name, "garbage collection rejected");
+        let item = WorkItem::Collect(location.clone());
+        state.queue.retry_later(item);
     }
 }
 
-fn decide(state: &mut State, place: &Place) -> Result<(), Status> {
-    let bucket = place.bucket;
-    let Some(object) = state.get(bucket, &place.key).cloned() else {
+fn reconcile_object(state: &mut State, location: &Location) -> Result<(), Status> {
+    let bucket = location.bucket;
+    let Some(object) = state.get(bucket, &location.key).cloned() else {
         return Ok(());
     };
     if meta::is_deleting(&object) {
@@ -132,42 +132,43 @@ fn decide(state: &mut State, place: &Place) -> Result<(), Status> {
     if owners.is_empty() {
         return Ok(());
     }
-    let worths = owners.iter().map(|it| worth(state, &object, it));
-    let Some(worths) = worths.collect::<Option<Vec<Worth>>>() else {
+    let states = owners.iter().map(|it| owner_state(state, &object, it));
+    let Some(states) = states.collect::<Option<Vec<OwnerState>>>() else {
         return Ok(());
     };
-    if worths.contains(&Worth::Solid) {
-        if worths.iter().all(|it| *it == Worth::Solid) {
+    if states.contains(&OwnerState::Exists) {
+        if states.iter().all(|it| *it == OwnerState::Exists) {
             return Ok(());
         }
         return drop_owners(state, bucket, &object, |index| {
-            worths.get(index) == Some(&Worth::Solid)
+            states.get(index) == Some(&OwnerState::Exists)
         });
     }
     let has_dependents = state.index.dependents(meta::uid(&object)).next().is_some();
-    let propagation = if worths.contains(&Worth::Waiting) && has_dependents {
-        // Blocking references among dependents could otherwise deadlock.
-        unblock_dependents(state, &object)?;
-        "Foreground"
-    } else if meta::has_finalizer(&object, ORPHAN) {
-        "Orphan"
-    } else if meta::has_finalizer(&object, FOREGROUND) {
-        "Foreground"
-    } else {
-        "Background"
-    };
+    let propagation =
+        if states.contains(&OwnerState::WaitsForDependents) && has_dependents {
+            // Blocking references among dependents could otherwise deadlock.
+            unblock_dependents(state, &object)?;
+            "Foreground"
+        } else if meta::has_finalizer(&object, ORPHAN) {
+            "Orphan"
+        } else if meta::has_finalizer(&object, FOREGROUND) {
+            "Foreground"
+        } else {
+            "Background"
+        };
     let options = json!({
         "preconditions": {"uid": meta::uid(&object)},
         "propagationPolicy": propagation,
     });
-    COLLECTOR.delete(state, place, options)
+    COLLECTOR.delete(state, location, options)
 }
 
 const COLLECTOR: Controller = Controller::GarbageCollector;
 
 /// The state of an owner reference. `None` if it cannot be resolved: the kind is not served, or the
 /// kind is namespaced and the object is cluster-scoped.
-fn worth(state: &State, object: &Value, owner: &Value) -> Option<Worth> {
+fn owner_state(state: &State, object: &Value, owner: &Value) -> Option<OwnerState> {
     let text = |key: &str| owner[key].as_str().unwrap_or_default();
     let (group, version) = group_and_version(owner);
     let resource = state.registry.of_kind(group, version, text("kind"))?;
@@ -181,18 +182,18 @@ fn worth(state: &State, object: &Value, owner: &Value) -> Option<Worth> {
     Some(match found {
         Some(found) if meta::uid(found) == text("uid") => {
             if meta::is_deleting(found) && meta::has_finalizer(found, FOREGROUND) {
-                Worth::Waiting
+                OwnerState::WaitsForDependents
             } else {
-                Worth::Solid
+                OwnerState::Exists
             }
         }
-        _ => Worth::Dangling,
+        _ => OwnerState::Absent,
     })
 }
 
 fn group_and_version(owner: &Value) -> (&str, &str) {
-    let said = owner["apiVersion"].as_str().unwrap_or_default();
-    said.rsplit_once('/').unwrap_or(("", said))
+    let api_version = owner["apiVersion"].as_str().unwrap_or_default();
+    api_version.rsplit_once('/').unwrap_or(("", api_version))
 }
 
 /// Removes the owner references whose index does not satisfy the predicate.
@@ -203,16 +204,16 @@ fn drop_owners(
     keep: impl Fn(usize) -> bool,
 ) -> Result<(), Status> {
     let owners = meta::owners(object).iter().enumerate();
-    let left: Vec<Value> = owners
+    let remaining: Vec<Value> = owners
         .filter(|(index, _)| keep(*index))
         .map(|(_, it)| it.clone())
         .collect();
-    let left = if left.is_empty() {
+    let remaining = if remaining.is_empty() {
         Value::Null
     } else {
-        left.into()
+        remaining.into()
     };
-    set_owners(state, bucket, object, left)
+    set_owners(state, bucket, object, remaining)
 }
 
 fn set_owners(
@@ -224,7 +225,7 @@ fn set_owners(
     let key = Key::new(meta::namespace(object), meta::name(object));
     let patch =
         json!({"metadata": {"uid": meta::uid(object), "ownerReferences": owners}});
-    COLLECTOR.patch(state, &Place::new(bucket, key), patch)
+    COLLECTOR.patch(state, &Location::new(bucket, key), patch)
 }
 
 /// Removes a finalizer from an object.
@@ -235,17 +236,18 @@ fn drop_finalizer(
     name: &str,
 ) -> Result<(), Status> {
     let key = Key::new(meta::namespace(object), meta::name(object));
-    let left: Vec<&str> = meta::finalizers(object).filter(|it| *it != name).collect();
-    let patch = json!({"metadata": {"uid": meta::uid(object), "finalizers": left}});
-    COLLECTOR.patch(state, &Place::new(bucket, key), patch)
+    let remaining: Vec<&str> =
+        meta::finalizers(object).filter(|it| *it != name).collect();
+    let patch = json!({"metadata": {"uid": meta::uid(object), "finalizers": remaining}});
+    COLLECTOR.patch(state, &Location::new(bucket, key), patch)
 }
 
 /// Removes the owner's references from its dependents, and its `orphan` finalizer.
 fn orphan(state: &mut State, bucket: Bucket, owner: &Object) -> Result<(), Status> {
     let uid = meta::uid(owner).to_owned();
-    let dependents: Vec<Place> = state.index.dependents(&uid).cloned().collect();
+    let dependents: Vec<Location> = state.index.dependents(&uid).cloned().collect();
     let mut all = Ok(());
-    for Place { bucket, key } in dependents {
+    for Location { bucket, key } in dependents {
         if let Some(dependent) = state.get(bucket, &key).cloned() {
             let owners = meta::owners(&dependent);
             let other: Vec<bool> =
@@ -267,9 +269,9 @@ fn wait_for_dependents(
     owner: &Object,
 ) -> Result<(), Status> {
     let uid = meta::uid(owner);
-    let dependents: Vec<Place> = state.index.dependents(uid).cloned().collect();
-    let blocks = |place: &Place| {
-        let dependent = state.get(place.bucket, &place.key);
+    let dependents: Vec<Location> = state.index.dependents(uid).cloned().collect();
+    let blocks = |location: &Location| {
+        let dependent = state.get(location.bucket, &location.key);
         dependent.is_some_and(|it| {
             let mut own = meta::owners(it).iter().filter(|it| it["uid"] == uid);
             own.any(|it| it["blockOwnerDeletion"] == true)
@@ -285,7 +287,7 @@ fn wait_for_dependents(
 /// foreground, if one of its dependents is already deleted so and could wait for it.
 fn unblock_dependents(state: &mut State, object: &Object) -> Result<(), Status> {
     let uid = meta::uid(object);
-    let circle = state.index.dependents(uid).any(|Place { bucket, key }| {
+    let circle = state.index.dependents(uid).any(|Location { bucket, key }| {
         let dependent = state.get(*bucket, key);
         dependent.is_some_and(|it| {
             meta::is_deleting(it) && meta::has_finalizer(it, FOREGROUND)

@@ -35,25 +35,25 @@ pub(super) fn reconcile(state: &mut State, name: &str) {
     if !is_ending(state, name) {
         return;
     }
-    let mut left = Remaining::default();
+    let mut remaining = RemainingContent::default();
     for bucket in state.namespaced() {
         if contents(state, bucket, name)
             .iter()
             .any(|(_, deleting)| !deleting)
             && let Err(refused) = CONTROLLER.delete_all(state, bucket, name)
         {
-            left.refusals.push(refused.to_string());
+            remaining.refusals.push(refused.to_string());
             continue;
         }
         for (key, _) in contents(state, bucket, name) {
-            left.note(state, bucket, &key);
+            remaining.count_object(state, bucket, &key);
         }
     }
-    report(state, name, &left);
-    let emptied = left.refusals.is_empty() && left.objects.is_empty();
-    if !left.refusals.is_empty() || emptied && finalize(state, name).is_err() {
+    report(state, name, &remaining);
+    let emptied = remaining.refusals.is_empty() && remaining.objects.is_empty();
+    if !remaining.refusals.is_empty() || emptied && finalize(state, name).is_err() {
         let item = WorkItem::Namespace(name.to_owned());
-        state.queue.requeue_later(item);
+        state.queue.retry_later(item);
     }
 }
 
@@ -75,7 +75,7 @@ fn contents(state: &State, bucket: Bucket, namespace: &str) -> Vec<(Key, bool)> 
 
 /// The contents of a terminating namespace.
 #[derive(Debug, Default)]
-struct Remaining {
+struct RemainingContent {
     /// How many objects of each resource.
     objects: BTreeMap<String, u32>,
     /// How many objects wait for each finalizer.
@@ -84,16 +84,16 @@ struct Remaining {
     refusals: Vec<String>,
 }
 
-impl Remaining {
+impl RemainingContent {
     /// Counts the object with that key, if it still exists.
-    fn note(&mut self, state: &State, bucket: Bucket, key: &Key) {
+    fn count_object(&mut self, state: &State, bucket: Bucket, key: &Key) {
         let (Some(resource), Some(object)) =
             (state.stored_resource(bucket), state.get(bucket, key))
         else {
             return;
         };
-        let kept = &resource.storage;
-        let named = format!("{}.{}", kept.resource, kept.group);
+        let storage = &resource.storage;
+        let named = format!("{}.{}", storage.resource, storage.group);
         *self.objects.entry(named).or_default() += 1;
         for finalizer in meta::finalizers(object) {
             *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
@@ -169,24 +169,26 @@ impl Remaining {
 }
 
 /// Writes the conditions of a terminating namespace into its status.
-fn report(state: &mut State, name: &str, left: &Remaining) {
+fn report(state: &mut State, name: &str, remaining: &RemainingContent) {
     let bucket = state.buckets.namespaces;
     let now = state.now();
     let Some(namespace) = state.get(bucket, &Key::new("", name)) else {
         return;
     };
     let mut namespace = Value::clone(namespace);
-    let had = namespace["status"]["conditions"].clone();
-    let conditions = left.conditions().map(|(kind, holds, reason, message)| {
-        let status = if holds { "True" } else { "False" };
-        let all = had.as_array().into_iter().flatten();
-        let same = all
-            .filter(|it| it["type"] == kind && it["status"] == status)
-            .map(|it| it["lastTransitionTime"].clone())
-            .next();
-        json!({"type": kind, "status": status, "reason": reason, "message": message,
+    let previous = namespace["status"]["conditions"].clone();
+    let conditions = remaining
+        .conditions()
+        .map(|(kind, holds, reason, message)| {
+            let status = if holds { "True" } else { "False" };
+            let all = previous.as_array().into_iter().flatten();
+            let same = all
+                .filter(|it| it["type"] == kind && it["status"] == status)
+                .map(|it| it["lastTransitionTime"].clone())
+                .next();
+            json!({"type": kind, "status": status, "reason": reason, "message": message,
             "lastTransitionTime": same.unwrap_or_else(|| now.as_str().into())})
-    });
+        });
     let status = meta::field(meta::fields(&mut namespace), "status");
     status.insert("conditions".to_owned(), conditions.to_vec().into());
     if let Err(refused) = CONTROLLER.update_status(state, bucket, namespace) {

@@ -20,12 +20,12 @@ const SERVICE: &str = "kubernetes";
 
 /// Enqueues a new namespace, or one that has lost one of these objects.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
-    if let Some(name) = concerned(state, change) {
+    if let Some(name) = affected_namespace(state, change) {
         state.queue.add(WorkItem::NamespaceBootstrap(name));
     }
 }
 
-fn concerned(state: &State, change: &Change) -> Option<String> {
+fn affected_namespace(state: &State, change: &Change) -> Option<String> {
     let key = &change.key;
     if change.bucket == state.buckets.namespaces {
         return change.before.is_none().then(|| key.name.to_string());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Controller;
 use super::disruption::is_ready;
 use super::queue::WorkItem;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::plugin::taint_nodes_by_condition::NOT_READY;
 use crate::state::State;
@@ -42,16 +42,18 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
     if !is_ready_and_tainted(&node) {
         return;
     }
-    let left: Vec<&Value> = taints(&node).filter(|it| !is_not_ready_taint(it)).collect();
-    let left = if left.is_empty() {
+    let remaining: Vec<&Value> =
+        taints(&node).filter(|it| !is_not_ready_taint(it)).collect();
+    let remaining = if remaining.is_empty() {
         Value::Null
     } else {
-        json!(left)
+        json!(remaining)
     };
-    let patch = json!({"metadata": {"uid": meta::uid(&node)}, "spec": {"taints": left}});
-    let place = Place::new(bucket, key.clone());
-    if let Err(refused) = Controller::Nodes.patch(state, &place, patch) {
+    let patch =
+        json!({"metadata": {"uid": meta::uid(&node)}, "spec": {"taints": remaining}});
+    let location = Location::new(bucket, key.clone());
+    if let Err(refused) = Controller::Nodes.patch(state, &location, patch) {
         tracing::debug!(%refused, name = %key.name, "node taint not removed");
-        state.queue.requeue_later(WorkItem::Node(key.clone()));
+        state.queue.retry_later(WorkItem::Node(key.clone()));
     }
 }

@@ -15,7 +15,7 @@ use super::{
     volume_protection,
 };
 use crate::definition;
-use crate::index::Place;
+use crate::index::Location;
 use crate::namespace::ensure;
 use crate::start;
 use crate::state::State;
@@ -25,7 +25,7 @@ use crate::store::{Change, Key};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WorkItem {
     /// An object that has lost its owners, or waits for its dependents.
-    Collect(Place),
+    Collect(Location),
     /// All objects with this uid in their owner references.
     Dependents(String),
     /// A namespace that is being deleted.
@@ -35,7 +35,7 @@ pub(crate) enum WorkItem {
     /// The quotas of a namespace, whose usage is counted.
     Quotas(String),
     /// A claim or a volume that is being deleted.
-    Volume(Place),
+    Volume(Location),
     /// A node, whose taints follow its conditions.
     Node(Key),
     /// A policy, whose expressions are type-checked.
@@ -61,7 +61,7 @@ pub(crate) struct WorkQueue {
     queue: VecDeque<WorkItem>,
     queued: HashSet<WorkItem>,
     /// The items whose requests admission has rejected.
-    refused: IndexSet<WorkItem>,
+    rejected: IndexSet<WorkItem>,
     busy: Option<Busy>,
     /// Whether a worker processes the items.
     pub(crate) has_worker: bool,
@@ -73,7 +73,7 @@ impl WorkQueue {
             clock,
             queue: VecDeque::new(),
             queued: HashSet::new(),
-            refused: IndexSet::new(),
+            rejected: IndexSet::new(),
             busy: None,
             has_worker: false,
         }
@@ -96,7 +96,7 @@ impl WorkQueue {
 
     /// Adds an item at the front of the queue, to process it once more.
     pub(crate) fn add_first(&mut self, item: WorkItem) {
-        self.refused.shift_remove(&item);
+        self.rejected.shift_remove(&item);
         if self.queued.insert(item.clone()) {
             self.queue.push_front(item);
             if self.busy.is_none() {
@@ -106,13 +106,13 @@ impl WorkQueue {
     }
 
     /// Keeps an item whose request admission has rejected, until a retry may succeed.
-    pub(crate) fn requeue_later(&mut self, item: WorkItem) {
-        self.refused.insert(item);
+    pub(crate) fn retry_later(&mut self, item: WorkItem) {
+        self.rejected.insert(item);
     }
 
     /// Enqueues all items whose requests admission has rejected.
-    fn retry_refused(&mut self) {
-        for item in std::mem::take(&mut self.refused) {
+    fn retry_rejected(&mut self) {
+        for item in std::mem::take(&mut self.rejected) {
             self.add(item);
         }
     }
@@ -139,12 +139,12 @@ pub(crate) fn process_next(state: &mut State) -> bool {
         return false;
     };
     match item {
-        WorkItem::Collect(place) => garbage_collector::reconcile(state, &place),
+        WorkItem::Collect(location) => garbage_collector::reconcile(state, &location),
         WorkItem::Dependents(uid) => garbage_collector::reconcile_dependents(state, &uid),
         WorkItem::Namespace(name) => namespace::reconcile(state, &name),
         WorkItem::Budget(key) => disruption::reconcile(state, &key),
         WorkItem::Quotas(namespace) => resource_quota::reconcile(state, &namespace),
-        WorkItem::Volume(place) => volume_protection::reconcile(state, &place),
+        WorkItem::Volume(location) => volume_protection::reconcile(state, &location),
         WorkItem::Node(key) => node_taint::reconcile(state, &key),
         WorkItem::Policy(key) => policy_type_check::reconcile(state, &key),
         WorkItem::NamespaceBootstrap(name) => {
@@ -163,13 +163,13 @@ pub(crate) fn process_next(state: &mut State) -> bool {
 /// requires.
 pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
     garbage_collector::enqueue(state, change);
-    put_in_force(state, change);
+    update_indexes(state, change);
     disruption::enqueue(state, change);
     resource_quota::enqueue(state, change);
     volume_protection::enqueue(state, change);
     node_taint::enqueue(state, change);
     if may_be_admitted(state, change) {
-        state.queue.retry_refused();
+        state.queue.retry_rejected();
     }
     namespace_bootstrap::enqueue(state, change);
     token::enqueue(state, change);
@@ -185,33 +185,33 @@ pub(crate) fn enqueue(state: &mut State, change: &Arc<Change>) {
 
 /// Updates the indexes of definitions, policies, webhooks, roles and bindings, which apply from the
 /// write on.
-fn put_in_force(state: &mut State, change: &Arc<Change>) {
+fn update_indexes(state: &mut State, change: &Arc<Change>) {
     let buckets = state.buckets;
     if change.bucket == buckets.definitions {
         definition::changed(state, change);
     } else if change.bucket == buckets.policies || change.bucket == buckets.bindings {
         if let Err(errors) = state.policies.update(change, state.kube) {
-            start::note_invalid(state, &change.object, &errors);
+            start::record_invalid(state, &change.object, &errors);
         }
         policy_type_check::enqueue(state, change);
     } else if buckets.mutating_policies == change.bucket
         || buckets.mutating_bindings == change.bucket
     {
         if let Err(errors) = state.mutating_policies.update(change, state.kube) {
-            start::note_invalid(state, &change.object, &errors);
+            start::record_invalid(state, &change.object, &errors);
         }
     } else if buckets.webhooks.contains(&change.bucket) {
         state.admission_webhooks.update(change, state.kube);
-    } else if buckets.rights.contains(&change.bucket) {
-        Arc::make_mut(&mut state.rules).take_in(change);
+    } else if buckets.rbac.contains(&change.bucket) {
+        Arc::make_mut(&mut state.rules).update(change);
     }
 }
 
 /// Whether admission may now admit a request that it has rejected: the write is to an object that
 /// admission depends on, or to the rejected object.
 fn may_be_admitted(state: &State, change: &Change) -> bool {
-    let refused = &state.queue.refused;
-    if refused.is_empty() {
+    let rejected = &state.queue.rejected;
+    if rejected.is_empty() {
         return false;
     }
     let buckets = &state.buckets;
@@ -225,14 +225,17 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
     ];
     let key = &change.key;
     deciding.contains(&change.bucket)
-        || buckets.rights.contains(&change.bucket)
+        || buckets.rbac.contains(&change.bucket)
         || buckets.webhooks.contains(&change.bucket)
         || state.policies.reads_parameters_of(&change.object["kind"])
         || state
             .mutating_policies
             .reads_parameters_of(&change.object["kind"])
-        || refused.contains(&WorkItem::Collect(Place::new(change.bucket, key.clone())))
-        || refused.contains(&WorkItem::Token(key.clone()))
-        || refused.contains(&WorkItem::Budget(key.clone()))
-        || refused.contains(&WorkItem::Namespace(key.namespace.to_string()))
+        || rejected.contains(&WorkItem::Collect(Location::new(
+            change.bucket,
+            key.clone(),
+        )))
+        || rejected.contains(&WorkItem::Token(key.clone()))
+        || rejected.contains(&WorkItem::Budget(key.clone()))
+        || rejected.contains(&WorkItem::Namespace(key.namespace.to_string()))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Controller;
 use super::queue::WorkItem;
 use crate::meta;
-use crate::plugin::resource_quota::{shown, used};
+use crate::plugin::resource_quota::{amounts_value, used};
 use crate::state::State;
 use crate::status::Status;
 use crate::store::{Change, Object, Range};
@@ -38,7 +38,7 @@ fn quotas(state: &State, namespace: &str) -> Vec<Object> {
 pub(super) fn reconcile(state: &mut State, namespace: &str) {
     for quota in quotas(state, namespace) {
         let hard = quota["spec"].get("hard").cloned().unwrap_or(json!({}));
-        let used = shown(&used(state, &quota));
+        let used = amounts_value(&used(state, &quota));
         let status = json!({"hard": hard, "used": used});
         if meta::is_deleting(&quota) || same(&quota["status"], &status) {
             continue;
@@ -46,17 +46,17 @@ pub(super) fn reconcile(state: &mut State, namespace: &str) {
         if let Err(refused) = write(state, &quota, status) {
             tracing::debug!(%refused, namespace, "quota status not updated");
             let item = WorkItem::Quotas(namespace.to_owned());
-            state.queue.requeue_later(item);
+            state.queue.retry_later(item);
         }
     }
 }
 
 /// Whether two statuses are equal; an absent field is empty.
-fn same(had: &Value, now: &Value) -> bool {
+fn same(previous: &Value, now: &Value) -> bool {
     let is_same = |field: &str| {
         let empty = json!({});
         let of = |status: &Value| status.get(field).unwrap_or(&empty).clone();
-        of(had) == of(now)
+        of(previous) == of(now)
     };
     is_same("hard") && is_same("used")
 }

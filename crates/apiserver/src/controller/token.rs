@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Controller;
 use super::queue::WorkItem;
 use crate::identity::ISSUER;
-use crate::identity::claim::{Claims, Named, find};
-use crate::index::Place;
+use crate::identity::claim::{Claims, ObjectRef, find};
+use crate::index::Location;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
@@ -61,12 +61,12 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
         fill(state, &secret, &account)
     } else {
         let options = json!({"preconditions": {"uid": meta::uid(&secret)}});
-        let place = Place::new(bucket, key.clone());
-        Controller::Tokens.delete(state, &place, options)
+        let location = Location::new(bucket, key.clone());
+        Controller::Tokens.delete(state, &location, options)
     };
     if let Err(refused) = done {
         tracing::debug!(%refused, name = %key.name, "service account token not written");
-        state.queue.requeue_later(WorkItem::Token(key.clone()));
+        state.queue.retry_later(WorkItem::Token(key.clone()));
     }
 }
 
@@ -98,8 +98,8 @@ fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status
             // The token is valid as long as the secret exists.
             expiry: Timestamp::MAX.as_second(),
             namespace: meta::namespace(secret).to_owned(),
-            account: Named::of(account),
-            secret: Some(Named::of(secret)),
+            account: ObjectRef::of(account),
+            secret: Some(ObjectRef::of(secret)),
             ..Claims::default()
         };
         let token = state.token_key.sign(&claims.to_value());
@@ -114,6 +114,6 @@ fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status
         "data": data,
     });
     let key = Key::new(meta::namespace(secret), meta::name(secret));
-    let place = Place::new(state.buckets.secrets, key);
-    Controller::Tokens.patch(state, &place, patch)
+    let location = Location::new(state.buckets.secrets, key);
+    Controller::Tokens.patch(state, &location, patch)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Controller;
 use super::queue::WorkItem;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::plugin::storage_object_in_use_protection::{OF_CLAIM, OF_VOLUME};
 use crate::state::State;
@@ -17,14 +17,14 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
     let buckets = state.buckets;
     if change.bucket == buckets.claims || change.bucket == buckets.volumes {
         if change.after.as_deref().is_some_and(meta::is_deleting) {
-            let place = Place::new(change.bucket, change.key.clone());
-            state.queue.add(WorkItem::Volume(place));
+            let location = Location::new(change.bucket, change.key.clone());
+            state.queue.add(WorkItem::Volume(location));
         }
     } else if change.bucket == buckets.pods && change.after.is_none() {
         for claim in claims(&change.object) {
             let key = Key::new(&change.key.namespace, claim);
-            let place = Place::new(buckets.claims, key);
-            state.queue.add(WorkItem::Volume(place));
+            let location = Location::new(buckets.claims, key);
+            state.queue.add(WorkItem::Volume(location));
         }
     }
 }
@@ -36,18 +36,18 @@ fn claims(pod: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Removes the finalizer of a claim or volume that is deleted and not used.
-pub(super) fn reconcile(state: &mut State, place: &Place) {
-    let Some(object) = state.get(place.bucket, &place.key).cloned() else {
+pub(super) fn reconcile(state: &mut State, location: &Location) {
+    let Some(object) = state.get(location.bucket, &location.key).cloned() else {
         return;
     };
-    let is_claim = place.bucket == state.buckets.claims;
+    let is_claim = location.bucket == state.buckets.claims;
     let (finalizer, controller) = if is_claim {
         (OF_CLAIM, Controller::Claims)
     } else {
         (OF_VOLUME, Controller::Volumes)
     };
     let is_used = if is_claim {
-        is_claim_used(state, &place.key)
+        is_claim_used(state, &location.key)
     } else {
         object["status"]["phase"] == "Bound"
     };
@@ -55,13 +55,13 @@ pub(super) fn reconcile(state: &mut State, place: &Place) {
     if !meta::is_deleting(&object) || !is_kept || is_used {
         return;
     }
-    let left: Vec<&str> = meta::finalizers(&object)
+    let remaining: Vec<&str> = meta::finalizers(&object)
         .filter(|it| *it != finalizer)
         .collect();
-    let patch = json!({"metadata": {"uid": meta::uid(&object), "finalizers": left}});
-    if let Err(refused) = controller.patch(state, place, patch) {
-        tracing::debug!(%refused, name = %place.key.name, "volume finalizer not removed");
-        state.queue.requeue_later(WorkItem::Volume(place.clone()));
+    let patch = json!({"metadata": {"uid": meta::uid(&object), "finalizers": remaining}});
+    if let Err(refused) = controller.patch(state, location, patch) {
+        tracing::debug!(%refused, name = %location.key.name, "volume finalizer not removed");
+        state.queue.retry_later(WorkItem::Volume(location.clone()));
     }
 }
 

@@ -84,10 +84,10 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 /// Checks that a converted object is the same object. A webhook may only change labels and
 /// annotations in its metadata.
 fn checked(before: &Value, after: &Value, api_version: &str) -> Result<Value, String> {
-    let (said, kind) = (text(after, "apiVersion"), text(after, "kind"));
-    if said != api_version {
+    let (actual, kind) = (text(after, "apiVersion"), text(after, "kind"));
+    if actual != api_version {
         return Err(format!(
-            "invalid converted object: invalid apiVersion: expected {api_version}, got {said}"
+            "invalid converted object: invalid apiVersion: expected {api_version}, got {actual}"
         ));
     }
     if kind != text(before, "kind") {
@@ -97,11 +97,11 @@ fn checked(before: &Value, after: &Value, api_version: &str) -> Result<Value, St
         ));
     }
     for field in ["name", "namespace", "uid"] {
-        let (had, has) = (meta::text(before, field), meta::text(after, field));
-        if had != has {
+        let (previous, has) = (meta::text(before, field), meta::text(after, field));
+        if previous != has {
             return Err(format!(
                 "invalid metadata of the converted object: metadata.{field} changed from \
-                 {had:?} to {has:?}"
+                 {previous:?} to {has:?}"
             ));
         }
     }

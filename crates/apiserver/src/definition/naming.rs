@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// The names of a group's other definitions.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct UsedNames {
     /// Plural, singular and short names.
     resources: BTreeSet<String>,
     /// Kinds, of single objects and of lists.
@@ -23,7 +23,7 @@ pub(super) struct Names {
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-impl Taken {
+impl UsedNames {
     /// Adds the accepted names of another definition.
     pub(super) fn add(&mut self, definition: &Value) {
         let names = &definition["status"]["acceptedNames"];
@@ -38,36 +38,40 @@ impl Taken {
 
 /// Accepts the requested names that are free; for a name in conflict the previously accepted
 /// name is kept.
-pub(super) fn of(definition: &Value, taken: &Taken) -> Names {
-    let wanted = &definition["spec"]["names"];
-    let had = &definition["status"]["acceptedNames"];
+pub(super) fn of(definition: &Value, used: &UsedNames) -> Names {
+    let requested = &definition["spec"]["names"];
+    let previous = &definition["status"]["acceptedNames"];
     let mut accepted = Map::new();
     let mut conflict = None;
     let rows = [
-        ("plural", &taken.resources, "PluralConflict"),
-        ("singular", &taken.resources, "SingularConflict"),
-        ("shortNames", &taken.resources, "ShortNamesConflict"),
-        ("kind", &taken.kinds, "KindConflict"),
-        ("listKind", &taken.kinds, "ListKindConflict"),
+        ("plural", &used.resources, "PluralConflict"),
+        ("singular", &used.resources, "SingularConflict"),
+        ("shortNames", &used.resources, "ShortNamesConflict"),
+        ("kind", &used.kinds, "KindConflict"),
+        ("listKind", &used.kinds, "ListKindConflict"),
     ];
-    for (key, taken, reason) in rows {
-        let (wanted, had) = (&wanted[key], &had[key]);
-        let lost: Vec<String> = each_name(wanted)
-            .filter(|it| taken.contains(*it) && !each_name(had).any(|own| own == *it))
+    for (key, used, reason) in rows {
+        let (requested, previous) = (&requested[key], &previous[key]);
+        let conflicts: Vec<String> = each_name(requested)
+            .filter(|it| used.contains(*it) && !each_name(previous).any(|own| own == *it))
             .map(|it| format!("{it:?} is already in use"))
             .collect();
-        let got = if lost.is_empty() { wanted } else { had };
-        if !got.is_null() {
-            accepted.insert(key.to_owned(), got.clone());
+        let accepted_name = if conflicts.is_empty() {
+            requested
+        } else {
+            previous
+        };
+        if !accepted_name.is_null() {
+            accepted.insert(key.to_owned(), accepted_name.clone());
         }
-        match lost.as_slice() {
+        match conflicts.as_slice() {
             [] => {}
             [one] => conflict = Some((reason, one.clone())),
             many => conflict = Some((reason, format!("[{}]", many.join(", ")))),
         }
     }
-    if !wanted["categories"].is_null() {
-        accepted.insert("categories".to_owned(), wanted["categories"].clone());
+    if !requested["categories"].is_null() {
+        accepted.insert("categories".to_owned(), requested["categories"].clone());
     }
     for always in ["plural", "kind"] {
         accepted.entry(always).or_insert_with(|| "".into());
@@ -86,7 +90,7 @@ fn each_name(names: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The status of a definition that has not been reconciled yet.
-pub(crate) fn fresh(definition: &Value) -> Value {
+pub(crate) fn initial_status(definition: &Value) -> Value {
     let versions = definition["spec"]["versions"].as_array();
     let stored = versions
         .into_iter()
@@ -106,8 +110,8 @@ mod tests {
 
     #[test]
     fn free_names_are_accepted_and_the_last_conflict_is_reported() {
-        let mut taken = Taken::default();
-        taken.add(&json!({"status": {"acceptedNames": {
+        let mut used = UsedNames::default();
+        used.add(&json!({"status": {"acceptedNames": {
             "plural": "parts", "singular": "part", "shortNames": ["pt"],
             "kind": "Part", "listKind": "PartList",
         }}}));
@@ -115,11 +119,11 @@ mod tests {
             "plural": "pins", "singular": "part", "shortNames": ["pt", "pn"],
             "kind": "Pin", "listKind": "PartList",
         }}});
-        let names = of(&second, &taken);
+        let names = of(&second, &used);
         assert_eq!(names.accepted, json!({"plural": "pins", "kind": "Pin"}));
         let message = "\"PartList\" is already in use".to_owned();
         assert_eq!(names.conflict, Some(("ListKindConflict", message)));
         second["status"]["acceptedNames"] = second["spec"]["names"].clone();
-        assert_eq!(of(&second, &taken).conflict, None);
+        assert_eq!(of(&second, &used).conflict, None);
     }
 }

@@ -23,20 +23,20 @@ pub(crate) struct Claims {
     pub(crate) not_before: i64,
     pub(crate) expiry: i64,
     pub(crate) namespace: String,
-    pub(crate) account: Named,
-    pub(crate) pod: Option<Named>,
-    pub(crate) secret: Option<Named>,
-    pub(crate) node: Option<Named>,
+    pub(crate) account: ObjectRef,
+    pub(crate) pod: Option<ObjectRef>,
+    pub(crate) secret: Option<ObjectRef>,
+    pub(crate) node: Option<ObjectRef>,
 }
 
 /// An object that a token refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct ObjectRef {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
 
-impl Named {
+impl ObjectRef {
     pub(crate) fn of(object: &Value) -> Self {
         Self {
             name: meta::name(object).to_owned(),
@@ -76,10 +76,10 @@ impl Claims {
             not_before: payload["nbf"].as_i64().unwrap_or(i64::MAX),
             expiry: payload["exp"].as_i64().unwrap_or_default(),
             namespace: own["namespace"].as_str().unwrap_or_default().to_owned(),
-            account: Named::read(&own["serviceaccount"]).unwrap_or_default(),
-            pod: Named::read(&own["pod"]),
-            secret: Named::read(&own["secret"]),
-            node: Named::read(&own["node"]),
+            account: ObjectRef::read(&own["serviceaccount"]).unwrap_or_default(),
+            pod: ObjectRef::read(&own["pod"]),
+            secret: ObjectRef::read(&own["secret"]),
+            node: ObjectRef::read(&own["node"]),
         }
     }
 
@@ -163,7 +163,7 @@ impl Claims {
     fn check_bound(
         &self,
         state: &State,
-        named: &Named,
+        named: &ObjectRef,
         plural: &str,
         kind: &str,
     ) -> Result<(), String> {

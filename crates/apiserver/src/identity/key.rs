@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// Maximum length of a token, in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_TOKEN_LENGTH: usize = 16 * 1024;
 
 /// A key for signing tokens with ES256 (RFC 7518). Clones share it.
 #[derive(Clone)]
@@ -71,9 +71,9 @@ impl TokenKey {
             return Ok(pair);
         }
         let random = SystemRandom::new();
-        let made =
+        let created =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
-        let document = made.map_err(|_| KeyError("generated"))?;
+        let document = created.map_err(|_| KeyError("generated"))?;
         let pair = read(document.as_ref().to_vec()).ok_or(KeyError("generated"))?;
         Ok(self.0.get_or_init(|| pair))
     }
@@ -95,7 +95,7 @@ impl TokenKey {
 
     /// The claims of a token; `None` if this key has not signed it.
     pub(crate) fn verify(&self, token: &str) -> Option<Value> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_TOKEN_LENGTH {
             return None;
         }
         let (text, signature) = token.rsplit_once('.')?;
@@ -173,8 +173,8 @@ mod tests {
     fn a_stored_key_accepts_the_tokens_that_it_signed_before() {
         let key = TokenKey::generate().unwrap();
         let token = key.sign(&json!({"sub": "a"})).unwrap();
-        let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
-        assert!(kept.verify(&token).is_some());
+        let retained = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
+        assert!(retained.verify(&token).is_some());
         assert!(TokenKey::from_pkcs8(b"x").is_err());
     }
 }

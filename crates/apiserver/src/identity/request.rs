@@ -7,9 +7,9 @@ use fivespot_admission::policy::Operation;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::claim::{Claims, Named, find};
+use super::claim::{Claims, ObjectRef, find};
 use super::{ISSUER, TokenKey};
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::call::Call;
 use crate::conversion;
 use crate::decode;
@@ -30,7 +30,7 @@ pub(crate) fn issue(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = token_request();
     let mut body = decode::object(call, &resource.kind)?.value;
     decode::check_kind(state, call, &resource, &mut body)?;
@@ -46,7 +46,7 @@ pub(crate) fn issue(
     let spec = with_defaults(&resource, &body["spec"])?;
     body["spec"] = spec;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
     let token = key.sign(&claims.to_value()).map_err(Status::internal)?;
@@ -59,7 +59,7 @@ pub(crate) fn issue(
     let expiry = Timestamp::from_second(claims.expiry).unwrap_or(Timestamp::MAX);
     body["status"] = json!({"token": token, "expirationTimestamp": meta::time(expiry)});
     let content = Content::Object(Arc::new(resource), Arc::new(body));
-    Ok(Answer::new(201, content).admitted(notes))
+    Ok(ApiResponse::new(201, content).admitted(notes))
 }
 
 fn token_request() -> Resource {
@@ -76,12 +76,12 @@ fn token_request() -> Resource {
 }
 
 fn check_place(resource: &Resource, target: &Target, body: &Value) -> Result<(), Status> {
-    for (key, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
-        let said = meta::text(body, key);
-        if !said.is_empty() && said != wanted {
+    for (key, requested) in [("name", &target.name), ("namespace", &target.namespace)] {
+        let value = meta::text(body, key);
+        if !value.is_empty() && value != requested {
             let detail = format!("must match the service account {key} if specified");
             let path = format!("metadata.{key}");
-            let error = FieldError::invalid(path, said.into(), detail);
+            let error = FieldError::invalid(path, value.into(), detail);
             return Err(crate::verb::invalid(resource, &target.name, &[error]));
         }
     }
@@ -89,12 +89,12 @@ fn check_place(resource: &Resource, target: &Target, body: &Value) -> Result<(),
 }
 
 fn check_uid(body: &Value, account: &Value, target: &Target) -> Result<(), Status> {
-    let (said, uid) = (meta::uid(body), meta::uid(account));
-    if said.is_empty() || said == uid {
+    let (value, uid) = (meta::uid(body), meta::uid(account));
+    if value.is_empty() || value == uid {
         return Ok(());
     }
     let why = format!(
-        "the UID in the token request ({said}) does not match the UID of the service \
+        "the UID in the token request ({value}) does not match the UID of the service \
          account ({uid})"
     );
     let group = "authentication.k8s.io";
@@ -123,8 +123,8 @@ fn with_defaults(resource: &Resource, spec: &Value) -> Result<Value, Status> {
     {
         fields.insert("audiences".to_owned(), json!([ISSUER]));
     }
-    let asked = fields.get("expirationSeconds").and_then(Value::as_i64);
-    let seconds = asked.unwrap_or(3600);
+    let requested = fields.get("expirationSeconds").and_then(Value::as_i64);
+    let seconds = requested.unwrap_or(3600);
     fields.insert("expirationSeconds".to_owned(), seconds.into());
     let wrong = if seconds < 10 * 60 {
         "may not specify a duration less than 10 minutes"
@@ -154,7 +154,7 @@ fn claims(
         not_before: now,
         expiry: now.saturating_add(spec["expirationSeconds"].as_i64().unwrap_or(3600)),
         namespace: target.namespace.clone(),
-        account: Named::of(account),
+        account: ObjectRef::of(account),
         ..Claims::default()
     };
     bind(state, target, &spec["boundObjectRef"], &mut claims)?;
@@ -204,7 +204,7 @@ fn bind(
         );
         return Err(conflict((kind, ""), name, &why));
     }
-    let named = Some(Named::of(&object));
+    let named = Some(ObjectRef::of(&object));
     match kind {
         "Pod" => {
             claims.node = node_of(state, target, &object)?;
@@ -217,7 +217,11 @@ fn bind(
 }
 
 /// The node of a pod of the service account.
-fn node_of(state: &State, target: &Target, pod: &Value) -> Result<Option<Named>, Status> {
+fn node_of(
+    state: &State,
+    target: &Target,
+    pod: &Value,
+) -> Result<Option<ObjectRef>, Status> {
     let account = pod["spec"]["serviceAccountName"].as_str();
     if account.unwrap_or("default") != target.name {
         return Err(Status::bad_request(format!(
@@ -231,9 +235,9 @@ fn node_of(state: &State, target: &Target, pod: &Value) -> Result<Option<Named>,
         return Ok(None);
     }
     let found = find(state, "nodes", "", name);
-    let unknown = || Named {
+    let unknown = || ObjectRef {
         name: name.to_owned(),
         uid: String::new(),
     };
-    Ok(Some(found.as_deref().map_or_else(unknown, Named::of)))
+    Ok(Some(found.as_deref().map_or_else(unknown, ObjectRef::of)))
 }

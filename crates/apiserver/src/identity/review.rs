@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ISSUER, bearer};
+use super::{ISSUER, authenticate_token};
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
@@ -28,13 +28,15 @@ pub(crate) fn reply(
         let why = "token is required for TokenReview in authentication";
         return Err(Status::bad_request(why));
     }
-    let asked = review["spec"]["audiences"].as_array().into_iter().flatten();
-    let mut audiences: Vec<String> =
-        asked.filter_map(Value::as_str).map(str::to_owned).collect();
+    let requested = review["spec"]["audiences"].as_array().into_iter().flatten();
+    let mut audiences: Vec<String> = requested
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     if audiences.is_empty() {
         audiences.push(ISSUER.to_owned());
     }
-    review["status"] = match bearer(state, token, &audiences) {
+    review["status"] = match authenticate_token(state, token, &audiences) {
         Ok(found) => json!({
             "authenticated": true,
             "user": found.user.to_value(),

@@ -43,7 +43,7 @@ impl BuiltinKind for CertificateSigningRequest {
     fn resource(&self) -> Resource {
         let (kind, plural) = ("CertificateSigningRequest", "certificatesigningrequests");
         Resource::new("certificates.k8s.io", "v1", kind, plural)
-            .in_the_cluster()
+            .cluster_scoped()
             .with_short_names(&["csr"])
             .without_generation()
             .with_subresources(&[Subresource::Approval, Subresource::Status])
@@ -77,7 +77,7 @@ impl BuiltinKind for CertificateSigningRequest {
         meta::fields(object).insert("status".to_owned(), json!({}));
     }
 
-    fn note_requester(&self, object: &mut Value, user: &User) {
+    fn record_requester(&self, object: &mut Value, user: &User) {
         let spec = meta::field(meta::fields(object), "spec");
         for key in ["username", "uid", "groups", "extra"] {
             spec.shift_remove(key);
@@ -117,16 +117,16 @@ impl BuiltinKind for CertificateSigningRequest {
             let mut status = old["status"].clone();
             let fields = meta::fields(&mut status);
             match object["status"].get("conditions") {
-                Some(said) => fields.insert("conditions".to_owned(), said.clone()),
+                Some(value) => fields.insert("conditions".to_owned(), value.clone()),
                 None => fields.shift_remove("conditions"),
             };
             meta::fields(object).insert("status".to_owned(), status);
         } else {
             for kind in DECISIONS {
-                keep_decision(object, old, kind);
+                restore_decision(object, old, kind);
             }
         }
-        note_times(object, old, now);
+        set_times(object, old, now);
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
@@ -189,7 +189,7 @@ fn edit_conditions(object: &mut Value) -> &mut [Value] {
 
 /// Restores the conditions of a decision, which a write of the status cannot change. If the write
 /// adds or removes one, validation rejects it later.
-fn keep_decision(object: &mut Value, old: &Value, kind: &str) {
+fn restore_decision(object: &mut Value, old: &Value, kind: &str) {
     let before = of_type(old, kind);
     if before.len() != of_type(object, kind).len() || before.is_empty() {
         return;
@@ -201,7 +201,7 @@ fn keep_decision(object: &mut Value, old: &Value, kind: &str) {
 }
 
 /// Sets the update and transition times of conditions that lack them.
-fn note_times(object: &mut Value, old: &Value, now: &str) {
+fn set_times(object: &mut Value, old: &Value, now: &str) {
     if conditions(object).is_empty() {
         return;
     }

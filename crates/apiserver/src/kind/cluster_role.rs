@@ -5,7 +5,7 @@ use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::rbac::{self, Reach};
+use super::rbac::{self, RoleScope};
 use super::{BuiltinKind, Write};
 use crate::resource::Resource;
 
@@ -15,7 +15,7 @@ pub(super) struct ClusterRole;
 
 impl BuiltinKind for ClusterRole {
     fn resource(&self) -> Resource {
-        rbac::role_resource("ClusterRole", "clusterroles").in_the_cluster()
+        rbac::role_resource("ClusterRole", "clusterroles").cluster_scoped()
     }
 
     fn name_rule(&self) -> NameRule {
@@ -31,7 +31,7 @@ impl BuiltinKind for ClusterRole {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        let mut errors = rbac::role_errors(write.object, Reach::Cluster);
+        let mut errors = rbac::role_errors(write.object, RoleScope::Cluster);
         errors.extend(rbac::aggregation_errors(write.object));
         errors
     }

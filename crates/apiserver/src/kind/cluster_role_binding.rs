@@ -5,7 +5,7 @@ use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::rbac::{self, Reach};
+use super::rbac::{self, RoleScope};
 use super::{BuiltinKind, Write};
 use crate::resource::Resource;
 
@@ -16,7 +16,7 @@ pub(super) struct ClusterRoleBinding;
 impl BuiltinKind for ClusterRoleBinding {
     fn resource(&self) -> Resource {
         rbac::binding_resource("ClusterRoleBinding", "clusterrolebindings")
-            .in_the_cluster()
+            .cluster_scoped()
     }
 
     fn name_rule(&self) -> NameRule {
@@ -28,7 +28,7 @@ impl BuiltinKind for ClusterRoleBinding {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        rbac::binding_errors(write, Reach::Cluster)
+        rbac::binding_errors(write, RoleScope::Cluster)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -42,10 +42,10 @@ pub(super) fn list(value: &Value) -> &[Value] {
 
 /// The first three strings, and the number of further ones.
 pub(super) fn first_three(all: &[String]) -> String {
-    const MOST: usize = 3;
-    let shown = all.get(..MOST).unwrap_or(all).join(",");
-    if all.len() > MOST {
-        return format!("{shown} + {} more...", all.len() - MOST);
+    const MAX_SHOWN: usize = 3;
+    let shown = all.get(..MAX_SHOWN).unwrap_or(all).join(",");
+    if all.len() > MAX_SHOWN {
+        return format!("{shown} + {} more...", all.len() - MAX_SHOWN);
     }
     shown
 }

@@ -24,7 +24,7 @@ impl BuiltinKind for ConfigMap {
             .with_columns(vec![Column::new("Data", "string", DATA), Column::age()])
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

@@ -18,7 +18,7 @@ use crate::resource::{Column, Resource, Subresource};
 pub(super) struct CronJob;
 
 /// The maximum length of a name: the name of a job is eleven characters longer.
-const LONGEST_NAME: usize = 52;
+const MAX_NAME_LENGTH: usize = 52;
 
 const NONE: &str = "<none>";
 
@@ -46,19 +46,19 @@ impl BuiltinKind for CronJob {
         workload::begin(object, json!({}));
     }
 
-    fn takes_any_status(&self) -> bool {
+    fn skips_status_validation(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             return errors;
         }
         spec(write, &mut errors);
         let name = meta::name(write.object);
-        if write.old.is_none() && name.len() > LONGEST_NAME {
-            let why = format!("must be no more than {LONGEST_NAME} characters");
+        if write.old.is_none() && name.len() > MAX_NAME_LENGTH {
+            let why = format!("must be no more than {MAX_NAME_LENGTH} characters");
             errors.push(FieldError::invalid("metadata.name", name.into(), why));
         }
         errors
@@ -184,8 +184,8 @@ fn schedule(spec: &Field<'_>, old: Option<&Value>, errors: &mut Errors) {
     if !text.contains("TZ") {
         return;
     }
-    let had = old.and_then(|it| it["schedule"].as_str());
-    if !had.is_some_and(|it| it.contains("TZ")) {
+    let previous = old.and_then(|it| it["schedule"].as_str());
+    if !previous.is_some_and(|it| it.contains("TZ")) {
         let why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
         errors.push(field.invalid(why));
     } else if spec.child("timeZone").is_set() {

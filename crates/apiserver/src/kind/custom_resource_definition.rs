@@ -18,10 +18,10 @@ impl BuiltinKind for CustomResourceDefinition {
     fn resource(&self) -> Resource {
         let (kind, plural) = ("CustomResourceDefinition", "customresourcedefinitions");
         Resource::new("apiextensions.k8s.io", "v1", kind, plural)
-            .in_the_cluster()
+            .cluster_scoped()
             .with_short_names(&["crd", "crds"])
             .with_category("api-extensions")
-            .replaced_at_a_version()
+            .require_resource_version()
             .with_subresources(&[Subresource::Status])
             .with_columns(vec![Column::created_at()])
     }
@@ -47,12 +47,12 @@ impl BuiltinKind for CustomResourceDefinition {
     }
 
     fn prepare_create(&self, object: &mut Value) {
-        let status = naming::fresh(object);
+        let status = naming::initial_status(object);
         meta::fields(object).insert("status".to_owned(), status);
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             return Vec::new();
         }
         let compiled = match write.old {

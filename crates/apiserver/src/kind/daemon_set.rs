@@ -67,7 +67,7 @@ impl BuiltinKind for DaemonSet {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             let status = Field::of(write.object, "status");
             workload::counts(&status, &NUMBERS, &mut errors);
             workload::collisions(write, &mut errors);
@@ -154,8 +154,8 @@ fn columns() -> Vec<Column> {
 }
 
 fn generation(object: &Value) -> i64 {
-    let said = object["metadata"]["annotations"][GENERATION].as_str();
-    said.and_then(|it| it.parse().ok()).unwrap_or_default()
+    let value = object["metadata"]["annotations"][GENERATION].as_str();
+    value.and_then(|it| it.parse().ok()).unwrap_or_default()
 }
 
 fn set_generation(object: &mut Value, generation: i64) {
@@ -194,8 +194,8 @@ fn rolling_update(rolling: &Field<'_>, errors: &mut Errors) {
         (rolling.child("maxUnavailable"), rolling.child("maxSurge"));
     rule::int_or_percent(&unavailable, errors);
     rule::int_or_percent(&surge, errors);
-    rule::at_most_all(&unavailable, errors);
-    rule::at_most_all(&surge, errors);
+    rule::at_most_100_percent(&unavailable, errors);
+    rule::at_most_100_percent(&surge, errors);
     let any = |field: &Field<'_>| rule::int_or_percent_value(field.value) != 0;
     match (any(&unavailable), any(&surge)) {
         (true, true) => {

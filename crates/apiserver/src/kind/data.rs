@@ -47,11 +47,11 @@ pub(super) fn errors(
 
 /// The errors of a key of a config map or a secret.
 pub(super) fn key_errors(key: &str) -> Vec<String> {
-    const LONGEST: usize = 253;
+    const MAX_KEY_LENGTH: usize = 253;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let mut wrong = Vec::new();
-    if key.len() > LONGEST {
-        wrong.push(format!("must be no more than {LONGEST} characters"));
+    if key.len() > MAX_KEY_LENGTH {
+        wrong.push(format!("must be no more than {MAX_KEY_LENGTH} characters"));
     }
     if key.is_empty() || !key.chars().all(allowed) {
         wrong.push(
@@ -70,11 +70,11 @@ pub(super) fn key_errors(key: &str) -> Vec<String> {
 }
 
 /// The maximum size of the data of a config map or a secret in bytes (`MaxSecretSize`).
-const MOST_DATA: usize = 1024 * 1024;
+const MAX_DATA_SIZE: usize = 1024 * 1024;
 
 /// The error if the data is too large.
 pub(super) fn size_error(path: &str, size: usize) -> Option<FieldError> {
-    (size > MOST_DATA).then(|| FieldError::too_long(path, MOST_DATA as u64))
+    (size > MAX_DATA_SIZE).then(|| FieldError::too_long(path, MAX_DATA_SIZE as u64))
 }
 
 /// The number of bytes that a base64 string encodes.

@@ -76,7 +76,7 @@ impl BuiltinKind for Deployment {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             status(write, &mut errors);
         } else {
             spec(&Field::of(write.object, "spec"), &mut errors);
@@ -146,7 +146,7 @@ fn rolling_update(rolling: &Field<'_>, errors: &mut Errors) {
     if none(&unavailable) && none(&surge) {
         errors.push(unavailable.invalid("may not be 0 when `maxSurge` is 0"));
     }
-    rule::at_most_all(&unavailable, errors);
+    rule::at_most_100_percent(&unavailable, errors);
 }
 
 fn status(write: &Write<'_>, errors: &mut Errors) {

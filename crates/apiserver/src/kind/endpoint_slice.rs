@@ -17,9 +17,9 @@ use crate::resource::{Column, Resource};
 #[derive(Debug)]
 pub(super) struct EndpointSlice;
 
-const MOST_ENDPOINTS: u64 = 1000;
-const MOST_ADDRESSES: u64 = 100;
-const MOST_PORTS: u64 = 20_000;
+const MAX_ENDPOINTS: u64 = 1000;
+const MAX_ADDRESSES: u64 = 100;
+const MAX_PORTS: u64 = 20_000;
 
 impl BuiltinKind for EndpointSlice {
     fn resource(&self) -> Resource {
@@ -62,7 +62,7 @@ impl BuiltinKind for EndpointSlice {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -117,7 +117,7 @@ impl BuiltinKind for EndpointSlice {
 }
 
 fn ports(list: &Field<'_>, errors: &mut Errors) {
-    if too_many(list, MOST_PORTS, errors) {
+    if too_many(list, MAX_PORTS, errors) {
         return;
     }
     let mut names = BTreeSet::new();
@@ -145,7 +145,7 @@ fn too_many(list: &Field<'_>, most: u64, errors: &mut Errors) -> bool {
 
 fn endpoints(object: &Value, errors: &mut Errors) {
     let list = Field::of(object, "endpoints");
-    if too_many(&list, MOST_ENDPOINTS, errors) {
+    if too_many(&list, MAX_ENDPOINTS, errors) {
         return;
     }
     for endpoint in list.items() {
@@ -153,7 +153,7 @@ fn endpoints(object: &Value, errors: &mut Errors) {
         if addresses.len() == 0 {
             errors.push(addresses.required("must contain at least 1 address"));
         }
-        too_many(&addresses, MOST_ADDRESSES, errors);
+        too_many(&addresses, MAX_ADDRESSES, errors);
         for item in addresses.items() {
             match &object["addressType"] {
                 Value::String(kind) if kind == "FQDN" => domain(&item, errors),
@@ -187,8 +187,8 @@ fn address(list: &Field<'_>, item: &Field<'_>, kind: &str, errors: &mut Errors) 
         _ => "",
     };
     if !other.is_empty() {
-        let said = item.value.clone();
-        errors.push(FieldError::invalid(list.path.clone(), said, other));
+        let actual = item.value.clone();
+        errors.push(FieldError::invalid(list.path.clone(), actual, other));
     }
     rule::reachable(item, found, errors);
 }

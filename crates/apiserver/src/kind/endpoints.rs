@@ -26,7 +26,7 @@ impl BuiltinKind for Endpoints {
         let mut resource = Resource::new("", "v1", "Endpoints", "endpoints")
             .with_short_names(&["ep"])
             .without_generation()
-            .created_on_update()
+            .allow_create_on_update()
             .with_columns(vec![
                 Column::new("Endpoints", "string", description),
                 Column::age(),
@@ -46,7 +46,7 @@ impl BuiltinKind for Endpoints {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -64,7 +64,7 @@ impl BuiltinKind for Endpoints {
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         vec![
             column::name(object),
-            shown(object).into(),
+            addresses_text(object).into(),
             column::age(object, now),
         ]
     }
@@ -107,7 +107,7 @@ fn subset(subset: &Field<'_>, errors: &mut Errors) {
 }
 
 /// The first three addresses with their ports.
-fn shown(object: &Value) -> String {
+fn addresses_text(object: &Value) -> String {
     let mut all = Vec::new();
     let subsets = column::list(&object["subsets"]);
     if subsets.is_empty() {

@@ -25,7 +25,7 @@ fn resource(group: &str) -> Resource {
     Resource::new(group, "v1", "Event", "events")
         .with_short_names(&["ev"])
         .without_generation()
-        .created_on_update()
+        .allow_create_on_update()
         .with_columns(columns::columns())
 }
 

@@ -199,7 +199,7 @@ impl<'a> Field<'a> {
 
     /// The error for a value that is not in `known`.
     pub(super) fn not_supported(&self, known: &[&str]) -> FieldError {
-        let said = self.text().into();
-        FieldError::not_supported(self.path.clone(), said, known.iter().copied())
+        let value = self.text().into();
+        FieldError::not_supported(self.path.clone(), value, known.iter().copied())
     }
 }

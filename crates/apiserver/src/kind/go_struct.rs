@@ -76,12 +76,12 @@ pub(super) fn selector(value: &Value) -> String {
 
 fn expression(value: &Value) -> Value {
     let names = ["key", "operator", "values"];
-    let said = names.iter().filter_map(|name| {
+    let actual = names.iter().filter_map(|name| {
         let value = value.get(name)?.clone();
         let is_empty = value.as_array().is_some_and(Vec::is_empty);
         (!is_empty).then(|| ((*name).to_owned(), value))
     });
-    Value::Object(said.collect())
+    Value::Object(actual.collect())
 }
 
 #[cfg(test)]

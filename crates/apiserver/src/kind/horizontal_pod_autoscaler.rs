@@ -20,8 +20,8 @@ pub(super) use v1::V1;
 pub(super) struct HorizontalPodAutoscaler;
 
 /// The maximum stabilization window and policy period in seconds.
-const LONGEST_WINDOW: i64 = 3600;
-const LONGEST_PERIOD: i64 = 1800;
+const MAX_WINDOW_SECONDS: i64 = 3600;
+const MAX_PERIOD_SECONDS: i64 = 1800;
 
 impl BuiltinKind for HorizontalPodAutoscaler {
     fn resource(&self) -> Resource {
@@ -62,7 +62,7 @@ impl BuiltinKind for HorizontalPodAutoscaler {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             let status = Field::of(write.object, "status");
             let numbers = ["currentReplicas", "desiredReplicas"];
             workload::counts(&status, &numbers, &mut errors);
@@ -87,7 +87,7 @@ impl BuiltinKind for HorizontalPodAutoscaler {
         vec![
             column::name(object),
             reference.into(),
-            metric::shown(&spec["metrics"], &status["currentMetrics"]).into(),
+            metric::metrics_text(&spec["metrics"], &status["currentMetrics"]).into(),
             least.into(),
             column::number(&spec["maxReplicas"]),
             column::number(&status["currentReplicas"]),
@@ -163,9 +163,9 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
         errors.push(most.invalid("must be greater than or equal to 1"));
     }
     if least.is_set() && most.count() < least.count() {
-        let said = most.count().into();
+        let value = most.count().into();
         let why = "must be greater than or equal to `minReplicas`";
-        errors.push(FieldError::invalid(most.path.clone(), said, why));
+        errors.push(FieldError::invalid(most.path.clone(), value, why));
     }
     reference(&spec.child("scaleTargetRef"), errors);
     let metrics = spec.child("metrics");
@@ -226,8 +226,8 @@ fn scaling_rules(rules: &Field<'_>, errors: &mut Errors) {
     let window = rules.child("stabilizationWindowSeconds");
     if window.count() < 0 {
         errors.push(window.invalid("must be greater than or equal to zero"));
-    } else if window.count() > LONGEST_WINDOW {
-        let why = format!("must be less than or equal to {LONGEST_WINDOW}");
+    } else if window.count() > MAX_WINDOW_SECONDS {
+        let why = format!("must be less than or equal to {MAX_WINDOW_SECONDS}");
         errors.push(window.invalid(why));
     }
     let select = rules.child("selectPolicy");
@@ -244,8 +244,8 @@ fn scaling_rules(rules: &Field<'_>, errors: &mut Errors) {
         rule::above_zero(&policy.child("value"), errors);
         let period = policy.child("periodSeconds");
         rule::above_zero(&period, errors);
-        if period.count() > LONGEST_PERIOD {
-            let why = format!("must be less than or equal to {LONGEST_PERIOD}");
+        if period.count() > MAX_PERIOD_SECONDS {
+            let why = format!("must be less than or equal to {MAX_PERIOD_SECONDS}");
             errors.push(period.invalid(why));
         }
     }

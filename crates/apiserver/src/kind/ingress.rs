@@ -46,27 +46,27 @@ impl BuiltinKind for Ingress {
         workload::begin(object, json!({"loadBalancer": {}}));
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             let status = Field::of(write.object, "status").child("loadBalancer");
             load_balancer::addresses(&status, &mut errors);
             return errors;
         }
         let spec = Field::of(write.object, "spec");
         self::spec(&spec, &mut errors);
-        let said = write.object["metadata"]["annotations"][CLASS].as_str();
+        let value = write.object["metadata"]["annotations"][CLASS].as_str();
         let class = spec.child("ingressClassName");
-        if let Some(said) = said.filter(|it| class.is_set() && *it != class.text())
+        if let Some(value) = value.filter(|it| class.is_set() && *it != class.text())
             && write.old.is_none()
         {
             let why = "must match `ingressClassName` when both are specified";
             let path = format!("annotations.{CLASS}");
-            errors.push(FieldError::invalid(path, said.into(), why));
+            errors.push(FieldError::invalid(path, value.into(), why));
         }
         errors
     }
@@ -93,7 +93,7 @@ impl BuiltinKind for Ingress {
             column::name(object),
             spec["ingressClassName"].as_str().unwrap_or("<none>").into(),
             hosts(&spec["rules"]).into(),
-            load_balancer::shown(&object["status"]["loadBalancer"]).into(),
+            load_balancer::addresses_text(&object["status"]["loadBalancer"]).into(),
             ports.into(),
             column::age(object, now),
         ]
@@ -102,12 +102,12 @@ impl BuiltinKind for Ingress {
 
 /// The first three hosts of the rules.
 fn hosts(rules: &Value) -> String {
-    const MOST: usize = 3;
+    const MAX_SHOWN: usize = 3;
     let rules = column::list(rules);
     let mut shown = Vec::new();
     let mut more = false;
     for rule in rules {
-        more |= shown.len() == MOST;
+        more |= shown.len() == MAX_SHOWN;
         let host = rule["host"].as_str().unwrap_or_default();
         if !more && !host.is_empty() {
             shown.push(host);
@@ -117,7 +117,7 @@ fn hosts(rules: &Value) -> String {
         (true, _) => "*".to_owned(),
         (false, false) => shown.join(","),
         (false, true) => {
-            format!("{} + {} more...", shown.join(","), rules.len() - MOST)
+            format!("{} + {} more...", shown.join(","), rules.len() - MAX_SHOWN)
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct IngressClass;
 /// The annotation that makes a class the default one.
 const DEFAULT: &str = "ingressclass.kubernetes.io/is-default-class";
 /// The maximum size of a controller's name in bytes.
-const MOST_CONTROLLER: usize = 250;
+const MAX_CONTROLLER_LENGTH: usize = 250;
 
 /// Whether the class is the default for Ingresses without a class.
 pub(crate) fn is_default(class: &Value) -> bool {
@@ -28,7 +28,7 @@ impl BuiltinKind for IngressClass {
         let controller = "Controller that is responsible for handling this class";
         let parameters = "A reference to a resource with additional parameters";
         Resource::new("networking.k8s.io", "v1", "IngressClass", "ingressclasses")
-            .in_the_cluster()
+            .cluster_scoped()
             .with_columns(vec![
                 Column::new("Controller", "string", controller),
                 Column::new("Parameters", "string", parameters),
@@ -47,7 +47,7 @@ impl BuiltinKind for IngressClass {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -57,9 +57,9 @@ impl BuiltinKind for IngressClass {
         if let Some(old) = write.old
             && old["spec"]["controller"] != spec["controller"]
         {
-            let said = spec["controller"].clone();
+            let value = spec["controller"].clone();
             let why = "field is immutable";
-            errors.push(FieldError::invalid("spec.controller", said, why));
+            errors.push(FieldError::invalid("spec.controller", value, why));
         }
         errors.extend(controller_errors(text(spec, "controller")));
         if spec["parameters"].is_object() {
@@ -90,8 +90,8 @@ impl BuiltinKind for IngressClass {
 fn controller_errors(controller: &str) -> Vec<FieldError> {
     let path = "spec.controller";
     let mut errors = Vec::new();
-    if controller.len() > MOST_CONTROLLER {
-        errors.push(FieldError::too_long(path, MOST_CONTROLLER as u64));
+    if controller.len() > MAX_CONTROLLER_LENGTH {
+        errors.push(FieldError::too_long(path, MAX_CONTROLLER_LENGTH as u64));
     }
     if controller.is_empty() {
         errors.push(FieldError::required(path, ""));

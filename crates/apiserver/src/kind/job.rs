@@ -50,7 +50,7 @@ impl BuiltinKind for Job {
         const {
             &[FieldSelector::new("status.succeeded")
                 .named("status.successful")
-                .absent_as("0")]
+                .with_default("0")]
         }
     }
 
@@ -95,14 +95,14 @@ impl BuiltinKind for Job {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         match write.old {
-            Some(old) if write.keeps_spec() => {
+            Some(old) if write.is_spec_unchanged() => {
                 status::errors(write.object, old, &mut errors);
             }
             old => {
@@ -199,16 +199,16 @@ fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) 
         .map(|(key, value)| ((*key).to_owned(), Value::from(*value)))
         .collect();
     for (key, value) in expected {
-        let said = labels.value.get(key).and_then(Value::as_str);
+        let actual = labels.value.get(key).and_then(Value::as_str);
         let path = format!("{}[{key}]", labels.path);
-        match said {
+        match actual {
             None => {
                 let why = format!("must be '{value}'");
                 errors.push(FieldError::required(path, why));
             }
-            Some(said) if said != value => {
+            Some(actual) if actual != value => {
                 let why = format!("must be '{value}'");
-                errors.push(FieldError::invalid(path, said.into(), why));
+                errors.push(FieldError::invalid(path, actual.into(), why));
             }
             Some(_) => {}
         }
@@ -249,8 +249,8 @@ fn name_error(object: &Value) -> Option<FieldError> {
     let longest = format!("{}-{}", meta::name(object), count - 1);
     let wrong = !name::dns_label(&longest).is_empty();
     let why = format!("will not able to create pod with invalid DNS label: {longest}");
-    let said = meta::name(object).into();
-    wrong.then(|| FieldError::invalid("metadata.name", said, why))
+    let value = meta::name(object).into();
+    wrong.then(|| FieldError::invalid("metadata.name", value, why))
 }
 
 fn state(object: &Value) -> &'static str {
@@ -276,7 +276,7 @@ fn completions(spec: &Value, status: &Value) -> String {
     let done = status["succeeded"].as_i64().unwrap_or_default();
     let parallel = spec["parallelism"].as_i64().unwrap_or_default();
     match spec["completions"].as_i64() {
-        Some(wanted) => format!("{done}/{wanted}"),
+        Some(requested) => format!("{done}/{requested}"),
         None if parallel > 1 => format!("{done}/1 of {parallel}"),
         None => format!("{done}/1"),
     }

@@ -19,8 +19,8 @@ impl BuiltinKind for Lease {
     fn resource(&self) -> Resource {
         Resource::new("coordination.k8s.io", "v1", "Lease", "leases")
             .without_generation()
-            .created_on_update()
-            .replaced_at_a_version()
+            .allow_create_on_update()
+            .require_resource_version()
             .with_columns(vec![Column::new("Holder", "string", HOLDER), Column::age()])
     }
 

@@ -28,11 +28,11 @@ impl BuiltinKind for LimitRange {
         Resource::new("", "v1", "LimitRange", "limitranges")
             .with_short_names(&["limits"])
             .without_generation()
-            .created_on_update()
+            .allow_create_on_update()
             .with_columns(vec![Column::created_at()])
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -89,12 +89,12 @@ fn fill_in(limit: &mut Map<String, Value>) {
         ("min", "defaultRequest"),
     ] {
         let from = limit.get(from).and_then(Value::as_object).cloned();
-        let had = limit.contains_key(to);
+        let previous = limit.contains_key(to);
         let into = meta::field(limit, to);
         for (resource, amount) in from.into_iter().flatten() {
             into.entry(resource).or_insert(amount);
         }
-        if !had && into.is_empty() {
+        if !previous && into.is_empty() {
             limit.shift_remove(to);
         }
     }
@@ -170,7 +170,7 @@ struct Item<'a> {
 }
 
 /// An amount of a limit, and its name in error messages.
-type Named<'a> = (&'a Option<Quantity>, &'a str);
+type NamedAmount<'a> = (&'a Option<Quantity>, &'a str);
 
 impl Item<'_> {
     fn invalid(&self, list: &str, value: &Quantity, why: String) -> FieldError {
@@ -179,7 +179,12 @@ impl Item<'_> {
     }
 
     /// The error of `list` if the first amount is greater than the second.
-    fn order(&self, list: &str, less: Named<'_>, more: Named<'_>) -> Option<FieldError> {
+    fn order(
+        &self,
+        list: &str,
+        less: NamedAmount<'_>,
+        more: NamedAmount<'_>,
+    ) -> Option<FieldError> {
         let (Some(low), Some(high)) = (less.0, more.0) else {
             return None;
         };

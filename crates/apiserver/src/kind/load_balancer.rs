@@ -27,7 +27,7 @@ pub(super) fn addresses(status: &Field<'_>, errors: &mut Errors) {
 }
 
 /// The addresses or host names of a status, as a table shows them.
-pub(super) fn shown(status: &Value) -> String {
+pub(super) fn addresses_text(status: &Value) -> String {
     let all = column::list(&status["ingress"]).iter();
     let all: BTreeSet<&str> = all
         .filter_map(|it| it["ip"].as_str().or_else(|| it["hostname"].as_str()))

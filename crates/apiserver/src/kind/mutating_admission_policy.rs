@@ -17,9 +17,9 @@ impl BuiltinKind for MutatingAdmissionPolicy {
     fn resource(&self) -> Resource {
         let (kind, plural) = ("MutatingAdmissionPolicy", "mutatingadmissionpolicies");
         Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
-            .in_the_cluster()
+            .cluster_scoped()
             .with_category("api-extensions")
-            .replaced_at_a_version()
+            .require_resource_version()
             .with_columns(vec![
                 Column::new("Mutations", "integer", ""),
                 Column::new("ParamKind", "string", ""),
@@ -39,12 +39,12 @@ impl BuiltinKind for MutatingAdmissionPolicy {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             return Vec::new();
         }
         let compiled = MutatingPolicy::compile(write.object, write.kube);

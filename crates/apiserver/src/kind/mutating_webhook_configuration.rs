@@ -28,7 +28,7 @@ impl BuiltinKind for MutatingWebhookConfiguration {
         common::default(object);
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

@@ -22,7 +22,7 @@ const OWN_FINALIZER: &str = "kubernetes";
 impl BuiltinKind for Namespace {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Namespace", "namespaces")
-            .in_the_cluster()
+            .cluster_scoped()
             .returned_when_deleted()
             .with_short_names(&["ns"])
             .without_verb(Verb::DeleteCollection)
@@ -71,8 +71,8 @@ impl BuiltinKind for Namespace {
     fn prepare_update(&self, object: &mut Value, old: &Value) {
         let spec = meta::field(meta::fields(object), "spec");
         match old["spec"].get("finalizers") {
-            Some(had) => {
-                spec.insert("finalizers".to_owned(), had.clone());
+            Some(previous) => {
+                spec.insert("finalizers".to_owned(), previous.clone());
             }
             None => {
                 spec.shift_remove("finalizers");
@@ -80,7 +80,7 @@ impl BuiltinKind for Namespace {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -119,7 +119,7 @@ impl BuiltinKind for Namespace {
 
 /// Validates the phase, which must match the deletion timestamp.
 fn phase(object: &Value, errors: &mut Errors) {
-    let said = Field::of(object, "status")
+    let value = Field::of(object, "status")
         .child("phase")
         .at("status.Phase");
     let (phase, why) = if meta::is_deleting(object) {
@@ -133,7 +133,7 @@ fn phase(object: &Value, errors: &mut Errors) {
             "may only be 'Active' if `deletionTimestamp` is empty",
         )
     };
-    if said.text() != phase {
-        errors.push(said.invalid_text(why));
+    if value.text() != phase {
+        errors.push(value.invalid_text(why));
     }
 }

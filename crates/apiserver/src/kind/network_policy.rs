@@ -59,7 +59,7 @@ impl BuiltinKind for NetworkPolicy {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if !write.keeps_spec() {
+        if !write.is_spec_unchanged() {
             spec(&Field::of(write.object, "spec"), &mut errors);
         }
         errors
@@ -110,9 +110,9 @@ fn port(field: &Field<'_>, errors: &mut Errors) {
         rule::port(&port, errors);
         if end.is_set() {
             if end.count() < port.count() {
-                let said = port.count().into();
+                let actual = port.count().into();
                 let why = "must be greater than or equal to `port`";
-                errors.push(FieldError::invalid(end.path.clone(), said, why));
+                errors.push(FieldError::invalid(end.path.clone(), actual, why));
             }
             rule::port(&end, errors);
         }

@@ -40,7 +40,7 @@ impl BuiltinKind for Node {
         let text =
             |name: &str, description: &str| Column::new(name, "string", description);
         Resource::new("", "v1", "Node", "nodes")
-            .in_the_cluster()
+            .cluster_scoped()
             .with_short_names(&["no"])
             .without_generation()
             .with_subresources(&[Subresource::Status])
@@ -58,7 +58,7 @@ impl BuiltinKind for Node {
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        const { &[FieldSelector::new("spec.unschedulable").absent_as("false")] }
+        const { &[FieldSelector::new("spec.unschedulable").with_default("false")] }
     }
 
     fn default(&self, object: &mut Value) {
@@ -75,7 +75,7 @@ impl BuiltinKind for Node {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -244,8 +244,8 @@ fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
             errors.push(twice.without_value().because(shown));
         }
     }
-    let (spec, had) = (&object["spec"], &old["spec"]);
-    let (networks, before) = (list_of(spec, "podCIDRs"), list_of(had, "podCIDRs"));
+    let (spec, previous) = (&object["spec"], &old["spec"]);
+    let (networks, before) = (list_of(spec, "podCIDRs"), list_of(previous, "podCIDRs"));
     let changes = if networks.len() == before.len() {
         let both = networks.iter().zip(&before);
         both.filter(|(one, other)| one != other).count()
@@ -256,13 +256,13 @@ fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
         let why = "node updates may not change podCIDR except from \"\" to valid";
         errors.push(FieldError::forbidden("spec.podCIDRs", why));
     }
-    let provider = text(had, "providerID");
+    let provider = text(previous, "providerID");
     if !provider.is_empty() && provider != text(spec, "providerID") {
         let why = "node updates may not change providerID except from \"\" to valid";
         errors.push(FieldError::forbidden("spec.providerID", why));
     }
     errors.extend(taint_errors(spec));
-    if text(spec, "externalID") != text(had, "externalID") {
+    if text(spec, "externalID") != text(previous, "externalID") {
         let why = "may not be updated";
         errors.push(FieldError::forbidden("spec.externalID", why));
     }

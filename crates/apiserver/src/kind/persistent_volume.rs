@@ -26,7 +26,7 @@ const RECLAIM: &str = "persistentVolumeReclaimPolicy defines what happens to a p
 impl BuiltinKind for PersistentVolume {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "PersistentVolume", "persistentvolumes")
-            .in_the_cluster()
+            .cluster_scoped()
             .returned_when_deleted()
             .with_short_names(&["pv"])
             .without_generation()
@@ -34,7 +34,7 @@ impl BuiltinKind for PersistentVolume {
             .with_columns(columns())
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -69,11 +69,11 @@ impl BuiltinKind for PersistentVolume {
     ) {
         const TIME: &str = "lastPhaseTransitionTime";
         let same_phase = object["status"]["phase"] == old["status"]["phase"];
-        let (said, had) = (&object["status"][TIME], &old["status"][TIME]);
-        let since = match (same_phase, said.is_null()) {
-            (true, true) => had.clone(),
+        let (value, previous) = (&object["status"][TIME], &old["status"][TIME]);
+        let since = match (same_phase, value.is_null()) {
+            (true, true) => previous.clone(),
             (false, true) => now.into(),
-            (false, false) if said == had => now.into(),
+            (false, false) if value == previous => now.into(),
             _ => return,
         };
         if !since.is_null() {

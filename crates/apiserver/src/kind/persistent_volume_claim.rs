@@ -86,7 +86,7 @@ impl BuiltinKind for PersistentVolumeClaim {
         fill_sources(object, Some(old));
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -177,12 +177,12 @@ fn fill_sources(object: &mut Value, old: Option<&Value>) {
     let spec = meta::field(meta::fields(object), "spec");
     let field = |spec: &Map<String, Value>, name: &str| spec.get(name).cloned();
     let other_namespace = |it: &Value| !text(it, "namespace").is_empty();
-    let had = |name: &str| old.is_some_and(|old| !old["spec"][name].is_null());
+    let previous = |name: &str| old.is_some_and(|old| !old["spec"][name].is_null());
     // The feature gate for data sources of other namespaces is off.
-    if field(spec, ANY).is_some_and(|it| other_namespace(&it)) && !had(ANY) {
+    if field(spec, ANY).is_some_and(|it| other_namespace(&it)) && !previous(ANY) {
         spec.shift_remove(ANY);
     }
-    let in_use = had(LOCAL) || had(ANY);
+    let in_use = previous(LOCAL) || previous(ANY);
     if !in_use && field(spec, ANY).is_none_or(|it| it.is_null()) {
         let is_known = field(spec, LOCAL).is_some_and(|it| {
             let of = (text(&it, "apiGroup"), text(&it, "kind"));

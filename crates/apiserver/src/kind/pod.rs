@@ -52,7 +52,7 @@ impl BuiltinKind for Pod {
                 FieldSelector::new("spec.restartPolicy"),
                 FieldSelector::new("spec.schedulerName"),
                 FieldSelector::new("spec.serviceAccountName"),
-                FieldSelector::new("spec.hostNetwork").absent_as("false"),
+                FieldSelector::new("spec.hostNetwork").with_default("false"),
                 FieldSelector::new("status.phase"),
                 FieldSelector::new("status.podIP"),
                 FieldSelector::new("status.nominatedNodeName"),
@@ -89,7 +89,7 @@ impl BuiltinKind for Pod {
         status::prepare(object, old);
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

@@ -22,7 +22,7 @@ impl BuiltinKind for PodDisruptionBudget {
             "poddisruptionbudgets",
         )
         .with_short_names(&["pdb"])
-        .replaced_at_a_version()
+        .require_resource_version()
         .with_subresources(&[Subresource::Status])
         .with_columns(vec![
             Column::new(
@@ -61,7 +61,7 @@ impl BuiltinKind for PodDisruptionBudget {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if !write.keeps_spec() {
+        if !write.is_spec_unchanged() {
             return errors(write.object);
         }
         let mut errors = Errors::new();
@@ -121,7 +121,7 @@ fn errors(object: &Value) -> Vec<FieldError> {
         let field = spec.child(field);
         if field.is_set() {
             rule::int_or_percent(&field, &mut errors);
-            rule::at_most_all(&field, &mut errors);
+            rule::at_most_100_percent(&field, &mut errors);
         }
     }
     rule::selector(&spec.child("selector"), &mut errors);

@@ -55,7 +55,7 @@ impl BuiltinKind for PodSecurityPolicy {
         let column = |name: &str| Column::new(name, "string", "");
         let kind = "PodSecurityPolicy";
         Resource::new("policy", "v1beta1", kind, "podsecuritypolicies")
-            .in_the_cluster()
+            .cluster_scoped()
             .without_generation()
             .with_short_names(&["psp"])
             .with_columns(vec![
@@ -98,7 +98,7 @@ impl BuiltinKind for PodSecurityPolicy {
 
     fn cells(&self, object: &Value, _now: Timestamp) -> Vec<Value> {
         let spec = &object["spec"];
-        let truth = |name: &str| Value::from((spec[name] == true).to_string());
+        let parse_bool = |name: &str| Value::from((spec[name] == true).to_string());
         let rule = |name: &str| column::string(&spec[name]["rule"]);
         let joined = |name: &str| {
             let all = column::list(&spec[name]).iter().filter_map(Value::as_str);
@@ -106,20 +106,20 @@ impl BuiltinKind for PodSecurityPolicy {
         };
         vec![
             column::name(object),
-            truth("privileged"),
+            parse_bool("privileged"),
             joined("allowedCapabilities"),
             rule("seLinux"),
             rule("runAsUser"),
             rule("fsGroup"),
             rule("supplementalGroups"),
-            truth("readOnlyRootFilesystem"),
+            parse_bool("readOnlyRootFilesystem"),
             joined("volumes"),
         ]
     }
 }
 
 fn schema() -> Value {
-    let (text, truth) = (json!({"type": "string"}), json!({"type": "boolean"}));
+    let (text, parse_bool) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let texts = json!({"type": "array", "items": text});
     let range = json!({"type": "array", "items": {"type": "object", "properties": {
         "min": {"type": "integer", "format": "int64"},
@@ -135,7 +135,7 @@ fn schema() -> Value {
         "seLinux": {"type": "object", "properties": {
             "rule": text, "seLinuxOptions": selinux}},
         "hostPorts": range,
-        "allowedHostPaths": list(json!({"pathPrefix": text, "readOnly": truth})),
+        "allowedHostPaths": list(json!({"pathPrefix": text, "readOnly": parse_bool})),
         "allowedFlexVolumes": list(json!({"driver": text})),
         "allowedCSIDrivers": list(json!({"name": text})),
         "runtimeClass": {"type": "object", "properties": {
@@ -153,7 +153,7 @@ fn schema() -> Value {
         "defaultAllowPrivilegeEscalation",
         "allowPrivilegeEscalation",
     ] {
-        properties[name] = truth.clone();
+        properties[name] = parse_bool.clone();
     }
     for name in [
         "defaultAddCapabilities",
@@ -200,7 +200,7 @@ fn spec_errors(spec: &Field<'_>, errors: &mut Errors) {
         if prefix.text().is_empty() {
             errors.push(prefix.required("is required"));
         }
-        rule::path_without_backsteps(&prefix, errors);
+        rule::path_without_parent(&prefix, errors);
     }
     for driver in spec.child("allowedFlexVolumes").items() {
         if driver.child("driver").text().is_empty() {

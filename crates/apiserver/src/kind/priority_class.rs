@@ -30,7 +30,7 @@ pub(crate) const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
 /// The prefix of the names of those classes.
 const SYSTEM_PREFIX: &str = "system-";
 /// The maximum value of other classes.
-const MOST: i64 = 1_000_000_000;
+const MAX_USER_PRIORITY: i64 = 1_000_000_000;
 
 const VALUE: &str = "value represents the integer value of this priority class. This is the \
      actual priority that pods receive when they have the name of this class in their pod spec.";
@@ -50,7 +50,7 @@ impl BuiltinKind for PriorityClass {
             "PriorityClass",
             "priorityclasses",
         )
-        .in_the_cluster()
+        .cluster_scoped()
         .without_generation()
         .with_short_names(&["pc"])
         .with_columns(vec![
@@ -104,8 +104,10 @@ fn create_errors(object: &Value) -> Vec<FieldError> {
             );
             errors.push(FieldError::forbidden("metadata.name", why));
         }
-    } else if value(object) > MOST {
-        let why = format!("maximum allowed value of a user defined priority is {MOST}");
+    } else if value(object) > MAX_USER_PRIORITY {
+        let why = format!(
+            "maximum allowed value of a user defined priority is {MAX_USER_PRIORITY}"
+        );
         errors.push(FieldError::forbidden("value", why));
     }
     let policy = Field::of(object, "preemptionPolicy");
@@ -139,8 +141,8 @@ fn update_errors(object: &Value, old: &Value) -> Vec<FieldError> {
     }
     let field = "preemptionPolicy";
     if object[field] != old[field] {
-        let said = object[field].clone();
-        errors.push(FieldError::invalid(field, said, "field is immutable"));
+        let actual = object[field].clone();
+        errors.push(FieldError::invalid(field, actual, "field is immutable"));
     }
     errors
 }

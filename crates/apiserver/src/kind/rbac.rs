@@ -14,7 +14,7 @@ const ROLE: &str = "RoleRef can reference a Role in the current namespace or a C
 
 /// The scope of a role or a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum RoleScope {
     Namespace,
     Cluster,
 }
@@ -23,7 +23,7 @@ pub(super) enum Reach {
 pub(super) fn role_resource(kind: &str, plural: &str) -> Resource {
     Resource::new(GROUP, "v1", kind, plural)
         .without_generation()
-        .created_on_update()
+        .allow_create_on_update()
         .with_columns(vec![Column::created_at()])
 }
 
@@ -65,7 +65,7 @@ pub(super) fn role_cells(object: &Value) -> Vec<Value> {
 }
 
 /// The errors of the rules of a role.
-pub(super) fn role_errors(object: &Value, reach: Reach) -> Vec<FieldError> {
+pub(super) fn role_errors(object: &Value, scope: RoleScope) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, rule) in items(object, "rules") {
         let path = |field: &str| format!("rules[{index}].{field}");
@@ -77,7 +77,7 @@ pub(super) fn role_errors(object: &Value, reach: Reach) -> Vec<FieldError> {
         if !none("nonResourceURLs") {
             let value = rule["nonResourceURLs"].clone();
             let at = path("nonResourceURLs");
-            if reach == Reach::Namespace {
+            if scope == RoleScope::Namespace {
                 let why = "namespaced rules cannot apply to non-resource URLs";
                 errors.push(FieldError::invalid(at, value, why));
             } else if !none("apiGroups") || !none("resources") || !none("resourceNames") {
@@ -103,7 +103,7 @@ pub(super) fn role_errors(object: &Value, reach: Reach) -> Vec<FieldError> {
 pub(super) fn binding_resource(kind: &str, plural: &str) -> Resource {
     Resource::new(GROUP, "v1", kind, plural)
         .without_generation()
-        .created_on_update()
+        .allow_create_on_update()
         .with_columns(vec![
             Column::new("Role", "string", ROLE),
             Column::age(),
@@ -167,7 +167,7 @@ pub(super) fn binding_cells(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 /// The validation errors of a binding: of its role, which is immutable, and of its subjects.
-pub(super) fn binding_errors(write: &Write<'_>, reach: Reach) -> Vec<FieldError> {
+pub(super) fn binding_errors(write: &Write<'_>, scope: RoleScope) -> Vec<FieldError> {
     let Write { object, old, .. } = *write;
     let mut errors = Vec::new();
     let role = &object["roleRef"];
@@ -181,7 +181,7 @@ pub(super) fn binding_errors(write: &Write<'_>, reach: Reach) -> Vec<FieldError>
             [GROUP],
         ));
     }
-    let kinds: &[&str] = if reach == Reach::Namespace {
+    let kinds: &[&str] = if scope == RoleScope::Namespace {
         &["Role", "ClusterRole"]
     } else {
         &["ClusterRole"]
@@ -202,7 +202,7 @@ pub(super) fn binding_errors(write: &Write<'_>, reach: Reach) -> Vec<FieldError>
         errors.extend(subject(one, &format!("subjects[{index}]")));
         let is_nowhere =
             text(one, "kind") == "ServiceAccount" && text(one, "namespace").is_empty();
-        if reach == Reach::Cluster && is_nowhere {
+        if scope == RoleScope::Cluster && is_nowhere {
             let path = format!("subjects[{index}].namespace");
             errors.push(FieldError::required(path, ""));
         }
@@ -243,9 +243,9 @@ fn subject(subject: &Value, path: &str) -> Vec<FieldError> {
         }
     }
     if text(subject, "apiGroup") != group {
-        let said = subject["apiGroup"].clone();
+        let value = subject["apiGroup"].clone();
         let at = format!("{path}.apiGroup");
-        errors.push(FieldError::not_supported(at, said, [group]));
+        errors.push(FieldError::not_supported(at, value, [group]));
     }
     errors
 }

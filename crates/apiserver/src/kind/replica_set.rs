@@ -53,7 +53,7 @@ impl BuiltinKind for ReplicaSet {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             workload::labeled_status(&Field::of(write.object, "status"), &mut errors);
             return errors;
         }

@@ -70,9 +70,9 @@ impl BuiltinKind for ResourceQuota {
                     .collect()
             };
             if scopes(old) != scopes(write.object) {
-                let said = spec["scopes"].clone();
+                let value = spec["scopes"].clone();
                 let why = "field is immutable";
-                errors.push(FieldError::invalid("spec.scopes", said, why));
+                errors.push(FieldError::invalid("spec.scopes", value, why));
             }
         }
         errors
@@ -149,20 +149,20 @@ fn scope_errors(spec: &Value) -> Vec<FieldError> {
     let misfits =
         |scope: &str| limited.iter().filter(|it| !scope_fits(scope, it)).count();
     let path = "spec.scopes";
-    let said = || spec["scopes"].clone();
+    let value = || spec["scopes"].clone();
     let scopes: Vec<&str> = items(spec, "scopes")
         .filter_map(|(_, it)| it.as_str())
         .collect();
     for scope in &scopes {
         if !SCOPES.contains(scope) {
-            errors.push(FieldError::invalid(path, said(), "unsupported scope"));
+            errors.push(FieldError::invalid(path, value(), "unsupported scope"));
         }
         for _ in 0..misfits(scope) {
             let why = "unsupported scope applied to resource";
-            errors.push(FieldError::invalid(path, said(), why));
+            errors.push(FieldError::invalid(path, value(), why));
         }
     }
-    errors.extend(conflicts(&scopes, path, &said()));
+    errors.extend(conflicts(&scopes, path, &value()));
     let selector = &spec["scopeSelector"];
     let path = "spec.scopeSelector.matchExpressions";
     let mut selected = Vec::new();
@@ -179,11 +179,11 @@ fn scope_errors(spec: &Value) -> Vec<FieldError> {
         errors.extend(requirement_errors(requirement, path));
         selected.push(scope);
     }
-    errors.extend(conflicts(&selected, path, &said()));
+    errors.extend(conflicts(&selected, path, &value()));
     errors
 }
 
-fn conflicts(scopes: &[&str], path: &str, said: &Value) -> Vec<FieldError> {
+fn conflicts(scopes: &[&str], path: &str, value: &Value) -> Vec<FieldError> {
     let pairs = [
         ["BestEffort", "NotBestEffort"],
         ["Terminating", "NotTerminating"],
@@ -191,7 +191,7 @@ fn conflicts(scopes: &[&str], path: &str, said: &Value) -> Vec<FieldError> {
     let both = pairs
         .iter()
         .filter(|it| it.iter().all(|one| scopes.contains(one)));
-    both.map(|_| FieldError::invalid(path, said.clone(), "conflicting scopes"))
+    both.map(|_| FieldError::invalid(path, value.clone(), "conflicting scopes"))
         .collect()
 }
 
@@ -221,8 +221,8 @@ fn requirement_errors(requirement: &Value, path: &str) -> Vec<FieldError> {
         "Exists" | "DoesNotExist" if count > 0 => {
             let why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for \
                  scope selector";
-            let said = requirement["values"].clone();
-            errors.push(FieldError::invalid(values, said, why));
+            let value = requirement["values"].clone();
+            errors.push(FieldError::invalid(values, value, why));
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         _ => {

@@ -5,7 +5,7 @@ use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::rbac::{self, Reach};
+use super::rbac::{self, RoleScope};
 use super::{BuiltinKind, Write};
 use crate::resource::Resource;
 
@@ -31,7 +31,7 @@ impl BuiltinKind for Role {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        rbac::role_errors(write.object, Reach::Namespace)
+        rbac::role_errors(write.object, RoleScope::Namespace)
     }
 
     fn cells(&self, object: &Value, _now: Timestamp) -> Vec<Value> {

@@ -5,7 +5,7 @@ use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::rbac::{self, Reach};
+use super::rbac::{self, RoleScope};
 use super::{BuiltinKind, Write};
 use crate::resource::Resource;
 
@@ -27,7 +27,7 @@ impl BuiltinKind for RoleBinding {
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        rbac::binding_errors(write, Reach::Namespace)
+        rbac::binding_errors(write, RoleScope::Namespace)
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

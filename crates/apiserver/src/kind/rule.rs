@@ -112,10 +112,10 @@ pub(super) fn protocol(field: &Field<'_>, errors: &mut Errors) {
 
 /// Validates that a string is one of the known values; an empty one is missing.
 pub(super) fn one_of(field: &Field<'_>, known: &[&str], errors: &mut Errors) {
-    let said = field.text();
-    if said.is_empty() {
+    let value = field.text();
+    if value.is_empty() {
         errors.push(field.required(""));
-    } else if !known.contains(&said) {
+    } else if !known.contains(&value) {
         errors.push(field.not_supported(known));
     }
 }
@@ -183,7 +183,7 @@ pub(super) fn int_or_percent(field: &Field<'_>, errors: &mut Errors) {
 }
 
 /// Validates that a percentage is at most 100%.
-pub(super) fn at_most_all(field: &Field<'_>, errors: &mut Errors) {
+pub(super) fn at_most_100_percent(field: &Field<'_>, errors: &mut Errors) {
     if field
         .value
         .as_str()
@@ -216,18 +216,18 @@ pub(super) fn local_path(field: &Field<'_>, errors: &mut Errors) {
     if field.text().starts_with('/') {
         errors.push(field.invalid("must be a relative path"));
     }
-    path_without_backsteps(field, errors);
+    path_without_parent(field, errors);
 }
 
 /// Validates a path without `..`.
-pub(super) fn path_without_backsteps(field: &Field<'_>, errors: &mut Errors) {
-    if goes_up(field.text()) {
+pub(super) fn path_without_parent(field: &Field<'_>, errors: &mut Errors) {
+    if has_parent_step(field.text()) {
         errors.push(field.invalid("must not contain '..'"));
     }
 }
 
 /// Whether a path contains `..`.
-pub(super) fn goes_up(path: &str) -> bool {
+pub(super) fn has_parent_step(path: &str) -> bool {
     path.split('/').any(|it| it == "..")
 }
 

@@ -19,10 +19,10 @@ pub(super) struct RuntimeClass;
 impl BuiltinKind for RuntimeClass {
     fn resource(&self) -> Resource {
         Resource::new("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses")
-            .in_the_cluster()
+            .cluster_scoped()
             .without_generation()
-            .created_on_update()
-            .replaced_at_a_version()
+            .allow_create_on_update()
+            .require_resource_version()
             .with_columns(vec![Column::new("Handler", "string", ""), Column::age()])
     }
 
@@ -37,7 +37,7 @@ impl BuiltinKind for RuntimeClass {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

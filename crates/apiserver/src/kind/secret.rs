@@ -34,7 +34,7 @@ impl BuiltinKind for Secret {
             ])
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

@@ -16,7 +16,7 @@ impl BuiltinKind for SelfSubjectAccessReview {
             "SelfSubjectAccessReview",
             "selfsubjectaccessreviews",
         )
-        .in_the_cluster()
+        .cluster_scoped()
         .with_verbs(&[Verb::Create])
         .without_generation()
     }

@@ -15,7 +15,7 @@ impl BuiltinKind for SelfSubjectReview {
             "SelfSubjectReview",
             "selfsubjectreviews",
         )
-        .in_the_cluster()
+        .cluster_scoped()
         .with_verbs(&[Verb::Create])
         .without_generation()
     }

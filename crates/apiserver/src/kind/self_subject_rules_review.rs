@@ -16,7 +16,7 @@ impl BuiltinKind for SelfSubjectRulesReview {
             "SelfSubjectRulesReview",
             "selfsubjectrulesreviews",
         )
-        .in_the_cluster()
+        .cluster_scoped()
         .with_verbs(&[Verb::Create])
         .without_generation()
     }

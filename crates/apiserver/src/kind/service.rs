@@ -26,7 +26,7 @@ impl BuiltinKind for Service {
             .with_short_names(&["svc"])
             .with_category("all")
             .without_generation()
-            .created_on_update()
+            .allow_create_on_update()
             .with_subresources(&[Subresource::Status])
             .with_columns(columns::columns())
     }
@@ -63,7 +63,7 @@ impl BuiltinKind for Service {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             status(write.object, &mut errors);
             return errors;
         }
@@ -112,7 +112,7 @@ fn has_node_ports(object: &Value) -> bool {
 }
 
 /// Whether it is reachable from outside the cluster.
-fn is_reached_from_outside(object: &Value) -> bool {
+fn is_externally_reachable(object: &Value) -> bool {
     let spec = &object["spec"];
     match text(spec, "type") {
         "NodePort" | "LoadBalancer" => true,

@@ -20,7 +20,7 @@ impl BuiltinKind for ServiceAccount {
             .with_columns(vec![Column::age()])
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 

@@ -82,7 +82,7 @@ impl BuiltinKind for StatefulSet {
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             status(write, &mut errors);
             return errors;
         }

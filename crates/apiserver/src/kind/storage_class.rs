@@ -21,12 +21,12 @@ const DEFAULT: [&str; 2] = [
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
 /// The maximum number of parameters.
-const MOST_PARAMETERS: usize = 512;
+const MAX_PARAMETERS: usize = 512;
 /// The maximum size of the parameters in bytes.
-const PARAMETERS_SIZE: usize = 256 * 1024;
+const MAX_PARAMETERS_SIZE: usize = 256 * 1024;
 
 /// The immutable fields.
-const KEPT: [&str; 4] = [
+const IMMUTABLE_FIELDS: [&str; 4] = [
     "parameters",
     "provisioner",
     "reclaimPolicy",
@@ -50,7 +50,7 @@ impl BuiltinKind for StorageClass {
         let expansion =
             "allowVolumeExpansion shows whether the storage class allow volume expand.";
         Resource::new("storage.k8s.io", "v1", "StorageClass", "storageclasses")
-            .in_the_cluster()
+            .cluster_scoped()
             .returned_when_deleted()
             .with_short_names(&["sc"])
             .without_generation()
@@ -73,13 +73,13 @@ impl BuiltinKind for StorageClass {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = errors(write.object);
-        for field in KEPT {
+        for field in IMMUTABLE_FIELDS {
             let Some(old) = write.old.map(|old| Field::of(old, field)) else {
                 break;
             };
@@ -119,27 +119,30 @@ fn errors(object: &Value) -> Vec<FieldError> {
     let size = |(key, value): &(&String, &Value)| {
         key.len() + value.as_str().unwrap_or_default().len()
     };
-    if parameters.len() > MOST_PARAMETERS {
-        errors.push(FieldError::too_long("parameters", MOST_PARAMETERS as u64));
+    if parameters.len() > MAX_PARAMETERS {
+        errors.push(FieldError::too_long("parameters", MAX_PARAMETERS as u64));
         parameters.clear();
     }
     if parameters.iter().any(|(key, _)| key.is_empty()) {
         let why = "field can not be empty.";
         errors.push(FieldError::invalid("parameters", "".into(), why));
     }
-    if parameters.iter().map(size).sum::<usize>() > PARAMETERS_SIZE {
-        errors.push(FieldError::too_long("parameters", PARAMETERS_SIZE as u64));
+    if parameters.iter().map(size).sum::<usize>() > MAX_PARAMETERS_SIZE {
+        errors.push(FieldError::too_long(
+            "parameters",
+            MAX_PARAMETERS_SIZE as u64,
+        ));
     }
     let words: [(&str, &[&str]); 2] = [
         ("reclaimPolicy", &["Delete", "Retain"]),
         ("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),
     ];
     for (field, known) in words {
-        let said = text(object, field);
-        let is_left_out = field == "reclaimPolicy" && said.is_empty();
-        if !known.contains(&said) && !is_left_out {
+        let actual = text(object, field);
+        let is_left_out = field == "reclaimPolicy" && actual.is_empty();
+        if !known.contains(&actual) && !is_left_out {
             let known = known.iter().copied();
-            errors.push(FieldError::not_supported(field, said.into(), known));
+            errors.push(FieldError::not_supported(field, actual.into(), known));
         }
     }
     topologies(&Field::of(object, "allowedTopologies"), &mut errors);

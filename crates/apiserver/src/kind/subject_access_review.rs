@@ -15,7 +15,7 @@ impl BuiltinKind for SubjectAccessReview {
             "SubjectAccessReview",
             "subjectaccessreviews",
         )
-        .in_the_cluster()
+        .cluster_scoped()
         .with_verbs(&[Verb::Create])
         .without_generation()
     }

@@ -10,7 +10,7 @@ pub(super) struct TokenReview;
 impl BuiltinKind for TokenReview {
     fn resource(&self) -> Resource {
         Resource::new("authentication.k8s.io", "v1", "TokenReview", "tokenreviews")
-            .in_the_cluster()
+            .cluster_scoped()
             .with_verbs(&[Verb::Create])
             .without_generation()
     }

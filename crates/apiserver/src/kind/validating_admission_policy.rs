@@ -18,9 +18,9 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
     fn resource(&self) -> Resource {
         let (kind, plural) = ("ValidatingAdmissionPolicy", "validatingadmissionpolicies");
         Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
-            .in_the_cluster()
+            .cluster_scoped()
             .with_category("api-extensions")
-            .replaced_at_a_version()
+            .require_resource_version()
             .with_subresources(&[Subresource::Status])
             .with_columns(vec![
                 Column::new("Validations", "integer", ""),
@@ -33,7 +33,7 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         FinalizerRule::Any
     }
 
-    fn is_made_by_its_status(&self) -> bool {
+    fn is_created_by_status_apply(&self) -> bool {
         true
     }
 
@@ -61,7 +61,7 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
@@ -79,7 +79,7 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
             rule::conditions(&status.child("conditions"), &mut errors);
             return errors;
         }
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             return Vec::new();
         }
         let compiled = Policy::compile(write.object, write.kube);

@@ -18,9 +18,9 @@ impl BuiltinKind for ValidatingAdmissionPolicyBinding {
         let kind = "ValidatingAdmissionPolicyBinding";
         let plural = "validatingadmissionpolicybindings";
         Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
-            .in_the_cluster()
+            .cluster_scoped()
             .with_category("api-extensions")
-            .replaced_at_a_version()
+            .require_resource_version()
             .with_columns(vec![
                 Column::new("PolicyName", "string", ""),
                 Column::new("ParamRef", "string", ""),
@@ -38,12 +38,12 @@ impl BuiltinKind for ValidatingAdmissionPolicyBinding {
         }
     }
 
-    fn revalidates_its_name(&self) -> bool {
+    fn revalidates_name(&self) -> bool {
         true
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
-        if write.keeps_spec() {
+        if write.is_spec_unchanged() {
             return Vec::new();
         }
         Binding::compile(write.object).err().unwrap_or_default()

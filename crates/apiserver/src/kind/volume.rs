@@ -60,8 +60,9 @@ pub(super) fn mode_errors(spec: &Value) -> Vec<FieldError> {
 
 /// The error of the volume mode.
 pub(super) fn volume_mode_errors(spec: &Value) -> Option<FieldError> {
-    let said = spec["volumeMode"].as_str()?;
+    let value = spec["volumeMode"].as_str()?;
     let known = ["Block", "Filesystem"];
     let path = "spec.volumeMode";
-    (!known.contains(&said)).then(|| FieldError::not_supported(path, said.into(), known))
+    (!known.contains(&value))
+        .then(|| FieldError::not_supported(path, value.into(), known))
 }

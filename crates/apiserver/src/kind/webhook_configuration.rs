@@ -16,9 +16,9 @@ const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 /// The resource of a configuration.
 pub(super) fn resource(kind: &str, plural: &str) -> Resource {
     Resource::new("admissionregistration.k8s.io", "v1", kind, plural)
-        .in_the_cluster()
+        .cluster_scoped()
         .with_category("api-extensions")
-        .replaced_at_a_version()
+        .require_resource_version()
         .with_columns(vec![Column::new("Webhooks", "integer", ""), Column::age()])
 }
 
@@ -152,18 +152,18 @@ fn rule_errors(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
         ("apiVersions", "API versions"),
     ];
     for (field, others) in lists {
-        let said: Vec<&str> = items(rule, field)
+        let value: Vec<&str> = items(rule, field)
             .filter_map(|(_, it)| it.as_str())
             .collect();
         let at = format!("{path}.{field}");
-        if said.is_empty() {
+        if value.is_empty() {
             errors.push(FieldError::required(at.clone(), ""));
         }
-        if said.len() > 1 && said.contains(&"*") {
+        if value.len() > 1 && value.contains(&"*") {
             let why = format!("if '*' is present, must not specify other {others}");
-            errors.push(FieldError::invalid(at.clone(), json!(said), why));
+            errors.push(FieldError::invalid(at.clone(), json!(value), why));
         }
-        for (index, one) in said.into_iter().enumerate() {
+        for (index, one) in value.into_iter().enumerate() {
             let at = format!("{at}[{index}]");
             let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
             if field == "operations" && !known.contains(&one) {
@@ -187,22 +187,22 @@ fn rule_errors(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// Validates the path of a service: DNS names separated by slashes.
-fn path_errors(said: &str, path: &str, errors: &mut Vec<FieldError>) {
-    if matches!(said, "" | "/") {
+fn path_errors(value: &str, path: &str, errors: &mut Vec<FieldError>) {
+    if matches!(value, "" | "/") {
         return;
     }
     let mut refuse =
-        |why: String| errors.push(FieldError::invalid(path, said.into(), why));
-    if said == "//" {
+        |why: String| errors.push(FieldError::invalid(path, value.into(), why));
+    if value == "//" {
         refuse("segment[0] may not be empty".to_owned());
         return;
     }
-    if !said.starts_with('/') {
+    if !value.starts_with('/') {
         refuse("must start with a '/'".to_owned());
     }
     // Kubernetes drops the first byte, whatever it is.
-    let first = said.chars().next().map_or(0, char::len_utf8);
-    let steps = said.get(first..).unwrap_or_default();
+    let first = value.chars().next().map_or(0, char::len_utf8);
+    let steps = value.get(first..).unwrap_or_default();
     let steps = steps.strip_suffix('/').unwrap_or(steps);
     for (at, step) in steps.split('/').enumerate() {
         if step.is_empty() {
@@ -276,16 +276,16 @@ fn url_errors(url: &str, path: &str, errors: &mut Vec<FieldError>) {
 
 fn review_versions(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let path = format!("{path}.admissionReviewVersions");
-    let said: Vec<&str> = items(hook, "admissionReviewVersions")
+    let value: Vec<&str> = items(hook, "admissionReviewVersions")
         .filter_map(|(_, it)| it.as_str())
         .collect();
-    if said.is_empty() {
+    if value.is_empty() {
         let why = format!("must specify one of {}", VERSIONS.join(", "));
         errors.push(FieldError::required(path, why));
         return;
     }
     let mut seen = BTreeSet::new();
-    for (index, version) in said.iter().enumerate() {
+    for (index, version) in value.iter().enumerate() {
         let at = format!("{path}[{index}]");
         if !seen.insert(version) {
             let why = "duplicate version";
@@ -297,9 +297,9 @@ fn review_versions(hook: &Value, path: &str, errors: &mut Vec<FieldError>) {
             wrong.map(|it| FieldError::invalid(at.clone(), (*version).into(), it)),
         );
     }
-    if !said.iter().any(|it| VERSIONS.contains(it)) {
+    if !value.iter().any(|it| VERSIONS.contains(it)) {
         let why = format!("must include at least one of {}", VERSIONS.join(", "));
-        errors.push(FieldError::invalid(path, json!(said), why));
+        errors.push(FieldError::invalid(path, json!(value), why));
     }
 }
 

@@ -38,9 +38,9 @@ pub(super) fn container_cells(template: &Value) -> [Value; 2] {
 
 /// The number of ready replicas and of desired ones.
 pub(super) fn ready(object: &Value) -> Value {
-    let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
+    let requested = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let ready = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
-    format!("{ready}/{wanted}").into()
+    format!("{ready}/{requested}").into()
 }
 
 /// The column descriptions of a kind with replicas.
@@ -68,7 +68,7 @@ impl ReplicaColumns {
 
 /// The field selectors of a kind with replicas.
 pub(super) const REPLICA_SELECTORS: &[FieldSelector] =
-    &[FieldSelector::new("status.replicas").absent_as("0")];
+    &[FieldSelector::new("status.replicas").with_default("0")];
 
 /// The cells for the desired, current and ready replicas.
 pub(super) fn replica_cells(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -115,7 +115,7 @@ pub(super) fn template_warnings(
     path: &str,
     name: Name,
 ) -> Vec<String> {
-    if write.keeps_spec() {
+    if write.is_spec_unchanged() {
         return Vec::new();
     }
     let of_name = (name == Name::InPods && write.old.is_none())
@@ -274,7 +274,7 @@ pub(super) fn collisions(write: &Write<'_>, errors: &mut Errors) {
     if old.is_some_and(|it| count.count() < it) {
         let path = count.path.clone();
         let why = "cannot be decremented";
-        let said = count.count().into();
-        errors.push(fivespot_admission::FieldError::invalid(path, said, why));
+        let value = count.count().into();
+        errors.push(fivespot_admission::FieldError::invalid(path, value, why));
     }
 }

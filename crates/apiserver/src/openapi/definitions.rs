@@ -43,18 +43,18 @@ static KINDS: LazyLock<HashMap<(String, String, String), String>> = LazyLock::ne
 });
 
 /// Each definition, and a reference to it.
-static PLACES: LazyLock<HashMap<&str, Place>> = LazyLock::new(|| {
-    let place = |(name, schema): (&'static String, &Value)| {
-        let place = Place {
+static NODES: LazyLock<HashMap<&str, DefinitionNodes>> = LazyLock::new(|| {
+    let nodes = |(name, schema): (&'static String, &Value)| {
+        let nodes = DefinitionNodes {
             definition: Node::new(schema),
             reference: Node::new(&reference(name)),
         };
-        (name.as_str(), place)
+        (name.as_str(), nodes)
     };
-    ALL.iter().map(place).collect()
+    ALL.iter().map(nodes).collect()
 });
 
-struct Place {
+struct DefinitionNodes {
     definition: Node,
     reference: Node,
 }
@@ -66,12 +66,12 @@ pub(crate) fn reference(name: &str) -> Value {
 
 /// The node of the definition called `name`.
 pub(super) fn node(name: &str) -> Option<&'static Node> {
-    PLACES.get(name).map(|it| &it.definition)
+    NODES.get(name).map(|it| &it.definition)
 }
 
 /// A node that refers to the definition called `name`.
-pub(super) fn place(name: &str) -> Option<&'static Node> {
-    PLACES.get(name).map(|it| &it.reference)
+pub(super) fn reference_node(name: &str) -> Option<&'static Node> {
+    NODES.get(name).map(|it| &it.reference)
 }
 
 /// The definition called `name`, such as `io.k8s.api.core.v1.Pod`.
@@ -92,13 +92,13 @@ pub(crate) fn names_kind(group: &str, version: &str, kind: &str) -> bool {
 
 /// Copies the definitions `names`, and all definitions that they refer to, into `into`.
 pub(crate) fn copy_with_parts(names: &[&str], into: &mut Map<String, Value>) {
-    let mut left: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();
-    while let Some(name) = left.pop() {
+    let mut remaining: Vec<String> = names.iter().map(|&it| it.to_owned()).collect();
+    while let Some(name) = remaining.pop() {
         if into.contains_key(&name) {
             continue;
         }
         if let Some(schema) = find(&name) {
-            references(schema, &mut left);
+            references(schema, &mut remaining);
             into.insert(name, schema.clone());
         }
     }

@@ -79,9 +79,9 @@ fn time(text: &str, layout: &str) -> Option<String> {
         }
         _ => return refuse(rest, "Z07:00"),
     };
-    let left = rest.get(zone..).unwrap_or_default();
-    if !left.is_empty() {
-        return Some(format!("parsing time {text:?}: extra text: {left:?}"));
+    let remaining = rest.get(zone..).unwrap_or_default();
+    if !remaining.is_empty() {
+        return Some(format!("parsing time {text:?}: extra text: {remaining:?}"));
     }
     match numbers.as_slice() {
         [year, month, day, ..] if !is_day(*year, *month, *day) => {
@@ -118,7 +118,7 @@ fn date_and_time<'a>(text: &'a str, layout: &str) -> Result<(Vec<i16>, &'a str),
             number.and_then(|_| rest.get(digits..))
         };
         match read {
-            Some(left) => rest = left,
+            Some(remaining) => rest = remaining,
             None => return Err(unread(text, layout, rest, part)),
         }
         let limit = match (part, numbers.last()) {

@@ -26,7 +26,7 @@ struct Operation<'a> {
     summary: String,
     parameters: &'static [&'static str],
     body: Option<(&'static [&'static str], &'a str)>,
-    answer: &'a str,
+    response_schema: &'a str,
 }
 
 const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
@@ -130,34 +130,34 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
         Verb::Patch => Some((patch::media_types(resource), "")),
         Verb::Get | Verb::List | Verb::Watch => None,
     };
-    let (method, action, summary, parameters, answer): (_, _, _, &[&str], _) = match verb
-    {
-        Verb::Create => ("post", "post", format!("create a {kind}"), &WRITE, object),
-        Verb::Update => {
-            let summary = format!("replace the specified {kind}");
-            ("put", "put", summary, &WRITE, object)
-        }
-        Verb::Patch => {
-            let summary = format!("partially update the specified {kind}");
-            ("patch", "patch", summary, &PATCH, object)
-        }
-        Verb::Delete => {
-            let summary = format!("delete a {kind}");
-            ("delete", "delete", summary, &DELETE, STATUS)
-        }
-        Verb::DeleteCollection => {
-            let summary = format!("delete collection of {kind}");
-            ("delete", "deletecollection", summary, &DELETE, STATUS)
-        }
-        Verb::Get => {
-            let summary = format!("read the specified {kind}");
-            ("get", "get", summary, &[], object)
-        }
-        Verb::List | Verb::Watch => {
-            let summary = format!("list or watch objects of kind {kind}");
-            ("get", "list", summary, &LIST, names.list.as_str())
-        }
-    };
+    let (method, action, summary, parameters, response_schema): (_, _, _, &[&str], _) =
+        match verb {
+            Verb::Create => ("post", "post", format!("create a {kind}"), &WRITE, object),
+            Verb::Update => {
+                let summary = format!("replace the specified {kind}");
+                ("put", "put", summary, &WRITE, object)
+            }
+            Verb::Patch => {
+                let summary = format!("partially update the specified {kind}");
+                ("patch", "patch", summary, &PATCH, object)
+            }
+            Verb::Delete => {
+                let summary = format!("delete a {kind}");
+                ("delete", "delete", summary, &DELETE, STATUS)
+            }
+            Verb::DeleteCollection => {
+                let summary = format!("delete collection of {kind}");
+                ("delete", "deletecollection", summary, &DELETE, STATUS)
+            }
+            Verb::Get => {
+                let summary = format!("read the specified {kind}");
+                ("get", "get", summary, &[], object)
+            }
+            Verb::List | Verb::Watch => {
+                let summary = format!("list or watch objects of kind {kind}");
+                ("get", "list", summary, &LIST, names.list.as_str())
+            }
+        };
     Operation {
         method,
         action,
@@ -165,7 +165,7 @@ fn operation<'a>(resource: &Resource, names: &'a Names, verb: Verb) -> Operation
         summary,
         parameters,
         body,
-        answer,
+        response_schema,
     }
 }
 
@@ -321,7 +321,7 @@ impl Operation<'_> {
             let required = schema != DELETE_OPTIONS;
             value["requestBody"] = json!({"content": content, "required": required});
         }
-        let content = content(forms(resource), self.answer);
+        let content = content(forms(resource), self.response_schema);
         let further: &[(&str, &str)] = match self.action {
             "post" => &[("201", "Created"), ("202", "Accepted")],
             "put" => &[("201", "Created")],

@@ -50,17 +50,17 @@ impl<'a> Shape<'a> {
     /// The root of the objects of a built-in kind; [`Shape::UNKNOWN`] for one without schema.
     pub(crate) fn of_kind(group: &str, version: &str, kind: &str) -> Shape<'static> {
         let name = definitions::name_of(group, version, kind);
-        Shape::new(name.and_then(definitions::place))
+        Shape::new(name.and_then(definitions::reference_node))
     }
 
     /// The metadata of every object.
     pub(crate) fn metadata() -> Shape<'static> {
-        Shape::new(definitions::place(definitions::OBJECT_META))
+        Shape::new(definitions::reference_node(definitions::OBJECT_META))
     }
 
     /// The body of a DELETE.
     pub(super) fn delete_options() -> Shape<'static> {
-        Shape::new(definitions::place(definitions::DELETE_OPTIONS))
+        Shape::new(definitions::reference_node(definitions::DELETE_OPTIONS))
     }
 
     fn new(outer: Option<&'a Node>) -> Self {

@@ -126,13 +126,13 @@ fn find_type_error(
     }
     if let Some(found) = mismatch(shape, value) {
         let Context { structure, fields } = context;
-        let wanted = go_type(shape);
+        let expected = go_type(shape);
         return Some(if fields.is_root() {
-            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+            format!("json: cannot unmarshal {found} into Go value of type {expected}")
         } else {
             format!(
                 "json: cannot unmarshal {found} into Go struct field \
-                 {structure}.{fields} of type {wanted}"
+                 {structure}.{fields} of type {expected}"
             )
         });
     }
@@ -169,10 +169,10 @@ fn quantity_error(value: &Value) -> Option<String> {
 
 /// The type name of the value in Go's decoder, if the shape has another type.
 fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
-    let Some(wanted) = shape.kind() else {
+    let Some(expected) = shape.kind() else {
         return number_or_text(shape, value);
     };
-    let found = match (value, wanted) {
+    let found = match (value, expected) {
         (Value::Array(items), "string")
             if shape.format() == Some("byte") && bytes(items).is_some() =>
         {

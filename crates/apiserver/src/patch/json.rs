@@ -26,7 +26,7 @@ enum Inapplicable {
     Why(String),
 }
 
-type Done = Result<(), Inapplicable>;
+type OperationResult = Result<(), Inapplicable>;
 
 /// Applies `operations` in order to a copy of `object`.
 pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status> {
@@ -44,8 +44,8 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
     }
     let mut document = Document::of(object);
     for operation in list {
-        let done = document.perform(operation);
-        done.map_err(|_| rejected())?;
+        let result = document.perform(operation);
+        result.map_err(|_| rejected())?;
     }
     Ok(document.root)
 }
@@ -83,8 +83,8 @@ pub(super) fn apply_for_policy(
 pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, String> {
     let mut document = Document::of(object);
     for operation in operations {
-        let done = document.perform(operation);
-        done.map_err(|it| match it {
+        let result = document.perform(operation);
+        result.map_err(|it| match it {
             Inapplicable::Test(path) => {
                 format!("testing value {path} failed: test failed")
             }
@@ -184,7 +184,7 @@ impl Document {
         }
     }
 
-    fn perform(&mut self, operation: &Value) -> Done {
+    fn perform(&mut self, operation: &Value) -> OperationResult {
         let Some(fields) = operation.as_object() else {
             return failed("Unexpected kind: unknown".to_owned());
         };
@@ -193,7 +193,7 @@ impl Document {
             "add" => self.add(operation.text("path")?, operation.value()),
             "remove" => self.remove(operation.text("path")?),
             "replace" => self.replace(operation.text("path")?, operation.value()),
-            "move" => self.transfer(operation.source()?, operation.text("path")?),
+            "move" => self.move_value(operation.source()?, operation.text("path")?),
             "test" => self.test(operation.text("path")?, operation.0.get("value")),
             "copy" => self.copy(operation.source()?, operation.text("path")?),
             other => failed(format!("Unexpected kind: {other}")),
@@ -202,7 +202,7 @@ impl Document {
 
     /// The object or list that contains the last step of a path, and its key. The part before
     /// the first slash is ignored.
-    fn find(&mut self, path: &str) -> Option<Place<'_>> {
+    fn find(&mut self, path: &str) -> Option<Location<'_>> {
         let (_, steps) = path.split_once('/')?;
         let (parents, last) = match steps.rsplit_once('/') {
             Some((parents, last)) => (Some(parents), last),
@@ -220,43 +220,43 @@ impl Document {
                 _ => return None,
             };
         }
-        let is_place = at.is_object() || at.is_array();
-        is_place.then(|| Place {
-            holder: at,
+        let is_container = at.is_object() || at.is_array();
+        is_container.then(|| Location {
+            container: at,
             key: unescaped(last).into_owned(),
             depth: path.matches('/').count(),
         })
     }
 
-    fn add(&mut self, path: &str, value: Value) -> Done {
-        let Some(place) = self.find(path) else {
+    fn add(&mut self, path: &str, value: Value) -> OperationResult {
+        let Some(location) = self.find(path) else {
             let what = "add operation does not apply: doc is missing path";
             return Err(missing(&format!("{what}: \"{path}\"")));
         };
-        let done = place.put(value);
-        done.map_err(|why| {
+        let result = location.put(value);
+        result.map_err(|why| {
             Inapplicable::Why(format!("error in add for path: '{path}': {why}"))
         })
     }
 
-    fn remove(&mut self, path: &str) -> Done {
-        let Some(place) = self.find(path) else {
+    fn remove(&mut self, path: &str) -> OperationResult {
+        let Some(location) = self.find(path) else {
             let what = "remove operation does not apply: doc is missing path";
             return Err(missing(&format!("{what}: \"{path}\"")));
         };
-        let done = place.take();
-        done.map(|_| ()).map_err(|why| {
+        let result = location.take();
+        result.map(|_| ()).map_err(|why| {
             Inapplicable::Why(format!("error in remove for path: '{path}': {why}"))
         })
     }
 
     /// Replaces a value. A key that an object does not have is added, in contrast to the
     /// standard.
-    fn replace(&mut self, path: &str, value: Value) -> Done {
+    fn replace(&mut self, path: &str, value: Value) -> OperationResult {
         let what = "replace operation does not apply: doc is missing";
         if path.is_empty() {
             let is_whole = value.is_object() || value.is_array();
-            if !is_whole || nesting::depth(&value) > nesting::MOST {
+            if !is_whole || nesting::depth(&value) > nesting::MAX_DEPTH {
                 // The library wraps a nil error.
                 let why = "replace operation value must be object or array: %!w(<nil>)";
                 return failed(why.to_owned());
@@ -264,17 +264,17 @@ impl Document {
             self.root = value;
             return Ok(());
         }
-        let Some(place) = self.find(path) else {
+        let Some(location) = self.find(path) else {
             return Err(missing(&format!("{what} path: {path}")));
         };
-        if place.current().is_err() {
+        if location.current().is_err() {
             return Err(missing(&format!("{what} key: {path}")));
         }
-        place.set(value).map_err(Inapplicable::Why)
+        location.set(value).map_err(Inapplicable::Why)
     }
 
     /// Moves a value.
-    fn transfer(&mut self, from: &str, path: &str) -> Done {
+    fn move_value(&mut self, from: &str, path: &str) -> OperationResult {
         let what = "move operation does not apply: doc is missing";
         let Some(source) = self.find(from) else {
             return Err(missing(&format!("{what} from path: {from}")));
@@ -292,16 +292,16 @@ impl Document {
         })
     }
 
-    fn test(&mut self, path: &str, expected: Option<&Value>) -> Done {
+    fn test(&mut self, path: &str, expected: Option<&Value>) -> OperationResult {
         let expected = expected.unwrap_or(&Value::Null);
         let is_expected = if path.is_empty() {
             self.root == *expected
         } else {
-            let Some(place) = self.find(path) else {
+            let Some(location) = self.find(path) else {
                 let what = "test operation does not apply: is missing path";
                 return Err(missing(&format!("{what}: {path}")));
             };
-            let found = place.current().map_err(|why| {
+            let found = location.current().map_err(|why| {
                 Inapplicable::Why(format!("error in test for path: '{path}': {why}"))
             })?;
             found == expected
@@ -313,7 +313,7 @@ impl Document {
         }
     }
 
-    fn copy(&mut self, from: &str, path: &str) -> Done {
+    fn copy(&mut self, from: &str, path: &str) -> OperationResult {
         let what = "copy operation does not apply: doc is missing";
         let Some(source) = self.find(from) else {
             return Err(missing(&format!("{what} from path: {from}")));
@@ -339,18 +339,18 @@ impl Document {
 }
 
 /// The location of the last step of a path.
-struct Place<'v> {
+struct Location<'v> {
     /// The containing object or list.
-    holder: &'v mut Value,
+    container: &'v mut Value,
     key: String,
     /// The number of steps of the path.
     depth: usize,
 }
 
-impl Place<'_> {
+impl Location<'_> {
     /// The value at this location. A missing key of an object counts as null.
     fn current(&self) -> Result<&Value, String> {
-        match &*self.holder {
+        match &*self.container {
             Value::Array(items) => {
                 let at = index(&self.key, items.len())?;
                 items.get(at).ok_or_else(|| out_of_range(at))
@@ -363,8 +363,8 @@ impl Place<'_> {
     fn put(self, value: Value) -> Result<(), String> {
         // Checked for each operation, because repeated moves of a value into itself would nest
         // it without limit.
-        self.within_depth(&value)?;
-        match self.holder {
+        self.check_depth(&value)?;
+        match self.container {
             Value::Array(items) => {
                 let (end, key) = (items.len(), &self.key);
                 let at = if key == "-" {
@@ -383,28 +383,28 @@ impl Place<'_> {
                 }
                 items.insert(at, value);
             }
-            holder => holder[&self.key] = value,
+            container => container[&self.key] = value,
         }
         Ok(())
     }
 
     /// Replaces the value at this location.
     fn set(self, value: Value) -> Result<(), String> {
-        self.within_depth(&value)?;
-        match self.holder {
+        self.check_depth(&value)?;
+        match self.container {
             Value::Array(items) => {
                 let at = index(&self.key, items.len())?;
                 let item = items.get_mut(at).ok_or_else(|| out_of_range(at))?;
                 *item = value;
             }
-            holder => holder[&self.key] = value,
+            container => container[&self.key] = value,
         }
         Ok(())
     }
 
     fn take(self) -> Result<Value, String> {
         let key = &self.key;
-        match self.holder {
+        match self.container {
             Value::Array(items) => {
                 let at = index(key, items.len())?;
                 if at >= items.len() {
@@ -412,8 +412,8 @@ impl Place<'_> {
                 }
                 Ok(items.remove(at))
             }
-            holder => {
-                let fields = holder.as_object_mut();
+            container => {
+                let fields = container.as_object_mut();
                 fields.and_then(|it| it.shift_remove(key)).ok_or_else(|| {
                     format!("Unable to remove nonexistent key: {key}: missing value")
                 })
@@ -421,15 +421,15 @@ impl Place<'_> {
         }
     }
 
-    fn within_depth(&self, value: &Value) -> Result<(), String> {
-        if self.depth + nesting::depth(value) > nesting::MOST {
+    fn check_depth(&self, value: &Value) -> Result<(), String> {
+        if self.depth + nesting::depth(value) > nesting::MAX_DEPTH {
             return Err("exceeded max depth".to_owned());
         }
         Ok(())
     }
 }
 
-fn failed(why: String) -> Done {
+fn failed(why: String) -> OperationResult {
     Err(Inapplicable::Why(why))
 }
 

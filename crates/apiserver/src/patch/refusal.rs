@@ -62,8 +62,8 @@ fn text(resource: &Resource, old: Option<&Value>, patched: &Value) -> String {
         return untouched(patched);
     }
     let below = |key: &str, value: &Value| {
-        let had = old.and_then(|it| it.get(key));
-        text(resource, had, value)
+        let previous = old.and_then(|it| it.get(key));
+        text(resource, previous, value)
     };
     let mut keys: Vec<_> = fields.iter().collect();
     keys.sort_by_key(|(key, _)| *key);

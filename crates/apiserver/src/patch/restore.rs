@@ -43,26 +43,28 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
         (Some("array"), _) => {
             Some(format!("cannot restore slice from {}", go_kind(value)))
         }
-        (Some(wanted), _) => simple(wanted, shape.format(), value),
+        (Some(expected), _) => simple(expected, shape.format(), value),
         (None, _) => None,
     }
 }
 
 /// Truncates numbers to the bits of their fields, as Go's conversion does.
-pub(crate) fn cut(shape: Shape<'_>, value: &mut Value) {
+pub(crate) fn truncate_numbers(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (key, it) in fields {
-                cut(shape.field(key), it);
+                truncate_numbers(shape.field(key), it);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|it| cut(shape.items(), it)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|it| truncate_numbers(shape.items(), it)),
         Value::Number(number) if shape.format() == Some("int32") => {
             const ALL: i64 = 1 << 32;
             if let Some(whole) = number.as_i64() {
                 let low = whole.rem_euclid(ALL);
-                let cut = if low < ALL / 2 { low } else { low - ALL };
-                *value = cut.into();
+                let truncate_numbers = if low < ALL / 2 { low } else { low - ALL };
+                *value = truncate_numbers.into();
             }
         }
         _ => {}
@@ -71,15 +73,15 @@ pub(crate) fn cut(shape: Shape<'_>, value: &mut Value) {
 
 /// The error for a value in place of a scalar. Go converts numbers, and would convert an
 /// integer to a character.
-fn simple(wanted: &str, format: Option<&str>, value: &Value) -> Option<String> {
+fn simple(expected: &str, format: Option<&str>, value: &Value) -> Option<String> {
     let number = value.as_f64();
-    let wanted = match wanted {
+    let expected = match expected {
         "boolean" => "bool",
         "integer" => format.unwrap_or("int64"),
         "number" => "float64",
         other => other,
     };
-    let fits = match wanted {
+    let fits = match expected {
         "bool" => value.is_boolean(),
         "float64" => number.is_some(),
         "string" => value.is_string(),
@@ -89,15 +91,15 @@ fn simple(wanted: &str, format: Option<&str>, value: &Value) -> Option<String> {
     if fits {
         return None;
     }
-    let converts = if wanted == "string" {
+    let converts = if expected == "string" {
         whole
     } else {
-        number.is_some() && wanted != "bool"
+        number.is_some() && expected != "bool"
     };
     Some(if converts {
-        format!("cannot convert {} to {wanted}", go_kind(value))
+        format!("cannot convert {} to {expected}", go_kind(value))
     } else {
-        format!("unrecognized type: {wanted}")
+        format!("unrecognized type: {expected}")
     })
 }
 

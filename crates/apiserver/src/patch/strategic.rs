@@ -74,7 +74,7 @@ fn merge_field(
         (Some(Value::Array(original)), Value::Array(patch)) => {
             list::merge(original, patch, place).map(|it| Some(Value::Array(it)))
         }
-        (_, patch) => Ok(cleaned(patch)),
+        (_, patch) => Ok(without_directives(patch)),
     }
 }
 
@@ -122,20 +122,20 @@ fn is_directive(key: &str) -> bool {
 
 /// A value of a patch without an original to merge into: nulls and directives are removed.
 /// `None` for a value that is itself a directive.
-fn cleaned(value: Value) -> Option<Value> {
+fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) => {
             if fields.contains_key(DIRECTIVE) {
                 return None;
             }
-            let kept = fields
+            let retained = fields
                 .into_iter()
                 .filter(|(key, value)| !value.is_null() && !is_directive(key))
-                .filter_map(|(key, value)| Some((key, cleaned(value)?)));
-            Some(Value::Object(kept.collect()))
+                .filter_map(|(key, value)| Some((key, without_directives(value)?)));
+            Some(Value::Object(retained.collect()))
         }
         Value::Array(items) => Some(Value::Array(
-            items.into_iter().filter_map(cleaned).collect(),
+            items.into_iter().filter_map(without_directives).collect(),
         )),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value),
     }

@@ -9,7 +9,7 @@ fn resource(kind: &str) -> Resource {
 }
 
 #[track_caller]
-fn strategic_gives(kind: &str, original: Value, patch: Value, expected: Value) {
+fn assert_strategic(kind: &str, original: Value, patch: Value, expected: Value) {
     let found = strategic(&resource(kind), &original, &patch);
     assert_eq!(found.map_err(|it| it.message), Ok(expected));
 }
@@ -180,7 +180,7 @@ fn merge_patches_replace_lists_and_drop_nulls() {
 
 #[test]
 fn lists_with_a_merge_key_are_merged_entry_by_entry() {
-    strategic_gives(
+    assert_strategic(
         "Pod",
         json!({"spec": {"nodeName": "n", "containers": [
             {"name": "a", "image": "a:1", "env": [{"name": "X", "value": "1"}]},
@@ -199,7 +199,7 @@ fn lists_with_a_merge_key_are_merged_entry_by_entry() {
 
 #[test]
 fn taints_of_a_node_are_replaced_as_kubectl_taint_expects() {
-    strategic_gives(
+    assert_strategic(
         "Node",
         json!({"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}),
         json!({"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}}),
@@ -220,7 +220,7 @@ fn cordoning_and_uncordoning_set_and_remove_one_field() {
         cordoned["spec"],
         json!({"providerID": "p", "unschedulable": true})
     );
-    strategic_gives(
+    assert_strategic(
         "Node",
         cordoned,
         json!({"spec": {"unschedulable": null}}),
@@ -230,13 +230,13 @@ fn cordoning_and_uncordoning_set_and_remove_one_field() {
 
 #[test]
 fn finalizers_are_merged_without_duplicates_and_deleted_by_directive() {
-    strategic_gives(
+    assert_strategic(
         "ConfigMap",
         json!({"metadata": {"finalizers": ["a/x", "b/y"]}}),
         json!({"metadata": {"finalizers": ["c/z", "a/x"]}}),
         json!({"metadata": {"finalizers": ["c/z", "a/x", "b/y"]}}),
     );
-    strategic_gives(
+    assert_strategic(
         "ConfigMap",
         json!({"metadata": {"finalizers": ["a/x", "b/y"]}}),
         json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/x"]}}),
@@ -246,7 +246,7 @@ fn finalizers_are_merged_without_duplicates_and_deleted_by_directive() {
 
 #[test]
 fn set_element_order_takes_precedence_over_the_order_of_the_server() {
-    strategic_gives(
+    assert_strategic(
         "Node",
         json!({"status": {"conditions": [
             {"type": "Ready", "status": "False"}, {"type": "Disk", "status": "False"},
@@ -262,19 +262,19 @@ fn set_element_order_takes_precedence_over_the_order_of_the_server() {
 
 #[test]
 fn directives_replace_and_delete_objects_and_lists() {
-    strategic_gives(
+    assert_strategic(
         "ConfigMap",
         json!({"data": {"a": "1", "b": "2"}}),
         json!({"data": {"$patch": "replace", "c": "3"}}),
         json!({"data": {"c": "3"}}),
     );
-    strategic_gives(
+    assert_strategic(
         "ConfigMap",
         json!({"data": {"a": "1"}}),
         json!({"data": {"$patch": "delete"}}),
         json!({"data": {}}),
     );
-    strategic_gives(
+    assert_strategic(
         "Pod",
         json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}),
         json!({"spec": {"containers": [{"name": "c"}, {"$patch": "replace"}]}}),
@@ -284,7 +284,7 @@ fn directives_replace_and_delete_objects_and_lists() {
 
 #[test]
 fn retain_keys_removes_all_other_keys() {
-    strategic_gives(
+    assert_strategic(
         "Pod",
         json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
         json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"],

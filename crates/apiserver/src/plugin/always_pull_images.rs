@@ -71,8 +71,8 @@ impl Plugin for AlwaysPullImages {
             .chain(of_volume)
             .filter(|(_, it)| *it != "Always");
         let refusals = wrong.map(|(path, policy)| {
-            let said = policy.as_str().unwrap_or_default();
-            let error = FieldError::not_supported(path, said.into(), ["Always"]);
+            let value = policy.as_str().unwrap_or_default();
+            let error = FieldError::not_supported(path, value.into(), ["Always"]);
             attributes.forbidden(&error.to_string()).message
         });
         let refusals: Vec<String> = refusals.collect();
@@ -87,13 +87,13 @@ impl Plugin for AlwaysPullImages {
 /// Whether the request writes a new pod, or one with an image that it did not have.
 fn is_concerned(attributes: &Attributes<'_>, pod: &Value) -> bool {
     let image = |it: &Value| pod::text(it, "image").to_owned();
-    let had = attributes.old_object().map(|old| {
+    let previous = attributes.old_object().map(|old| {
         let all = pod::containers(&old["spec"]).map(|(_, it)| image(it));
         all.collect::<Vec<_>>()
     });
     let is_new = || {
         let mut all = pod::containers(&pod["spec"]);
-        had.is_none_or(|had| all.any(|(_, it)| !had.contains(&image(it))))
+        previous.is_none_or(|previous| all.any(|(_, it)| !previous.contains(&image(it))))
     };
     attributes.is_about("", "pods") && is_new()
 }

@@ -51,11 +51,11 @@ pub(crate) struct Reinvocation {
     /// Whether this is the second call.
     pub(crate) is_second: bool,
     /// Whether a second call is required.
-    pub(crate) is_wanted: bool,
+    pub(crate) is_required: bool,
     /// The called webhooks with `reinvocationPolicy: IfNeeded`.
     pub(crate) called: BTreeSet<String>,
     /// The webhooks to call again.
-    pub(crate) again: BTreeSet<String>,
+    pub(crate) to_reinvoke: BTreeSet<String>,
     /// The object after the mutating webhooks.
     pub(crate) output: Option<Value>,
     /// The state of MutatingAdmissionPolicies.
@@ -64,8 +64,8 @@ pub(crate) struct Reinvocation {
 
 impl Reinvocation {
     /// Marks the webhooks in `called` to be called again.
-    pub(crate) fn call_again(&mut self) {
-        self.again.append(&mut self.called);
+    pub(crate) fn require_reinvocation(&mut self) {
+        self.to_reinvoke.append(&mut self.called);
     }
 }
 

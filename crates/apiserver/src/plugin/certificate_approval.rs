@@ -29,10 +29,12 @@ impl Plugin for CertificateApproval {
         _object: Option<&Value>,
     ) -> Result<(), Status> {
         let old = attributes.old_object();
-        let asked = attributes.operation() == Operation::Update
-            && signer::is_asked(attributes, "approval");
+        let requested = attributes.operation() == Operation::Update
+            && signer::is_subresource_request(attributes, "approval");
         match old {
-            Some(old) if asked => signer::authorize(cluster, attributes, "approve", old),
+            Some(old) if requested => {
+                signer::authorize(cluster, attributes, "approve", old)
+            }
             _ => Ok(()),
         }
     }

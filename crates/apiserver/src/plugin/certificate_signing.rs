@@ -27,9 +27,10 @@ impl Plugin for CertificateSigning {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<(), Status> {
-        let asked = attributes.operation() == Operation::Update
-            && signer::is_asked(attributes, "status");
-        let (Some(old), Some(object), true) = (attributes.old_object(), object, asked)
+        let requested = attributes.operation() == Operation::Update
+            && signer::is_subresource_request(attributes, "status");
+        let (Some(old), Some(object), true) =
+            (attributes.old_object(), object, requested)
         else {
             return Ok(());
         };

@@ -34,9 +34,9 @@ impl Plugin for CertificateSubjectRestriction {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<(), Status> {
-        let asked = attributes.operation() == Operation::Create
-            && signer::is_asked(attributes, "");
-        let (Some(object), true) = (object, asked) else {
+        let requested = attributes.operation() == Operation::Create
+            && signer::is_subresource_request(attributes, "");
+        let (Some(object), true) = (object, requested) else {
             return Ok(());
         };
         let spec = &object["spec"];

@@ -14,11 +14,11 @@ use crate::status::Status;
 
 /// The available plugins, and which of them are enabled.
 #[derive(Debug)]
-pub(crate) struct Switches<'a> {
+pub(crate) struct PluginSelection<'a> {
     /// The Kubernetes release, which determines the defaults.
     pub(crate) kube: KubeVersion,
     /// The plugins besides the built-in ones.
-    pub(crate) further: &'a [Arc<dyn Plugin>],
+    pub(crate) additional: &'a [Arc<dyn Plugin>],
     pub(crate) enable: &'a [String],
     pub(crate) disable: &'a [String],
     /// Whether plugins that Kubernetes has removed can be enabled.
@@ -27,7 +27,7 @@ pub(crate) struct Switches<'a> {
     pub(crate) configurations: &'a BTreeMap<String, Value>,
 }
 
-impl Switches<'_> {
+impl PluginSelection<'_> {
     fn is_on(&self, plugin: &dyn Plugin) -> bool {
         let is_in = |names: &[String]| names.iter().any(|it| it == plugin.name());
         is_in(self.enable)
@@ -47,29 +47,29 @@ impl Chain {
     /// # Errors
     /// A name that no plugin or more than one plugin has, a removed plugin, a plugin that is both
     /// enabled and disabled, or a configuration that its plugin rejects.
-    pub(crate) fn new(switches: &Switches<'_>) -> Result<Self, StartError> {
+    pub(crate) fn new(selection: &PluginSelection<'_>) -> Result<Self, StartError> {
         let mut known = builtin_plugins();
-        for plugin in switches.further {
+        for plugin in selection.additional {
             if known.iter().any(|it| it.name() == plugin.name()) {
                 return Err(StartError::DuplicatePlugin(plugin.name().to_owned()));
             }
             known.push(plugin.clone());
         }
-        check_names(switches, &known)?;
+        check_names(selection, &known)?;
         for plugin in &mut known {
             let name = plugin.name().to_owned();
-            let configuration = switches.configurations.get(&name);
+            let configuration = selection.configurations.get(&name);
             if let Some(configuration) = configuration.filter(|it| !it.is_null()) {
                 *plugin = plugin.configured(configuration).map_err(|why| {
                     StartError::PluginConfiguration { plugin: name, why }
                 })?;
-            } else if plugin.needs_configuration() && switches.enable.contains(&name) {
+            } else if plugin.needs_configuration() && selection.enable.contains(&name) {
                 let why = "required, because the plugin has no effect without it";
                 let why = why.to_owned();
                 return Err(StartError::PluginConfiguration { plugin: name, why });
             }
         }
-        known.retain(|it| switches.is_on(&**it));
+        known.retain(|it| selection.is_on(&**it));
         Ok(Self(known.into()))
     }
 
@@ -90,16 +90,16 @@ impl Chain {
         attributes: &Attributes<'_>,
         mut object: Option<&mut Value>,
     ) -> Result<Notes, Status> {
-        let mut is_wanted = true;
-        while is_wanted {
+        let mut is_required = true;
+        while is_required {
             for plugin in &*self.0 {
                 plugin
                     .admit(state, attributes, object.as_deref_mut())
-                    .map_err(|refused| warned(refused, attributes))?;
+                    .map_err(|refused| with_warnings(refused, attributes))?;
             }
             // At most one reinvocation, whatever its result.
             let mut reinvocation = attributes.reinvocation();
-            is_wanted = reinvocation.is_wanted && !reinvocation.is_second;
+            is_required = reinvocation.is_required && !reinvocation.is_second;
             reinvocation.is_second = true;
         }
         Ok(attributes.take_notes())
@@ -118,7 +118,7 @@ impl Chain {
         for plugin in &*self.0 {
             plugin
                 .validate(state, attributes, object)
-                .map_err(|refused| warned(refused, attributes))?;
+                .map_err(|refused| with_warnings(refused, attributes))?;
         }
         Ok(attributes.take_notes())
     }
@@ -130,14 +130,14 @@ impl Chain {
 /// A name that no plugin has, a removed plugin, a plugin that is both enabled and disabled, or a
 /// configuration of a plugin that is not enabled.
 fn check_names(
-    switches: &Switches<'_>,
+    selection: &PluginSelection<'_>,
     known: &[Arc<dyn Plugin>],
 ) -> Result<(), StartError> {
-    let (enable, disable) = (switches.enable, switches.disable);
+    let (enable, disable) = (selection.enable, selection.disable);
     if let Some(name) = enable.iter().find(|it| disable.contains(it)) {
         return Err(StartError::ContradictoryPlugin(name.clone()));
     }
-    let configured = switches.configurations.keys();
+    let configured = selection.configurations.keys();
     for name in enable.iter().chain(disable).chain(configured) {
         if let Some((_, removal)) = WITHDRAWN.iter().find(|it| it.0 == name) {
             return Err(StartError::withdrawn_plugin(name, *removal));
@@ -145,10 +145,10 @@ fn check_names(
         let Some(plugin) = known.iter().find(|it| it.name() == name) else {
             return Err(StartError::unknown_plugin(name, known));
         };
-        if let Some(removal) = plugin.removal().filter(|_| !switches.removed) {
+        if let Some(removal) = plugin.removal().filter(|_| !selection.removed) {
             return Err(StartError::removed_plugin(name, removal));
         }
-        if switches.configurations.contains_key(name) && !switches.is_on(&**plugin) {
+        if selection.configurations.contains_key(name) && !selection.is_on(&**plugin) {
             return Err(StartError::UnusedConfiguration(name.clone()));
         }
     }
@@ -156,7 +156,7 @@ fn check_names(
 }
 
 /// Adds the warnings of the request to a rejection.
-fn warned(mut refused: Status, attributes: &Attributes<'_>) -> Status {
+fn with_warnings(mut refused: Status, attributes: &Attributes<'_>) -> Status {
     refused.warnings.extend(attributes.take_notes().warnings);
     refused
 }

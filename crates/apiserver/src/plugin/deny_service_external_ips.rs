@@ -33,11 +33,11 @@ impl Plugin for DenyServiceExternalIps {
         let Some(service) = object.filter(|_| attributes.is_about("", "services")) else {
             return Ok(());
         };
-        let had = attributes.old_object();
-        let had = had.map(|it| pod::list(&it["spec"], "externalIPs"));
-        let had = had.unwrap_or_default();
-        let mut wanted = pod::list(&service["spec"], "externalIPs").iter();
-        if wanted.all(|it| had.contains(it)) {
+        let previous = attributes.old_object();
+        let previous = previous.map(|it| pod::list(&it["spec"], "externalIPs"));
+        let previous = previous.unwrap_or_default();
+        let mut requested = pod::list(&service["spec"], "externalIPs").iter();
+        if requested.all(|it| previous.contains(it)) {
             return Ok(());
         }
         let why = "Use of external IPs is denied by admission control";

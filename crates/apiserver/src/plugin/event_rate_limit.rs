@@ -27,7 +27,7 @@ struct Limit {
     kind: LimitKind,
     per_second: f64,
     burst: f64,
-    most: NonZeroUsize,
+    max_buckets: NonZeroUsize,
     /// In the order of their last use.
     buckets: Mutex<IndexMap<String, Bucket>>,
 }
@@ -53,7 +53,7 @@ const KINDS: [(&str, LimitKind); 4] = [
     ("SourceAndObject", LimitKind::SourceAndObject),
 ];
 /// The default number of buckets of a limit.
-const MOST: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+const DEFAULT_BUCKETS: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 const CONFIGURATION: Shape = Shape {
     kind: "Configuration",
@@ -147,12 +147,12 @@ fn limit(fields: &Fields<'_>) -> Result<Limit, String> {
             "{path}.cacheSize: Invalid value: {size}: must not be negative"
         ));
     }
-    let most = usize::try_from(size).ok().and_then(NonZeroUsize::new);
+    let max_buckets = usize::try_from(size).ok().and_then(NonZeroUsize::new);
     Ok(Limit {
         kind: *kind,
         per_second,
         burst,
-        most: most.unwrap_or(MOST),
+        max_buckets: max_buckets.unwrap_or(DEFAULT_BUCKETS),
         buckets: Mutex::default(),
     })
 }
@@ -173,8 +173,8 @@ impl Limit {
     /// Takes a token. Returns whether there was one.
     fn accept(&self, key: &str, now: Timestamp) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let had = buckets.shift_remove(key);
-        let mut bucket = had.unwrap_or(Bucket {
+        let previous = buckets.shift_remove(key);
+        let mut bucket = previous.unwrap_or(Bucket {
             tokens: self.burst,
             at: now,
         });
@@ -185,7 +185,7 @@ impl Limit {
         if accepted {
             bucket.tokens -= 1.0;
         }
-        if buckets.len() >= self.most.get() {
+        if buckets.len() >= self.max_buckets.get() {
             buckets.shift_remove_index(0);
         }
         buckets.insert(key.to_owned(), bucket);
@@ -234,7 +234,7 @@ mod tests {
             kind: LimitKind::User,
             per_second: 1.0,
             burst: 2.0,
-            most: NonZeroUsize::new(2).unwrap(),
+            max_buckets: NonZeroUsize::new(2).unwrap(),
             buckets: Mutex::default(),
         };
         let at = |second: i64| Timestamp::from_second(second).unwrap();

@@ -41,10 +41,13 @@ impl Plugin for ExtendedResourceToleration {
         let mut devices = BTreeSet::new();
         for list in ["containers", "initContainers"] {
             for container in pod::list(&pod["spec"], list) {
-                let asked = container["resources"]["requests"].as_object();
-                let asked = asked.into_iter().flatten().map(|(name, _)| name);
-                devices
-                    .extend(asked.filter(|it| resource_name::is_extended(it)).cloned());
+                let requested = container["resources"]["requests"].as_object();
+                let requested = requested.into_iter().flatten().map(|(name, _)| name);
+                devices.extend(
+                    requested
+                        .filter(|it| resource_name::is_extended(it))
+                        .cloned(),
+                );
             }
         }
         for device in devices {

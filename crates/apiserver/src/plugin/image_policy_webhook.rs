@@ -24,29 +24,29 @@ use crate::webhook_client::Endpoint;
 
 /// The plugin. Without a configuration it has no backend, and the server does not start.
 #[derive(Debug, Default)]
-pub(super) struct ImagePolicyWebhook(Option<Service>);
+pub(super) struct ImagePolicyWebhook(Option<Backend>);
 
 /// The backend.
 #[derive(Debug)]
-struct Service {
+struct Backend {
     endpoint: Endpoint,
     /// How long an allowed and a denied response are cached.
     allow: SignedDuration,
     deny: SignedDuration,
     backoff: Duration,
     default_allow: bool,
-    known: Mutex<IndexMap<String, Known>>,
+    cache: Mutex<IndexMap<String, CachedStatus>>,
 }
 
 /// A cached response.
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedStatus {
     status: Value,
-    until: Timestamp,
+    expires_at: Timestamp,
 }
 
 /// The maximum number of cached responses.
-const MOST: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+const MAX_CACHED_RESPONSES: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// The timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The infix of pod annotations that are sent to the backend.
@@ -87,11 +87,11 @@ impl Plugin for ImagePolicyWebhook {
             "defaultAllow",
         ])?;
         let seconds = |name: &str, default: i64| {
-            let said = fields.number(name)?.unwrap_or_default();
-            let within = normal(said, default, 1..=1800);
+            let seconds = fields.number(name)?.unwrap_or_default();
+            let within = duration_setting(seconds, default, 1..=1800);
             within.map_err(|why| format!("imagePolicy.{name}: {why}"))
         };
-        let backoff = normal(
+        let backoff = duration_setting(
             fields.number("retryBackoff")?.unwrap_or(0),
             500,
             1..=300_000,
@@ -109,13 +109,13 @@ impl Plugin for ImagePolicyWebhook {
         let endpoint = backend::endpoint(Path::new(&file));
         let endpoint = endpoint
             .map_err(|why| format!("imagePolicy.kubeConfigFile: {file}: {why}"))?;
-        Ok(Arc::new(Self(Some(Service {
+        Ok(Arc::new(Self(Some(Backend {
             endpoint,
             allow: SignedDuration::from_secs(seconds("allowTTL", 300)?),
             deny: SignedDuration::from_secs(seconds("denyTTL", 30)?),
             backoff: Duration::from_millis(u64::try_from(backoff).unwrap_or_default()),
             default_allow,
-            known: Mutex::default(),
+            cache: Mutex::default(),
         }))))
     }
 
@@ -158,7 +158,7 @@ impl Plugin for ImagePolicyWebhook {
     }
 }
 
-impl Service {
+impl Backend {
     fn check(
         &self,
         cluster: &State,
@@ -166,12 +166,12 @@ impl Service {
         spec: Value,
     ) -> Result<(), Status> {
         let key = spec.to_string();
-        let status = match self.known(&key, cluster.instant()) {
+        let status = match self.cached_status(&key, cluster.instant()) {
             Some(status) => status,
-            None => match self.ask(cluster, spec) {
-                None => return Err(webhook::unanswered()),
+            None => match self.call_backend(cluster, spec) {
+                None => return Err(webhook::pending_error()),
                 Some(Ok(status)) => {
-                    self.keep(key, &status, cluster.instant());
+                    self.cache_status(key, &status, cluster.instant());
                     status
                 }
                 Some(Err(_)) if self.default_allow => {
@@ -200,7 +200,11 @@ impl Service {
     }
 
     /// The response of the backend, or the error of the call; `None` until it has been called.
-    fn ask(&self, cluster: &State, spec: Value) -> Option<Result<Value, String>> {
+    fn call_backend(
+        &self,
+        cluster: &State,
+        spec: Value,
+    ) -> Option<Result<Value, String>> {
         let body = json!({"apiVersion": "imagepolicy.k8s.io/v1alpha1", "kind": "ImageReview",
             "spec": spec});
         let call = ReviewCall {
@@ -209,42 +213,42 @@ impl Service {
             timeout: TIMEOUT,
             backoff: self.backoff,
         };
-        let answer = cluster.webhook_calls.lock().review(call)?;
-        Some(answer.map(|it| it["status"].clone()))
+        let response = cluster.webhook_calls.lock().review(call)?;
+        Some(response.map(|it| it["status"].clone()))
     }
 
-    fn known(&self, key: &str, now: Timestamp) -> Option<Value> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(key).filter(|it| now < it.until);
+    fn cached_status(&self, key: &str, now: Timestamp) -> Option<Value> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = cache.get(key).filter(|it| now < it.expires_at);
         found.map(|it| it.status.clone())
     }
 
-    fn keep(&self, key: String, status: &Value, now: Timestamp) {
+    fn cache_status(&self, key: String, status: &Value, now: Timestamp) {
         let allowed = status["allowed"] == true;
         let time = if allowed { self.allow } else { self.deny };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.shift_remove(&key);
-        if known.len() >= MOST.get() {
-            known.shift_remove_index(0);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.shift_remove(&key);
+        if cache.len() >= MAX_CACHED_RESPONSES.get() {
+            cache.shift_remove_index(0);
         }
-        let until = now.saturating_add(time).unwrap_or(now);
+        let expires_at = now.saturating_add(time).unwrap_or(now);
         let status = status.clone();
-        known.insert(key, Known { status, until });
+        cache.insert(key, CachedStatus { status, expires_at });
     }
 }
 
 /// A duration of the configuration: -1 means zero, 0 means the default.
-fn normal(
-    said: i64,
+fn duration_setting(
+    seconds: i64,
     default: i64,
     within: std::ops::RangeInclusive<i64>,
 ) -> Result<i64, String> {
-    match said {
+    match seconds {
         -1 => Ok(0),
         0 => Ok(default),
-        said if within.contains(&said) => Ok(said),
-        said => Err(format!(
-            "valid value is between {} and {}, got {said}",
+        seconds if within.contains(&seconds) => Ok(seconds),
+        seconds => Err(format!(
+            "valid value is between {} and {}, got {seconds}",
             within.start(),
             within.end()
         )),

@@ -164,13 +164,13 @@ struct Limit<'a> {
 
 /// The request and limit of an object for one resource.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct RequestAndLimit<'a> {
     resource: &'a str,
     request: Option<&'a Quantity>,
     limit: Option<&'a Quantity>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestAndLimit<'a> {
     fn of(resource: &'a str, requests: &'a Amounts, limits: &'a Amounts) -> Self {
         Self {
             resource,
@@ -197,12 +197,12 @@ impl<'a> Limit<'a> {
         let requests = pod_resources::amounts(&spec["resources"]["requests"]);
         let none = BTreeMap::new();
         for (resource, bound) in &self.min {
-            let asked = Asked::of(resource, &requests, &none);
-            errors.extend(self.below(bound, asked));
+            let usage = RequestAndLimit::of(resource, &requests, &none);
+            errors.extend(self.below(bound, usage));
         }
         for (resource, bound) in &self.max {
-            let asked = Asked::of(resource, &requests, &none);
-            errors.extend(self.request_above(bound, asked));
+            let usage = RequestAndLimit::of(resource, &requests, &none);
+            errors.extend(self.request_above(bound, usage));
         }
     }
 
@@ -229,53 +229,63 @@ impl<'a> Limit<'a> {
 
     fn check(&self, requests: &Amounts, limits: &Amounts, errors: &mut Vec<String>) {
         for (resource, bound) in &self.min {
-            errors.extend(self.below(bound, Asked::of(resource, requests, limits)));
+            errors.extend(
+                self.below(bound, RequestAndLimit::of(resource, requests, limits)),
+            );
         }
         for (resource, bound) in &self.max {
-            errors.extend(self.above(bound, Asked::of(resource, requests, limits)));
+            errors.extend(
+                self.above(bound, RequestAndLimit::of(resource, requests, limits)),
+            );
         }
         for (resource, bound) in &self.ratio {
-            errors.extend(self.ratio(bound, Asked::of(resource, requests, limits)));
+            errors.extend(
+                self.ratio(bound, RequestAndLimit::of(resource, requests, limits)),
+            );
         }
     }
 
-    fn below(&self, bound: &Quantity, asked: Asked<'_>) -> Option<String> {
+    fn below(&self, bound: &Quantity, usage: RequestAndLimit<'_>) -> Option<String> {
         let what = format!(
             "minimum {} usage per {} is {bound}",
-            asked.resource, self.kind
+            usage.resource, self.kind
         );
-        let Some(request) = asked.request else {
+        let Some(request) = usage.request else {
             return Some(format!("{what}.  No request is specified"));
         };
         if request < bound {
             return Some(format!("{what}, but request is {request}"));
         }
-        let limit = asked.limit.filter(|it| *it < bound)?;
+        let limit = usage.limit.filter(|it| *it < bound)?;
         Some(format!("{what}, but limit is {limit}"))
     }
 
-    fn above(&self, bound: &Quantity, asked: Asked<'_>) -> Option<String> {
+    fn above(&self, bound: &Quantity, usage: RequestAndLimit<'_>) -> Option<String> {
         let what = format!(
             "maximum {} usage per {} is {bound}",
-            asked.resource, self.kind
+            usage.resource, self.kind
         );
-        let Some(limit) = asked.limit else {
+        let Some(limit) = usage.limit else {
             return Some(format!("{what}.  No limit is specified"));
         };
         if limit > bound {
             return Some(format!("{what}, but limit is {limit}"));
         }
-        let request = asked.request.filter(|it| *it > bound)?;
+        let request = usage.request.filter(|it| *it > bound)?;
         Some(format!("{what}, but request is {request}"))
     }
 
     /// The error for a claim, which has requests but no limits.
-    fn request_above(&self, bound: &Quantity, asked: Asked<'_>) -> Option<String> {
+    fn request_above(
+        &self,
+        bound: &Quantity,
+        usage: RequestAndLimit<'_>,
+    ) -> Option<String> {
         let what = format!(
             "maximum {} usage per {} is {bound}",
-            asked.resource, self.kind
+            usage.resource, self.kind
         );
-        let Some(request) = asked.request else {
+        let Some(request) = usage.request else {
             return Some(format!("{what}.  No request is specified"));
         };
         (request > bound).then(|| format!("{what}, but request is {request}"))
@@ -285,13 +295,13 @@ impl<'a> Limit<'a> {
         clippy::cast_precision_loss,
         reason = "Kubernetes compares the ratios as floats"
     )]
-    fn ratio(&self, bound: &Quantity, asked: Asked<'_>) -> Option<String> {
+    fn ratio(&self, bound: &Quantity, usage: RequestAndLimit<'_>) -> Option<String> {
         let what = format!(
             "{} max limit to request ratio per {} is {bound}",
-            asked.resource, self.kind
+            usage.resource, self.kind
         );
-        let worth = |it: Option<&Quantity>| it.map_or(0, Quantity::milli_value);
-        let (request, limit) = (worth(asked.request), worth(asked.limit));
+        let milli_value = |it: Option<&Quantity>| it.map_or(0, Quantity::milli_value);
+        let (request, limit) = (milli_value(usage.request), milli_value(usage.limit));
         if request == 0 {
             return Some(format!(
                 "{what}, but no request is specified or request is 0"

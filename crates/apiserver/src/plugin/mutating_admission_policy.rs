@@ -50,7 +50,7 @@ impl Plugin for MutatingAdmissionPolicy {
             let mut reinvocation = attributes.reinvocation();
             let mut memory = std::mem::take(&mut reinvocation.policies);
             if reinvocation.is_second {
-                memory.begin_again(Some(object));
+                memory.begin_reinvocation(Some(object));
             }
             memory
         };
@@ -60,7 +60,7 @@ impl Plugin for MutatingAdmissionPolicy {
         attributes.reinvocation().policies = memory;
         if let Some(changed) = changed.map_err(|it| refusal(attributes, &it))? {
             *object = changed;
-            attributes.reinvocation().is_wanted = true;
+            attributes.reinvocation().is_required = true;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::webhook::{self, Hook, Outcome, Reply};
+use super::webhook::{self, AdmissionResponse, AdmissionWebhook, Outcome};
 use super::{Attributes, Plugin};
 use crate::conversion::Conversion;
 use crate::decode;
@@ -38,28 +38,29 @@ impl Plugin for MutatingAdmissionWebhook {
             let mut reinvocation = attributes.reinvocation();
             if reinvocation.is_second && reinvocation.output.as_ref() != object.as_deref()
             {
-                reinvocation.call_again();
+                reinvocation.require_reinvocation();
             }
         }
         for (index, hook) in cluster.admission_webhooks.mutating().iter().enumerate() {
             let is_second = {
                 let reinvocation = attributes.reinvocation();
-                if reinvocation.is_second && !reinvocation.again.contains(&hook.id) {
+                if reinvocation.is_second && !reinvocation.to_reinvoke.contains(&hook.id)
+                {
                     continue;
                 }
                 reinvocation.is_second
             };
-            let place = format!("round_{}_index_{index}", u8::from(is_second));
-            let called = Called {
+            let position = format!("round_{}_index_{index}", u8::from(is_second));
+            let call = WebhookCall {
                 attributes,
                 hook,
-                place,
+                position,
             };
-            let changed = called.ask(cluster, object.as_deref_mut())?;
+            let changed = call.perform(cluster, object.as_deref_mut())?;
             let mut reinvocation = attributes.reinvocation();
             if changed {
-                reinvocation.call_again();
-                reinvocation.is_wanted = true;
+                reinvocation.require_reinvocation();
+                reinvocation.is_required = true;
             }
             if hook.reinvokes {
                 reinvocation.called.insert(hook.id.clone());
@@ -74,49 +75,49 @@ impl Plugin for MutatingAdmissionWebhook {
 }
 
 /// A call of a webhook.
-struct Called<'a> {
+struct WebhookCall<'a> {
     attributes: &'a Attributes<'a>,
-    hook: &'a Hook,
+    hook: &'a AdmissionWebhook,
     /// The position of the call, for the audit annotations.
-    place: String,
+    position: String,
 }
 
-impl Called<'_> {
+impl WebhookCall<'_> {
     /// Calls the webhook, and applies its patch. Returns whether the object has changed.
     ///
     /// # Errors
     /// The rejection by the webhook, or the failure of the call.
-    fn ask(
+    fn perform(
         &self,
         cluster: &mut State,
         object: Option<&mut Value>,
     ) -> Result<bool, Status> {
         let hook = self.hook;
-        let outcome = webhook::ask(cluster, self.attributes, hook, object.as_deref())?;
-        let (reply, api_version) = match outcome {
-            Outcome::Uncalled => return Ok(false),
-            Outcome::Unanswered => return Err(webhook::unanswered()),
+        let outcome = webhook::call(cluster, self.attributes, hook, object.as_deref())?;
+        let (response, api_version) = match outcome {
+            Outcome::NoMatch => return Ok(false),
+            Outcome::Pending => return Err(webhook::pending_error()),
             Outcome::Failed(_) if hook.ignores_failures => {
-                let key = format!("failed-open.{PREFIX}/{}", self.place);
+                let key = format!("failed-open.{PREFIX}/{}", self.position);
                 self.attributes.annotate(key, hook.name.clone());
                 return Ok(false);
             }
             Outcome::Failed(why) => return Err(Outcome::failure(hook, &why)),
-            Outcome::Answered(reply, api_version) => (reply, api_version),
+            Outcome::Response(response, api_version) => (response, api_version),
         };
-        for warning in &reply.warnings {
+        for warning in &response.warnings {
             self.attributes.warn(warning.clone());
         }
-        for (key, value) in &reply.annotations {
+        for (key, value) in &response.annotations {
             self.attributes.annotate(key.clone(), value.clone());
         }
-        if !reply.allowed {
-            return Err(reply.refusal(hook));
+        if !response.allowed {
+            return Err(response.refusal(hook));
         }
-        let changed = self.apply(cluster, object, &reply, &api_version)?;
+        let changed = self.apply(cluster, object, &response, &api_version)?;
         let note = json!({"configuration": hook.configuration, "webhook": hook.name,
             "mutated": changed});
-        let key = format!("{PREFIX}/{}", self.place);
+        let key = format!("{PREFIX}/{}", self.position);
         self.attributes.annotate(key, note.to_string());
         Ok(changed)
     }
@@ -126,13 +127,15 @@ impl Called<'_> {
         &self,
         cluster: &State,
         object: Option<&mut Value>,
-        reply: &Reply,
+        response: &AdmissionResponse,
         api_version: &str,
     ) -> Result<bool, Status> {
-        let operations = patch::operations_of_webhook(&reply.patch).map_err(|why| {
-            let why = format!("received undecodable patch in webhook response: {why}");
-            Outcome::failure(self.hook, &why)
-        })?;
+        let operations =
+            patch::operations_of_webhook(&response.patch).map_err(|why| {
+                let why =
+                    format!("received undecodable patch in webhook response: {why}");
+                Outcome::failure(self.hook, &why)
+            })?;
         if operations.is_empty() {
             return Ok(false);
         }

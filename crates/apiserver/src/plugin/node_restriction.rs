@@ -279,12 +279,12 @@ impl Check<'_> {
         let Some(found) = self.cluster.object(&nodes, "", node) else {
             return refuse(format!("node {node:?} not found"));
         };
-        let said = pod::text(owner, "uid");
-        if said == meta::uid(&found) {
+        let value = pod::text(owner, "uid");
+        if value == meta::uid(&found) {
             return Ok(());
         }
         refuse(format!(
-            "node {node} UID mismatch: expected {said} got {}",
+            "node {node} UID mismatch: expected {value} got {}",
             meta::uid(&found)
         ))
     }

@@ -44,44 +44,47 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
         if attributes.resource().storage == pods && attributes.subresource() == "status" {
             return Ok(());
         }
-        let had = attributes
+        let previous = attributes
             .old_object()
             .map(meta::owners)
             .unwrap_or_default();
         let owners = meta::owners(object);
-        if owners == had {
+        if owners == previous {
             return Ok(());
         }
         if attributes.operation() != Operation::Create {
-            let (allowed, reason) = asked(cluster, attributes, &own_deletion(attributes));
+            let (allowed, reason) =
+                decide(cluster, attributes, &own_deletion(attributes));
             if !allowed {
                 return Err(attributes.forbidden(&format!(
                     "cannot set an ownerRef on a resource you can't delete: {reason}, <nil>"
                 )));
             }
         }
-        blocking(cluster, attributes, owners, had)
+        check_blocking(cluster, attributes, owners, previous)
     }
 }
 
 /// Rejects new `blockOwnerDeletion` references if the user may not update the owner's finalizers.
-fn blocking(
+fn check_blocking(
     cluster: &State,
     attributes: &Attributes<'_>,
     owners: &[Value],
-    had: &[Value],
+    previous: &[Value],
 ) -> Result<(), Status> {
     let blocks = |it: &Value| it["blockOwnerDeletion"] == true;
     let is_new = |it: &&Value| {
-        let before = had.iter().find(|had| had["uid"] == it["uid"]);
+        let before = previous
+            .iter()
+            .find(|previous| previous["uid"] == it["uid"]);
         blocks(it) && !before.is_some_and(blocks)
     };
-    let wanted: Vec<&Value> = owners.iter().filter(is_new).collect();
+    let new_blocking: Vec<&Value> = owners.iter().filter(is_new).collect();
     let anything = finalizing("*", "*", "*");
-    if wanted.is_empty() || asked(cluster, attributes, &anything).0 {
+    if new_blocking.is_empty() || decide(cluster, attributes, &anything).0 {
         return Ok(());
     }
-    for owner in wanted {
+    for owner in new_blocking {
         let (version, kind) = (pod::text(owner, "apiVersion"), pod::text(owner, "kind"));
         let (group, number) = version.rsplit_once('/').unwrap_or(("", version));
         let Some(resource) = cluster.registry.of_kind(group, number, kind) else {
@@ -96,7 +99,7 @@ fn blocking(
         if resource.namespaced {
             attributes.namespace().clone_into(&mut action.namespace);
         }
-        let (allowed, reason) = asked(cluster, attributes, &action);
+        let (allowed, reason) = decide(cluster, attributes, &action);
         if !allowed {
             return Err(attributes.forbidden(&format!(
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you \
@@ -107,7 +110,7 @@ fn blocking(
     Ok(())
 }
 
-fn asked(
+fn decide(
     cluster: &State,
     attributes: &Attributes<'_>,
     action: &Action,

@@ -111,11 +111,11 @@ impl PodNodeSelector {
     ) -> Result<Labels, Status> {
         let key = Key::new("", attributes.namespace());
         let namespace = cluster.get(cluster.buckets.namespaces, &key);
-        let said =
+        let value =
             namespace.and_then(|it| it["metadata"]["annotations"][ANNOTATION].as_str());
-        match said {
-            Some(said) => {
-                labels(said).map_err(|why| Status::new(500, Reason::Unknown, why))
+        match value {
+            Some(value) => {
+                labels(value).map_err(|why| Status::new(500, Reason::Unknown, why))
             }
             None => Ok(self.default.clone()),
         }

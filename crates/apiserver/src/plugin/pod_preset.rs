@@ -69,7 +69,7 @@ impl Plugin for PodPreset {
         }
         let mut changed = pod.clone();
         for preset in &presets {
-            if let Err(why) = put_in(preset, &mut changed) {
+            if let Err(why) = apply_preset(preset, &mut changed) {
                 let names: Vec<&str> = presets.iter().map(|it| meta::name(it)).collect();
                 let names = names.join(",");
                 attributes.warn(format!(
@@ -97,19 +97,19 @@ fn selects(preset: &Value, pod: &Value) -> bool {
 ///
 /// # Errors
 /// A conflict with a value of the pod.
-fn put_in(preset: &Value, pod: &mut Value) -> Result<(), String> {
-    let (name, wanted) = (meta::name(preset), &preset["spec"]);
+fn apply_preset(preset: &Value, pod: &mut Value) -> Result<(), String> {
+    let (name, requested) = (meta::name(preset), &preset["spec"]);
     let volumes = Merge {
         list: "volumes",
         words: "merging volumes",
         keys: &["name"],
     };
-    volumes.add_to(name, wanted, pod::spec(pod))?;
+    volumes.add_to(name, requested, pod::spec(pod))?;
     for list in ["containers", "initContainers"] {
         let all = pod::spec(pod).get_mut(list).and_then(Value::as_array_mut);
         for container in all.into_iter().flatten().filter_map(Value::as_object_mut) {
             for merge in OF_CONTAINERS {
-                merge.add_to(name, wanted, container)?;
+                merge.add_to(name, requested, container)?;
             }
         }
     }
@@ -149,11 +149,11 @@ impl Merge {
     fn add_to(
         &self,
         preset: &str,
-        wanted: &Value,
+        requested: &Value,
         fields: &mut Map<String, Value>,
     ) -> Result<(), String> {
-        let wanted = list(wanted, self.list);
-        if wanted.is_empty() {
+        let requested = list(requested, self.list);
+        if requested.is_empty() {
             return Ok(());
         }
         let own = fields.entry(self.list).or_insert_with(|| json!([]));
@@ -161,17 +161,18 @@ impl Merge {
             return Ok(());
         };
         let original = own.clone();
-        for entry in wanted {
+        for entry in requested {
             let mut is_there = false;
             for key in self.keys {
-                let said = text(entry, key);
-                let Some(found) = original.iter().find(|it| text(it, key) == said) else {
+                let value = text(entry, key);
+                let Some(found) = original.iter().find(|it| text(it, key) == value)
+                else {
                     continue;
                 };
                 if found != entry {
                     let words = self.words;
                     return Err(format!(
-                        "{words} for {preset} has a conflict on {said}: {entry} does not \
+                        "{words} for {preset} has a conflict on {value}: {entry} does not \
                          match {found}"
                     ));
                 }

@@ -22,7 +22,7 @@ pub(super) fn amounts(list: &Value) -> Amounts {
 pub(super) fn add(into: &mut Amounts, further: &Amounts) {
     for (resource, amount) in further {
         let sum = match into.get(resource) {
-            Some(had) => had.sum(amount).unwrap_or_else(|| had.clone()),
+            Some(previous) => previous.sum(amount).unwrap_or_else(|| previous.clone()),
             None => amount.clone(),
         };
         into.insert(resource.clone(), sum);
@@ -32,7 +32,7 @@ pub(super) fn add(into: &mut Amounts, further: &Amounts) {
 /// Keeps the larger of two amounts of each resource.
 fn raise(into: &mut Amounts, others: &Amounts) {
     for (resource, amount) in others {
-        if into.get(resource).is_none_or(|had| amount > had) {
+        if into.get(resource).is_none_or(|previous| amount > previous) {
             into.insert(resource.clone(), amount.clone());
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct PodSecurity {
 }
 
 /// The maximum number of pods that are checked when the level of a namespace is raised.
-const MOST_PODS: usize = 3000;
+const MAX_PODS: usize = 3000;
 
 const CONFIGURATION: Shape = Shape {
     kind: "PodSecurityConfiguration",
@@ -153,11 +153,11 @@ impl PodSecurity {
             let why = violations(standard, template, kube)?;
             Some(format!(
                 "would violate PodSecurity {:?}: {why}",
-                standard.shown()
+                standard.to_text()
             ))
         };
         if subject.is_pod {
-            note("enforce-policy", policy.enforce.shown());
+            note("enforce-policy", policy.enforce.to_text());
         }
         if let Some(violation) = would(policy.audit) {
             note("audit-violations", violation);
@@ -165,7 +165,7 @@ impl PodSecurity {
         if subject.is_pod
             && let Some(why) = violations(policy.enforce, template, kube)
         {
-            let standard = policy.enforce.shown();
+            let standard = policy.enforce.to_text();
             let why = format!("violates PodSecurity {standard:?}: {why}");
             return Err(attributes.forbidden(&why));
         }
@@ -190,8 +190,8 @@ impl PodSecurity {
         let old = attributes
             .old_object()
             .map(|it| Policy::of(&labels(it), self.defaults));
-        let had = old.as_ref().map(|it| &it.1);
-        if !errors.is_empty() && had.is_none_or(|had| *had != errors) {
+        let previous = old.as_ref().map(|it| &it.1);
+        if !errors.is_empty() && previous.is_none_or(|previous| *previous != errors) {
             return Err(invalid(attributes.resource(), attributes.name(), &errors));
         }
         let name = meta::name(object);
@@ -228,16 +228,17 @@ impl PodSecurity {
         }
         let labels = &namespace["metadata"]["labels"];
         let has = |mode: &str| labels[format!("{PREFIX}{mode}")].is_string();
-        let said = modes.iter().filter(|(mode, standard)| {
+        let value = modes.iter().filter(|(mode, standard)| {
             standard.level != Level::Privileged
                 && (has(mode) || has(&format!("{mode}-version")))
         });
-        let said = said.map(|(mode, standard)| format!("{mode}={}", standard.shown()));
-        let said: Vec<String> = said.collect();
+        let value =
+            value.map(|(mode, standard)| format!("{mode}={}", standard.to_text()));
+        let value: Vec<String> = value.collect();
         Some(format!(
             "namespace {:?} is exempt from Pod Security, and the policy ({}) will be ignored",
             meta::name(namespace),
-            said.join(", ")
+            value.join(", ")
         ))
     }
 
@@ -245,13 +246,15 @@ impl PodSecurity {
     fn existing(&self, cluster: &State, name: &str, standard: Standard) -> Vec<String> {
         let pods = cluster.objects(&GroupResource::new("", "pods"), Some(name));
         let mut found: Vec<(String, String, usize)> = Vec::new();
-        for pod in pods.iter().take(MOST_PODS) {
+        for pod in pods.iter().take(MAX_PODS) {
             let runtime = text(&pod["spec"], "runtimeClassName");
             if self.exempt_runtime_classes.iter().any(|it| it == runtime) {
                 continue;
             }
-            let broken = check::broken(standard.level, standard.minor, pod, cluster.kube);
-            let reasons: Vec<&str> = broken.iter().map(|it| it.reason.as_str()).collect();
+            let violations =
+                check::violations_of(standard.level, standard.minor, pod, cluster.kube);
+            let reasons: Vec<&str> =
+                violations.iter().map(|it| it.reason.as_str()).collect();
             if reasons.is_empty() {
                 continue;
             }
@@ -267,9 +270,9 @@ impl PodSecurity {
             }
         }
         let mut warnings = Vec::new();
-        if pods.len() > MOST_PODS {
+        if pods.len() > MAX_PODS {
             warnings.push(format!(
-                "new PodSecurity enforce level only checked against the first {MOST_PODS} of \
+                "new PodSecurity enforce level only checked against the first {MAX_PODS} of \
                  {} existing pods",
                 pods.len()
             ));
@@ -278,7 +281,7 @@ impl PodSecurity {
             warnings.push(format!(
                 "existing pods in namespace {name:?} violate the new PodSecurity enforce level \
                  {:?}",
-                standard.shown()
+                standard.to_text()
             ));
         }
         let mut each: Vec<String> = found
@@ -297,8 +300,8 @@ impl PodSecurity {
 
 /// The violations of a standard by a pod; `None` if there are none.
 fn violations(standard: Standard, pod: &Value, kube: KubeVersion) -> Option<String> {
-    let broken = check::broken(standard.level, standard.minor, pod, kube);
-    let shown = broken.iter().map(|it| match it.detail.as_str() {
+    let violations = check::violations_of(standard.level, standard.minor, pod, kube);
+    let shown = violations.iter().map(|it| match it.detail.as_str() {
         "" => it.reason.clone(),
         detail => format!("{} ({detail})", it.reason),
     });
@@ -336,12 +339,14 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
     let by_place = ["containers", "initContainers"]
         .iter()
         .any(|list| images(pod, list) != images(old, list));
-    let had = pod::list(&old["spec"], "ephemeralContainers");
+    let previous = pod::list(&old["spec"], "ephemeralContainers");
     let mut ephemeral = pod::list(&pod["spec"], "ephemeralContainers").iter();
     by_place
         || ephemeral.any(|it| {
-            let before = had.iter().find(|had| had["name"] == it["name"]);
-            before.is_none_or(|had| had["image"] != it["image"])
+            let before = previous
+                .iter()
+                .find(|previous| previous["name"] == it["name"]);
+            before.is_none_or(|previous| previous["image"] != it["image"])
         })
 }
 
@@ -385,7 +390,7 @@ mod tests {
                     let pod = &fixture["pod"];
                     let found = violations(standard, pod, KubeVersion::default());
                     let expected = verdict == "pass";
-                    let shown = standard.shown();
+                    let shown = standard.to_text();
                     assert_eq!(found.is_none(), expected, "{name} {shown}: {found:?}");
                     count += 1;
                 }

@@ -61,12 +61,12 @@ impl Plugin for PodSecurityPolicy {
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
         let creates = attributes.operation() == Operation::Create;
-        let Some(pod) = object.filter(|_| creates && is_judged(attributes)) else {
+        let Some(pod) = object.filter(|_| creates && is_pod_write(attributes)) else {
             return Ok(());
         };
         // If no policy allows the pod, it is rejected after all plugins have changed it.
         if let Verdict::Allowed { changed, policy } =
-            judge(cluster, attributes, pod, Changes::Allowed)?
+            evaluate(cluster, attributes, pod, Mutation::Allowed)?
         {
             *pod = changed;
             let annotations = meta::field(meta::edit(pod), "annotations");
@@ -82,13 +82,13 @@ impl Plugin for PodSecurityPolicy {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<(), Status> {
-        let Some(pod) = object.filter(|_| is_judged(attributes)) else {
+        let Some(pod) = object.filter(|_| is_pod_write(attributes)) else {
             return Ok(());
         };
         if attributes.old_object().is_some_and(|old| is_same(old, pod)) {
             return Ok(());
         }
-        match judge(cluster, attributes, pod, Changes::Refused)? {
+        match evaluate(cluster, attributes, pod, Mutation::Refused)? {
             Verdict::Allowed { policy, .. } => {
                 attributes.annotate(format!("{PREFIX}/validate-policy"), policy);
                 Ok(())
@@ -105,7 +105,7 @@ impl Plugin for PodSecurityPolicy {
     }
 }
 
-fn is_judged(attributes: &Attributes<'_>) -> bool {
+fn is_pod_write(attributes: &Attributes<'_>) -> bool {
     let writes = matches!(
         attributes.operation(),
         Operation::Create | Operation::Update
@@ -134,7 +134,7 @@ fn is_same(old: &Value, pod: &Value) -> bool {
 
 /// Whether a policy may change a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Changes {
+enum Mutation {
     Allowed,
     Refused,
 }
@@ -152,11 +152,11 @@ enum Verdict {
 ///
 /// # Errors
 /// 403 if there is no policy.
-fn judge(
+fn evaluate(
     cluster: &State,
     attributes: &Attributes<'_>,
     pod: &Value,
-    changes: Changes,
+    changes: Mutation,
 ) -> Result<Verdict, Status> {
     let mut policies =
         cluster.objects(&GroupResource::new("policy", "podsecuritypolicies"), None);
@@ -186,7 +186,7 @@ fn judge(
         if changed == *pod {
             return Ok(Verdict::Allowed { changed, policy });
         }
-        if changes == Changes::Allowed && found.is_none() {
+        if changes == Mutation::Allowed && found.is_none() {
             found = Some(Verdict::Allowed { changed, policy });
         }
     }

@@ -132,12 +132,12 @@ fn of_namespace(
 ) -> Result<Option<Vec<Value>>, Status> {
     let key = Key::new("", attributes.namespace());
     let namespace = cluster.get(cluster.buckets.namespaces, &key);
-    let said =
+    let value =
         namespace.and_then(|it| it["metadata"]["annotations"][annotation].as_str());
-    match said {
+    match value {
         None => Ok(None),
         Some("") => Ok(Some(Vec::new())),
-        Some(said) => serde_json::from_str(said)
+        Some(value) => serde_json::from_str(value)
             .map(Some)
             .map_err(|error| Status::new(500, Reason::Unknown, error.to_string())),
     }

@@ -40,7 +40,7 @@ impl Plugin for Priority {
         };
         let spec = pod::spec(pod);
         if let Some(old) = attributes.old_object() {
-            keep(spec, &old["spec"]);
+            restore_priority(spec, &old["spec"]);
             return Ok(());
         }
         let class = class_of(cluster, attributes, spec)?;
@@ -107,10 +107,10 @@ fn default_class(cluster: &State) -> Option<Object> {
 }
 
 /// Restores the priority if an update omits it.
-fn keep(spec: &mut Map<String, Value>, old: &Value) {
+fn restore_priority(spec: &mut Map<String, Value>, old: &Value) {
     for field in ["priority", "preemptionPolicy"] {
-        if let Some(had) = old.get(field) {
-            spec.entry(field).or_insert_with(|| had.clone());
+        if let Some(previous) = old.get(field) {
+            spec.entry(field).or_insert_with(|| previous.clone());
         }
     }
 }
@@ -156,18 +156,18 @@ fn check(
     spec: &Map<String, Value>,
     class: &Class,
 ) -> Result<(), Status> {
-    let given = spec.get("priority").and_then(Value::as_i64);
-    if let Some(given) = given.filter(|it| *it != class.value) {
+    let provided = spec.get("priority").and_then(Value::as_i64);
+    if let Some(provided) = provided.filter(|it| *it != class.value) {
         return Err(attributes.forbidden(&format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; \
+            "the integer value of priority ({provided}) must not be provided in pod spec; \
              priority admission controller computed {} from the given PriorityClass name",
             class.value
         )));
     }
-    let given = spec.get("preemptionPolicy").and_then(Value::as_str);
-    match given.filter(|it| !it.is_empty() && *it != class.policy) {
-        Some(given) => Err(attributes.forbidden(&format!(
-            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
+    let provided = spec.get("preemptionPolicy").and_then(Value::as_str);
+    match provided.filter(|it| !it.is_empty() && *it != class.policy) {
+        Some(provided) => Err(attributes.forbidden(&format!(
+            "the string value of PreemptionPolicy ({provided}) must not be provided in pod spec; \
              priority admission controller computed {} from the given PriorityClass name",
             class.policy
         ))),

@@ -29,12 +29,12 @@ pub(crate) use usage::used;
 /// The plugin.
 #[derive(Debug, Default)]
 pub(super) struct ResourceQuota {
-    limited: Vec<Limited>,
+    limited: Vec<LimitedResource>,
 }
 
 /// A resource that can only be used if a quota covers it.
 #[derive(Clone, Debug)]
-struct Limited {
+struct LimitedResource {
     resource: GroupResource,
     /// Substrings of the names of the limited resources.
     contains: Vec<String>,
@@ -74,7 +74,7 @@ impl Plugin for ResourceQuota {
             if resource.is_empty() {
                 return Err(format!("{}.resource: Required value", entry.path()));
             }
-            limited.push(Limited {
+            limited.push(LimitedResource {
                 resource: GroupResource::new(&entry.text("apiGroup")?, &resource),
                 contains: entry.texts("matchContains")?,
                 scopes: entry.values("matchScopes")?,
@@ -129,11 +129,11 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn run(&self, quotas: &[Object], limited: &[Limited]) -> Result<(), Status> {
+    fn run(&self, quotas: &[Object], limited: &[LimitedResource]) -> Result<(), Status> {
         let evaluator = &self.evaluator;
         let mut covered = BTreeSet::new();
         let mut scopes = Vec::new();
-        let mut concerned = Vec::new();
+        let mut matching = Vec::new();
         for quota in quotas {
             scopes.extend(
                 scope::selectors(quota)
@@ -151,15 +151,15 @@ impl Check<'_> {
                 return Err(self.attributes.forbidden(&why));
             }
             covered.extend(restricted);
-            concerned.push((quota, hard));
+            matching.push((quota, hard));
         }
         let now = evaluator.usage(self.object, self.cluster);
         let delta = self.delta(&now);
-        if delta.is_empty() && concerned.iter().all(|(it, _)| self.was_counted(it)) {
+        if delta.is_empty() && matching.iter().all(|(it, _)| self.was_counted(it)) {
             return Ok(());
         }
         self.check_limited(limited, &covered, &scopes)?;
-        for (quota, hard) in concerned {
+        for (quota, hard) in matching {
             let delta = if self.was_counted(quota) {
                 &delta
             } else {
@@ -186,8 +186,8 @@ impl Check<'_> {
             .unwrap_or_default();
         let mut delta = now.clone();
         for (resource, amount) in &mut delta {
-            if let Some(had) = before.get(resource)
-                && let Some(more) = amount.sum(&had.negated())
+            if let Some(previous) = before.get(resource)
+                && let Some(more) = amount.sum(&previous.negated())
             {
                 *amount = more;
             }
@@ -252,7 +252,7 @@ impl Check<'_> {
     /// Rejects the use of limited resources that no quota covers.
     fn check_limited(
         &self,
-        limited: &[Limited],
+        limited: &[LimitedResource],
         covered: &BTreeSet<String>,
         scopes: &[Value],
     ) -> Result<(), Status> {
@@ -275,11 +275,15 @@ impl Check<'_> {
             let why = format!("insufficient quota to consume: {}", uncovered.join(","));
             return Err(self.attributes.forbidden(&why));
         }
-        let wanted = limited.iter().flat_map(|it| &it.scopes);
-        let wanted = wanted.filter(|it| self.evaluator.matches_scope(it, self.object));
-        let mut open = wanted
-            .filter(|it| !scopes.iter().any(|had| had["scopeName"] == it["scopeName"]));
-        let Some(scope) = open.next() else {
+        let required = limited.iter().flat_map(|it| &it.scopes);
+        let required =
+            required.filter(|it| self.evaluator.matches_scope(it, self.object));
+        let mut unmet = required.filter(|it| {
+            !scopes
+                .iter()
+                .any(|previous| previous["scopeName"] == it["scopeName"])
+        });
+        let Some(scope) = unmet.next() else {
             return Ok(());
         };
         let values = list(scope, "values").iter().filter_map(Value::as_str);
@@ -296,7 +300,7 @@ impl Check<'_> {
 }
 
 /// Amounts in the format of a status.
-pub(crate) fn shown(amounts: &BTreeMap<String, Quantity>) -> Value {
+pub(crate) fn amounts_value(amounts: &BTreeMap<String, Quantity>) -> Value {
     let pairs = amounts.iter();
     pairs
         .map(|(resource, amount)| (resource.clone(), json!(amount.to_string())))

@@ -123,13 +123,13 @@ fn select(
 ) -> Result<(), Status> {
     let own = meta::field(pod::spec(pod), "nodeSelector");
     for (key, value) in selector {
-        if let Some(had) = own.get(key).filter(|it| *it != value) {
+        if let Some(previous) = own.get(key).filter(|it| *it != value) {
             let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
             return Err(attributes.forbidden(&format!(
                 "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; \
                  pod.spec.nodeSelector[{key}] = {}",
                 text(value),
-                text(had)
+                text(previous)
             )));
         }
         own.insert(key.clone(), value.clone());

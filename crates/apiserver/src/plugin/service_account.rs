@@ -111,12 +111,12 @@ fn mount_token(pod: &mut Value) {
         .into_iter()
         .flatten()
         .filter_map(|it| it["name"].as_str());
-    let had = names
+    let previous = names
         .filter(|it| it.starts_with(TOKEN_VOLUME))
         .map(str::to_owned)
         .next();
-    let has_volume = had.is_some();
-    let name = had.unwrap_or_else(|| format!("{TOKEN_VOLUME}{suffix}"));
+    let has_volume = previous.is_some();
+    let name = previous.unwrap_or_else(|| format!("{TOKEN_VOLUME}{suffix}"));
     let mount = json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH});
     let mut mounted = false;
     for list in ["initContainers", "containers"] {
@@ -143,8 +143,8 @@ fn mount_token(pod: &mut Value) {
 /// A suffix that looks random and depends only on the pod's namespace and name, so that the same
 /// requests create the same pods in any order. It is seeded with an FNV-1a hash.
 fn suffix(pod: &Value) -> String {
-    let place = format!("{}/{}", meta::namespace(pod), meta::name(pod));
-    let seed = place
+    let pod_path = format!("{}/{}", meta::namespace(pod), meta::name(pod));
+    let seed = pod_path
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

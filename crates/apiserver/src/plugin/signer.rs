@@ -12,7 +12,10 @@ use crate::status::Status;
 const GROUP: &str = "certificates.k8s.io";
 
 /// Whether a request is for this subresource of a CertificateSigningRequest.
-pub(super) fn is_asked(attributes: &Attributes<'_>, subresource: &str) -> bool {
+pub(super) fn is_subresource_request(
+    attributes: &Attributes<'_>,
+    subresource: &str,
+) -> bool {
     let requests = GroupResource::new(GROUP, "certificatesigningrequests");
     attributes.subresource() == subresource && attributes.resource().storage == requests
 }

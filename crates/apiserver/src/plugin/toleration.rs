@@ -59,7 +59,7 @@ fn covers(wide: &Value, narrow: &Value) -> bool {
 /// Adds a toleration for every value of a taint, unless the pod has it
 /// (`AddOrUpdateTolerationInPod`).
 pub(super) fn tolerate(spec: &mut Map<String, Value>, key: &str, effect: &str) {
-    let wanted = json!({"key": key, "operator": "Exists", "effect": effect});
+    let requested = json!({"key": key, "operator": "Exists", "effect": effect});
     let all = spec.entry("tolerations").or_insert_with(|| json!([]));
     let Some(all) = all.as_array_mut() else {
         return;
@@ -68,11 +68,11 @@ pub(super) fn tolerate(spec: &mut Map<String, Value>, key: &str, effect: &str) {
     let is_same = |it: &Value| {
         ["key", "operator", "effect", "value"]
             .iter()
-            .all(|field| pod::text(it, field) == pod::text(&wanted, field))
+            .all(|field| pod::text(it, field) == pod::text(&requested, field))
     };
     match all.iter_mut().find(|it| is_same(it)) {
-        Some(found) => *found = wanted,
-        None => all.push(wanted),
+        Some(found) => *found = requested,
+        None => all.push(requested),
     }
 }
 

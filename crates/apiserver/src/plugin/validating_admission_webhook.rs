@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::webhook::{self, Hook, Outcome};
+use super::webhook::{self, AdmissionWebhook, Outcome};
 use super::{Attributes, Plugin};
 use crate::state::State;
 use crate::status::Status;
@@ -31,14 +31,14 @@ impl Plugin for ValidatingAdmissionWebhook {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<(), Status> {
-        let mut is_answered = true;
+        let mut all_responded = true;
         let mut refusal: Option<Status> = None;
         let mut index = 0;
         for hook in cluster.admission_webhooks.validating() {
-            let refused = match webhook::ask(cluster, attributes, &hook, object)? {
-                Outcome::Uncalled => continue,
-                Outcome::Unanswered => {
-                    is_answered = false;
+            let refused = match webhook::call(cluster, attributes, &hook, object)? {
+                Outcome::NoMatch => continue,
+                Outcome::Pending => {
+                    all_responded = false;
                     None
                 }
                 Outcome::Failed(_) if hook.ignores_failures => {
@@ -47,13 +47,13 @@ impl Plugin for ValidatingAdmissionWebhook {
                     None
                 }
                 Outcome::Failed(why) => Some(Outcome::failure(&hook, &why)),
-                Outcome::Answered(reply, _) => record(attributes, &hook, &reply),
+                Outcome::Response(response, _) => record(attributes, &hook, &response),
             };
             refusal = refusal.or(refused);
             index += 1;
         }
-        if !is_answered {
-            return Err(webhook::unanswered());
+        if !all_responded {
+            return Err(webhook::pending_error());
         }
         refusal.map_or(Ok(()), Err)
     }
@@ -62,14 +62,14 @@ impl Plugin for ValidatingAdmissionWebhook {
 /// Records the warnings and audit annotations of a webhook. Returns its rejection, if any.
 fn record(
     attributes: &Attributes<'_>,
-    hook: &Arc<Hook>,
-    reply: &webhook::Reply,
+    hook: &Arc<AdmissionWebhook>,
+    response: &webhook::AdmissionResponse,
 ) -> Option<Status> {
-    for warning in &reply.warnings {
+    for warning in &response.warnings {
         attributes.warn(warning.clone());
     }
-    for (key, value) in &reply.annotations {
+    for (key, value) in &response.annotations {
         attributes.annotate(key.clone(), value.clone());
     }
-    (!reply.allowed).then(|| reply.refusal(hook))
+    (!response.allowed).then(|| response.refusal(hook))
 }

@@ -16,32 +16,32 @@ use crate::conversion::ReviewCall;
 use crate::state::State;
 use crate::status::Status;
 use crate::webhook_client::Endpoint;
-pub(super) use review::Reply;
+pub(super) use review::AdmissionResponse;
 use review::Review;
-pub(crate) use source::{Hook, WebhookSource};
+pub(crate) use source::{AdmissionWebhook, WebhookSource};
 
 /// The result of a webhook for a request.
 pub(super) enum Outcome {
     /// The webhook does not match the request.
-    Uncalled,
+    NoMatch,
     /// The webhook has not been called yet: the request is abandoned, and performed again with the
     /// response.
-    Unanswered,
+    Pending,
     /// The call has failed, or the response is invalid.
     Failed(String),
     /// The response, and the `apiVersion` of the objects in the review.
-    Answered(Box<Reply>, String),
+    Response(Box<AdmissionResponse>, String),
 }
 
 impl Outcome {
     /// The error of a request if the call of a webhook has failed.
-    pub(super) fn failure(hook: &Hook, why: &str) -> Status {
+    pub(super) fn failure(hook: &AdmissionWebhook, why: &str) -> Status {
         Status::internal(format!("failed calling webhook {:?}: {why}", hook.name))
     }
 }
 
 /// The error of a request that is performed again; no client receives it.
-pub(super) fn unanswered() -> Status {
+pub(super) fn pending_error() -> Status {
     Status::internal("an admission webhook has not been called yet")
 }
 
@@ -50,10 +50,10 @@ pub(super) fn unanswered() -> Status {
 /// # Errors
 /// 403 if its match conditions fail, 400 for a dry run that it does not support, 500 for an object
 /// that cannot be converted.
-pub(super) fn ask(
+pub(super) fn call(
     cluster: &State,
     attributes: &Attributes<'_>,
-    hook: &Hook,
+    hook: &AdmissionWebhook,
     object: Option<&Value>,
 ) -> Result<Outcome, Status> {
     let review = with_request(cluster, attributes, object, |request| {
@@ -70,7 +70,7 @@ pub(super) fn ask(
         review(cluster, request, &invocation, hook).map(Some)
     })?;
     let Some((review, api_version)) = review else {
-        return Ok(Outcome::Uncalled);
+        return Ok(Outcome::NoMatch);
     };
     let endpoint = match Endpoint::of(cluster, &hook.client) {
         Ok(endpoint) => endpoint,
@@ -84,12 +84,13 @@ pub(super) fn ask(
         timeout: hook.timeout,
         backoff: Duration::ZERO,
     };
-    let answer = cluster.webhook_calls.lock().review(call);
-    Ok(match answer {
-        None => Outcome::Unanswered,
+    let response = cluster.webhook_calls.lock().review(call);
+    Ok(match response {
+        None => Outcome::Pending,
         Some(Err(why)) => Outcome::Failed(format!("failed to call webhook: {why}")),
-        Some(Ok(answer)) => match Reply::read(&answer, &review.uid, hook) {
-            Ok(reply) => Outcome::Answered(Box::new(reply), api_version),
+        Some(Ok(response)) => match AdmissionResponse::read(&response, &review.uid, hook)
+        {
+            Ok(response) => Outcome::Response(Box::new(response), api_version),
             Err(why) => {
                 let why = format!("received invalid webhook response: {why}");
                 Outcome::Failed(why)
@@ -106,17 +107,17 @@ fn review(
     cluster: &State,
     request: &Request<'_>,
     invocation: &Invocation<'_>,
-    hook: &Hook,
+    hook: &AdmissionWebhook,
 ) -> Result<(Review, String), Status> {
-    let world = Environment(cluster);
-    let shown = |object: Option<&Value>| match object {
+    let environment = Environment(cluster);
+    let converted = |object: Option<&Value>| match object {
         None => Ok(Value::Null),
         Some(object) if invocation.kind == request.kind => Ok(object.clone()),
-        Some(object) => world
+        Some(object) => environment
             .converted(object, invocation.kind)
             .map_err(Status::internal),
     };
-    let objects = [shown(request.object)?, shown(request.old_object)?];
+    let objects = [converted(request.object)?, converted(request.old_object)?];
     let review = Review::new(request, invocation, objects, hook);
     Ok((review, invocation.kind.api_version()))
 }

@@ -19,7 +19,7 @@ pub(super) struct Field {
     pub(super) name: String,
     pub(super) shape: Shape,
     /// Whether a zero is a value, not an omitted field.
-    pub(super) zero_is_meant: bool,
+    pub(super) has_explicit_zero: bool,
 }
 
 /// The type of a field.
@@ -97,11 +97,11 @@ impl Field {
     fn read(text: &str) -> Option<(u64, Self)> {
         let (number, rest) = text.split_once('=')?;
         let (name, shape) = rest.split_once('=')?;
-        let meant = shape.strip_suffix('!');
+        let explicit_zero = shape.strip_suffix('!');
         let field = Self {
             name: name.to_owned(),
-            shape: Shape::read(meant.unwrap_or(shape)),
-            zero_is_meant: meant.is_some(),
+            shape: Shape::read(explicit_zero.unwrap_or(shape)),
+            has_explicit_zero: explicit_zero.is_some(),
         };
         Some((number.parse().ok()?, field))
     }

@@ -56,9 +56,9 @@ impl Requirement {
     /// Whether both are numbers and `holds` for them.
     fn compares(&self, value: Option<&str>, holds: fn(&i64, &i64) -> bool) -> bool {
         let number = |text: &str| text.parse::<i64>().ok();
-        let wanted = self.values.first().and_then(|it| number(it));
+        let requested = self.values.first().and_then(|it| number(it));
         let found = value.and_then(number);
-        found.zip(wanted).is_some_and(|(a, b)| holds(&a, &b))
+        found.zip(requested).is_some_and(|(a, b)| holds(&a, &b))
     }
 
     fn matches(&self, value: Option<&str>) -> bool {
@@ -84,10 +84,9 @@ pub(crate) fn matches_label_selector(selector: &Value, object: &Value) -> bool {
     let value = |key: &str| labels.and_then(|all| all.get(key)).and_then(Value::as_str);
     let pairs = selector.get("matchLabels").and_then(Value::as_object);
     let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    let pairs_match = pairs
-        .into_iter()
-        .flatten()
-        .all(|(key, wanted)| wanted.as_str().is_some_and(|it| value(key) == Some(it)));
+    let pairs_match = pairs.into_iter().flatten().all(|(key, requested)| {
+        requested.as_str().is_some_and(|it| value(key) == Some(it))
+    });
     pairs_match
         && expressions.into_iter().flatten().all(|expression| {
             requirement_of(expression).is_some_and(|it| it.matches(value(&it.key)))

@@ -5,7 +5,7 @@ use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value, json};
 
 use super::read;
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::authorization::{self, Action};
 use crate::call::Call;
 use crate::conversion;
@@ -36,7 +36,7 @@ pub(super) fn connect(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     if call.query.dry_run {
         return Err(Status::bad_request("dryRun is not supported"));
     }
@@ -45,7 +45,7 @@ pub(super) fn connect(
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut options))?;
     notes.extend(chain.validate(state, &attributes, Some(&options))?);
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let mut refused = refusal(state, call, target, &options);
     refused.warnings.extend(notes.warnings);
     Err(refused)
@@ -82,7 +82,7 @@ fn options(call: &Call, target: &Target) -> Value {
             "container" => {
                 options.insert(key.clone(), text.as_str().into());
             }
-            _ if query::truth(text) => {
+            _ if query::parse_bool(text) => {
                 options.insert(key.clone(), true.into());
             }
             _ => {}

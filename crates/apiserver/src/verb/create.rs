@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::update;
 use super::write::Draft;
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
@@ -24,7 +24,7 @@ pub(super) fn create(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     if review::is_review(resource) {
         return review::reply(state, call, target);
@@ -40,8 +40,9 @@ pub(super) fn create(
     decode::check_kind(state, call, resource, &mut object)?;
     let found = decode::prune_and_default(state, resource, &mut object, body.repeated);
     let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
-    place(target, &mut object)?;
+    let warnings =
+        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    set_namespace(target, &mut object)?;
     let mut draft = Draft::new(object, None);
     draft.warnings = warnings;
     finish(state, call, target, draft)
@@ -53,7 +54,7 @@ pub(super) fn finish(
     call: &Call,
     target: &Target,
     mut draft: Draft,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let version = meta::version(&draft.object).to_owned();
     clear_system_fields(&mut draft.object);
@@ -88,10 +89,10 @@ pub(super) fn finish(
         let found = kind.preparation_warnings(&draft.object);
         draft.warnings.extend(found);
     }
-    begin(&target, call, &mut draft.object);
+    set_initial_fields(&target, call, &mut draft.object);
     // A kind may generate the name.
     meta::name(&draft.object).clone_into(&mut target.name);
-    draft.confirm(state, call, &target)?;
+    draft.check_escalation(state, call, &target)?;
     draft.validate(state, call, &target)?;
     draft.admit(state, call, &target)?;
     check_unversioned(call, &version)?;
@@ -112,13 +113,13 @@ pub(super) fn finish(
 ///
 /// # Errors
 /// 400 if the object has another namespace.
-pub(crate) fn place(target: &Target, object: &mut Value) -> Result<(), Status> {
-    let said = meta::namespace(object);
+pub(crate) fn set_namespace(target: &Target, object: &mut Value) -> Result<(), Status> {
+    let value = meta::namespace(object);
     if !target.resource.namespaced {
         meta::clear(object, "namespace");
-    } else if said.is_empty() {
+    } else if value.is_empty() {
         meta::set(object, "namespace", target.namespace.as_str());
-    } else if said != target.namespace {
+    } else if value != target.namespace {
         return Err(Status::bad_request(
             "the namespace of the provided object does not match the namespace sent on the \
              request",
@@ -177,7 +178,7 @@ fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
 }
 
 /// Sets the initial fields of a new object, independent of the values sent by the client.
-fn begin(target: &Target, call: &Call, object: &mut Value) {
+fn set_initial_fields(target: &Target, call: &Call, object: &mut Value) {
     let resource = &target.resource;
     match &resource.builtin {
         Some(kind) => {
@@ -185,7 +186,7 @@ fn begin(target: &Target, call: &Call, object: &mut Value) {
             if target.subresource.is_empty() {
                 kind.complete(object);
             }
-            kind.note_requester(object, &call.user);
+            kind.record_requester(object, &call.user);
         }
         None if resource.custom && resource.has_status() => {
             meta::fields(object).shift_remove("status");

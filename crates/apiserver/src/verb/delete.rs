@@ -8,12 +8,12 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{list, read};
-use crate::answer::{Answer, Content, List};
+use crate::api_response::{ApiResponse, Content, List};
 use crate::call::{Call, Payload};
 use crate::conversion;
 use crate::decode::{self, DecodeError};
 use crate::definition;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::openapi;
 use crate::options::invalid;
@@ -51,40 +51,40 @@ pub(crate) struct Options {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The deletion waits for finalizers, the grace period or the contents of a namespace.
-    Waits(Object),
+    Pending(Object),
     /// The object was removed; this was its last state.
-    Gone(Object),
+    Deleted(Object),
 }
 
 pub(super) fn delete(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let options = options(call)?;
     let old = read::existing(state, target)?;
     check_preconditions(resource, &old, &options)?;
-    let old = state.shown(resource, &old)?;
+    let old = state.in_version_of(resource, &old)?;
     let attributes = Attributes::new(call, target, Operation::Delete);
     let attributes = attributes.with_old(Some(&old));
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, None)?;
     notes.extend(chain.validate(state, &attributes, None)?);
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let bucket = state.bucket(resource);
     let key = Key::new(&target.namespace, &target.name);
-    let outcome = delete_object(state, &Place::new(bucket, key), &options)?;
-    let answer = match outcome {
-        Outcome::Waits(object) => {
-            Answer::object(resource, state.shown(resource, &object)?)
+    let outcome = delete_object(state, &Location::new(bucket, key), &options)?;
+    let response = match outcome {
+        Outcome::Pending(object) => {
+            ApiResponse::object(resource, state.in_version_of(resource, &object)?)
         }
-        Outcome::Gone(object) if resource.returned_when_deleted => {
-            Answer::object(resource, state.shown(resource, &object)?)
+        Outcome::Deleted(object) if resource.returned_when_deleted => {
+            ApiResponse::object(resource, state.in_version_of(resource, &object)?)
         }
-        Outcome::Gone(object) => Answer::success(200, details(resource, &object)),
+        Outcome::Deleted(object) => ApiResponse::success(200, details(resource, &object)),
     };
-    Ok(answer.admitted(notes))
+    Ok(response.admitted(notes))
 }
 
 fn details(resource: &Resource, object: &Value) -> Value {
@@ -101,13 +101,16 @@ pub(super) fn delete_collection(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let options = options(call)?;
     let resource = &target.resource;
     let bucket = state.bucket(resource);
     let chosen = list::selected(state, call, target)?;
     // All objects are converted before the first is deleted.
-    let shown: Vec<_> = chosen.iter().map(|it| state.shown(resource, it)).collect();
+    let shown: Vec<_> = chosen
+        .iter()
+        .map(|it| state.in_version_of(resource, it))
+        .collect();
     let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
     // Mutating plugins are called once for the collection, and validating plugins for each
     // object without the name in the attributes.
@@ -119,12 +122,12 @@ pub(super) fn delete_collection(
         .map(|it| chain.validate(state, &attributes().with_old(Some(it)), None))
         .collect();
     // The webhooks for all objects are called before the first object is deleted.
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let mut items = Vec::new();
     for ((old, shown), verdict) in chosen.into_iter().zip(shown).zip(verdicts) {
         verdict?;
         let key = Key::new(meta::namespace(&old), meta::name(&old));
-        match delete_object(state, &Place::new(bucket, key), &options) {
+        match delete_object(state, &Location::new(bucket, key), &options) {
             // The response contains the objects as they were before the delete.
             Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
@@ -138,7 +141,7 @@ pub(super) fn delete_collection(
         remaining: None,
         items,
     };
-    Ok(Answer::new(200, Content::List(list)))
+    Ok(ApiResponse::new(200, Content::List(list)))
 }
 
 /// Deletes one object according to its kind, its finalizers and the options.
@@ -147,10 +150,10 @@ pub(super) fn delete_collection(
 /// 404 if it does not exist, 409 if a precondition fails.
 pub(crate) fn delete_object(
     state: &mut State,
-    place: &Place,
+    location: &Location,
     options: &Options,
 ) -> Result<Outcome, Status> {
-    let Place { bucket, key } = place;
+    let Location { bucket, key } = location;
     let bucket = *bucket;
     let Some(resource) = state.stored_resource(bucket).cloned() else {
         return Err(Status::no_such_resource());
@@ -161,31 +164,36 @@ pub(crate) fn delete_object(
     check_preconditions(&resource, &old, options)?;
     let mut object = Value::clone(&old);
     choose_finalizers(&mut object, options.propagation);
-    mark(state, &resource, &mut object, options);
+    set_deletion_timestamp(state, &resource, &mut object, options);
     if options.dry_run {
         let object = Arc::new(object);
         let gone = is_finished(&object);
         return Ok(if gone {
-            Outcome::Gone(object)
+            Outcome::Deleted(object)
         } else {
-            Outcome::Waits(object)
+            Outcome::Pending(object)
         });
     }
     if is_finished(&object) {
         state.remove(bucket, key);
-        return Ok(Outcome::Gone(Arc::new(object)));
+        return Ok(Outcome::Deleted(Arc::new(object)));
     }
-    Ok(Outcome::Waits(state.put(bucket, object)))
+    Ok(Outcome::Pending(state.put(bucket, object)))
 }
 
 /// Sets the deletion timestamp and the grace period, or shortens the current grace period.
-fn mark(state: &State, resource: &Resource, object: &mut Value, options: &Options) {
+fn set_deletion_timestamp(
+    state: &State,
+    resource: &Resource,
+    object: &mut Value,
+    options: &Options,
+) {
     let grace = resource.builtin.as_ref().map_or(0, |kind| {
         kind.grace_period_seconds(object, options.grace_seconds)
     });
     let was_deleting = meta::is_deleting(object);
-    let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
-    if was_deleting && had.is_none_or(|had| had <= grace) {
+    let previous = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    if was_deleting && previous.is_none_or(|previous| previous <= grace) {
         return;
     }
     let due = state
@@ -243,10 +251,10 @@ pub(super) fn check_preconditions(
     options: &Options,
 ) -> Result<(), Status> {
     let name = meta::name(old);
-    let differ = |what: &str, wanted: &str, had: &str, since: &str| {
+    let differ = |what: &str, requested: &str, previous: &str, since: &str| {
         let why = format!(
-            "the {what} in the precondition ({wanted}) does not match the {what} in record \
-             ({had}). The object might have been {since}"
+            "the {what} in the precondition ({requested}) does not match the {what} in record \
+             ({previous}). The object might have been {since}"
         );
         Err(Status::conflict_of_kind(resource, name, &why))
     };
@@ -335,8 +343,8 @@ pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let rehearsals = body["dryRun"].as_array();
     if rehearsals.is_some_and(|all| all.iter().any(|it| it != "All")) {
-        let said = body["dryRun"].clone();
-        let error = FieldError::not_supported("dryRun", said, ["All"]);
+        let actual = body["dryRun"].clone();
+        let error = FieldError::not_supported("dryRun", actual, ["All"]);
         return Err(invalid("DeleteOptions", &[error]));
     }
     let preconditions = &body["preconditions"];

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};
 use super::read;
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::conversion;
 use crate::decode;
-use crate::index::Place;
+use crate::index::Location;
 use crate::meta;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
@@ -25,7 +25,7 @@ pub(super) fn evict(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let mut body = decode::object(call, "Eviction")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
@@ -35,10 +35,10 @@ pub(super) fn evict(
     options.dry_run |= call.query.dry_run;
     let rehearsal = options.dry_run;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let pod = read::existing(state, target)?;
     if !budget::may_ignore(&pod) {
-        budget::spend(state, &pod, rehearsal)?;
+        budget::check_and_decrement(state, &pod, rehearsal)?;
     }
     delete::check_preconditions(&target.resource, &pod, &options)?;
     if !rehearsal {
@@ -50,9 +50,9 @@ pub(super) fn evict(
         state.put(pods, marked);
     }
     let key = Key::new(&target.namespace, &target.name);
-    let place = Place::new(state.buckets.pods, key);
-    delete_object(state, &place, &options)?;
-    Ok(Answer::success(201, Value::Null).admitted(notes))
+    let location = Location::new(state.buckets.pods, key);
+    delete_object(state, &location, &options)?;
+    Ok(ApiResponse::success(201, Value::Null).admitted(notes))
 }
 
 /// Checks that the name in the posted object is that of the pod in the path.
@@ -83,7 +83,7 @@ pub(super) fn bind(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let mut body = decode::object(call, "Binding")?.value;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
@@ -94,7 +94,7 @@ pub(super) fn bind(
         return Err(Status::bad_request("target.name: Required value"));
     }
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::all_answered(state)?;
+    conversion::check_complete(state)?;
     let pod = read::existing(state, target)?;
     check_unbound(target, &pod)?;
     if !call.query.dry_run {
@@ -102,8 +102,8 @@ pub(super) fn bind(
         let spec = meta::field(meta::fields(&mut pod), "spec");
         spec.insert("nodeName".to_owned(), node.into());
         for field in ["annotations", "labels"] {
-            let said = body["metadata"][field].as_object();
-            for (key, value) in said.into_iter().flatten() {
+            let actual = body["metadata"][field].as_object();
+            for (key, value) in actual.into_iter().flatten() {
                 let own = meta::field(meta::edit(&mut pod), field);
                 own.insert(key.clone(), value.clone());
             }
@@ -113,7 +113,7 @@ pub(super) fn bind(
         let pods = state.buckets.pods;
         state.put(pods, pod);
     }
-    Ok(Answer::success(201, Value::Null).admitted(notes))
+    Ok(ApiResponse::success(201, Value::Null).admitted(notes))
 }
 
 /// 409 for a pod that is being deleted or has a node.

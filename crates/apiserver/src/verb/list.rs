@@ -1,7 +1,7 @@
 //! GET of a collection, with pagination.
 
 use super::page::{Page, page, token, too_old};
-use crate::answer::{Answer, Content, List};
+use crate::api_response::{ApiResponse, Content, List};
 use crate::call::Call;
 use crate::conversion::Conversion;
 use crate::route::Target;
@@ -14,7 +14,7 @@ pub(super) fn list(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let filter = filter(call, target)?;
     let page = page(state, call, &target.resource)?;
     let at = page.at.unwrap_or_else(|| state.store.version());
@@ -56,10 +56,10 @@ pub(super) fn list(
     // All objects are requested first, so that a webhook converts them in one call.
     let shown: Vec<_> = items
         .iter()
-        .map(|it| conversion.shown(&target.resource, it))
+        .map(|it| conversion.in_version_of(&target.resource, it))
         .collect();
     let items = shown.into_iter().collect::<Result<_, _>>()?;
-    Ok(Answer::new(
+    Ok(ApiResponse::new(
         200,
         Content::List(List {
             resource: target.resource.clone(),

@@ -127,8 +127,8 @@ pub(super) fn malformed(version: &str) -> String {
 }
 
 /// 504: a future version.
-pub(super) fn too_large(wanted: u64, newest: u64) -> Status {
-    let message = format!("Too large resource version: {wanted}, current: {newest}");
+pub(super) fn too_large(requested: u64, newest: u64) -> Status {
+    let message = format!("Too large resource version: {requested}, current: {newest}");
     let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
     Status::new(504, Reason::Timeout, format!("Timeout: {message}")).with_details(
         Details {

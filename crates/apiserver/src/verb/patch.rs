@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::write::Draft;
 use super::{create, update};
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::authorization::{self, Action};
 use crate::call::Call;
@@ -21,7 +21,7 @@ pub(super) fn patch(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let Some(kind) = kind(call, target)? else {
         return server_side_apply(state, call, target);
@@ -40,7 +40,9 @@ pub(super) fn patch(
         }
         // Kubernetes decodes it as an internal type; all its fields are then unknown.
         let validation = call.query.field_validation;
-        decode::judge(validation, fields_of(&object), |why| refuse(&why))?;
+        decode::apply_field_validation(validation, fields_of(&object), |why| {
+            refuse(&why)
+        })?;
         return Err(update::nameless(target));
     }
     if resource.custom {
@@ -65,7 +67,7 @@ pub(super) fn patch(
         None => decode::prune_and_default(state, resource, &mut object, repeated),
     };
     let validation = call.query.field_validation;
-    let warnings = decode::judge(validation, found, |why| refuse(&why))?;
+    let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     update::check_place(target, &mut object)?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
@@ -104,7 +106,7 @@ fn server_side_apply(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let old = current(state, target)?;
     if old.is_none() && !may_be_made(target) {
@@ -145,9 +147,9 @@ fn server_side_apply(
     let found = unknown_in_apply(state, target, &sent, body.repeated);
     let validation = call.query.field_validation;
     let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings = decode::judge(validation, found, refuse)?;
+    let warnings = decode::apply_field_validation(validation, found, refuse)?;
     if !resource.custom {
-        patch::cut(resource, &mut object);
+        patch::truncate_numbers(resource, &mut object);
         let read = decode::decode(resource, &mut object);
         read.map_err(|why| decode::unhandled(resource, &why))?;
     }
@@ -169,7 +171,7 @@ fn may_be_made(target: &Target) -> bool {
     let kind = resource.builtin.as_ref();
     target.subresource.is_empty()
         || resource.create_on_update
-        || kind.is_some_and(|it| it.is_made_by_its_status())
+        || kind.is_some_and(|it| it.is_created_by_status_apply())
 }
 
 /// Authorizes the creation of a missing object, which requires the verb `create`.
@@ -198,7 +200,7 @@ fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status>
     let key = Key::new(&target.namespace, &target.name);
     let found = state.get(bucket, &key);
     found
-        .map(|it| state.shown(&target.resource, it))
+        .map(|it| state.in_version_of(&target.resource, it))
         .transpose()
 }
 

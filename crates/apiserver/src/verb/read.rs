@@ -1,7 +1,7 @@
 //! GET of one object.
 
 use super::page;
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
@@ -16,12 +16,12 @@ pub(super) fn get(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     check_version(state, call, target)?;
     let object = existing(state, target)?;
-    Ok(Answer::object(
+    Ok(ApiResponse::object(
         &target.resource,
-        state.shown(&target.resource, &object)?,
+        state.in_version_of(&target.resource, &object)?,
     ))
 }
 
@@ -36,8 +36,8 @@ pub(super) fn check_version(
 ) -> Result<(), Status> {
     let version = &call.query.version;
     match version.parse::<u64>() {
-        Ok(wanted) if wanted > state.store.version() => {
-            return Err(page::too_large(wanted, state.store.version()));
+        Ok(requested) if requested > state.store.version() => {
+            return Err(page::too_large(requested, state.store.version()));
         }
         Err(_) if !version.is_empty() => {
             let message = page::malformed(version);

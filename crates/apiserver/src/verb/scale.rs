@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::write::{Draft, invalid};
 use super::{patch, read, update};
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
 use crate::decode::{self, DecodeError};
@@ -16,7 +16,8 @@ use crate::kind::{FinalizerRule, column};
 use crate::meta;
 use crate::openapi::{Schema, definitions};
 use crate::patch::{
-    Kind, cut, patched, refused, restored_type_error, type_error, undecodable,
+    Kind, patched, refused, restored_type_error, truncate_numbers, type_error,
+    undecodable,
 };
 use crate::resource::{Resource, Scale, Subresource, Verb};
 use crate::route::Target;
@@ -29,7 +30,7 @@ pub(super) fn perform(
     call: &Call,
     target: &Target,
     verb: Verb,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let paths = paths(&target.resource).ok_or_else(Status::no_such_resource)?;
     if verb == Verb::Get {
         read::check_version(state, call, target)?;
@@ -44,61 +45,61 @@ pub(super) fn perform(
         _ => None,
     };
     let old = read::existing(state, target)?;
-    let old = state.shown(&target.resource, &old)?;
+    let old = state.in_version_of(&target.resource, &old)?;
     let mut current = scale(&old, paths);
     if verb == Verb::Get {
-        return Ok(Answer::new(200, Content::Plain(current)));
+        return Ok(ApiResponse::new(200, Content::Plain(current)));
     }
     let path = &paths.spec_replicas_path;
-    apply::scale::show_managers(&SCALE, &mut current, (&old, path));
+    apply::scale::read_managers(&SCALE, &mut current, (&old, path));
     let manager = call.manager();
     let writer = Writer {
         manager: &manager,
         subresource: "scale",
         now: state.instant(),
     };
-    let mut wanted = match (sent, form) {
+    let mut requested = match (sent, form) {
         (Some(sent), _) => {
             update::check_uid(&target.resource, &sent, meta::uid(&old))?;
             sent
         }
         (None, Some(form)) => {
-            let (wanted, found) = changed(state, call, (form, &current))?;
+            let (requested, found) = changed(state, call, (form, &current))?;
             warnings = found;
-            wanted
+            requested
         }
         (None, None) => applied(call, target, &current, &writer)?,
     };
-    update::check_place(target, &mut wanted)?;
+    update::check_place(target, &mut requested)?;
     if !target.resource.custom {
-        check(target, &wanted, meta::uid(&old))?;
+        check(target, &requested, meta::uid(&old))?;
     }
     if form.is_some() || verb == Verb::Update {
-        apply::tracked(&SCALE, Some(&current), &mut wanted, &writer);
+        apply::tracked(&SCALE, Some(&current), &mut requested, &writer);
     }
-    let object = scaled(&target.resource, &old, (&wanted, path));
+    let object = scaled(&target.resource, &old, (&requested, path));
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     draft.managed = true;
-    let answer = update::finish(state, call, target, draft)?;
-    Ok(as_scale(answer, paths))
+    let response = update::finish(state, call, target, draft)?;
+    Ok(as_scale(response, paths))
 }
 
 /// A response with the Scale of its object.
-fn as_scale(mut answer: Answer, paths: &Scale) -> Answer {
-    if let Content::Object(_, object) = &answer.content {
-        answer.content = Content::Plain(scale(&Arc::clone(object), paths));
+fn as_scale(mut response: ApiResponse, paths: &Scale) -> ApiResponse {
+    if let Content::Object(_, object) = &response.content {
+        response.content = Content::Plain(scale(&Arc::clone(object), paths));
     }
-    answer
+    response
 }
 
 /// An object with the replicas (at `path`) and the field managers of a Scale.
-fn scaled(resource: &Resource, old: &Value, (wanted, path): (&Value, &str)) -> Value {
-    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+fn scaled(resource: &Resource, old: &Value, (requested, path): (&Value, &str)) -> Value {
+    let replicas = requested["spec"]["replicas"].as_i64().unwrap_or_default();
     let mut object = old.clone();
-    meta::copy(wanted, &mut object, "resourceVersion");
+    meta::copy(requested, &mut object, "resourceVersion");
     put(&mut object, path, replicas);
-    apply::scale::keep_managers(resource, wanted, (&mut object, path));
+    apply::scale::write_managers(resource, requested, (&mut object, path));
     object
 }
 
@@ -134,7 +135,8 @@ fn sent(
     decode::check_kind(state, call, &SCALE, &mut sent).map_err(in_words)?;
     let found = decode::prune_and_default(state, &SCALE, &mut sent, body.repeated);
     let refuse = |why: String| in_words(decode::unhandled(&SCALE, &why));
-    *warnings = decode::judge(call.query.field_validation, found, refuse)?;
+    *warnings =
+        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
     update::check_place(target, &mut sent)?;
     Ok(sent)
 }
@@ -150,15 +152,15 @@ fn changed(
 ) -> Result<(Value, Vec<String>), Status> {
     let body = decode::value(call);
     let body = body.map_err(|it| undecodable(form, &it.why))?.value;
-    let mut wanted = patched(form, &SCALE, current, &body)?;
+    let mut requested = patched(form, &SCALE, current, &body)?;
     let refuse = |why: &str| refused(form, &SCALE, (current, &body), why);
-    if let Some(why) = type_error(form, &SCALE, &mut wanted) {
+    if let Some(why) = type_error(form, &SCALE, &mut requested) {
         return Err(refuse(&why));
     }
-    let found = decode::prune_and_default(state, &SCALE, &mut wanted, Vec::new());
+    let found = decode::prune_and_default(state, &SCALE, &mut requested, Vec::new());
     let validation = call.query.field_validation;
-    let warnings = decode::judge(validation, found, |why| refuse(&why))?;
-    Ok((wanted, warnings))
+    let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
+    Ok((requested, warnings))
 }
 
 /// The Scale after an applied configuration.
@@ -180,22 +182,22 @@ fn applied(
         object: &body,
         on_conflict: OnConflict::of(call.query.force),
     };
-    let mut wanted = apply::applied(&SCALE, Some(current), &config, writer)?;
+    let mut requested = apply::applied(&SCALE, Some(current), &config, writer)?;
     if target.resource.custom {
         let bare = |it: &Value| {
             let mut it = it.clone();
             meta::clear(&mut it, "managedFields");
             it
         };
-        if bare(&wanted) != bare(current) {
+        if bare(&requested) != bare(current) {
             return Err(apply::unconvertible_scale(&body));
         }
     }
-    if let Some(why) = restored_type_error(&SCALE, &wanted) {
+    if let Some(why) = restored_type_error(&SCALE, &requested) {
         return Err(apply::unconvertible(&SCALE, &body, &why));
     }
-    cut(&SCALE, &mut wanted);
-    Ok(wanted)
+    truncate_numbers(&SCALE, &mut requested);
+    Ok(requested)
 }
 
 /// Validates the Scale of a built-in kind, whose object has the uid `had` (`ValidateScale`,
@@ -203,12 +205,12 @@ fn applied(
 ///
 /// # Errors
 /// 422 for invalid metadata and for negative replicas, 409 for another uid.
-fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
-    let metadata = wanted.get("metadata");
+fn check(target: &Target, requested: &Value, previous: &str) -> Result<(), Status> {
+    let metadata = requested.get("metadata");
     let scope = Scope::Namespaced;
     let mut errors = object_meta::create(metadata, NameRule::DnsSubdomain, scope);
-    errors.extend(FinalizerRule::Owned.errors(wanted));
-    let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+    errors.extend(FinalizerRule::Owned.errors(requested));
+    let replicas = requested["spec"]["replicas"].as_i64().unwrap_or_default();
     if replicas < 0 {
         let why = "must be greater than or equal to 0";
         errors.push(FieldError::invalid("spec.replicas", replicas.into(), why));
@@ -216,7 +218,7 @@ fn check(target: &Target, wanted: &Value, had: &str) -> Result<(), Status> {
     if !errors.is_empty() {
         return Err(invalid(&SCALE, &target.name, &errors));
     }
-    let Some(why) = update::uid_mismatch(wanted, had) else {
+    let Some(why) = update::uid_mismatch(requested, previous) else {
         return Ok(());
     };
     let mut scaled = Resource::clone(&target.resource);

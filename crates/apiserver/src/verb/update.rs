@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::write::{Draft, invalid};
 use super::{create, patch, read};
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
@@ -21,17 +21,18 @@ pub(super) fn update(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let body = decode::object(call, &resource.kind)?;
     let mut object = body.value;
     decode::check_kind(state, call, resource, &mut object)?;
     let found = decode::prune_and_default(state, resource, &mut object, body.repeated);
     let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings = decode::judge(call.query.field_validation, found, refuse)?;
+    let warnings =
+        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
     check_place(target, &mut object)?;
     let old = match read::existing(state, target) {
-        Ok(old) => Some(state.shown(resource, &old)?),
+        Ok(old) => Some(state.in_version_of(resource, &old)?),
         Err(_) if resource.create_on_update => None,
         Err(missing) => return Err(missing),
     };
@@ -68,7 +69,7 @@ pub(super) fn finish(
     call: &Call,
     target: &Target,
     mut draft: Draft,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let Some(old) = draft.old.clone() else {
         return Err(Status::not_found(resource, &target.name));
@@ -111,7 +112,7 @@ pub(super) fn finish(
     draft.mutate(state, call, target)?;
     check_version(resource, &draft, (&version, &old))?;
     count_generation(resource, &mut draft.object, &old);
-    draft.confirm(state, call, target)?;
+    draft.check_escalation(state, call, target)?;
     draft.validate(state, call, target)?;
     draft.admit(state, call, target)?;
     draft.commit(state, call, target)
@@ -130,16 +131,16 @@ pub(super) fn nameless(target: &Target) -> Status {
 /// # Errors
 /// 400 if they do not.
 pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
-    let said = meta::name(object);
-    if said.is_empty() {
+    let value = meta::name(object);
+    if value.is_empty() {
         return Err(nameless(target));
-    } else if said != target.name {
+    } else if value != target.name {
         return Err(Status::bad_request(format!(
-            "the name of the object ({said}) does not match the name on the URL ({})",
+            "the name of the object ({value}) does not match the name on the URL ({})",
             target.name
         )));
     }
-    create::place(target, object)
+    create::set_namespace(target, object)
 }
 
 /// Checks the resourceVersion in the request, which is a precondition of the write. An apply,
@@ -164,9 +165,9 @@ fn check_version(
 pub(super) fn check_uid(
     resource: &Resource,
     object: &Value,
-    had: &str,
+    previous: &str,
 ) -> Result<(), Status> {
-    let Some(why) = uid_mismatch(object, had) else {
+    let Some(why) = uid_mismatch(object, previous) else {
         return Ok(());
     };
     let key = storage_key(resource, object);
@@ -178,12 +179,12 @@ pub(super) fn check_uid(
 }
 
 /// The error of an object with another uid than `had`; `None` if its uid is absent or equal.
-pub(super) fn uid_mismatch(object: &Value, had: &str) -> Option<String> {
+pub(super) fn uid_mismatch(object: &Value, previous: &str) -> Option<String> {
     let uid = meta::uid(object);
-    let is_other = !uid.is_empty() && uid != had;
+    let is_other = !uid.is_empty() && uid != previous;
     is_other.then(|| {
         format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {had}"
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {previous}"
         )
     })
 }
@@ -212,8 +213,8 @@ fn storage_key(resource: &Resource, object: &Value) -> String {
         meta::namespace(object),
         meta::name(object),
     ];
-    let said = place.into_iter().filter(|it| !it.is_empty());
-    said.collect::<Vec<_>>().join("/")
+    let value = place.into_iter().filter(|it| !it.is_empty());
+    value.collect::<Vec<_>>().join("/")
 }
 
 /// Restores the fields that this request may not change.
@@ -266,8 +267,8 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
         }
     }
     if resource.custom {
-        let said = serde_json::json!({ "metadata": metadata });
-        meta::copy(&said, object, "managedFields");
+        let value = serde_json::json!({ "metadata": metadata });
+        meta::copy(&value, object, "managedFields");
     } else {
         fields.insert("metadata".to_owned(), metadata);
     }

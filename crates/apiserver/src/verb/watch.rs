@@ -7,7 +7,7 @@ use fivespot_admission::FieldError;
 use fivespot_clock::Clock;
 
 use super::{list, page};
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::broadcaster::Scope;
 use crate::call::Call;
 use crate::conversion::Conversion;
@@ -16,13 +16,13 @@ use crate::route::Target;
 use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::{Bucket, Range};
-use crate::watch::{Event, Opening, Watch, bookmark};
+use crate::watch::{Event, Watch, WatchParameters, bookmark};
 
 pub(super) fn watch(
     state: &mut State,
     call: &Call,
     target: &Target,
-) -> Result<Answer, Status> {
+) -> Result<ApiResponse, Status> {
     let query = &call.query;
     check(call)?;
     let scope = Scope {
@@ -57,7 +57,7 @@ pub(super) fn watch(
                 .as_ref()
                 .filter(|_| !backlog.is_empty())
                 .map(Clock::busy);
-            Watch::open(Opening {
+            Watch::open(WatchParameters {
                 resource: target.resource.clone(),
                 conversion: Conversion::of(state, &target.resource),
                 backlog,
@@ -72,7 +72,7 @@ pub(super) fn watch(
             })
         }
     };
-    Ok(Answer::new(200, Content::Watch(Box::new(watch))))
+    Ok(ApiResponse::new(200, Content::Watch(Box::new(watch))))
 }
 
 /// The resourceVersion after which a watch starts.
@@ -118,8 +118,10 @@ fn everything(state: &State, bucket: Bucket, scope: &Scope) -> VecDeque<Event> {
     let Ok(found) = state.store.list(bucket, &range, None) else {
         return VecDeque::new();
     };
-    let wanted = found.filter(|(_, it)| scope.filter.matches(it));
-    wanted.map(|(_, it)| Event::Initial(it.clone())).collect()
+    let requested = found.filter(|(_, it)| scope.filter.matches(it));
+    requested
+        .map(|(_, it)| Event::Initial(it.clone()))
+        .collect()
 }
 
 /// The events of the scope after a version.

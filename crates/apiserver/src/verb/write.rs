@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::scale;
 use crate::alias;
-use crate::answer::{Answer, Content};
+use crate::api_response::{ApiResponse, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::conversion::{self, Conversion};
@@ -73,13 +73,18 @@ impl Draft {
     ///
     /// # Errors
     /// 403 for a role or a binding that would.
-    pub(super) fn confirm(
+    pub(super) fn check_escalation(
         &self,
         state: &State,
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        authorization::confirm(state, &call.user, target, &self.write(state, target))
+        authorization::check_escalation(
+            state,
+            &call.user,
+            target,
+            &self.write(state, target),
+        )
     }
 
     /// Validates the object.
@@ -163,11 +168,13 @@ impl Draft {
     /// 422 for an object that could not be read back from the storage. The check includes the
     /// managed fields, which are nested deeper than the fields themselves.
     fn check_depth(&self, resource: &Resource) -> Result<(), Status> {
-        if nesting::depth(&self.object) <= nesting::MOST {
+        if nesting::depth(&self.object) <= nesting::MAX_DEPTH {
             return Ok(());
         }
-        let message =
-            format!("objects and lists are nested deeper than {}", nesting::MOST);
+        let message = format!(
+            "objects and lists are nested deeper than {}",
+            nesting::MAX_DEPTH
+        );
         let cause = Cause::new("FieldValueInvalid", "", message);
         Err(Status::invalid(
             resource,
@@ -185,14 +192,14 @@ impl Draft {
         let version = version.strip_prefix('/').unwrap_or(version);
         let kind = field("kind");
         let expected = resource.api_version();
-        let wanted = [
+        let comparisons = [
             ("kind", kind, &resource.kind),
             ("apiVersion", version, &expected),
         ];
-        let wrong = wanted.into_iter().filter(|it| it.1 != it.2);
+        let wrong = comparisons.into_iter().filter(|it| it.1 != it.2);
         let errors: Vec<FieldError> = wrong
-            .map(|(key, found, wanted)| {
-                FieldError::invalid(key, found.into(), format!("must be {wanted}"))
+            .map(|(key, found, expected)| {
+                FieldError::invalid(key, found.into(), format!("must be {expected}"))
             })
             .collect();
         if errors.is_empty() {
@@ -215,7 +222,7 @@ impl Draft {
         let kind = resource.builtin.as_ref();
         let name_rule = kind.map_or(NameRule::DnsSubdomain, |it| it.name_rule());
         let is_lenient = target.subresource == "status"
-            && kind.is_some_and(|it| it.takes_any_status());
+            && kind.is_some_and(|it| it.skips_status_validation());
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
@@ -229,7 +236,7 @@ impl Draft {
                 }
                 errors.extend(rest);
                 if target.subresource.is_empty()
-                    && kind.is_some_and(|it| it.revalidates_its_name())
+                    && kind.is_some_and(|it| it.revalidates_name())
                 {
                     let mut again = object_meta::create(metadata, name_rule, scope);
                     let of_name = ["metadata.name", "metadata.generateName"];
@@ -259,18 +266,18 @@ impl Draft {
         let attributes = attributes.with_old(self.old.as_deref());
         let attributes = attributes.with_object(&self.object);
         let notes = chain.admit(state, &attributes, Some(&mut self.object));
-        let notes = notes.map_err(|refused| self.warned(refused))?;
-        self.note(notes);
+        let notes = notes.map_err(|refused| self.with_warnings(refused))?;
+        self.add_notes(notes);
         Ok(())
     }
 
     /// An error with the warnings collected so far.
-    fn warned(&self, mut refused: Status) -> Status {
+    fn with_warnings(&self, mut refused: Status) -> Status {
         refused.warnings.splice(..0, self.warnings.iter().cloned());
         refused
     }
 
-    fn note(&mut self, notes: Notes) {
+    fn add_notes(&mut self, notes: Notes) {
         self.warnings.extend(notes.warnings);
         self.annotations.extend(notes.annotations);
     }
@@ -291,9 +298,9 @@ impl Draft {
         let old = before.as_ref().or(self.old.as_deref());
         let attributes = Attributes::new(call, target, self.operation()).with_old(old);
         let notes = state.chain.validate(state, &attributes, Some(object));
-        let notes = notes.map_err(|refused| self.warned(refused))?;
-        conversion::all_answered(state)?;
-        self.note(notes);
+        let notes = notes.map_err(|refused| self.with_warnings(refused))?;
+        conversion::check_complete(state)?;
+        self.add_notes(notes);
         Ok(())
     }
 
@@ -306,50 +313,55 @@ impl Draft {
         state: &mut State,
         call: &Call,
         target: &Target,
-    ) -> Result<Answer, Status> {
+    ) -> Result<ApiResponse, Status> {
         let resource = &target.resource;
         let created = self.old.is_none();
         let conversion = Conversion::of(state, resource);
         let mut object = self.object;
         // A status that was never written has its default in every read, but not in the
         // response to the create.
-        let reply = created
+        let created_object = created
             .then(|| decode::default_status(state, resource, &mut object))
             .flatten();
         let object = conversion.to_stored(resource, object)?;
-        let is_shown_as_stored = resource.is_served_as(&resource.stored_as);
+        let is_storage_version = resource.is_served_as(&resource.stored_as);
         // An object that cannot be converted back is rejected before it is stored.
-        let converted = if is_shown_as_stored {
+        let converted = if is_storage_version {
             None
         } else {
-            Some(conversion.shown(resource, &Arc::new(object.clone()))?)
+            Some(conversion.in_version_of(resource, &Arc::new(object.clone()))?)
         };
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
             size::check(&object)?;
             let bucket = state.bucket(resource);
-            state.put_or_finish(bucket, object)
+            state.put_or_remove(bucket, object)
         };
-        let mut shown = match converted {
+        let mut served = match converted {
             None => stored,
-            Some(mut shown) => {
+            Some(mut served) => {
                 let version = meta::version(&stored);
-                meta::set(Arc::make_mut(&mut shown), "resourceVersion", version);
-                shown
+                meta::set(Arc::make_mut(&mut served), "resourceVersion", version);
+                served
             }
         };
-        if let Some(mut reply) = reply {
+        if let Some(mut created_object) = created_object {
             if !call.query.dry_run {
-                meta::set(&mut reply, "resourceVersion", meta::version(&shown));
+                meta::set(
+                    &mut created_object,
+                    "resourceVersion",
+                    meta::version(&served),
+                );
             }
-            shown = Arc::new(reply);
+            served = Arc::new(created_object);
         }
         let code = if created { 201 } else { 200 };
-        let mut answer = Answer::new(code, Content::Object(resource.clone(), shown));
-        answer.warnings = self.warnings;
-        answer.annotations = self.annotations;
-        Ok(answer)
+        let mut response =
+            ApiResponse::new(code, Content::Object(resource.clone(), served));
+        response.warnings = self.warnings;
+        response.annotations = self.annotations;
+        Ok(response)
     }
 }
 

@@ -4,7 +4,7 @@ use fivespot_apiserver::{GroupAlias, Options, Patch, Selector, Server, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, THINGS, ask, definition, name_of, next, options, thing,
+    DEFINITIONS, THINGS, definition, name_of, next, options, send_json, thing,
 };
 
 const OLD: &str = "/apis/old.example.com/v1/namespaces/default/things";
@@ -20,7 +20,7 @@ async fn server() -> Server {
     .unwrap();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     server
 }
 
@@ -34,12 +34,12 @@ fn old_thing(name: &str) -> Value {
 async fn objects_are_stored_once_and_returned_in_the_requested_group() {
     let server = server().await;
     let client = server.client();
-    let made = client.create(OLD, old_thing("a")).await.unwrap();
-    assert_eq!(made["apiVersion"], "old.example.com/v1");
-    assert_eq!(made["spec"]["size"], 3, "defaults are set");
+    let created = client.create(OLD, old_thing("a")).await.unwrap();
+    assert_eq!(created["apiVersion"], "old.example.com/v1");
+    assert_eq!(created["spec"]["size"], 3, "defaults are set");
     client.create(THINGS, thing("b")).await.unwrap();
     for (path, version) in [(OLD, "old.example.com/v1"), (THINGS, "example.com/v1")] {
-        let (_, list) = ask(&server, "GET", path, Value::Null).await;
+        let (_, list) = send_json(&server, "GET", path, Value::Null).await;
         assert_eq!(list["apiVersion"], version);
         for (item, name) in list["items"].as_array().unwrap().iter().zip(["a", "b"]) {
             assert_eq!(item["metadata"]["name"], name);
@@ -88,12 +88,12 @@ async fn watch_events_and_errors_have_the_requested_group() {
 async fn both_groups_are_in_discovery_and_the_alias_has_no_short_names() {
     let server = server().await;
     let path = "/apis/old.example.com/v1";
-    let (code, found) = ask(&server, "GET", path, Value::Null).await;
+    let (code, found) = send_json(&server, "GET", path, Value::Null).await;
     assert_eq!(code, 200);
     assert_eq!(found["resources"][0]["name"], "things");
     assert_eq!(found["resources"][0].get("shortNames"), None);
     let path = "/openapi/v3/apis/old.example.com/v1";
-    let (code, _) = ask(&server, "GET", path, Value::Null).await;
+    let (code, _) = send_json(&server, "GET", path, Value::Null).await;
     assert_eq!(code, 200);
     let client = server.client();
     let definition = format!("{DEFINITIONS}/things.example.com");
@@ -101,8 +101,9 @@ async fn both_groups_are_in_discovery_and_the_alias_has_no_short_names() {
         .delete(&definition, &fivespot_apiserver::Delete::default())
         .await
         .unwrap();
-    server.clock().quiet().await;
-    let (code, _) = ask(&server, "GET", "/apis/old.example.com/v1", Value::Null).await;
+    server.clock().wait_until_idle().await;
+    let (code, _) =
+        send_json(&server, "GET", "/apis/old.example.com/v1", Value::Null).await;
     assert_eq!(code, 404);
 }
 

@@ -4,7 +4,7 @@ use fivespot_apiserver::{Delete, Reason, Selector, Server};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::fixture::{PODS, ask, pod, running, server};
+use crate::fixture::{PODS, create_running_pod, pod, send_json, server};
 
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -17,7 +17,7 @@ fn budget(limit: &Value) -> Value {
 }
 
 async fn status(server: &Server) -> Value {
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let budget = server
         .client()
         .get(&format!("{BUDGETS}/web"))
@@ -35,9 +35,9 @@ async fn the_status_of_a_budget_follows_its_pods() {
         .await
         .unwrap();
     for name in ["a", "b", "c"] {
-        running(&client, pod(name, "n1", "web")).await;
+        create_running_pod(&client, pod(name, "n1", "web")).await;
     }
-    running(&client, pod("other", "n1", "db")).await;
+    create_running_pod(&client, pod("other", "n1", "db")).await;
     let seen = status(&server).await;
     assert_eq!(seen["expectedPods"], 3);
     assert_eq!(seen["currentHealthy"], 3);
@@ -63,7 +63,7 @@ async fn percentages_are_rounded_up() {
         let client = server.client();
         client.create(BUDGETS, budget(&limit)).await.unwrap();
         for name in ["a", "b", "c"] {
-            running(&client, pod(name, "n1", "web")).await;
+            create_running_pod(&client, pod(name, "n1", "web")).await;
         }
         assert_eq!(status(&server).await["desiredHealthy"], desired, "{limit}");
     }
@@ -74,7 +74,7 @@ async fn an_eviction_that_violates_the_budget_is_rejected_with_429() {
     let server = two_pods().await;
     let client = server.client();
     client.evict("default", "a").await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let refused = client.evict("default", "b").await.unwrap_err();
     assert_eq!(refused.code, 429);
     assert_eq!(
@@ -87,8 +87,8 @@ async fn an_eviction_that_violates_the_budget_is_rejected_with_429() {
         cause.message,
         "The disruption budget web needs 1 healthy pods and has 1 currently"
     );
-    running(&client, pod("c", "n2", "web")).await;
-    server.clock().quiet().await;
+    create_running_pod(&client, pod("c", "n2", "web")).await;
+    server.clock().wait_until_idle().await;
     client.evict("default", "b").await.unwrap();
 }
 
@@ -106,7 +106,7 @@ async fn a_running_pod_is_deleted_after_its_kubelet_confirms() {
     let client = server.client();
     let mut web = pod("a", "n1", "web");
     web["spec"]["terminationGracePeriodSeconds"] = 20.into();
-    running(&client, web).await;
+    create_running_pod(&client, web).await;
     let path = format!("{PODS}/a");
     let stopping = client.delete(&path, &Delete::default()).await.unwrap();
     assert_eq!(stopping["metadata"]["deletionGracePeriodSeconds"], 20);
@@ -169,9 +169,9 @@ async fn two_pods() -> Server {
         .await
         .unwrap();
     for name in ["a", "b"] {
-        running(&client, pod(name, "n1", "web")).await;
+        create_running_pod(&client, pod(name, "n1", "web")).await;
     }
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     server
 }
 
@@ -182,8 +182,8 @@ async fn a_failed_eviction_stops_counting_after_two_minutes() {
     let stale = json!({"metadata": {"name": "a"},
         "deleteOptions": {"preconditions": {"uid": "of-an-earlier-a"}}});
     let eviction = format!("{PODS}/a/eviction");
-    assert_eq!(ask(&server, "POST", &eviction, stale).await.0, 409);
-    server.clock().quiet().await;
+    assert_eq!(send_json(&server, "POST", &eviction, stale).await.0, 409);
+    server.clock().wait_until_idle().await;
     assert_eq!(client.evict("default", "b").await.unwrap_err().code, 429);
     let later = server.clock().now() + SignedDuration::from_mins(2);
     server.clock().advance_to(later).await;
@@ -195,7 +195,7 @@ async fn a_budget_without_a_bound_allows_no_disruption() {
     let server = server();
     let client = server.client();
     client.create(BUDGETS, budget(&json!({}))).await.unwrap();
-    running(&client, pod("a", "n1", "web")).await;
+    create_running_pod(&client, pod("a", "n1", "web")).await;
     let seen = status(&server).await;
     assert_eq!(seen["expectedPods"], 0);
     assert_eq!(seen["desiredHealthy"], 0);

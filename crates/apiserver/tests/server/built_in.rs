@@ -4,7 +4,7 @@ use fivespot_apiserver::{Delete, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, PODS, THINGS, ask, client, definition, map, server, thing,
+    DEFINITIONS, MAPS, PODS, THINGS, client, definition, map, send_json, server, thing,
 };
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn an_object_above_the_etcd_size_limit_is_rejected() {
     let schema = &mut open["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     schema["properties"]["spec"]["properties"]["color"] = json!({"type": "string"});
     client.create(DEFINITIONS, open).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let sized = |size: usize| {
         let mut sized = thing("large");
         sized["spec"]["color"] = "x".repeat(size).into();
@@ -44,7 +44,7 @@ async fn an_invalid_quantity_is_rejected() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
             "spec": {"containers": [{"name": "c", "image": "i",
                 "resources": {"requests": {"cpu": wrong}}}]}});
-        let (code, answer) = ask(&server, "POST", PODS, pod).await;
+        let (code, answer) = send_json(&server, "POST", PODS, pod).await;
         assert_eq!(code, 400, "{wrong}: {answer}");
         let expected =
             format!("Pod in version \"v1\" cannot be handled as a Pod: {form}");
@@ -59,7 +59,7 @@ async fn an_invalid_quantity_is_rejected() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
             "spec": {"containers": [{"name": "c", "image": "i",
                 "resources": {"requests": {"cpu": right}}}]}});
-        let (code, answer) = ask(&server, "POST", PODS, pod).await;
+        let (code, answer) = send_json(&server, "POST", PODS, pod).await;
         assert_eq!(code, 201, "{right}: {answer}");
     }
 }
@@ -80,8 +80,8 @@ async fn a_stateful_set_can_be_stored_listed_and_watched() {
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}}}}]}});
-    let made = client.create(SETS, set).await.unwrap();
-    assert_eq!(made["metadata"]["generation"], 1);
+    let created = client.create(SETS, set).await.unwrap();
+    assert_eq!(created["metadata"]["generation"], 1);
     let event = crate::fixture::next(&mut watch).await;
     assert_eq!(event.object["metadata"]["name"], "db");
     let path = format!("{SETS}/db");
@@ -97,7 +97,7 @@ async fn a_deleted_system_namespace_is_recreated() {
     let path = "/api/v1/namespaces/kube-node-lease";
     let first = client.get(path).await.unwrap();
     client.delete(path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let second = client.get(path).await.unwrap();
     assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
     assert_eq!(second["status"]["phase"], "Active");
@@ -125,13 +125,13 @@ async fn a_token_secret_is_filled_for_its_service_account() {
         ..crate::fixture::options()
     })
     .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let client = server.client();
     client
         .create(SECRETS, token_secret("default"))
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let path = format!("{SECRETS}/token");
     let filled = client.get(&path).await.unwrap();
     assert_eq!(decoded(&filled, "namespace"), "default");
@@ -157,7 +157,7 @@ async fn a_token_secret_of_a_missing_service_account_is_deleted() {
         .create(SECRETS, token_secret("nobody"))
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let path = format!("{SECRETS}/token");
     assert_eq!(client.get(&path).await.unwrap_err().code, 404);
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -167,25 +167,25 @@ async fn a_token_secret_of_a_missing_service_account_is_deleted() {
         .create(SECRETS, token_secret("somebody"))
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(&path).await.unwrap();
     let account = format!("{accounts}/somebody");
     client.delete(&account, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&path).await.unwrap_err().code, 404);
 }
 
 #[tokio::test]
 async fn the_service_of_the_api_server_exists() {
     let server = server();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let client = server.client();
     let path = "/api/v1/namespaces/default/services/kubernetes";
     let service = client.get(path).await.unwrap();
     assert_eq!(service["metadata"]["labels"]["component"], "apiserver");
     assert_eq!(service["spec"]["ports"][0]["port"], 443);
     client.delete(path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(path).await.unwrap();
     client.create(MAPS, map("x")).await.unwrap();
 }

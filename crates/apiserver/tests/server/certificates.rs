@@ -64,11 +64,11 @@ async fn a_request_records_the_requesting_user() {
     let server = server();
     allow(&server, signers("none.example.com/x", &["approve"])).await;
     let client = server.client_as(jane());
-    let made = client.create(REQUESTS, request("r")).await.unwrap();
-    assert_eq!(made["spec"]["username"], "jane");
-    assert_eq!(made["spec"]["uid"], "u-1");
+    let created = client.create(REQUESTS, request("r")).await.unwrap();
+    assert_eq!(created["spec"]["username"], "jane");
+    assert_eq!(created["spec"]["uid"], "u-1");
     assert_eq!(
-        made["spec"]["groups"],
+        created["spec"]["groups"],
         json!(["team", "system:authenticated"])
     );
     let change = Patch::Merge(json!({"spec": {"username": "other"}}));
@@ -76,7 +76,7 @@ async fn a_request_records_the_requesting_user() {
         .patch(&format!("{REQUESTS}/r"), change)
         .await
         .unwrap();
-    assert_eq!(same["spec"], made["spec"]);
+    assert_eq!(same["spec"], created["spec"]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::fixture::{MAPS, map, next, request, send, server, summary};
 
 /// Whether the clock advances by an hour while no other task runs.
-async fn moves(clock: &fivespot_clock::Clock) -> bool {
+async fn advances(clock: &fivespot_clock::Clock) -> bool {
     let before = clock.now();
     let to = before + SignedDuration::from_hours(1);
     let mut advance = std::pin::pin!(clock.advance_to(to));
@@ -38,7 +38,7 @@ async fn an_idle_watch_does_not_stop_the_clock() {
         std::task::Poll::Ready(watch.poll_next_unpin(cx).is_pending())
     });
     assert!(polled.await);
-    assert!(moves(server.clock()).await);
+    assert!(advances(server.clock()).await);
 }
 
 #[tokio::test]
@@ -47,14 +47,23 @@ async fn the_clock_is_stopped_until_an_event_has_been_handled() {
     let client = server.client();
     let mut watch = client.watch(MAPS, &Selector::default(), "").unwrap();
     client.create(MAPS, map("x")).await.unwrap();
-    assert!(!moves(server.clock()).await, "the event is not delivered");
+    assert!(
+        !advances(server.clock()).await,
+        "the event is not delivered"
+    );
     assert_eq!(summary(&next(&mut watch).await), "ADDED x");
-    assert!(!moves(server.clock()).await, "the event is being handled");
+    assert!(
+        !advances(server.clock()).await,
+        "the event is being handled"
+    );
     let polled = std::future::poll_fn(|cx| {
         std::task::Poll::Ready(watch.poll_next_unpin(cx).is_pending())
     });
     assert!(polled.await);
-    assert!(moves(server.clock()).await, "the watcher has polled again");
+    assert!(
+        advances(server.clock()).await,
+        "the watcher has polled again"
+    );
 }
 
 #[tokio::test]
@@ -64,16 +73,16 @@ async fn a_dropped_watch_does_not_stop_the_clock() {
     let watch = client.watch(MAPS, &Selector::default(), "").unwrap();
     client.create(MAPS, map("x")).await.unwrap();
     drop(watch);
-    assert!(moves(server.clock()).await);
+    assert!(advances(server.clock()).await);
 }
 
 #[tokio::test]
 async fn the_clock_is_stopped_until_a_response_has_been_read() {
     let server = server();
     let response = send(&server, request("GET", MAPS, &Value::Null)).await;
-    assert!(!moves(server.clock()).await);
+    assert!(!advances(server.clock()).await);
     response.into_body().collect().await.unwrap();
-    assert!(moves(server.clock()).await);
+    assert!(advances(server.clock()).await);
 }
 
 #[tokio::test]
@@ -81,9 +90,9 @@ async fn creation_timestamps_are_virtual_time() {
     let server = server();
     let later: Timestamp = "2026-03-09T13:00:00Z".parse().unwrap();
     server.clock().advance_to(later).await;
-    let made = server.client().create(MAPS, map("x")).await.unwrap();
+    let created = server.client().create(MAPS, map("x")).await.unwrap();
     assert_eq!(
-        made["metadata"]["creationTimestamp"],
+        created["metadata"]["creationTimestamp"],
         "2026-03-09T13:00:00Z"
     );
 }

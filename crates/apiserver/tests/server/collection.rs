@@ -23,7 +23,7 @@ fn reference(owner: &Value, blocks: bool) -> Value {
 }
 
 async fn names(server: &Server) -> Vec<String> {
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let list = server
         .client()
         .list(MAPS, &Selector::default())
@@ -162,7 +162,7 @@ async fn an_owner_in_another_namespace_does_not_count() {
     let others = "/api/v1/namespaces/other/configmaps";
     let stray = owned("stray", &owner, false);
     client.create(others, stray).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let gone = client.get(&format!("{others}/stray")).await.unwrap_err();
     assert_eq!(gone.code, 404);
     assert_eq!(names(&server).await, ["owner"]);
@@ -189,9 +189,9 @@ async fn a_cluster_scoped_object_with_a_namespaced_owner_is_not_collected() {
     let mut node = json!({"metadata": {"name": "n1"}});
     node["metadata"]["ownerReferences"] = json!([reference(&owner, false)]);
     client.create("/api/v1/nodes", node).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get("/api/v1/nodes/n1").await.unwrap();
     delete(&client, "owner", "Background").await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get("/api/v1/nodes/n1").await.unwrap();
 }

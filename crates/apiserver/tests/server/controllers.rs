@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Client, Delete, Patch, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, PODS, at, map, pod, running, server};
+use crate::fixture::{MAPS, PODS, at, create_running_pod, map, pod, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
 /// A server with a policy that allows the deletion of config maps only if `expression` is true.
@@ -41,10 +41,10 @@ async fn orphaned(client: &Client) {
 async fn a_policy_can_reject_deletions_by_the_garbage_collector() {
     let (server, client) = guarded("false").await;
     orphaned(&client).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(&at("owned")).await.unwrap();
     unbind(&client).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
 }
 
@@ -58,7 +58,7 @@ async fn the_garbage_collector_deletes_as_its_service_account() {
         request.options.preconditions.uid == oldObject.metadata.uid";
     let (server, client) = guarded(is_collector).await;
     orphaned(&client).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
 }
 
@@ -85,12 +85,12 @@ async fn a_policy_can_reject_that_the_garbage_collector_removes_an_owner() {
         ..Delete::default()
     };
     client.delete(&at("owner"), &orphan).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let waits = client.get(&at("owner")).await.unwrap();
     assert_eq!(waits["metadata"]["finalizers"], json!(["orphan"]));
     let path = format!("{BINDINGS}/no-collector");
     client.delete(&path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at("owner")).await.unwrap_err().code, 404);
     let free = client.get(&at("owned")).await.unwrap();
     assert_eq!(free["metadata"].get("ownerReferences"), None);
@@ -99,7 +99,7 @@ async fn a_policy_can_reject_that_the_garbage_collector_removes_an_owner() {
 const BLUE: &str = "/api/v1/namespaces/blue";
 
 /// Creates a namespace with a config map and a secret, and deletes it.
-async fn ending(client: &Client) {
+async fn create_terminating_namespace(client: &Client) {
     let blue = json!({"metadata": {"name": "blue"}});
     client.create("/api/v1/namespaces", blue).await.unwrap();
     let maps = format!("{BLUE}/configmaps");
@@ -120,8 +120,8 @@ fn condition<'a>(namespace: &'a Value, kind: &str) -> &'a Value {
 #[tokio::test]
 async fn a_policy_can_block_a_namespace_and_its_status_reports_it() {
     let (server, client) = guarded("oldObject.metadata.name != 'kept'").await;
-    ending(&client).await;
-    server.clock().quiet().await;
+    create_terminating_namespace(&client).await;
+    server.clock().wait_until_idle().await;
     let blue = client.get(BLUE).await.unwrap();
     assert_eq!(blue["status"]["phase"], "Terminating");
     let failure = condition(&blue, "NamespaceDeletionContentFailure");
@@ -137,7 +137,7 @@ async fn a_policy_can_block_a_namespace_and_its_status_reports_it() {
     let secret = format!("{BLUE}/secrets/s");
     assert_eq!(client.get(&secret).await.unwrap_err().code, 404);
     unbind(&client).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
 }
 
@@ -149,21 +149,21 @@ async fn a_blocked_namespace_is_deleted_when_the_policy_allows_it() {
     .await;
     let blue = json!({"metadata": {"name": "blue"}});
     client.create("/api/v1/namespaces", blue).await.unwrap();
-    let mut kept = map("kept");
-    kept["metadata"]["labels"] = json!({"keep": ""});
+    let mut retained = map("kept");
+    retained["metadata"]["labels"] = json!({"keep": ""});
     client
-        .create(&format!("{BLUE}/configmaps"), kept)
+        .create(&format!("{BLUE}/configmaps"), retained)
         .await
         .unwrap();
     client.delete(BLUE, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(BLUE).await.unwrap();
     let free = Patch::Merge(json!({"metadata": {"labels": null}}));
     client
         .patch(&format!("{BLUE}/configmaps/kept"), free)
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
 }
 
@@ -173,8 +173,8 @@ async fn the_namespace_controller_deletes_as_its_service_account() {
         'system:serviceaccount:kube-system:namespace-controller' && \
         request.namespace == 'blue'";
     let (server, client) = guarded(is_controller).await;
-    ending(&client).await;
-    server.clock().quiet().await;
+    create_terminating_namespace(&client).await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
 }
 
@@ -190,12 +190,12 @@ async fn budget(expression: &str) -> (Server, Client) {
     client.create(POLICIES, keep).await.unwrap();
     client.create(BINDINGS, binding("Deny")).await.unwrap();
     for name in ["a", "b"] {
-        running(&client, pod(name, "n", "web")).await;
+        create_running_pod(&client, pod(name, "n", "web")).await;
     }
     let budget = json!({"metadata": {"name": "web"}, "spec": {"minAvailable": 1,
         "selector": {"matchLabels": {"app": "web"}}}});
     client.create(BUDGETS, budget).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     (server, client)
 }
 
@@ -224,6 +224,6 @@ async fn a_policy_can_block_the_status_of_a_budget_until_it_is_unbound() {
     let refused = client.create(&path, eviction).await.unwrap_err();
     assert_eq!(refused.code, 429, "{refused}");
     unbind(&client).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(allowed(&client).await, 1);
 }

@@ -4,8 +4,8 @@ use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{DEFINITIONS, definition, next, read, request, send, server};
-use crate::hook::Hook;
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
+use crate::webhook_server::WebhookServer;
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/things";
 const V2: &str = "/apis/example.com/v2/namespaces/default/things";
@@ -34,7 +34,7 @@ async fn things(definition: Value) -> (Server, Client) {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client
         .create(V1, thing("v1", json!({"a": "x"})))
         .await
@@ -57,8 +57,8 @@ async fn fields_that_a_version_does_not_have_are_pruned_from_responses() {
     let patch = Patch::Merge(json!({"spec": {"a": "y"}}));
     client.patch(&format!("{V1}/x"), patch).await.unwrap();
     assert_eq!(next(&mut watch).await.object["spec"], json!({}));
-    let kept = client.get(&format!("{V1}/x")).await.unwrap();
-    assert_eq!(kept["spec"], json!({"a": "y"}));
+    let retained = client.get(&format!("{V1}/x")).await.unwrap();
+    assert_eq!(retained["spec"], json!({"a": "y"}));
 }
 
 #[tokio::test]
@@ -67,9 +67,9 @@ async fn fields_that_the_storage_version_does_not_have_are_pruned() {
     let patch = Patch::Merge(json!({"spec": {"b": "y"}}));
     let patched = client.patch(&format!("{V2}/x"), patch).await.unwrap();
     assert_eq!(patched["spec"], json!({}));
-    let kept = client.get(&format!("{V1}/x")).await.unwrap();
+    let retained = client.get(&format!("{V1}/x")).await.unwrap();
     assert_eq!(
-        kept["spec"],
+        retained["spec"],
         json!({}),
         "fields that v2 prunes are not stored"
     );
@@ -81,8 +81,8 @@ async fn fields_that_the_storage_version_does_not_have_are_pruned() {
         .create(V2, thing("v2", json!({"b": "y"})))
         .await
         .unwrap();
-    let kept = client.get(&format!("{V1}/x")).await.unwrap();
-    assert_eq!(kept["spec"], json!({}));
+    let retained = client.get(&format!("{V1}/x")).await.unwrap();
+    assert_eq!(retained["spec"], json!({}));
 }
 
 #[tokio::test]
@@ -153,9 +153,9 @@ fn by_webhook(client_config: Value) -> Value {
 async fn an_unavailable_conversion_webhook_is_an_error() {
     let service = json!({"service": {"name": "hooks", "namespace": "tools"}});
     let (_server, client) = things(by_webhook(service)).await;
-    let kept = client.get(&format!("{V1}/x")).await.unwrap();
+    let retained = client.get(&format!("{V1}/x")).await.unwrap();
     assert_eq!(
-        kept["spec"],
+        retained["spec"],
         json!({"a": "x"}),
         "the storage version needs no conversion"
     );
@@ -187,8 +187,8 @@ async fn an_unavailable_conversion_webhook_is_an_error() {
 }
 
 /// A webhook that converts each object to the desired version with `convert`.
-async fn converter(convert: fn(&Value, &str) -> Value) -> Hook {
-    Hook::start(move |review| {
+async fn converter(convert: fn(&Value, &str) -> Value) -> WebhookServer {
+    WebhookServer::start(move |review| {
         let request = &review["request"];
         let version = request["desiredAPIVersion"].as_str().unwrap();
         let objects = request["objects"].as_array().unwrap().iter();
@@ -244,20 +244,20 @@ async fn a_webhook_converts_reads_writes_and_watch_events() {
     let patched = client.patch(&format!("{V2}/x"), patch).await.unwrap();
     assert_eq!(patched["spec"], json!({"b": "w"}));
     assert_eq!(next(&mut watch).await.object["spec"], json!({"b": "w"}));
-    let kept = client.get(&format!("{V1}/x")).await.unwrap();
-    assert_eq!(kept["spec"], json!({"a": "w"}));
+    let retained = client.get(&format!("{V1}/x")).await.unwrap();
+    assert_eq!(retained["spec"], json!({"a": "w"}));
     assert_eq!(
-        kept["metadata"]["resourceVersion"],
+        retained["metadata"]["resourceVersion"],
         patched["metadata"]["resourceVersion"]
     );
     let mut third = thing("v2", json!({"b": "v"}));
     third["metadata"]["name"] = "third".into();
-    let made = client.create(V2, third).await.unwrap();
-    assert_eq!(made["spec"], json!({"b": "v"}));
-    let kept = client.get(&format!("{V1}/third")).await.unwrap();
+    let created = client.create(V2, third).await.unwrap();
+    assert_eq!(created["spec"], json!({"b": "v"}));
+    let retained = client.get(&format!("{V1}/third")).await.unwrap();
     assert_eq!(
-        (&kept["spec"], &kept["metadata"]["uid"]),
-        (&json!({"a": "v"}), &made["metadata"]["uid"])
+        (&retained["spec"], &retained["metadata"]["uid"]),
+        (&json!({"a": "v"}), &created["metadata"]["uid"])
     );
     client
         .delete(&format!("{V2}/third"), &Delete::default())

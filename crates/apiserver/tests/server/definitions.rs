@@ -4,7 +4,7 @@ use fivespot_apiserver::{Delete, Patch, Selector};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, THINGS, ask, at, definition, map, server, thing,
+    DEFINITIONS, MAPS, THINGS, at, definition, map, send_json, server, thing,
 };
 
 #[tokio::test]
@@ -22,7 +22,8 @@ async fn a_new_kind_is_established_and_served_at_once() {
     assert_eq!(stored["status"]["acceptedNames"]["singular"], "thing");
     assert_eq!(stored["status"]["storedVersions"], json!(["v1"]));
     client.create(THINGS, thing("x")).await.unwrap();
-    let (code, group) = ask(&server, "GET", "/apis/example.com/v1", Value::Null).await;
+    let (code, group) =
+        send_json(&server, "GET", "/apis/example.com/v1", Value::Null).await;
     assert_eq!(
         (code, &group["resources"][0]["name"]),
         (200, &"things".into())
@@ -35,8 +36,8 @@ async fn only_changes_of_the_spec_increment_the_generation() {
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
     let path = format!("{THINGS}/x");
-    let made = client.create(THINGS, thing("x")).await.unwrap();
-    assert_eq!(made["metadata"]["generation"], 1);
+    let created = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(created["metadata"]["generation"], 1);
     let label = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
     let labelled = client.patch(&path, label).await.unwrap();
     assert_eq!(labelled["metadata"]["generation"], 1);
@@ -64,14 +65,14 @@ async fn a_status_default_is_in_reads_and_not_in_the_response_to_a_create() {
     client.create(DEFINITIONS, definition).await.unwrap();
     let mut sent = thing("x");
     sent["status"] = json!({"phase": "Good"});
-    let made = client.create(THINGS, sent).await.unwrap();
-    assert_eq!(made.get("status"), None);
+    let created = client.create(THINGS, sent).await.unwrap();
+    assert_eq!(created.get("status"), None);
     let path = format!("{THINGS}/x");
     let read = client.get(&path).await.unwrap();
     assert_eq!(read["status"], json!({"phase": "Unknown"}));
     assert_eq!(
         read["metadata"]["resourceVersion"],
-        made["metadata"]["resourceVersion"]
+        created["metadata"]["resourceVersion"]
     );
     let grown = Patch::Merge(json!({"spec": {"size": 5}}));
     let grown = client.patch(&path, grown).await.unwrap();
@@ -100,12 +101,12 @@ async fn deleting_a_definition_deletes_its_objects() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    let mut kept = thing("x");
-    kept["metadata"]["finalizers"] = json!(["example.com/keep"]);
-    client.create(THINGS, kept).await.unwrap();
+    let mut retained = thing("x");
+    retained["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(THINGS, retained).await.unwrap();
     let path = format!("{DEFINITIONS}/things.example.com");
     client.delete(&path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let refused = client.create(THINGS, thing("y")).await.unwrap_err();
     assert_eq!(
         refused.message,
@@ -113,9 +114,9 @@ async fn deleting_a_definition_deletes_its_objects() {
     );
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     client.patch(&format!("{THINGS}/x"), release).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&path).await.unwrap_err().code, 404);
-    assert_eq!(ask(&server, "GET", THINGS, Value::Null).await.0, 404);
+    assert_eq!(send_json(&server, "GET", THINGS, Value::Null).await.0, 404);
 }
 
 #[tokio::test]
@@ -136,7 +137,7 @@ async fn a_kind_with_a_conflicting_short_name_is_not_served() {
     assert_eq!(names["reason"], "ShortNamesConflict");
     assert_eq!(names["message"], "\"th\" is already in use");
     let rivals = "/apis/example.com/v1/rivals";
-    assert_eq!(ask(&server, "GET", rivals, Value::Null).await.0, 404);
+    assert_eq!(send_json(&server, "GET", rivals, Value::Null).await.0, 404);
 }
 
 #[tokio::test]
@@ -176,7 +177,7 @@ async fn dependents_of_objects_of_a_removed_kind_are_collected() {
     client.create(MAPS, owned).await.unwrap();
     let path = format!("{DEFINITIONS}/things.example.com");
     client.delete(&path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
 }
 
@@ -247,7 +248,7 @@ async fn conflicting_names_are_accepted_when_the_other_kind_is_deleted() {
     assert_eq!(waiting["status"]["conditions"][1]["status"], "False");
     let first = format!("{DEFINITIONS}/things.example.com");
     client.delete(&first, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let others = "/apis/example.com/v1/namespaces/default/others";
     let listed = client.list(others, &Selector::default()).await;
     assert!(listed.is_ok(), "{listed:?}");

@@ -193,7 +193,7 @@ async fn the_objects_of_the_document_are_created() {
         ("/apis/storage.k8s.io/v1/storageclasses", CLASS),
     ] {
         let object: Value = serde_saphyr::from_str(manifest).unwrap();
-        let made = client.create(path, object.clone()).await.unwrap();
-        assert_eq!(made["metadata"]["name"], object["metadata"]["name"]);
+        let created = client.create(path, object.clone()).await.unwrap();
+        assert_eq!(created["metadata"]["name"], object["metadata"]["name"]);
     }
 }

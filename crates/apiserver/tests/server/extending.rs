@@ -11,7 +11,7 @@ use fivespot_apiserver::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, ask, at, map, options};
+use crate::fixture::{MAPS, at, map, options, send_json};
 
 /// Records the creator of config maps, and limits their number in a namespace.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ async fn a_custom_plugin_mutates_warns_and_rejects() {
     })
     .unwrap();
     let ann = server.client_as(User::new("ann", &["system:masters"]));
-    let made = ann.create(MAPS, map("x")).await.unwrap();
-    assert_eq!(made["metadata"]["annotations"]["made-by"], "ann");
+    let created = ann.create(MAPS, map("x")).await.unwrap();
+    assert_eq!(created["metadata"]["annotations"]["made-by"], "ann");
     let refused = ann.create(MAPS, map("y")).await.unwrap_err();
     assert_eq!(
         (refused.code, refused.message.as_str()),
@@ -223,9 +223,9 @@ async fn a_custom_kind_is_served_like_built_in_kinds() {
     assert_eq!(refused.code, 400, "{refused}");
     let mut unknown = widget(Value::Null);
     unknown["spec"]["colour"] = "red".into();
-    let made = client.create(path, unknown).await.unwrap();
-    assert_eq!(made["spec"], json!({"size": 3}));
-    assert_eq!(made["metadata"]["labels"]["a"], "b");
+    let created = client.create(path, unknown).await.unwrap();
+    assert_eq!(created["spec"], json!({"size": 3}));
+    assert_eq!(created["metadata"]["labels"]["a"], "b");
     let by_size = |fields: &str| Selector {
         fields: fields.to_owned(),
         ..Selector::default()
@@ -235,7 +235,7 @@ async fn a_custom_kind_is_served_like_built_in_kinds() {
     let found = client.list(path, &by_size("spec.size=4")).await.unwrap();
     assert_eq!(found.items.len(), 0);
     let document = "/openapi/v3/apis/example.com/v1";
-    let (code, document) = ask(&server, "GET", document, Value::Null).await;
+    let (code, document) = send_json(&server, "GET", document, Value::Null).await;
     assert_eq!(code, 200);
     let schema = &document["components"]["schemas"]["com.example.v1.Widget"];
     assert_eq!(schema["properties"]["spec"]["type"], "object");

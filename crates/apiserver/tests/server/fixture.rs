@@ -52,14 +52,14 @@ pub(crate) fn pod(name: &str, node: &str, app: &str) -> Value {
 }
 
 /// Creates a pod and sets its status to running and ready.
-pub(crate) async fn running(client: &Client, pod: Value) {
-    let made = client.create(PODS, pod).await.unwrap();
-    let mut next = Value::clone(&made);
+pub(crate) async fn create_running_pod(client: &Client, pod: Value) {
+    let created = client.create(PODS, pod).await.unwrap();
+    let mut next = Value::clone(&created);
     next["status"] = json!({
         "phase": "Running",
         "conditions": [{"type": "Ready", "status": "True"}],
     });
-    let path = format!("{PODS}/{}", made["metadata"]["name"].as_str().unwrap());
+    let path = format!("{PODS}/{}", created["metadata"]["name"].as_str().unwrap());
     client.update_status(&path, next).await.unwrap();
 }
 
@@ -144,16 +144,16 @@ pub(crate) async fn read(response: Response<Body>) -> (u16, String) {
 }
 
 /// The status code and JSON of the response to a request.
-pub(crate) async fn ask(
+pub(crate) async fn send_json(
     server: &Server,
     method: &str,
     path: &str,
     body: Value,
 ) -> (u16, Value) {
-    json_of(server, request(method, path, &body)).await
+    json_response(server, request(method, path, &body)).await
 }
 
-/// As [`ask`], for a patch of the media type `application/` and `form`.
+/// As [`send_json`], for a patch of the media type `application/` and `form`.
 pub(crate) async fn patch(
     server: &Server,
     form: &str,
@@ -163,10 +163,10 @@ pub(crate) async fn patch(
     let mut patch = request("PATCH", path, &body);
     let media = format!("application/{form}").parse().unwrap();
     patch.headers_mut().insert("content-type", media);
-    json_of(server, patch).await
+    json_response(server, patch).await
 }
 
-async fn json_of(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
+async fn json_response(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
     let (code, text) = read(send(server, request).await).await;
     let json = serde_json::from_str(&text);
     (code, json.unwrap_or(Value::String(text)))

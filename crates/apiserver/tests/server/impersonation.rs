@@ -10,13 +10,17 @@ use tower::ServiceExt as _;
 
 use crate::fixture::{options, read, server};
 
-const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const SELF_SUBJECT_REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /// The status code and the response to a SelfSubjectReview.
-async fn who(server: &Server, user: User, headers: &[(&str, &str)]) -> (u16, Value) {
+async fn user_info(
+    server: &Server,
+    user: User,
+    headers: &[(&str, &str)],
+) -> (u16, Value) {
     let mut request = Request::builder()
         .method("POST")
-        .uri(WHO)
+        .uri(SELF_SUBJECT_REVIEWS)
         .header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -36,7 +40,7 @@ async fn an_administrator_may_impersonate_any_user() {
         ("impersonate-extra-scopes", "a"),
         ("impersonate-extra-example.com%2fkey", "b"),
     ];
-    let (code, review) = who(&server(), User::admin(), &headers).await;
+    let (code, review) = user_info(&server(), User::admin(), &headers).await;
     assert_eq!(code, 201);
     assert_eq!(
         review["status"]["userInfo"],
@@ -48,7 +52,7 @@ async fn an_administrator_may_impersonate_any_user() {
         })
     );
     let account = [("impersonate-user", "system:serviceaccount:tools:bot")];
-    let (_, review) = who(&server(), User::admin(), &account).await;
+    let (_, review) = user_info(&server(), User::admin(), &account).await;
     assert_eq!(
         review["status"]["userInfo"]["groups"],
         json!([
@@ -62,7 +66,8 @@ async fn an_administrator_may_impersonate_any_user() {
 #[tokio::test]
 async fn impersonation_without_a_role_is_forbidden() {
     let alice = || User::new("alice", &["system:authenticated"]);
-    let (code, answer) = who(&server(), alice(), &[("impersonate-user", "bob")]).await;
+    let (code, answer) =
+        user_info(&server(), alice(), &[("impersonate-user", "bob")]).await;
     assert_eq!(code, 403);
     assert_eq!(
         answer["message"],
@@ -70,7 +75,7 @@ async fn impersonation_without_a_role_is_forbidden() {
          API group \"\" at the cluster scope"
     );
     let group = [("impersonate-group", "system:masters")];
-    let (code, answer) = who(&server(), alice(), &group).await;
+    let (code, answer) = user_info(&server(), alice(), &group).await;
     assert_eq!(code, 400);
     assert_eq!(
         answer["message"],
@@ -93,7 +98,7 @@ async fn the_audit_record_has_both_users() {
         ..options()
     })
     .unwrap();
-    who(&server, User::admin(), &[("impersonate-user", "bob")]).await;
+    user_info(&server, User::admin(), &[("impersonate-user", "bob")]).await;
     let names = ("kubernetes-admin".to_owned(), "bob".to_owned());
     assert_eq!(*recorded.lock().unwrap(), [names]);
 }

@@ -4,31 +4,31 @@ use fivespot_apiserver::{Delete, KubeVersion, Options, Patch, Server};
 use serde_json::json;
 
 use crate::fixture::{DEFINITIONS, MAPS, THINGS, at, definition, map, server, thing};
-use crate::keeping::{Place, end};
+use crate::persistence::{TestDirectory, stop};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
 /// An expression that Kubernetes 1.36 compiles and 1.30 does not.
 const NEWER: &str = "[3, 1].sort() == [1, 3]";
 
-fn at_version(place: &Place, version: &str) -> Options {
+fn at_version(directory: &TestDirectory, version: &str) -> Options {
     let kube: KubeVersion = version.parse().unwrap();
     Options {
         kube,
-        ..place.options()
+        ..directory.options()
     }
 }
 
 #[tokio::test]
 async fn a_stored_policy_that_does_not_compile_fails_on_evaluation() {
-    let place = Place::new();
-    let first = Server::new(at_version(&place, "1.36")).unwrap();
+    let directory = TestDirectory::new();
+    let first = Server::new(at_version(&directory, "1.36")).unwrap();
     let client = first.client();
     client.create(POLICIES, policy(NEWER)).await.unwrap();
     client.create(BINDINGS, binding("Deny")).await.unwrap();
     client.create(MAPS, map("before")).await.unwrap();
-    end(first, client).await;
+    stop(first, client).await;
 
-    let second = Server::new(at_version(&place, "1.30")).unwrap();
+    let second = Server::new(at_version(&directory, "1.30")).unwrap();
     let refused = second
         .client()
         .create(MAPS, map("after"))
@@ -42,19 +42,19 @@ async fn a_stored_policy_that_does_not_compile_fails_on_evaluation() {
 
 #[tokio::test]
 async fn a_stored_definition_that_does_not_compile_prevents_the_start() {
-    let place = Place::new();
-    let first = Server::new(at_version(&place, "1.36")).unwrap();
+    let directory = TestDirectory::new();
+    let first = Server::new(at_version(&directory, "1.36")).unwrap();
     let client = first.client();
     let mut newer = definition();
     let schema = &mut newer["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     schema["properties"]["spec"]["x-kubernetes-validations"] =
         json!([{"rule": NEWER, "message": "sorted"}]);
     client.create(DEFINITIONS, newer).await.unwrap();
-    first.clock().quiet().await;
+    first.clock().wait_until_idle().await;
     client.create(THINGS, thing("x")).await.unwrap();
-    end(first, client).await;
+    stop(first, client).await;
 
-    let second = Server::new(at_version(&place, "1.30"));
+    let second = Server::new(at_version(&directory, "1.30"));
     let Err(refused) = second else {
         let unchecked = json!({"apiVersion": "example.com/v1", "kind": "Thing",
             "metadata": {"name": "y"}, "spec": {"size": 0, "shape": "round"}});
@@ -67,7 +67,7 @@ async fn a_stored_definition_that_does_not_compile_prevents_the_start() {
                  for Kubernetes 1.30: spec.validation.openAPIV3Schema.properties[spec].\
                  x-kubernetes-validations[0].rule: Invalid value: ";
     assert!(answer.starts_with(start), "{answer}");
-    let third = Server::new(at_version(&place, "1.36")).unwrap();
+    let third = Server::new(at_version(&directory, "1.36")).unwrap();
     let wrong = json!({"apiVersion": "example.com/v1", "kind": "Thing",
         "metadata": {"name": "y"}, "spec": {"size": 0}});
     let refused = third.client().create(THINGS, wrong).await.unwrap_err();

@@ -11,7 +11,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use crate::fixture::{DEFINITIONS, definition, pod, running, server, thing};
+use crate::fixture::{DEFINITIONS, create_running_pod, definition, pod, server, thing};
 
 fn client(server: &fivespot_apiserver::Server) -> Client {
     Client::new(server.in_process(), "default")
@@ -25,11 +25,11 @@ fn config(name: &str) -> ConfigMap {
 #[tokio::test]
 async fn typed_objects_are_created_updated_and_deleted() {
     let api: Api<ConfigMap> = Api::default_namespaced(client(&server()));
-    let made = api
+    let created = api
         .create(&PostParams::default(), &config("x"))
         .await
         .unwrap();
-    assert!(made.uid().is_some());
+    assert!(created.uid().is_some());
     let patch = json!({"data": {"a": "2"}});
     let merge = Patch::Merge(&patch);
     let changed = api
@@ -138,7 +138,7 @@ async fn dynamic_objects_are_found_by_discovery() {
 #[tokio::test]
 async fn pods_are_evicted_and_owners_deleted_in_the_foreground() {
     let server = server();
-    running(&server.client(), pod("a", "n1", "web")).await;
+    create_running_pod(&server.client(), pod("a", "n1", "web")).await;
     let pods: Api<Pod> = Api::default_namespaced(client(&server));
     pods.evict("a", &EvictParams::default()).await.unwrap();
     let leaving = pods.get("a").await.unwrap();
@@ -152,7 +152,7 @@ async fn pods_are_evicted_and_owners_deleted_in_the_foreground() {
         ..DeleteParams::default()
     };
     api.delete("x", &foreground).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert!(api.get_opt("x").await.unwrap().is_none());
 }
 

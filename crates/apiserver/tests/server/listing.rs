@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, ask, map, server};
+use crate::fixture::{MAPS, map, send_json, server};
 
 fn names(list: &Value) -> Vec<String> {
     let items = list["items"].as_array().unwrap().iter();
@@ -17,16 +17,16 @@ async fn a_page_of_a_list_has_exactly_the_requested_version() {
     let client = server.client();
     let mut versions = Vec::new();
     for name in ["a", "b", "c"] {
-        let made = client.create(MAPS, map(name)).await.unwrap();
-        versions.push(made["metadata"]["resourceVersion"].clone());
+        let created = client.create(MAPS, map(name)).await.unwrap();
+        versions.push(created["metadata"]["resourceVersion"].clone());
     }
     let at = versions[1].as_str().unwrap();
     let path = format!("{MAPS}?limit=2&resourceVersion={at}");
-    let (_, list) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, list) = send_json(&server, "GET", &path, Value::Null).await;
     assert_eq!(names(&list), ["a", "b"]);
     assert_eq!(list["metadata"], json!({"resourceVersion": at}));
     let whole = format!("{MAPS}?resourceVersion={at}");
-    let (_, list) = ask(&server, "GET", &whole, Value::Null).await;
+    let (_, list) = send_json(&server, "GET", &whole, Value::Null).await;
     assert_eq!(names(&list), ["a", "b", "c"]);
 }
 
@@ -42,10 +42,12 @@ async fn a_list_at_any_version_is_not_paged() {
         client.create(events, event).await.unwrap();
     }
     let query = "limit=2&resourceVersion=0";
-    let (_, list) = ask(&server, "GET", &format!("{MAPS}?{query}"), Value::Null).await;
+    let (_, list) =
+        send_json(&server, "GET", &format!("{MAPS}?{query}"), Value::Null).await;
     assert_eq!(names(&list), ["a", "b", "c"]);
     assert_eq!(list["metadata"].get("continue"), None);
-    let (_, list) = ask(&server, "GET", &format!("{events}?{query}"), Value::Null).await;
+    let (_, list) =
+        send_json(&server, "GET", &format!("{events}?{query}"), Value::Null).await;
     assert_eq!(
         names(&list),
         ["a", "b"],
@@ -58,8 +60,8 @@ async fn lists_are_in_key_order_so_team_a_precedes_team() {
     let server = server();
     let client = server.client();
     for namespace in ["team", "team-a"] {
-        let made = json!({"metadata": {"name": namespace}});
-        client.create("/api/v1/namespaces", made).await.unwrap();
+        let created = json!({"metadata": {"name": namespace}});
+        client.create("/api/v1/namespaces", created).await.unwrap();
         let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
         for name in ["x", "y"] {
             let named = map(&format!("{namespace}-{name}"));
@@ -69,7 +71,7 @@ async fn lists_are_in_key_order_so_team_a_precedes_team() {
     let mut seen = Vec::new();
     let mut path = "/api/v1/configmaps?limit=1".to_owned();
     loop {
-        let (_, list) = ask(&server, "GET", &path, Value::Null).await;
+        let (_, list) = send_json(&server, "GET", &path, Value::Null).await;
         seen.extend(names(&list));
         let Some(token) = list["metadata"]["continue"].as_str() else {
             break;

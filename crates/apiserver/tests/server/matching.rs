@@ -3,7 +3,9 @@
 use fivespot_apiserver::{Client, Delete, Patch};
 use serde_json::{Value, json};
 
-use crate::fixture::{DEFINITIONS, PODS, THINGS, ask, definition, pod, server, thing};
+use crate::fixture::{
+    DEFINITIONS, PODS, THINGS, definition, pod, send_json, server, thing,
+};
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -47,8 +49,8 @@ async fn a_namespace_selector_matches_the_namespace_itself() {
     let server = server();
     let client = server.client();
     for (name, stage) in [("prod", "prod"), ("test", "test")] {
-        let made = json!({"metadata": {"name": name, "labels": {"stage": stage}}});
-        client.create(NAMESPACES, made).await.unwrap();
+        let created = json!({"metadata": {"name": name, "labels": {"stage": stage}}});
+        client.create(NAMESPACES, created).await.unwrap();
     }
     let constraints = json!({
         "namespaceSelector": {"matchLabels": {"stage": "prod"}},
@@ -67,7 +69,7 @@ async fn a_namespace_selector_matches_the_namespace_itself() {
     assert_eq!(refused.code, 422);
     let finalize = format!("{prod}/finalize");
     let body = json!({"metadata": {"name": "prod"}, "spec": {"finalizers": []}});
-    assert_eq!(ask(&server, "PUT", &finalize, body).await.0, 422);
+    assert_eq!(send_json(&server, "PUT", &finalize, body).await.0, 422);
     client.patch(&prod, unlabelled()).await.unwrap();
     client
         .delete(&format!("{NAMESPACES}/test"), &how)
@@ -76,7 +78,7 @@ async fn a_namespace_selector_matches_the_namespace_itself() {
 }
 
 /// The message of the policy.
-fn words(answer: &(u16, Value)) -> &str {
+fn policy_message(answer: &(u16, Value)) -> &str {
     let message = answer.1["message"].as_str().unwrap_or_default();
     message
         .rsplit("denied request: ")
@@ -114,10 +116,15 @@ async fn the_request_has_the_kind_that_a_subresource_takes() {
         let server = server();
         let client = server.client();
         client.create(PODS, pod("a", "", "web")).await.unwrap();
-        server.clock().quiet().await;
+        server.clock().wait_until_idle().await;
         guard(&client, rule("", resource), KIND).await;
-        let answer = ask(&server, "POST", &path, body).await;
-        assert_eq!((answer.0, words(&answer)), (422, expected), "{}", answer.1);
+        let answer = send_json(&server, "POST", &path, body).await;
+        assert_eq!(
+            (answer.0, policy_message(&answer)),
+            (422, expected),
+            "{}",
+            answer.1
+        );
     }
 }
 
@@ -132,7 +139,7 @@ async fn the_object_of_a_scale_request_is_the_scale() {
     let schema = &mut version["schema"]["openAPIV3Schema"]["properties"];
     schema["status"]["properties"]["size"] = json!({"type": "integer"});
     client.create(DEFINITIONS, scaled).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.create(THINGS, thing("t")).await.unwrap();
     let what = format!(
         "{KIND} + ' from ' + string(oldObject.spec.replicas) + ' to ' + \
@@ -140,11 +147,11 @@ async fn the_object_of_a_scale_request_is_the_scale() {
     );
     guard(&client, rule("example.com", "things/scale"), &what).await;
     let path = format!("{THINGS}/t/scale");
-    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, mut scale) = send_json(&server, "GET", &path, Value::Null).await;
     scale["spec"]["replicas"] = 5.into();
-    let answer = ask(&server, "PUT", &path, scale).await;
+    let answer = send_json(&server, "PUT", &path, scale).await;
     let expected = "autoscaling/v1 Scale through things/scale from 3 to 5";
-    assert_eq!(words(&answer), expected, "{}", answer.1);
+    assert_eq!(policy_message(&answer), expected, "{}", answer.1);
     let grown = Patch::Merge(json!({"spec": {"size": 5}}));
     client.patch(&format!("{THINGS}/t"), grown).await.unwrap();
 }
@@ -167,7 +174,13 @@ async fn delete_options_of_body_and_query_are_available() {
         let client = server.client();
         client.create(PODS, pod("a", "", "web")).await.unwrap();
         guard(&client, rule("", "pods"), what).await;
-        let answer = ask(&server, "DELETE", &format!("{PODS}/a{query}"), body).await;
-        assert_eq!((answer.0, words(&answer)), (422, expected), "{}", answer.1);
+        let answer =
+            send_json(&server, "DELETE", &format!("{PODS}/a{query}"), body).await;
+        assert_eq!(
+            (answer.0, policy_message(&answer)),
+            (422, expected),
+            "{}",
+            answer.1
+        );
     }
 }

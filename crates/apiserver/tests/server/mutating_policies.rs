@@ -60,7 +60,7 @@ async fn with(resource: &str, mutation: Value) -> Client {
 }
 
 /// The status code and message of a rejected create.
-async fn why(client: &Client, path: &str, object: Value) -> (u16, String) {
+async fn rejection(client: &Client, path: &str, object: Value) -> (u16, String) {
     let refused = client.create(path, object).await.unwrap_err();
     (refused.code, refused.message)
 }
@@ -78,12 +78,12 @@ async fn lists_and_maps_are_merged_by_their_keys() {
             Object.spec.containers{name: 'proxy', image: 'mesh/proxy:1'},
             Object.spec.containers{name: 'c', imagePullPolicy: 'Never'}]}}";
     let client = with("pods", apply(expression)).await;
-    let made = client.create(PODS, pod("x")).await.unwrap();
+    let created = client.create(PODS, pod("x")).await.unwrap();
     assert_eq!(
-        made["metadata"]["labels"],
+        created["metadata"]["labels"],
         json!({"app": "a", "team": "blue"})
     );
-    let containers: Vec<Value> = made["spec"]["containers"]
+    let containers: Vec<Value> = created["spec"]["containers"]
         .as_array()
         .unwrap()
         .iter()
@@ -105,10 +105,10 @@ async fn atomic_lists_cannot_be_mutated() {
     let client = with("pods", apply(expression)).await;
     let refused = client.create(PODS, pod("x")).await.unwrap_err();
     assert_eq!((refused.code, refused.reason), (403, Reason::Invalid));
-    let said = "policy 'p' with binding 'p' denied request: error applying patch: invalid \
+    let value = "policy 'p' with binding 'p' denied request: error applying patch: invalid \
                 ApplyConfiguration: may not mutate atomic arrays, maps or structs: \
                 .spec.containers[0].args";
-    assert_eq!(refused.message, said);
+    assert_eq!(refused.message, value);
     let details = refused.details.unwrap();
     assert_eq!(
         (details.kind.as_str(), details.name.as_str()),
@@ -119,13 +119,13 @@ async fn atomic_lists_cannot_be_mutated() {
         .iter()
         .map(|it| it.message.as_str())
         .collect();
-    assert_eq!(causes, [said]);
+    assert_eq!(causes, [value]);
 }
 
 #[tokio::test]
 async fn fields_that_are_not_in_the_schema_are_rejected() {
     let client = with("pods", apply("Object{spec: Object.spec{colour: 'red'}}")).await;
-    let (code, message) = why(&client, PODS, pod("x")).await;
+    let (code, message) = rejection(&client, PODS, pod("x")).await;
     assert_eq!(code, 403);
     assert_eq!(
         message,
@@ -143,16 +143,16 @@ async fn json_patch_operations_are_applied_in_order() {
             value: 'blue'},
         JSONPatch{op: 'move', from: '/data/a', path: '/data/b'}]";
     let client = with("configmaps", operations(expression)).await;
-    let made = client.create(MAPS, map("x")).await.unwrap();
+    let created = client.create(MAPS, map("x")).await.unwrap();
     assert_eq!(
-        made["metadata"]["labels"],
+        created["metadata"]["labels"],
         json!({"example.com/team": "blue"})
     );
-    assert_eq!(made["data"], json!({"b": "1"}));
+    assert_eq!(created["data"], json!({"b": "1"}));
     let mut other = map("y");
     other["data"]["a"] = "2".into();
-    let made = client.create(MAPS, other).await.unwrap();
-    assert_eq!(made["data"], json!({"a": "2"}), "the test fails");
+    let created = client.create(MAPS, other).await.unwrap();
+    assert_eq!(created["data"], json!({"a": "2"}), "the test fails");
 }
 
 #[tokio::test]
@@ -183,13 +183,14 @@ async fn a_failed_operation_has_the_message_of_kubernetes() {
         ),
         ("op: 'put', path: '/data/a'", "Unexpected kind: put"),
     ];
-    for (operation, wanted) in rows {
+    for (operation, requested) in rows {
         let expression = format!("[JSONPatch{{{operation}}}]");
         let client = with("configmaps", operations(&expression)).await;
-        let (code, message) = why(&client, MAPS, map("x")).await;
-        let wanted =
-            format!("policy 'p' with binding 'p' denied request: JSON Patch: {wanted}");
-        assert_eq!((code, message), (403, wanted));
+        let (code, message) = rejection(&client, MAPS, map("x")).await;
+        let requested = format!(
+            "policy 'p' with binding 'p' denied request: JSON Patch: {requested}"
+        );
+        assert_eq!((code, message), (403, requested));
     }
 }
 
@@ -197,7 +198,7 @@ async fn a_failed_operation_has_the_message_of_kubernetes() {
 async fn a_patch_to_an_invalid_object_is_an_internal_error() {
     let expression = "[JSONPatch{op: 'add', path: '/data', value: 'text'}]";
     let client = with("configmaps", operations(expression)).await;
-    let (code, message) = why(&client, MAPS, map("x")).await;
+    let (code, message) = rejection(&client, MAPS, map("x")).await;
     assert_eq!(code, 500);
     assert!(
         message.starts_with("Internal error occurred: "),
@@ -206,7 +207,7 @@ async fn a_patch_to_an_invalid_object_is_an_internal_error() {
     let expression = "[JSONPatch{op: 'add', path: '/colour', value: 'red'}]";
     let client = with("configmaps", operations(expression)).await;
     assert_eq!(
-        why(&client, MAPS, map("x")).await,
+        rejection(&client, MAPS, map("x")).await,
         (
             500,
             "Internal error occurred: strict decoding error: unknown field \"colour\""
@@ -219,10 +220,10 @@ async fn a_patch_to_an_invalid_object_is_an_internal_error() {
 async fn custom_resources_are_mutated_defaulted_and_validated() {
     let larger = "Object{spec: Object.spec{color: 'size ' + string(object.spec.size)}}";
     let client = with("things", apply(larger)).await;
-    let made = client.create(THINGS, thing("x")).await.unwrap();
-    assert_eq!(made["spec"], json!({"size": 3, "color": "size 3"}));
+    let created = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(created["spec"], json!({"size": 3, "color": "size 3"}));
     let client = with("things", apply("Object{spec: Object.spec{size: 0}}")).await;
-    let (code, message) = why(&client, THINGS, thing("x")).await;
+    let (code, message) = rejection(&client, THINGS, thing("x")).await;
     assert_eq!(code, 422);
     assert!(
         message.contains("spec.size in body should be greater than"),
@@ -241,9 +242,9 @@ async fn a_policy_with_reinvocation_runs_again_after_later_changes() {
         first["spec"]["reinvocationPolicy"] = reinvocation.into();
         bind(&client, first).await;
         bind(&client, policy("b", "configmaps", apply(late))).await;
-        let made = client.create(MAPS, map("x")).await.unwrap();
+        let created = client.create(MAPS, map("x")).await.unwrap();
         assert_eq!(
-            made["metadata"]["labels"],
+            created["metadata"]["labels"],
             json!({"seen": seen, "late": "yes"})
         );
     }
@@ -252,14 +253,14 @@ async fn a_policy_with_reinvocation_runs_again_after_later_changes() {
 #[tokio::test]
 async fn a_policy_applies_until_its_binding_is_deleted() {
     let client = with("configmaps", apply("Object{data: {'added': 'yes'}}")).await;
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    assert_eq!(made["data"]["added"], "yes");
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    assert_eq!(created["data"]["added"], "yes");
     client
         .delete(&format!("{BINDINGS}/p"), &Delete::default())
         .await
         .unwrap();
-    let made = client.create(MAPS, map("y")).await.unwrap();
-    assert_eq!(made["data"], json!({"a": "1"}));
+    let created = client.create(MAPS, map("y")).await.unwrap();
+    assert_eq!(created["data"], json!({"a": "1"}));
 }
 
 #[tokio::test]
@@ -274,8 +275,8 @@ async fn before_1_36_policies_are_stored_and_not_applied() {
         policy("p", "configmaps", apply("Object{data: {'b': 'c'}}")),
     )
     .await;
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    assert_eq!(made["data"], json!({"a": "1"}));
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    assert_eq!(created["data"], json!({"a": "1"}));
 }
 
 #[tokio::test]
@@ -298,7 +299,7 @@ async fn binding_parameters_requires_permission_to_read_them() {
     let bob = server.client_as(User::new("bob", &["dev"]));
     let mut named = policy("p", "configmaps", apply("Object{}"));
     named["spec"]["paramKind"] = json!({"apiVersion": "v1", "kind": "ConfigMap"});
-    let (code, message) = why(&bob, POLICIES, named.clone()).await;
+    let (code, message) = rejection(&bob, POLICIES, named.clone()).await;
     assert_eq!(code, 422);
     assert_eq!(
         message,
@@ -309,7 +310,7 @@ async fn binding_parameters_requires_permission_to_read_them() {
     client.create(POLICIES, named).await.unwrap();
     let binding = json!({"metadata": {"name": "p"}, "spec": {"policyName": "p",
         "paramRef": {"name": "x", "namespace": "default", "parameterNotFoundAction": "Deny"}}});
-    let (_, message) = why(&bob, BINDINGS, binding).await;
+    let (_, message) = rejection(&bob, BINDINGS, binding).await;
     assert_eq!(
         message,
         "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io \"p\" is invalid: \

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use fivespot_apiserver::{Attributes, Cluster, Options, Plugin, Server, Status};
 use serde_json::{Value, json};
 
-use crate::fixture::{ask, options};
+use crate::fixture::{options, send_json};
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
 const BINDINGS: &str =
@@ -15,11 +15,11 @@ const BINDINGS: &str =
 
 /// Records the object after the preceding plugins.
 #[derive(Debug, Default)]
-struct Witness(Mutex<Option<Value>>);
+struct ObjectRecorder(Mutex<Option<Value>>);
 
-impl Plugin for Witness {
+impl Plugin for ObjectRecorder {
     fn name(&self) -> &'static str {
-        "Witness"
+        "ObjectRecorder"
     }
 
     fn description(&self) -> &'static str {
@@ -33,14 +33,14 @@ impl Plugin for Witness {
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
         if attributes.is_dry_run() {
-            self.keep(object.cloned());
+            self.record(object.cloned());
         }
         Ok(())
     }
 }
 
-impl Witness {
-    fn keep(&self, object: Option<Value>) {
+impl ObjectRecorder {
+    fn record(&self, object: Option<Value>) {
         *self.0.lock().unwrap() = object;
     }
 }
@@ -77,16 +77,17 @@ fn policy(case: &Value) -> Value {
 }
 
 /// The server's result for a case, in the format of the recorded results.
-async fn answer(server: &Server, witness: &Witness, case: &Value) -> Value {
-    let (code, refused) = ask(server, "POST", POLICIES, policy(case)).await;
+async fn mutate(server: &Server, recorder: &ObjectRecorder, case: &Value) -> Value {
+    let (code, refused) = send_json(server, "POST", POLICIES, policy(case)).await;
     if code != 201 {
         return json!({"uncompiled": refused["message"]});
     }
-    witness.keep(None);
+    recorder.record(None);
     let object = &case["object"];
-    let (_, refused) = ask(server, "POST", &collection(object), object.clone()).await;
-    ask(server, "DELETE", &format!("{POLICIES}/p"), Value::Null).await;
-    let seen = witness.0.lock().unwrap().take();
+    let (_, refused) =
+        send_json(server, "POST", &collection(object), object.clone()).await;
+    send_json(server, "DELETE", &format!("{POLICIES}/p"), Value::Null).await;
+    let seen = recorder.0.lock().unwrap().take();
     seen.map_or_else(
         || json!({"error": refused["message"]}),
         |object| json!({"object": object}),
@@ -113,26 +114,26 @@ fn difference(kubernetes: &Value, ours: &Value) -> Option<String> {
     if parts(&kubernetes["object"]) != parts(&ours["object"]) {
         return Some("object".to_owned());
     }
-    let said = ours["error"].as_str().unwrap_or_default();
+    let value = ours["error"].as_str().unwrap_or_default();
     // Kubernetes appends the expected type to this message, sometimes with the internals of a Go
     // value.
     let converting = "failed to convert patch object to typed object: ";
     // Go's protobuf errors contain one of two kinds of spaces, depending on the build.
     let expected = kubernetes["error"].as_str().unwrap_or_default();
     let expected = expected.replace('\u{a0}', " ");
-    if said.contains("expected a value that JSON has") && expected.contains(converting) {
+    if value.contains("expected a value that JSON has") && expected.contains(converting) {
         return None;
     }
     let prefix = "policy 'p' with binding 'p' denied request: ";
-    let said = said.strip_prefix(prefix).unwrap_or(said);
-    (expected != said).then(|| "text".to_owned())
+    let value = value.strip_prefix(prefix).unwrap_or(value);
+    (expected != value).then(|| "text".to_owned())
 }
 
 #[tokio::test]
 async fn every_mutation_has_the_result_of_kubernetes() {
-    let witness = Arc::new(Witness::default());
+    let recorder = Arc::new(ObjectRecorder::default());
     let server = Server::new(Options {
-        plugins: vec![witness.clone()],
+        plugins: vec![recorder.clone()],
         ..options()
     })
     .unwrap();
@@ -142,13 +143,13 @@ async fn every_mutation_has_the_result_of_kubernetes() {
         "metadata": {"name": "p"},
         "spec": {"policyName": "p"},
     });
-    ask(&server, "POST", BINDINGS, binding).await;
+    send_json(&server, "POST", BINDINGS, binding).await;
     let mut found = Vec::new();
     let mut count = 0;
     for line in include_str!("mutations.jsonl").lines() {
         let recorded: Value = serde_json::from_str(line).unwrap();
         let (case, kubernetes) = (&recorded["case"], &recorded["kubernetes"]);
-        let ours = answer(&server, &witness, case).await;
+        let ours = mutate(&server, &recorder, case).await;
         if let Some(what) = difference(kubernetes, &ours) {
             let expression = &case["expression"];
             found.push(format!(

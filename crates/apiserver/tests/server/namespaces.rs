@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
 use serde_json::json;
 
-use crate::fixture::{ask, client, map, options, pod, server};
+use crate::fixture::{client, map, options, pod, send_json, server};
 
 const BLUE: &str = "/api/v1/namespaces/blue/configmaps";
 
@@ -90,7 +90,7 @@ async fn deleting_a_namespace_deletes_its_contents() {
         .await
         .unwrap();
     assert_eq!(ending["status"]["phase"], "Terminating");
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(
         client
             .get("/api/v1/namespaces/blue")
@@ -99,11 +99,11 @@ async fn deleting_a_namespace_deletes_its_contents() {
             .code,
         404
     );
-    let left = client
+    let remaining = client
         .list("/api/v1/configmaps", &Selector::default())
         .await
         .unwrap();
-    assert_eq!(left.items.len(), 0);
+    assert_eq!(remaining.items.len(), 0);
 }
 
 #[tokio::test]
@@ -112,14 +112,14 @@ async fn a_terminating_namespace_waits_for_finalizers_and_rejects_creates() {
     let client = server.client();
     let blue = json!({"metadata": {"name": "blue"}});
     client.create("/api/v1/namespaces", blue).await.unwrap();
-    let mut kept = map("x");
-    kept["metadata"]["finalizers"] = json!(["example.com/keep"]);
-    client.create(BLUE, kept).await.unwrap();
+    let mut retained = map("x");
+    retained["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(BLUE, retained).await.unwrap();
     client
         .delete("/api/v1/namespaces/blue", &Delete::default())
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let refused = client.create(BLUE, map("y")).await.unwrap_err();
     assert_eq!(refused.code, 403);
     assert_eq!(
@@ -129,7 +129,7 @@ async fn a_terminating_namespace_waits_for_finalizers_and_rejects_creates() {
     );
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     client.patch(&format!("{BLUE}/x"), release).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(
         client
             .get("/api/v1/namespaces/blue")
@@ -174,7 +174,7 @@ async fn a_terminating_namespace_rejects_evictions_and_token_requests() {
     let cause = &refused.details.unwrap().causes[0];
     assert_eq!(cause.reason, "NamespaceTerminating");
     let path = "/api/v1/namespaces/blue/serviceaccounts/default/token";
-    let (code, answer) = ask(&server, "POST", path, json!({"spec": {}})).await;
+    let (code, answer) = send_json(&server, "POST", path, json!({"spec": {}})).await;
     let expected = format!("serviceaccounts \"default\" is forbidden: {why}");
     assert_eq!((code, answer["message"].as_str()), (403, Some(&*expected)));
 }

@@ -3,18 +3,18 @@
 use fivespot_apiserver::{Delete, Patch, Reason, Selector};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, PODS, ask, at, client, map, pod, server};
+use crate::fixture::{MAPS, PODS, at, client, map, pod, send_json, server};
 
 #[tokio::test]
 async fn a_created_object_gets_server_set_metadata() {
     let client = client();
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    let metadata = &made["metadata"];
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    let metadata = &created["metadata"];
     assert_eq!(metadata["namespace"], "default");
     assert_eq!(metadata["creationTimestamp"], "2026-03-06T21:30:00Z");
     assert_eq!(metadata["uid"].as_str().unwrap().len(), 36);
     assert!(metadata["resourceVersion"].is_string());
-    assert_eq!(client.get(&at("x")).await.unwrap(), made);
+    assert_eq!(client.get(&at("x")).await.unwrap(), created);
 }
 
 #[tokio::test]
@@ -36,8 +36,8 @@ async fn a_missing_object_is_not_found() {
 #[tokio::test]
 async fn an_update_from_an_old_version_conflicts() {
     let client = client();
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    let mut next = Value::clone(&made);
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    let mut next = Value::clone(&created);
     next["data"]["a"] = "2".into();
     client.update(&at("x"), next.clone()).await.unwrap();
     let refused = client.update(&at("x"), next).await.unwrap_err();
@@ -52,11 +52,14 @@ async fn an_update_from_an_old_version_conflicts() {
 #[tokio::test]
 async fn an_update_that_changes_nothing_writes_nothing() {
     let client = client();
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    let same = client.update(&at("x"), Value::clone(&made)).await.unwrap();
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    let same = client
+        .update(&at("x"), Value::clone(&created))
+        .await
+        .unwrap();
     assert_eq!(
         same["metadata"]["resourceVersion"],
-        made["metadata"]["resourceVersion"]
+        created["metadata"]["resourceVersion"]
     );
 }
 
@@ -65,8 +68,8 @@ async fn generated_names_depend_on_the_seed() {
     let generated = || async {
         let mut map = map("");
         map["metadata"] = json!({"generateName": "x-"});
-        let made = client().create(MAPS, map).await.unwrap();
-        made["metadata"]["name"].as_str().unwrap().to_owned()
+        let created = client().create(MAPS, map).await.unwrap();
+        created["metadata"]["name"].as_str().unwrap().to_owned()
     };
     let name = generated().await;
     assert_eq!(name.len(), "x-".len() + 5);
@@ -90,19 +93,19 @@ async fn removing_all_labels_removes_the_map() {
     let mut labelled = map("x");
     labelled["metadata"]["labels"] = json!({"a": "b"});
     labelled["metadata"]["annotations"] = json!({});
-    let made = client.create(MAPS, labelled).await.unwrap();
-    assert_eq!(made["metadata"].get("annotations"), None);
+    let created = client.create(MAPS, labelled).await.unwrap();
+    assert_eq!(created["metadata"].get("annotations"), None);
     let off = Patch::Merge(json!({"metadata": {"labels": {"a": null}}}));
-    let left = client.patch(&at("x"), off).await.unwrap();
-    assert_eq!(left["metadata"].get("labels"), None);
+    let remaining = client.patch(&at("x"), off).await.unwrap();
+    assert_eq!(remaining["metadata"].get("labels"), None);
 }
 
 #[tokio::test]
 async fn removing_the_last_finalizer_returns_the_deleted_object() {
     let client = client();
-    let mut kept = map("x");
-    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
-    client.create(MAPS, kept).await.unwrap();
+    let mut retained = map("x");
+    retained["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, retained).await.unwrap();
     client.delete(&at("x"), &Delete::default()).await.unwrap();
     let off = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     let gone = client.patch(&at("x"), off).await.unwrap();
@@ -113,9 +116,9 @@ async fn removing_the_last_finalizer_returns_the_deleted_object() {
 #[tokio::test]
 async fn a_finalizer_keeps_an_object_until_it_is_removed() {
     let client = client();
-    let mut kept = map("x");
-    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
-    client.create(MAPS, kept).await.unwrap();
+    let mut retained = map("x");
+    retained["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, retained).await.unwrap();
     let waiting = client.delete(&at("x"), &Delete::default()).await.unwrap();
     assert_eq!(
         waiting["metadata"]["deletionTimestamp"],
@@ -129,14 +132,14 @@ async fn a_finalizer_keeps_an_object_until_it_is_removed() {
 #[tokio::test]
 async fn a_deletion_can_have_a_uid_precondition() {
     let client = client();
-    let made = client.create(MAPS, map("x")).await.unwrap();
+    let created = client.create(MAPS, map("x")).await.unwrap();
     let other = Delete {
         uid: Some("other".to_owned()),
         ..Delete::default()
     };
     let refused = client.delete(&at("x"), &other).await.unwrap_err();
     assert_eq!(refused.code, 409);
-    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let uid = created["metadata"]["uid"].as_str().unwrap();
     assert_eq!(
         refused.message,
         format!(
@@ -211,32 +214,32 @@ async fn a_new_object_cannot_have_a_version() {
 #[tokio::test]
 async fn uid_and_creation_timestamp_are_immutable() {
     let client = client();
-    let made = client.create(MAPS, map("x")).await.unwrap();
-    let mut other = Value::clone(&made);
+    let created = client.create(MAPS, map("x")).await.unwrap();
+    let mut other = Value::clone(&created);
     other["metadata"]["uid"] = "another".into();
     assert_eq!(client.update(&at("x"), other).await.unwrap_err().code, 409);
-    let mut renamed = Value::clone(&made);
+    let mut renamed = Value::clone(&created);
     renamed["metadata"]["name"] = "y".into();
     let refused = client.update(&at("x"), renamed).await.unwrap_err();
     assert_eq!(
         refused.message,
         "the name of the object (y) does not match the name on the URL (x)"
     );
-    let mut older = Value::clone(&made);
+    let mut older = Value::clone(&created);
     older["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into();
-    let kept = client.update(&at("x"), older).await.unwrap();
+    let retained = client.update(&at("x"), older).await.unwrap();
     assert_eq!(
-        kept["metadata"]["creationTimestamp"],
-        made["metadata"]["creationTimestamp"]
+        retained["metadata"]["creationTimestamp"],
+        created["metadata"]["creationTimestamp"]
     );
 }
 
 #[tokio::test]
 async fn a_deleted_object_accepts_no_new_finalizer() {
     let client = client();
-    let mut kept = map("x");
-    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
-    client.create(MAPS, kept).await.unwrap();
+    let mut retained = map("x");
+    retained["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.create(MAPS, retained).await.unwrap();
     client.delete(&at("x"), &Delete::default()).await.unwrap();
     let more =
         json!({"metadata": {"finalizers": ["example.com/mine", "example.com/more"]}});
@@ -267,8 +270,8 @@ async fn deleting_a_collection_deletes_the_selected_objects() {
         .delete_collection(MAPS, &Selector::labels("color=red"))
         .await
         .unwrap();
-    let left = client.list(MAPS, &Selector::default()).await.unwrap();
-    let names: Vec<_> = left
+    let remaining = client.list(MAPS, &Selector::default()).await.unwrap();
+    let names: Vec<_> = remaining
         .items
         .iter()
         .map(|it| &it["metadata"]["name"])
@@ -290,13 +293,16 @@ async fn data_of_config_maps_and_secrets_is_limited_to_one_mebibyte() {
             texts: {"a": "x".repeat(size)}})
     };
     for (path, kind, field) in [(MAPS, "ConfigMap", "[]"), (secrets, "Secret", "data")] {
-        let (code, answer) = ask(&server, "POST", path, sized(kind, (1 << 20) + 1)).await;
+        let (code, answer) =
+            send_json(&server, "POST", path, sized(kind, (1 << 20) + 1)).await;
         let expected = format!(
             "{kind} \"x\" is invalid: {field}: Too long: may not be more than 1048576 bytes"
         );
         assert_eq!((code, answer["message"].as_str()), (422, Some(&*expected)));
         assert_eq!(
-            ask(&server, "POST", path, sized(kind, 1 << 20)).await.0,
+            send_json(&server, "POST", path, sized(kind, 1 << 20))
+                .await
+                .0,
             201
         );
     }
@@ -325,9 +331,9 @@ async fn a_finalizer_requires_a_domain_on_update_too() {
     let server = server();
     let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
     let class = |finalizers: Value| json!({"metadata": {"name": "c", "finalizers": finalizers}, "value": 1});
-    ask(&server, "POST", classes, class(json!(["example.com/f"]))).await;
+    send_json(&server, "POST", classes, class(json!(["example.com/f"]))).await;
     let path = format!("{classes}/c");
-    let (code, refused) = ask(&server, "PUT", &path, class(json!(["odd"]))).await;
+    let (code, refused) = send_json(&server, "PUT", &path, class(json!(["odd"]))).await;
     let field = &refused["details"]["causes"][0]["field"];
     assert_eq!((code, field), (422, &json!("metadata.finalizers[0]")));
 }

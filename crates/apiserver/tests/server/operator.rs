@@ -96,10 +96,10 @@ async fn a_kube_rs_operator_runs_in_process() {
     let mut greeting = DynamicObject::new("world", &greetings());
     greeting.data = json!({"spec": {"to": "world"}});
     all.create(&PostParams::default(), &greeting).await.unwrap();
-    let said = |it: Option<&DynamicObject>| {
+    let value = |it: Option<&DynamicObject>| {
         it.is_some_and(|it| it.data["status"]["said"] == true)
     };
-    await_condition(all.clone(), "world", said).await.unwrap();
+    await_condition(all.clone(), "world", value).await.unwrap();
     let text = maps.get("world").await.unwrap().data.unwrap();
     assert_eq!(text["text"], "Hello, world!");
 

@@ -4,7 +4,8 @@ use http::Request;
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, THINGS, ask, definition, map, patch, read, send, server, thing,
+    DEFINITIONS, MAPS, THINGS, definition, map, patch, read, send, send_json, server,
+    thing,
 };
 
 const POLICIES: &str =
@@ -34,12 +35,12 @@ fn deployment(name: &str) -> Value {
 async fn a_terminating_namespace_is_reported_before_a_missing_name() {
     let server = server();
     let namespace = json!({"metadata": {"name": "ending"}});
-    ask(&server, "POST", "/api/v1/namespaces", namespace).await;
+    send_json(&server, "POST", "/api/v1/namespaces", namespace).await;
     let maps = "/api/v1/namespaces/ending/configmaps";
-    let mut kept = map("kept");
-    kept["metadata"] = json!({"name": "kept", "finalizers": ["example.com/f"]});
-    ask(&server, "POST", maps, kept).await;
-    ask(&server, "DELETE", "/api/v1/namespaces/ending", Value::Null).await;
+    let mut retained = map("kept");
+    retained["metadata"] = json!({"name": "kept", "finalizers": ["example.com/f"]});
+    send_json(&server, "POST", maps, retained).await;
+    send_json(&server, "DELETE", "/api/v1/namespaces/ending", Value::Null).await;
     for (metadata, name) in [
         (json!({}), "Unknown"),
         (json!({"generateName": "made-"}), "made-"),
@@ -47,7 +48,7 @@ async fn a_terminating_namespace_is_reported_before_a_missing_name() {
     ] {
         let mut object = map("");
         object["metadata"] = metadata;
-        let (code, refused) = ask(&server, "POST", maps, object).await;
+        let (code, refused) = send_json(&server, "POST", maps, object).await;
         assert_eq!(code, 403, "{refused}");
         let expected = format!(
             "configmaps \"{name}\" is forbidden: unable to create new content in namespace \
@@ -62,7 +63,7 @@ async fn a_missing_name_is_reported_with_other_errors() {
     let server = server();
     let mut object = map("");
     object["metadata"] = json!({"labels": {"a b": "c"}});
-    let (code, refused) = ask(&server, "POST", MAPS, object).await;
+    let (code, refused) = send_json(&server, "POST", MAPS, object).await;
     assert_eq!(code, 422);
     let fields = refused["details"]["causes"].as_array().unwrap().iter();
     let fields: Vec<_> = fields.map(|it| it["field"].as_str().unwrap()).collect();
@@ -86,9 +87,9 @@ async fn applying_the_status_of_a_missing_policy_creates_it() {
         "status": {"observedGeneration": 1},
     });
     let path = format!("{POLICIES}/made/status?fieldManager=m");
-    let (code, made) = patch(&server, "apply-patch+yaml", &path, policy.clone()).await;
-    assert_eq!(code, 201, "{made}");
-    assert_eq!(made["spec"]["validations"][0]["expression"], "true");
+    let (code, created) = patch(&server, "apply-patch+yaml", &path, policy.clone()).await;
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["spec"]["validations"][0]["expression"], "true");
     let path = format!("{POLICIES}/wrong/status?fieldManager=m");
     let mut wrong = policy;
     wrong["metadata"]["name"] = "wrong".into();
@@ -115,7 +116,7 @@ async fn getting_an_event_with_an_invalid_version_fails() {
     for group in ["api", "apis/events.k8s.io"] {
         let path =
             format!("/{group}/v1/namespaces/default/events/missing?resourceVersion=x");
-        let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+        let (code, refused) = send_json(&server, "GET", &path, Value::Null).await;
         assert_eq!(code, 400, "{refused}");
         assert_eq!(
             message(&refused),
@@ -128,11 +129,11 @@ async fn getting_an_event_with_an_invalid_version_fails() {
 #[tokio::test]
 async fn the_metadata_of_a_scale_is_validated() {
     let server = server();
-    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    send_json(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web/scale");
-    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, mut scale) = send_json(&server, "GET", &path, Value::Null).await;
     scale["metadata"]["labels"] = json!({"a b": "c"});
-    let (code, refused) = ask(&server, "PUT", &path, scale.clone()).await;
+    let (code, refused) = send_json(&server, "PUT", &path, scale.clone()).await;
     assert_eq!(code, 422, "{refused}");
     let start = "Scale.autoscaling \"web\" is invalid: metadata.labels: Invalid value: \
                  \"a b\"";
@@ -144,21 +145,21 @@ async fn the_metadata_of_a_scale_is_validated() {
     let (code, _) = patch(&server, "merge-patch+json", &path, body).await;
     assert_eq!(code, 422);
     let at = format!("{path}?resourceVersion=x");
-    assert_eq!(ask(&server, "GET", &at, Value::Null).await.0, 500);
+    assert_eq!(send_json(&server, "GET", &at, Value::Null).await.0, 500);
     scale["metadata"]["labels"] = json!({"a": "b"});
-    let (code, _) = ask(&server, "PUT", &path, scale).await;
+    let (code, _) = send_json(&server, "PUT", &path, scale).await;
     assert_eq!(code, 200);
 }
 
 #[tokio::test]
 async fn a_scale_with_another_uid_is_a_conflict() {
     let server = server();
-    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    send_json(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web/scale");
-    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, mut scale) = send_json(&server, "GET", &path, Value::Null).await;
     let uid = scale["metadata"]["uid"].as_str().unwrap().to_owned();
     scale["metadata"]["uid"] = "other".into();
-    let (code, refused) = ask(&server, "PUT", &path, scale).await;
+    let (code, refused) = send_json(&server, "PUT", &path, scale).await;
     assert_eq!(code, 409, "{refused}");
     let body = json!({"metadata": {"uid": "other"}});
     let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
@@ -173,11 +174,11 @@ async fn a_scale_with_another_uid_is_a_conflict() {
 #[tokio::test]
 async fn unknown_fields_of_a_scale_are_rejected() {
     let server = server();
-    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    send_json(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web/scale?fieldValidation=Strict");
-    let (_, mut scale) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, mut scale) = send_json(&server, "GET", &path, Value::Null).await;
     scale["spec"]["odd"] = 1.into();
-    let (code, refused) = ask(&server, "PUT", &path, scale).await;
+    let (code, refused) = send_json(&server, "PUT", &path, scale).await;
     assert_eq!(code, 400, "{refused}");
     assert_eq!(
         message(&refused),
@@ -196,9 +197,9 @@ async fn the_media_type_of_a_scale_patch_is_checked_before_its_object() {
     scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
         "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size",
     });
-    let (code, _) = ask(&server, "POST", DEFINITIONS, scaled).await;
+    let (code, _) = send_json(&server, "POST", DEFINITIONS, scaled).await;
     assert_eq!(code, 201);
-    ask(&server, "POST", THINGS, thing("t")).await;
+    send_json(&server, "POST", THINGS, thing("t")).await;
     for name in ["t", "missing"] {
         let path = format!("{THINGS}/{name}/scale");
         let body = json!({"spec": {"replicas": 2}});
@@ -224,12 +225,12 @@ async fn the_namespace_of_a_review_must_match_its_path() {
             },
         })
     };
-    let (code, refused) = ask(&server, "POST", path, review("other")).await;
+    let (code, refused) = send_json(&server, "POST", path, review("other")).await;
     assert_eq!(code, 400, "{refused}");
     let expected = "the namespace of the provided object does not match the namespace sent \
                     on the request";
     assert_eq!(message(&refused), expected);
-    let (code, _) = ask(&server, "POST", path, review("default")).await;
+    let (code, _) = send_json(&server, "POST", path, review("default")).await;
     assert_eq!(code, 201);
 }
 
@@ -239,16 +240,16 @@ async fn a_version_of_a_new_object_is_reported_last() {
     let mut object = map("new");
     object["metadata"] =
         json!({"name": "new", "resourceVersion": "1", "labels": {"a b": "c"}});
-    let (code, _) = ask(&server, "POST", MAPS, object.clone()).await;
+    let (code, _) = send_json(&server, "POST", MAPS, object.clone()).await;
     assert_eq!(code, 422);
     object["metadata"]["labels"] = json!({});
-    let (code, refused) = ask(&server, "POST", MAPS, object.clone()).await;
+    let (code, refused) = send_json(&server, "POST", MAPS, object.clone()).await;
     assert_eq!(code, 500);
     let expected = "resourceVersion should not be set on objects to be created";
     assert_eq!(message(&refused), expected);
     // A dry run does not reach the store, which checks this.
     let dry = format!("{MAPS}?dryRun=All");
-    let (code, _) = ask(&server, "POST", &dry, object).await;
+    let (code, _) = send_json(&server, "POST", &dry, object).await;
     assert_eq!(code, 201);
 }
 
@@ -266,7 +267,7 @@ async fn the_selectors_of_a_review_are_validated() {
                 {"verb": "list", "resource": "pods", "fieldSelector": selector}},
         })
     };
-    let (code, refused) = ask(&server, "POST", path, review(json!({}))).await;
+    let (code, refused) = send_json(&server, "POST", path, review(json!({}))).await;
     assert_eq!(code, 422, "{refused}");
     assert_eq!(
         message(&refused),
@@ -275,7 +276,7 @@ async fn the_selectors_of_a_review_are_validated() {
          specified, requirements or rawSelector is required"
     );
     let (code, _) =
-        ask(&server, "POST", path, review(json!({"rawSelector": "a=b"}))).await;
+        send_json(&server, "POST", path, review(json!({"rawSelector": "a=b"}))).await;
     assert_eq!(code, 201);
 }
 
@@ -285,15 +286,15 @@ async fn a_limit_range_without_a_name_gets_one() {
     let limits = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {},
         "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}});
     let path = "/api/v1/namespaces/default/limitranges";
-    let (code, made) = ask(&server, "POST", path, limits).await;
-    assert_eq!(code, 201, "{made}");
-    assert_eq!(made["metadata"]["name"].as_str().unwrap().len(), 36);
+    let (code, created) = send_json(&server, "POST", path, limits).await;
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["metadata"]["name"].as_str().unwrap().len(), 36);
 }
 
 #[tokio::test]
 async fn the_metadata_of_a_custom_object_is_decoded_by_type() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
     for (metadata, why) in [
         (
             json!({"name": "t", "finalizers": true}),
@@ -307,7 +308,7 @@ async fn the_metadata_of_a_custom_object_is_decoded_by_type() {
     ] {
         let mut object = thing("t");
         object["metadata"] = metadata;
-        let (code, refused) = ask(&server, "POST", THINGS, object).await;
+        let (code, refused) = send_json(&server, "POST", THINGS, object).await;
         assert_eq!(code, 400, "{refused}");
         let expected =
             format!("Thing in version \"v1\" cannot be handled as a Thing: {why}");
@@ -320,19 +321,19 @@ async fn a_null_in_a_list_is_an_empty_string() {
     let server = server();
     let mut object = map("new");
     object["metadata"]["finalizers"] = json!([null]);
-    let (code, refused) = ask(&server, "POST", MAPS, object.clone()).await;
+    let (code, refused) = send_json(&server, "POST", MAPS, object.clone()).await;
     assert_eq!(code, 422, "{refused}");
     object["metadata"]["finalizers"] = json!([]);
     object["data"] = json!({"a": null});
-    let (code, made) = ask(&server, "POST", MAPS, object).await;
-    assert_eq!((code, &made["data"]), (201, &json!({"a": ""})));
+    let (code, created) = send_json(&server, "POST", MAPS, object).await;
+    assert_eq!((code, &created["data"]), (201, &json!({"a": ""})));
 }
 
 #[tokio::test]
 async fn an_empty_phase_of_a_namespace_is_defaulted() {
     let server = server();
     let namespace = json!({"metadata": {"name": "n"}});
-    ask(&server, "POST", "/api/v1/namespaces", namespace).await;
+    send_json(&server, "POST", "/api/v1/namespaces", namespace).await;
     let body = json!([{"op": "add", "path": "/status", "value": {}}]);
     let path = "/api/v1/namespaces/n/status";
     let (code, patched) = patch(&server, "json-patch+json", path, body).await;
@@ -345,7 +346,7 @@ async fn the_finalizers_of_a_namespace_have_a_manager() {
     let server = server();
     let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}});
-    ask(&server, "POST", "/api/v1/namespaces", namespace.clone()).await;
+    send_json(&server, "POST", "/api/v1/namespaces", namespace.clone()).await;
     namespace["spec"]["finalizers"] = json!(["example.com/f"]);
     let path = "/api/v1/namespaces/n?fieldManager=other";
     let (code, refused) = patch(&server, "apply-patch+yaml", path, namespace).await;
@@ -359,12 +360,12 @@ async fn an_update_of_a_volume_validates_its_metadata_again() {
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": "v"}, "spec": {"capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}});
-    ask(&server, "POST", path, volume).await;
+    send_json(&server, "POST", path, volume).await;
     let body = json!({"metadata": {"generateName": "Made "}});
     let at = format!("{path}/v");
     let (code, refused) = patch(&server, "merge-patch+json", &at, body.clone()).await;
     assert_eq!(code, 422, "{refused}");
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let at = format!("{MAPS}/x");
     let (code, refused) = patch(&server, "merge-patch+json", &at, body).await;
     assert_eq!(code, 422, "{refused}");
@@ -376,14 +377,14 @@ async fn an_empty_internal_traffic_policy_is_rejected() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"ports": [{"port": 80}], "internalTrafficPolicy": ""}});
     let path = "/api/v1/namespaces/default/services";
-    let (code, refused) = ask(&server, "POST", path, service).await;
+    let (code, refused) = send_json(&server, "POST", path, service).await;
     assert_eq!(code, 422, "{refused}");
 }
 
 #[tokio::test]
 async fn fields_are_unknown_if_a_patch_removes_the_api_version() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let body = || json!({"apiVersion": null});
     let form = "merge-patch+json";
     let path = format!("{MAPS}/x?fieldValidation=Strict");
@@ -426,10 +427,10 @@ async fn a_list_of_numbers_is_accepted_as_bytes() {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
             "data": {"key": value}})
     };
-    let (code, _) = ask(&server, "POST", path, secret(json!([256]))).await;
+    let (code, _) = send_json(&server, "POST", path, secret(json!([256]))).await;
     assert_eq!(code, 400);
-    let (code, made) = ask(&server, "POST", path, secret(json!([97, 98]))).await;
-    assert_eq!((code, &made["data"]["key"]), (201, &json!("YWI=")));
+    let (code, created) = send_json(&server, "POST", path, secret(json!([97, 98]))).await;
+    assert_eq!((code, &created["data"]["key"]), (201, &json!("YWI=")));
 }
 
 #[tokio::test]
@@ -438,8 +439,8 @@ async fn gated_fields_are_managed_and_not_stored() {
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "strategy": "OldestEmulationVersion"}});
     let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-    let (code, made) = ask(&server, "POST", path, lease.clone()).await;
-    assert_eq!((code, &made["spec"]["strategy"]), (201, &Value::Null));
+    let (code, created) = send_json(&server, "POST", path, lease.clone()).await;
+    assert_eq!((code, &created["spec"]["strategy"]), (201, &Value::Null));
     let at = format!("{path}/l?fieldManager=other");
     let (code, refused) = patch(&server, "apply-patch+yaml", &at, lease).await;
     assert_eq!(code, 409, "{refused}");
@@ -452,8 +453,8 @@ async fn the_metadata_of_an_event_is_not_validated() {
     let event = json!({"apiVersion": "v1", "kind": "Event",
         "metadata": {"name": "a-", "finalizers": ["nodomain"]},
         "involvedObject": {"namespace": "default"}});
-    let (code, made) = ask(&server, "POST", path, event).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", path, event).await;
+    assert_eq!(code, 201, "{created}");
 }
 
 #[tokio::test]
@@ -462,7 +463,7 @@ async fn fields_of_an_empty_struct_are_unknown() {
     let mut odd = definition();
     odd["spec"]["versions"][0]["subresources"]["status"] = json!({"odd": "x"});
     let path = format!("{DEFINITIONS}?fieldValidation=Strict");
-    let (code, refused) = ask(&server, "POST", &path, odd).await;
+    let (code, refused) = send_json(&server, "POST", &path, odd).await;
     assert_eq!(code, 400, "{refused}");
 }
 
@@ -496,13 +497,13 @@ async fn a_job_cannot_change_from_a_manual_to_a_generated_selector() {
             },
         },
     });
-    let (code, made) = ask(&server, "POST", jobs, job).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", jobs, job).await;
+    assert_eq!(code, 201, "{created}");
     let body = json!({"spec": {"manualSelector": false}});
     let path = format!("{jobs}/j");
     let (code, refused) = patch(&server, "merge-patch+json", &path, body).await;
     assert_eq!(code, 422, "{refused}");
-    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let uid = created["metadata"]["uid"].as_str().unwrap();
     let expected = format!(
         "Job.batch \"j\" is invalid: [spec.template.metadata.labels[controller-uid]: Required \
          value: must be '{uid}', spec.template.metadata.labels[job-name]: Required value: must \
@@ -523,7 +524,7 @@ async fn the_status_of_a_missing_service_creates_one_without_an_address() {
         json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
     let status = format!("{services}/s/status");
     service["spec"]["clusterIP"] = "10.0.0.77".into();
-    let (code, refused) = ask(&server, "PUT", &status, service.clone()).await;
+    let (code, refused) = send_json(&server, "PUT", &status, service.clone()).await;
     assert_eq!(code, 422, "{refused}");
     let expected = "Service \"s\" is invalid: spec.clusterIPs: Required value";
     assert_eq!(message(&refused), expected);
@@ -534,15 +535,15 @@ async fn the_status_of_a_missing_service_creates_one_without_an_address() {
         patch(&server, "apply-patch+yaml", &applied, service.clone()).await;
     assert_eq!((code, message(&refused)), (422, expected), "{refused}");
     service["spec"]["clusterIP"] = Value::Null;
-    let (code, made) = ask(&server, "PUT", &status, service).await;
-    assert_eq!((code, &made["spec"]["clusterIP"]), (201, &Value::Null));
-    assert_eq!(made["spec"]["type"], "ClusterIP");
+    let (code, created) = send_json(&server, "PUT", &status, service).await;
+    assert_eq!((code, &created["spec"]["clusterIP"]), (201, &Value::Null));
+    assert_eq!(created["spec"]["type"], "ClusterIP");
 }
 
 #[tokio::test]
 async fn an_applied_null_is_rejected_and_a_posted_one_is_removed() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
     let mut colored = thing("t");
     colored["spec"]["color"] = Value::Null;
     let path = format!("{THINGS}/t?fieldManager=m");
@@ -555,18 +556,18 @@ async fn an_applied_null_is_rejected_and_a_posted_one_is_removed() {
     // A default replaces null.
     let mut sized = thing("t");
     sized["spec"]["size"] = Value::Null;
-    let (code, made) = patch(&server, "apply-patch+yaml", &path, sized).await;
-    assert_eq!((code, &made["spec"]["size"]), (201, &json!(3)));
+    let (code, created) = patch(&server, "apply-patch+yaml", &path, sized).await;
+    assert_eq!((code, &created["spec"]["size"]), (201, &json!(3)));
     colored["metadata"]["name"] = "u".into();
-    let (code, made) = ask(&server, "POST", THINGS, colored).await;
-    assert_eq!((code, made["spec"].get("color")), (201, None));
+    let (code, created) = send_json(&server, "POST", THINGS, colored).await;
+    assert_eq!((code, created["spec"].get("color")), (201, None));
 }
 
 #[tokio::test]
 async fn a_patch_of_the_api_version_is_reported_with_other_errors() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
-    ask(&server, "POST", THINGS, thing("t")).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", THINGS, thing("t")).await;
     let path = format!("{THINGS}/t");
     let form = "merge-patch+json";
     for (version, kind) in [
@@ -578,9 +579,9 @@ async fn a_patch_of_the_api_version_is_reported_with_other_errors() {
         let body = json!({"apiVersion": version});
         let (code, refused) = patch(&server, form, &path, body).await;
         assert_eq!(code, 422, "{refused}");
-        let said = version.trim_start_matches('/');
+        let value = version.trim_start_matches('/');
         let expected = format!(
-            "{kind} \"t\" is invalid: apiVersion: Invalid value: {said:?}: must be \
+            "{kind} \"t\" is invalid: apiVersion: Invalid value: {value:?}: must be \
              example.com/v1"
         );
         assert_eq!(message(&refused), expected);
@@ -614,8 +615,8 @@ fn scale(name: &str, replicas: u64) -> Value {
 #[tokio::test]
 async fn replicas_of_a_scale_are_applied_with_conflicts() {
     let server = server();
-    let made = format!("{DEPLOYMENTS}?fieldManager=maker");
-    ask(&server, "POST", &made, deployment("web")).await;
+    let created = format!("{DEPLOYMENTS}?fieldManager=maker");
+    send_json(&server, "POST", &created, deployment("web")).await;
     let path = |manager: &str| format!("{DEPLOYMENTS}/web/scale?fieldManager={manager}");
     let form = "apply-patch+yaml";
     // Before the error for the name, which is invalid too.
@@ -645,11 +646,13 @@ async fn replicas_of_a_scale_are_applied_with_conflicts() {
         });
         named.collect()
     };
-    let (_, now) = ask(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
+    let (_, now) =
+        send_json(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
     assert_eq!(owners(&now), ["a Apply apps/v1"]);
     let (code, _) = patch(&server, form, &path("b"), scale("web", 3)).await;
     assert_eq!(code, 200);
-    let (_, now) = ask(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
+    let (_, now) =
+        send_json(&server, "GET", &format!("{DEPLOYMENTS}/web"), Value::Null).await;
     assert_eq!(owners(&now), ["a Apply apps/v1", "b Apply apps/v1"]);
     let (code, refused) = patch(&server, form, &path("b"), scale("web", 4)).await;
     assert_eq!(code, 409, "{refused}");
@@ -665,8 +668,8 @@ async fn applying_a_custom_scale_works_only_without_a_change() {
     scaled["spec"]["versions"][0]["subresources"]["scale"] = json!({
         "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size",
     });
-    ask(&server, "POST", DEFINITIONS, scaled).await;
-    ask(&server, "POST", THINGS, thing("t")).await;
+    send_json(&server, "POST", DEFINITIONS, scaled).await;
+    send_json(&server, "POST", THINGS, thing("t")).await;
     let path = format!("{THINGS}/t/scale?fieldManager=a");
     let form = "apply-patch+yaml";
     let (code, refused) = patch(&server, form, &path, scale("t", 4)).await;
@@ -725,8 +728,8 @@ async fn updates_of_many_kinds_validate_generate_name_and_status_updates_do_not(
     let form = "merge-patch+json";
     for (path, mut object) in revalidated() {
         object["metadata"] = json!({"name": "named"});
-        let (code, made) = ask(&server, "POST", path, object).await;
-        assert_eq!(code, 201, "{made}");
+        let (code, created) = send_json(&server, "POST", path, object).await;
+        assert_eq!(code, 201, "{created}");
         let path = format!("{path}/named");
         let (code, refused) = patch(&server, form, &path, prefix()).await;
         assert_eq!(code, 422, "{path}: {refused}");
@@ -737,7 +740,7 @@ async fn updates_of_many_kinds_validate_generate_name_and_status_updates_do_not(
     }
     let status = "/api/v1/nodes/named/status";
     assert_eq!(patch(&server, form, status, prefix()).await.0, 200);
-    ask(&server, "POST", DEPLOYMENTS, deployment("web")).await;
+    send_json(&server, "POST", DEPLOYMENTS, deployment("web")).await;
     let path = format!("{DEPLOYMENTS}/web");
     assert_eq!(patch(&server, form, &path, prefix()).await.0, 200);
 }
@@ -753,8 +756,8 @@ async fn the_status_of_a_cron_job_is_not_validated() {
         "metadata": {"name": "c"},
         "spec": {"schedule": "0 0 * * *", "jobTemplate": {"spec": job}},
     });
-    let (code, made) = ask(&server, "POST", path, cron).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", path, cron).await;
+    assert_eq!(code, 201, "{created}");
     let body = || json!({"metadata": {"finalizers": ["A"]}});
     let form = "merge-patch+json";
     let refused = patch(&server, form, &format!("{path}/c"), body()).await;
@@ -778,8 +781,8 @@ async fn the_indexes_of_a_job_are_intervals_below_its_completions() {
             }},
         },
     });
-    let (code, made) = ask(&server, "POST", jobs, job).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", jobs, job).await;
+    assert_eq!(code, 201, "{created}");
     let path = format!("{jobs}/j/status");
     for (indices, why) in [
         ("x", "cannot convert string to integer for index: \"x\""),
@@ -810,7 +813,7 @@ async fn plugins_reject_a_replacement_before_its_version_is_checked() {
     let server = server();
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
     let budget = || json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1}});
-    ask(&server, "POST", budgets, budget()).await;
+    send_json(&server, "POST", budgets, budget()).await;
     let policy = json!({
         "metadata": {"name": "add.example.com"},
         "spec": {
@@ -827,16 +830,17 @@ async fn plugins_reject_a_replacement_before_its_version_is_checked() {
     });
     let group = "/apis/admissionregistration.k8s.io/v1";
     let path = format!("{group}/mutatingadmissionpolicies");
-    let (code, made) = ask(&server, "POST", &path, policy).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", &path, policy).await;
+    assert_eq!(code, 201, "{created}");
     let binding = json!({
         "metadata": {"name": "add"}, "spec": {"policyName": "add.example.com"},
     });
     let path = format!("{group}/mutatingadmissionpolicybindings");
-    let (code, made) = ask(&server, "POST", &path, binding).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = send_json(&server, "POST", &path, binding).await;
+    assert_eq!(code, 201, "{created}");
     // A replacement of a budget requires a resourceVersion.
-    let (code, refused) = ask(&server, "PUT", &format!("{budgets}/b"), budget()).await;
+    let (code, refused) =
+        send_json(&server, "PUT", &format!("{budgets}/b"), budget()).await;
     assert!(
         !message(&refused).contains("resourceVersion"),
         "{code} {refused}"
@@ -851,7 +855,7 @@ async fn an_empty_host_is_validated_and_an_empty_struct_accepts_applied_fields()
         "tls": [{"hosts": [""]}],
     }});
     let path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
-    let (code, refused) = ask(&server, "POST", path, ingress).await;
+    let (code, refused) = send_json(&server, "POST", path, ingress).await;
     assert_eq!(code, 422, "{refused}");
     let start = "Ingress.networking.k8s.io \"i\" is invalid: spec.tls[0].hosts[0]: Invalid value: \
                  \"\": a lowercase RFC 1123 subdomain";
@@ -859,15 +863,15 @@ async fn an_empty_host_is_validated_and_an_empty_struct_accepts_applied_fields()
     let mut odd = definition();
     odd["spec"]["versions"][0]["subresources"]["status"] = json!({"odd": "x"});
     let path = format!("{DEFINITIONS}/things.example.com?fieldManager=m");
-    let (code, made) = patch(&server, "apply-patch+yaml", &path, odd).await;
-    assert_eq!(code, 201, "{made}");
+    let (code, created) = patch(&server, "apply-patch+yaml", &path, odd).await;
+    assert_eq!(code, 201, "{created}");
 }
 
 #[tokio::test]
 async fn an_invalid_kind_is_reported_before_the_name() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
-    ask(&server, "POST", THINGS, thing("t")).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", THINGS, thing("t")).await;
     let form = "merge-patch+json";
     let body = json!({"kind": {}, "metadata": {"name": "other"}});
     let (code, refused) = patch(&server, form, &format!("{THINGS}/t"), body).await;
@@ -875,7 +879,7 @@ async fn an_invalid_kind_is_reported_before_the_name() {
     let why = "couldn't get version/kind; json parse error: json: cannot unmarshal object into \
                Go struct field .kind of type string";
     assert!(message(&refused).ends_with(why), "{refused}");
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let body = json!({"kind": "Odd", "apiVersion": null});
     let (code, refused) = patch(&server, form, &format!("{MAPS}/x"), body).await;
     assert_eq!(code, 422, "{refused}");

@@ -29,7 +29,7 @@ async fn bob(server: &Server) -> Client {
     let rules = json!([{"verbs": ["*"], "apiGroups": ["admissionregistration.k8s.io"],
         "resources": ["*"]}]);
     allow(&client, "policies", rules).await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     server.client_as(User::new("bob", &["dev"]))
 }
 

@@ -145,8 +145,8 @@ impl Command {
             }
         };
         let command = text.strip_prefix("kubectl patch ").unwrap();
-        let (place, patch) = command.split_once(" -p ").unwrap();
-        let words: Vec<&str> = place.split(' ').collect();
+        let (target, patch) = command.split_once(" -p ").unwrap();
+        let words: Vec<&str> = target.split(' ').collect();
         let [what, name, subresource] = <[&str; 3]>::try_from(words).unwrap();
         let subresource = subresource.strip_prefix("--subresource=").unwrap();
         let roots = [
@@ -251,13 +251,13 @@ async fn apply(server: &Server, client: &Client, object: Value) -> Result<Value,
         named => format!("/namespaces/{named}"),
     };
     let path = format!("{root}/{version}{namespace}/{}", resource.plural);
-    let place = format!("{path}/{}", text("/metadata/name"));
-    let done = if client.get(&place).await.is_ok() {
-        client.patch(&place, Patch::Merge(object)).await
+    let object_path = format!("{path}/{}", text("/metadata/name"));
+    let done = if client.get(&object_path).await.is_ok() {
+        client.patch(&object_path, Patch::Merge(object)).await
     } else {
         client.create(&path, object).await
     };
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     done.map(|it| Value::clone(&it)).map_err(|it| it.message)
 }
 

@@ -6,7 +6,7 @@ use fivespot_apiserver::{
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, PODS, THINGS, ask, definition, map, options, pod, thing,
+    DEFINITIONS, MAPS, PODS, THINGS, definition, map, options, pod, send_json, thing,
 };
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -47,7 +47,7 @@ fn with_spec(name: &str, change: Value) -> Value {
 }
 
 /// A pod whose container has resource requirements.
-fn asking(name: &str, resources: Value) -> Value {
+fn pod_with_resources(name: &str, resources: Value) -> Value {
     let mut pod = plain(name);
     pod["spec"]["containers"][0]["resources"] = resources;
     pod
@@ -57,7 +57,7 @@ async fn refused(client: &Client, path: &str, object: Value) -> Status {
     client.create(path, object).await.unwrap_err()
 }
 
-async fn why(client: &Client, path: &str, object: Value) -> String {
+async fn rejection(client: &Client, path: &str, object: Value) -> String {
     refused(client, path, object).await.message
 }
 
@@ -70,7 +70,7 @@ async fn annotate(client: &Client, annotations: Value) {
 async fn always_deny_rejects_every_write_and_no_read() {
     let client = with(&["AlwaysDeny", "AlwaysAdmit"]).client();
     assert_eq!(
-        why(&client, MAPS, map("x")).await,
+        rejection(&client, MAPS, map("x")).await,
         "configmaps \"x\" is forbidden: admission control is denying all modifications"
     );
     let found = client.list(MAPS, &Selector::default()).await.unwrap();
@@ -86,8 +86,8 @@ async fn always_pull_images_sets_the_policy_of_every_container() {
         json!({"containers": wish, "initContainers": [
         {"name": "d", "image": "i:1"}]}),
     );
-    let made = client.create(PODS, pod).await.unwrap();
-    let spec = &made["spec"];
+    let created = client.create(PODS, pod).await.unwrap();
+    let spec = &created["spec"];
     assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
     assert_eq!(spec["initContainers"][0]["imagePullPolicy"], "Always");
 }
@@ -120,7 +120,7 @@ async fn required_anti_affinity_is_limited_to_the_hostname_topology() {
     client.create(PODS, node).await.unwrap();
     let zone = with_spec("b", affinity("topology.kubernetes.io/zone"));
     assert_eq!(
-        why(&client, PODS, zone).await,
+        rejection(&client, PODS, zone).await,
         "pods \"b\" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has \
          TopologyKey topology.kubernetes.io/zone but only key kubernetes.io/hostname is allowed"
     );
@@ -135,14 +135,14 @@ async fn a_limit_range_defaults_and_rejects() {
             "maxLimitRequestRatio": {"cpu": "2"}},
         {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}});
     client.create(RANGES, range).await.unwrap();
-    let made = client.create(PODS, plain("a")).await.unwrap();
-    let resources = &made["spec"]["containers"][0]["resources"];
+    let created = client.create(PODS, plain("a")).await.unwrap();
+    let resources = &created["spec"]["containers"][0]["resources"];
     assert_eq!(
         *resources,
         json!({"limits": {"cpu": "500m"}, "requests": {"cpu": "250m"}})
     );
     assert_eq!(
-        made["metadata"]["annotations"]["kubernetes.io/limit-ranger"],
+        created["metadata"]["annotations"]["kubernetes.io/limit-ranger"],
         "LimitRanger plugin set: cpu request for container c; cpu limit for container c"
     );
     let rows = [
@@ -160,11 +160,11 @@ async fn a_limit_range_defaults_and_rejects() {
         ),
     ];
     for (resources, expected) in rows {
-        let found = why(&client, PODS, asking("b", resources)).await;
+        let found = rejection(&client, PODS, pod_with_resources("b", resources)).await;
         assert_eq!(found, format!("pods \"b\" is forbidden: {expected}"));
     }
     let both = json!({"requests": {"cpu": "10m"}, "limits": {"cpu": "2"}});
-    let found = why(&client, PODS, asking("b", both)).await;
+    let found = rejection(&client, PODS, pod_with_resources("b", both)).await;
     assert!(
         found.starts_with("pods \"b\" is forbidden: [minimum cpu"),
         "{found}"
@@ -173,7 +173,7 @@ async fn a_limit_range_defaults_and_rejects() {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "2Gi"}}}});
     assert_eq!(
-        why(&client, CLAIMS, claim).await,
+        rejection(&client, CLAIMS, claim).await,
         "persistentvolumeclaims \"v\" is forbidden: maximum storage usage per \
          PersistentVolumeClaim is 1Gi, but request is 2Gi"
     );
@@ -184,7 +184,7 @@ async fn a_quota_counts_objects_of_any_resource() {
     let server = with(&[]);
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let hard = json!({"count/things.example.com": "2", "configmaps": "3"});
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
     client.create(QUOTAS, quota).await.unwrap();
@@ -200,7 +200,7 @@ async fn a_quota_counts_objects_of_any_resource() {
              count/things.example.com=2"
         )
     );
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let at = format!("{QUOTAS}/q");
     let shown = client.get(&at).await.unwrap();
     let used = json!({"configmaps": "0", "count/things.example.com": "2"});
@@ -210,7 +210,7 @@ async fn a_quota_counts_objects_of_any_resource() {
     let gone = format!("{THINGS}/a");
     client.delete(&gone, &Delete::default()).await.unwrap();
     client.create(THINGS, thing("c")).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let shown = client.get(&at).await.unwrap();
     assert_eq!(shown["status"]["used"], used);
 }
@@ -222,15 +222,18 @@ async fn a_compute_quota_requires_that_containers_set_the_resources() {
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
     client.create(QUOTAS, quota).await.unwrap();
     assert_eq!(
-        why(&client, PODS, plain("a")).await,
+        rejection(&client, PODS, plain("a")).await,
         "pods \"a\" is forbidden: failed quota: q: must specify limits.memory for: c; \
          requests.cpu for: c"
     );
-    let ask =
+    let send_json =
         |cpu: &str| json!({"requests": {"cpu": cpu}, "limits": {"memory": "100Mi"}});
-    client.create(PODS, asking("a", ask("800m"))).await.unwrap();
+    client
+        .create(PODS, pod_with_resources("a", send_json("800m")))
+        .await
+        .unwrap();
     assert_eq!(
-        why(&client, PODS, asking("b", ask("0.3"))).await,
+        rejection(&client, PODS, pod_with_resources("b", send_json("0.3"))).await,
         "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=300m, used: \
          requests.cpu=800m, limited: requests.cpu=1"
     );
@@ -252,18 +255,18 @@ async fn a_quota_with_a_scope_covers_only_pods_in_the_scope() {
     let small = json!({"requests": {"cpu": "1m"}});
     client.create(PODS, plain("a")).await.unwrap();
     client
-        .create(PODS, asking("b", small.clone()))
+        .create(PODS, pod_with_resources("b", small.clone()))
         .await
         .unwrap();
     assert_eq!(
-        why(&client, PODS, plain("c")).await,
+        rejection(&client, PODS, plain("c")).await,
         "pods \"c\" is forbidden: exceeded quota: best, requested: pods=1, used: pods=1, \
          limited: pods=1"
     );
-    let mut important = asking("d", small);
+    let mut important = pod_with_resources("d", small);
     important["spec"]["priorityClassName"] = "high".into();
     assert_eq!(
-        why(&client, PODS, important).await,
+        rejection(&client, PODS, important).await,
         "pods \"d\" is forbidden: exceeded quota: high, requested: pods=1, used: pods=0, \
          limited: pods=0"
     );
@@ -279,7 +282,7 @@ async fn resources_that_the_configuration_limits_require_a_quota() {
     );
     let client = server.client();
     assert_eq!(
-        why(&client, MAPS, map("x")).await,
+        rejection(&client, MAPS, map("x")).await,
         "configmaps \"x\" is forbidden: insufficient quota to consume: \
          configmaps,count/configmaps"
     );
@@ -299,14 +302,14 @@ async fn pods_must_conform_to_the_security_standard_of_their_namespace() {
     let mut bad = with_spec("b", json!({"hostNetwork": true}));
     bad["spec"]["containers"][0]["securityContext"] = json!({"privileged": true});
     assert_eq!(
-        why(&client, PODS, bad).await,
+        rejection(&client, PODS, bad).await,
         "pods \"b\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces \
          (hostNetwork=true), privileged (container \"c\" must not set \
          securityContext.privileged=true)"
     );
     labelled(&client, enforce("restricted")).await.unwrap();
     assert_eq!(
-        why(&client, PODS, plain("b")).await,
+        rejection(&client, PODS, plain("b")).await,
         "pods \"b\" is forbidden: violates PodSecurity \"restricted:latest\": \
          allowPrivilegeEscalation != false (container \"c\" must set \
          securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container \
@@ -378,8 +381,8 @@ async fn a_priority_is_set_from_the_class() {
             "preemptionPolicy": "Never"})
     };
     client.create(classes, class("low", 5, true)).await.unwrap();
-    let made = client.create(PODS, plain("a")).await.unwrap();
-    let spec = &made["spec"];
+    let created = client.create(PODS, plain("a")).await.unwrap();
+    let spec = &created["spec"];
     assert_eq!(
         (
             &spec["priorityClassName"],
@@ -389,18 +392,18 @@ async fn a_priority_is_set_from_the_class() {
         (&json!("low"), &json!(5), &json!("Never"))
     );
     assert_eq!(
-        why(&client, classes, class("other", 9, true)).await,
+        rejection(&client, classes, class("other", 9, true)).await,
         "priorityclasses.scheduling.k8s.io \"other\" is forbidden: PriorityClass low is already \
          marked as default. Only one default can exist"
     );
     let none = with_spec("b", json!({"priorityClassName": "none"}));
     assert_eq!(
-        why(&client, PODS, none).await,
+        rejection(&client, PODS, none).await,
         "pods \"b\" is forbidden: no PriorityClass with name none was found"
     );
     let system = with_spec("b", json!({"priorityClassName": "system-node-critical"}));
-    let made = client.create(PODS, system).await.unwrap();
-    assert_eq!(made["spec"]["priority"], 2_000_001_000);
+    let created = client.create(PODS, system).await.unwrap();
+    assert_eq!(created["spec"]["priority"], 2_000_001_000);
 }
 
 #[tokio::test]
@@ -413,10 +416,10 @@ async fn claims_and_pods_get_default_and_named_classes() {
     let claim = json!({"metadata": {"name": "v"}, "spec": {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}}}});
-    let made = client.create(CLAIMS, claim).await.unwrap();
-    assert_eq!(made["spec"]["storageClassName"], "fast");
+    let created = client.create(CLAIMS, claim).await.unwrap();
+    assert_eq!(created["spec"]["storageClassName"], "fast");
     assert_eq!(
-        made["metadata"]["finalizers"],
+        created["metadata"]["finalizers"],
         json!(["kubernetes.io/pvc-protection"])
     );
     let grow =
@@ -435,17 +438,17 @@ async fn claims_and_pods_get_default_and_named_classes() {
         "scheduling": {"nodeSelector": {"vm": "yes"}}});
     client.create(runtimes, runtime).await.unwrap();
     let pod = with_spec("p", json!({"runtimeClassName": "vm"}));
-    let made = client.create(PODS, pod).await.unwrap();
-    assert_eq!(made["spec"]["overhead"], json!({"memory": "64Mi"}));
-    assert_eq!(made["spec"]["nodeSelector"], json!({"vm": "yes"}));
+    let created = client.create(PODS, pod).await.unwrap();
+    assert_eq!(created["spec"]["overhead"], json!({"memory": "64Mi"}));
+    assert_eq!(created["spec"]["nodeSelector"], json!({"vm": "yes"}));
     let missing = with_spec("q", json!({"runtimeClassName": "none"}));
     assert_eq!(
-        why(&client, PODS, missing).await,
+        rejection(&client, PODS, missing).await,
         "pods \"q\" is forbidden: pod rejected: RuntimeClass \"none\" not found"
     );
     let costly = with_spec("q", json!({"overhead": {"cpu": "1"}}));
     assert_eq!(
-        why(&client, PODS, costly).await,
+        rejection(&client, PODS, costly).await,
         "pods \"q\" is forbidden: pod rejected: Pod Overhead set without corresponding \
          RuntimeClass defined Overhead"
     );
@@ -462,8 +465,8 @@ async fn a_claim_can_be_expanded_if_its_class_allows_it() {
         let claim = json!({"metadata": {"name": name}, "spec": {"storageClassName": name,
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}}}});
-        let made = client.create(CLAIMS, claim).await.unwrap();
-        let mut bound = Value::clone(&made);
+        let created = client.create(CLAIMS, claim).await.unwrap();
+        let mut bound = Value::clone(&created);
         bound["status"] = json!({"phase": "Bound", "capacity": {"storage": "1Gi"}});
         client
             .update_status(&format!("{CLAIMS}/{name}"), bound)
@@ -500,14 +503,14 @@ async fn deletion_of_a_claim_waits_for_the_pods_that_use_it() {
     client.create(PODS, user).await.unwrap();
     let at = format!("{CLAIMS}/v");
     client.delete(&at, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(&at).await.unwrap();
     let now = Delete {
         grace_seconds: Some(0),
         ..Delete::default()
     };
     client.delete(&format!("{PODS}/p"), &now).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at).await.unwrap_err().code, 404);
 }
 
@@ -516,16 +519,16 @@ async fn a_new_node_is_tainted_until_it_is_ready() {
     let server = with(&[]);
     let client = server.client();
     let node = json!({"metadata": {"name": "n"}});
-    let made = client.create(NODES, node).await.unwrap();
+    let created = client.create(NODES, node).await.unwrap();
     let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
-    assert_eq!(made["spec"]["taints"], taint);
-    let mut ready = Value::clone(&made);
+    assert_eq!(created["spec"]["taints"], taint);
+    let mut ready = Value::clone(&created);
     ready["status"] = json!({"conditions": [{"type": "Ready", "status": "True"}]});
     client
         .update_status(&format!("{NODES}/n"), ready)
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let now = client.get(&format!("{NODES}/n")).await.unwrap();
     assert_eq!(now["spec"].get("taints"), None);
 }
@@ -543,17 +546,17 @@ async fn pods_get_the_node_selector_of_their_namespace() {
         json!({"scheduler.alpha.kubernetes.io/node-selector": "pool=a"}),
     )
     .await;
-    let made = client.create(PODS, plain("a")).await.unwrap();
-    assert_eq!(made["spec"]["nodeSelector"], json!({"pool": "a"}));
+    let created = client.create(PODS, plain("a")).await.unwrap();
+    assert_eq!(created["spec"]["nodeSelector"], json!({"pool": "a"}));
     let other = with_spec("b", json!({"nodeSelector": {"pool": "b"}}));
     assert_eq!(
-        why(&client, PODS, other).await,
+        rejection(&client, PODS, other).await,
         "pods \"b\" is forbidden: pod node label selector conflicts with its namespace node \
          label selector"
     );
     let further = with_spec("b", json!({"nodeSelector": {"disk": "ssd"}}));
     assert_eq!(
-        why(&client, PODS, further).await,
+        rejection(&client, PODS, further).await,
         "pods \"b\" is forbidden: pod node label selector labels conflict with its namespace \
          whitelist"
     );
@@ -575,8 +578,8 @@ async fn pods_get_the_tolerations_of_their_namespace() {
         }),
     )
     .await;
-    let made = client.create(PODS, plain("a")).await.unwrap();
-    let tolerations = made["spec"]["tolerations"].as_array().unwrap();
+    let created = client.create(PODS, plain("a")).await.unwrap();
+    let tolerations = created["spec"]["tolerations"].as_array().unwrap();
     assert!(tolerations.contains(&toleration[0]), "{tolerations:?}");
     let other = with_spec(
         "b",
@@ -598,10 +601,13 @@ async fn a_pod_with_an_extended_resource_tolerates_its_taint() {
     let client = with(&["ExtendedResourceToleration"]).client();
     let gpu =
         json!({"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}});
-    let made = client.create(PODS, asking("a", gpu)).await.unwrap();
+    let created = client
+        .create(PODS, pod_with_resources("a", gpu))
+        .await
+        .unwrap();
     let expected =
         json!({"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"});
-    let tolerations = made["spec"]["tolerations"].as_array().unwrap();
+    let tolerations = created["spec"]["tolerations"].as_array().unwrap();
     assert!(tolerations.contains(&expected), "{tolerations:?}");
 }
 
@@ -642,7 +648,7 @@ async fn new_external_ips_of_services_are_rejected() {
         "externalIPs": ["192.0.2.1"]}});
     let services = "/api/v1/namespaces/default/services";
     assert_eq!(
-        why(&client, services, service).await,
+        rejection(&client, services, service).await,
         "services \"s\" is forbidden: Use of external IPs is denied by admission control"
     );
 }
@@ -672,7 +678,7 @@ async fn setting_owners_requires_permission_to_delete_the_object() {
     let mut blocking = map("x");
     blocking["metadata"]["ownerReferences"] = owned(true);
     assert_eq!(
-        why(&ann, MAPS, blocking).await,
+        rejection(&ann, MAPS, blocking).await,
         "configmaps \"x\" is forbidden: cannot set blockOwnerDeletion if an ownerReference \
          refers to a resource you can't set finalizers on: , <nil>"
     );
@@ -694,13 +700,13 @@ async fn a_kubelet_can_change_only_its_own_node_and_labels() {
     let node =
         |name: &str, labels: Value| json!({"metadata": {"name": name, "labels": labels}});
     assert_eq!(
-        why(&kubelet, NODES, node("b", json!({}))).await,
+        rejection(&kubelet, NODES, node("b", json!({}))).await,
         "nodes \"b\" is forbidden: node \"a\" is not allowed to modify node \"b\""
     );
     let restricted =
         json!({"node-restriction.kubernetes.io/x": "y", "kubernetes.io/os": "linux"});
     assert_eq!(
-        why(&kubelet, NODES, node("a", restricted)).await,
+        rejection(&kubelet, NODES, node("a", restricted)).await,
         "nodes \"a\" is forbidden: node \"a\" is not allowed to set the following labels: \
          node-restriction.kubernetes.io/x"
     );
@@ -724,21 +730,21 @@ async fn a_kubelet_can_change_only_its_own_node_and_labels() {
          itself"
     );
     assert_eq!(
-        why(&kubelet, PODS, pod("mine", "a", "x")).await,
+        rejection(&kubelet, PODS, pod("mine", "a", "x")).await,
         "pods \"mine\" is forbidden: pod does not have \"kubernetes.io/config.mirror\" \
          annotation, node \"a\" can only create mirror pods"
     );
     let lease = json!({"metadata": {"name": "a"}});
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     assert_eq!(
-        why(&kubelet, leases, lease.clone()).await,
+        rejection(&kubelet, leases, lease.clone()).await,
         "leases.coordination.k8s.io \"a\" is forbidden: can only access leases in the \
          \"kube-node-lease\" system namespace"
     );
     let own = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     kubelet.create(own, lease).await.unwrap();
     let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
-    let (code, _) = ask(&server, "POST", path, json!({"spec": {}})).await;
+    let (code, _) = send_json(&server, "POST", path, json!({"spec": {}})).await;
     assert_eq!(code, 201, "an administrator is not a kubelet");
 }
 
@@ -758,7 +764,7 @@ async fn the_server_starts_with_the_recommended_plugins() {
 
 #[test]
 fn withdrawn_plugins_are_an_error_with_their_replacement() {
-    let why = |name: &str| {
+    let start_error = |name: &str| {
         let refused = Server::new(Options {
             enable_plugins: vec![name.to_owned()],
             removed_plugins: true,
@@ -767,12 +773,12 @@ fn withdrawn_plugins_are_an_error_with_their_replacement() {
         refused.unwrap_err().to_string()
     };
     assert_eq!(
-        why("Initializers"),
+        start_error("Initializers"),
         "admission plugin 'Initializers' was withdrawn in Kubernetes 1.14; use \
          MutatingAdmissionWebhook"
     );
     assert_eq!(
-        why("InitialResources"),
+        start_error("InitialResources"),
         "admission plugin 'InitialResources' was withdrawn in Kubernetes 1.10; use LimitRanger \
          or the Vertical Pod Autoscaler"
     );
@@ -814,7 +820,7 @@ async fn removed_plugins_work_if_they_are_allowed() {
     let client = Server::new(options(true)).unwrap().client();
     let root = with_spec("a", json!({"securityContext": {"runAsUser": 0}}));
     assert_eq!(
-        why(&client, PODS, root).await,
+        rejection(&client, PODS, root).await,
         "pods \"a\" is forbidden: pod.Spec.SecurityContext.RunAsUser is forbidden"
     );
 }
@@ -841,6 +847,6 @@ async fn a_bound_pod_gets_the_zone_and_region_of_its_node() {
     );
     let mut elsewhere = plain("y");
     elsewhere["spec"]["nodeName"] = "missing".into();
-    let made = client.create(PODS, elsewhere).await.unwrap();
-    assert!(made["metadata"].get("labels").is_none());
+    let created = client.create(PODS, elsewhere).await.unwrap();
+    assert!(created["metadata"].get("labels").is_none());
 }

@@ -103,7 +103,7 @@ async fn a_policy_that_does_not_compile_is_rejected() {
 #[tokio::test]
 async fn a_stored_policy_has_an_observed_generation() {
     let server = guarded("Deny").await;
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let stored = server
         .client()
         .get(&format!("{POLICIES}/blue-only"))
@@ -130,8 +130,8 @@ async fn a_disabled_plugin_has_no_effect() {
 async fn a_custom_object_is_validated_against_its_schema() {
     let client = server().client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    let made = client.create(THINGS, thing("x")).await.unwrap();
-    assert_eq!(made["spec"]["size"], 3);
+    let created = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(created["spec"]["size"], 3);
     let mut small = thing("y");
     small["spec"]["size"] = 0.into();
     let refused = client.create(THINGS, small).await.unwrap_err();
@@ -191,7 +191,7 @@ async fn every_request_is_audited() {
 }
 
 /// A server with a policy whose expression uses the authorizer, and a role for jane.
-async fn asking(expression: &str) -> Server {
+async fn with_authorizer_policy(expression: &str) -> Server {
     let server = server();
     let client = server.client();
     client.create(POLICIES, policy(expression)).await.unwrap();
@@ -217,7 +217,7 @@ async fn asking(expression: &str) -> Server {
 #[tokio::test]
 async fn the_authorizer_of_a_policy_evaluates_roles() {
     let admits = async |expression: &str, user: User| {
-        let client = asking(expression).await.client_as(user);
+        let client = with_authorizer_policy(expression).await.client_as(user);
         client.create(MAPS, map("x")).await.is_ok()
     };
     let jane = || User::new("jane", &[]);
@@ -253,7 +253,7 @@ async fn the_status_of_a_policy_has_type_errors_for_matched_built_in_kinds() {
     let validations = misfit["spec"]["validations"].as_array_mut().unwrap();
     validations.push(fit);
     client.create(POLICIES, misfit).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let stored = client.get(&format!("{POLICIES}/blue-only")).await.unwrap();
     let warnings = &stored["status"]["typeChecking"]["expressionWarnings"];
     assert_eq!(warnings.as_array().unwrap().len(), 1, "{warnings}");
@@ -269,13 +269,13 @@ async fn the_status_of_a_policy_has_type_errors_for_matched_definitions() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let mut misfit = policy("object.spec.shape == 'round'");
     let rules = &mut misfit["spec"]["matchConstraints"]["resourceRules"][0];
     rules["apiGroups"] = json!(["example.com"]);
     rules["resources"] = json!(["things"]);
     client.create(POLICIES, misfit).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let path = format!("{POLICIES}/blue-only");
     let stored = client.get(&path).await.unwrap();
     let warnings = &stored["status"]["typeChecking"]["expressionWarnings"];
@@ -287,7 +287,7 @@ async fn the_status_of_a_policy_has_type_errors_for_matched_definitions() {
     let fit = json!([{"op": "replace", "path": "/spec/validations/0/expression",
         "value": "object.spec.size > 1"}]);
     client.patch(&path, Patch::Json(fit)).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let stored = client.get(&path).await.unwrap();
     let expected = json!({"observedGeneration": 2, "typeChecking": {}});
     assert_eq!(stored["status"], expected);

@@ -6,10 +6,15 @@ use http::Request;
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, ask, at, map, read, request, send, server};
+use crate::fixture::{MAPS, at, map, read, request, send, send_json, server};
 
 /// The message of the response to a request with this body.
-async fn answer(server: &Server, method: &str, path: &str, sent: (&str, &str)) -> Value {
+async fn error_message(
+    server: &Server,
+    method: &str,
+    path: &str,
+    sent: (&str, &str),
+) -> Value {
     let (media, text) = sent;
     let request = Request::builder()
         .method(method)
@@ -42,7 +47,8 @@ async fn an_invalid_body_is_quoted_and_truncated() {
             "the object provided is unrecognized (must be of type ConfigMap): couldn't get \
              version/kind; json parse error: {expected}"
         );
-        let answer = answer(&server, "POST", MAPS, ("application/json", text)).await;
+        let answer =
+            error_message(&server, "POST", MAPS, ("application/json", text)).await;
         assert_eq!(answer, expected);
     }
 }
@@ -53,26 +59,26 @@ async fn duplicate_yaml_keys_are_reported_with_their_line() {
     let path = format!("{MAPS}?fieldValidation=Strict");
     let text = "metadata: {name: x}\ndata:\n  a: b\n  a: c\n";
     assert_eq!(
-        answer(&server, "POST", &path, ("application/yaml", text)).await,
+        error_message(&server, "POST", &path, ("application/yaml", text)).await,
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
          yaml: unmarshal errors:\n  line 4: key \"a\" already set in map"
     );
     let lenient = format!("{MAPS}?fieldValidation=Ignore");
-    answer(&server, "POST", &lenient, ("application/yaml", text)).await;
-    let (_, made) = ask(&server, "GET", &at("x"), Value::Null).await;
-    assert_eq!(made["data"]["a"], "c");
+    error_message(&server, "POST", &lenient, ("application/yaml", text)).await;
+    let (_, created) = send_json(&server, "GET", &at("x"), Value::Null).await;
+    assert_eq!(created["data"]["a"], "c");
 }
 
 #[tokio::test]
 async fn a_patch_with_an_undecodable_result_is_quoted() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let merge = (
         "application/merge-patch+json",
         r#"{"kind": "Secret", "metadata": null}"#,
     );
     assert_eq!(
-        answer(&server, "PATCH", &at("x"), merge).await,
+        error_message(&server, "PATCH", &at("x"), merge).await,
         " \"\" is invalid: patch: Invalid value: \"{\\\"apiVersion\\\":\\\"v1\\\",\\\"data\\\":\
          {\\\"a\\\":\\\"1\\\"},\\\"kind\\\":\\\"Secret\\\"}\": converting (v1.Secret) to \
          (core.ConfigMap): unknown conversion"
@@ -101,7 +107,7 @@ async fn a_patch_with_an_undecodable_result_is_quoted() {
         ),
     ];
     for (patch, quoted, why) in rows {
-        let answer = answer(&server, "PATCH", &at("x"), (strategic, patch)).await;
+        let answer = error_message(&server, "PATCH", &at("x"), (strategic, patch)).await;
         let expected =
             format!(" \"\" is invalid: patch: Invalid value: \"{quoted}\": {why}");
         assert_eq!(answer, expected);
@@ -122,7 +128,7 @@ async fn a_number_must_fit_the_type_of_its_field() {
             r#"{{"metadata": {{"name": "a"}}, "spec": {{"minAvailable": {number}}}}}"#
         );
         assert_eq!(
-            answer(&server, "POST", budgets, ("application/json", &body)).await,
+            error_message(&server, "POST", budgets, ("application/json", &body)).await,
             format!(
                 "PodDisruptionBudget in version \"v1\" cannot be handled as a \
                  PodDisruptionBudget: json: cannot unmarshal number {shown} into Go struct field \
@@ -138,7 +144,7 @@ async fn a_scale_is_decoded_before_its_object_is_read() {
     let path = "/apis/apps/v1/namespaces/default/deployments/none/scale";
     let body = r#"{"metadata": {"name": "none", "labels": 5}}"#;
     assert_eq!(
-        answer(&server, "PUT", path, ("application/json", body)).await,
+        error_message(&server, "PUT", path, ("application/json", body)).await,
         "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal number into \
          Go struct field ObjectMeta.metadata.labels of type map[string]string"
     );
@@ -151,13 +157,13 @@ async fn an_apply_requires_a_name_and_a_status_apply_an_object() {
     let path = format!("{}?fieldManager=me", at("x"));
     let map = r#"{"apiVersion": "v1", "kind": "ConfigMap"}"#;
     assert_eq!(
-        answer(&server, "PATCH", &path, (apply, map)).await,
+        error_message(&server, "PATCH", &path, (apply, map)).await,
         "the name of the object (x based on URL) was undeterminable: name must be provided"
     );
     let path = "/api/v1/nodes/none/status?fieldManager=me";
     let node = r#"{"apiVersion": "v1", "kind": "Node", "spec": "odd"}"#;
     assert_eq!(
-        answer(&server, "PATCH", path, (apply, node)).await,
+        error_message(&server, "PATCH", path, (apply, node)).await,
         "nodes \"none\" not found"
     );
 }
@@ -165,10 +171,10 @@ async fn an_apply_requires_a_name_and_a_status_apply_an_object() {
 #[tokio::test]
 async fn a_patch_that_removes_the_api_version_has_an_undeterminable_name() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let patch = r#"[{"op": "remove", "path": "/apiVersion"}]"#;
     assert_eq!(
-        answer(
+        error_message(
             &server,
             "PATCH",
             &at("x"),
@@ -182,7 +188,7 @@ async fn a_patch_that_removes_the_api_version_has_an_undeterminable_name() {
 #[tokio::test]
 async fn responses_and_errors_are_yaml_if_accepted() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let accepting = |path: &str| {
         let mut get = request("GET", path, &Value::Null);
         let yaml = "application/yaml".parse().unwrap();
@@ -226,16 +232,16 @@ async fn openapi_v2_is_empty_in_json_and_protobuf() {
 #[tokio::test]
 async fn a_get_of_one_object_ignores_the_watch_parameter() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let path = format!("{}?watch=true", at("x"));
-    let (code, object) = ask(&server, "GET", &path, Value::Null).await;
+    let (code, object) = send_json(&server, "GET", &path, Value::Null).await;
     assert_eq!((code, &object["data"]), (200, &json!({"a": "1"})));
 }
 
 #[tokio::test]
 async fn a_patch_with_too_deep_nesting_is_rejected() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let deep = (0..60).fold(json!({}), |inner, _| json!({"a": inner}));
     let inside = format!("/m{}", "/a".repeat(60));
     let deepen = json!([
@@ -250,7 +256,7 @@ async fn a_patch_with_too_deep_nesting_is_rejected() {
     let patch = Value::from(operations).to_string();
     let sent = ("application/json-patch+json", patch.as_str());
     assert_eq!(
-        answer(&server, "PATCH", &at("x"), sent).await,
+        error_message(&server, "PATCH", &at("x"), sent).await,
         "the server rejected our request due to an error in our request"
     );
 }

@@ -7,7 +7,7 @@ use fivespot_apiserver::{Options, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, PODS, map, options};
-use crate::hook::Hook;
+use crate::webhook_server::WebhookServer;
 
 const LINE: [&str; 10] = [
     "NamespaceLifecycle",
@@ -43,8 +43,8 @@ fn pod(spec: Value) -> Value {
 }
 
 /// Registers a webhook for config maps that responds with `response`.
-async fn hook(server: &Server, kind: &str, response: Value) -> Hook {
-    let hook = Hook::start(move |review: &Value| {
+async fn hook(server: &Server, kind: &str, response: Value) -> WebhookServer {
+    let hook = WebhookServer::start(move |review: &Value| {
         let mut response = response.clone();
         response["uid"] = review["request"]["uid"].clone();
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -63,7 +63,7 @@ async fn hook(server: &Server, kind: &str, response: Value) -> Hook {
 }
 
 /// Sends a request that the plugin affects. Returns whether it was rejected or mutated.
-async fn acts(server: &Server, plugin: &str) -> bool {
+async fn has_effect(server: &Server, plugin: &str) -> bool {
     let client = server.client();
     let create = async |path: &str, object: Value| client.create(path, object).await;
     // Pods require an allowing policy if PodSecurityPolicy is enabled.
@@ -84,12 +84,12 @@ async fn acts(server: &Server, plugin: &str) -> bool {
                 {"type": "Container", "defaultRequest": {"cpu": "250m"}}]}});
             let ranges = "/api/v1/namespaces/default/limitranges";
             create(ranges, range).await.unwrap();
-            let made = create(PODS, pod(json!({}))).await.unwrap();
-            made["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "250m"
+            let created = create(PODS, pod(json!({}))).await.unwrap();
+            created["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "250m"
         }
         "ServiceAccount" => {
-            let made = create(PODS, pod(json!({}))).await.unwrap();
-            made["spec"]["serviceAccountName"] == "default"
+            let created = create(PODS, pod(json!({}))).await.unwrap();
+            created["spec"]["serviceAccountName"] == "default"
         }
         "DefaultStorageClass" => {
             let class = json!({"metadata": {"name": "fast", "annotations": {
@@ -101,12 +101,12 @@ async fn acts(server: &Server, plugin: &str) -> bool {
                 "accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": "1Gi"}}}});
             let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
-            let made = create(claims, claim).await.unwrap();
-            made["spec"]["storageClassName"] == "fast"
+            let created = create(claims, claim).await.unwrap();
+            created["spec"]["storageClassName"] == "fast"
         }
         "DefaultTolerationSeconds" => {
-            let made = create(PODS, pod(json!({}))).await.unwrap();
-            made["spec"]["tolerations"][0]["tolerationSeconds"] == 300
+            let created = create(PODS, pod(json!({}))).await.unwrap();
+            created["spec"]["tolerations"][0]["tolerationSeconds"] == 300
         }
         "MutatingAdmissionWebhook" => {
             let patch = json!([{"op": "add", "path": "/data/b", "value": "2"}]);
@@ -114,8 +114,8 @@ async fn acts(server: &Server, plugin: &str) -> bool {
             let response =
                 json!({"allowed": true, "patch": patch, "patchType": "JSONPatch"});
             let hook = hook(server, "mutating", response).await;
-            let made = create(MAPS, map("x")).await.unwrap();
-            hook.calls() == 1 && made["data"]["b"] == "2"
+            let created = create(MAPS, map("x")).await.unwrap();
+            hook.calls() == 1 && created["data"]["b"] == "2"
         }
         "ValidatingAdmissionWebhook" => {
             let hook = hook(server, "validating", json!({"allowed": false})).await;
@@ -123,15 +123,15 @@ async fn acts(server: &Server, plugin: &str) -> bool {
         }
         "Priority" => {
             let pod = pod(json!({"priorityClassName": "system-cluster-critical"}));
-            let made = create(PODS, pod).await.unwrap();
-            made["spec"]["priority"] == 2_000_000_000
+            let created = create(PODS, pod).await.unwrap();
+            created["spec"]["priority"] == 2_000_000_000
         }
         "ResourceQuota" => {
             let quota =
                 json!({"metadata": {"name": "q"}, "spec": {"hard": {"services": "0"}}});
             let quotas = "/api/v1/namespaces/default/resourcequotas";
             create(quotas, quota).await.unwrap();
-            server.clock().quiet().await;
+            server.clock().wait_until_idle().await;
             let service =
                 json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
             let services = "/api/v1/namespaces/default/services";
@@ -145,8 +145,14 @@ async fn acts(server: &Server, plugin: &str) -> bool {
 #[tokio::test]
 async fn each_plugin_of_the_recommended_list_rejects_or_mutates_a_request() {
     for plugin in LINE {
-        assert!(acts(&server(None), plugin).await, "{plugin} does nothing");
+        assert!(
+            has_effect(&server(None), plugin).await,
+            "{plugin} does nothing"
+        );
         let without = server(Some(plugin));
-        assert!(!acts(&without, plugin).await, "not {plugin} does that");
+        assert!(
+            !has_effect(&without, plugin).await,
+            "not {plugin} does that"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use fivespot_apiserver::{Client, Options, Server, StartError, Status, User};
 use serde_json::{Value, json};
 
-use crate::fixture::{PODS, ask, options};
+use crate::fixture::{PODS, options, send_json};
 
 const PRESETS: &str = "/apis/settings.k8s.io/v1alpha1/namespaces/default/podpresets";
 const POLICIES: &str = "/apis/policy/v1beta1/podsecuritypolicies";
@@ -50,7 +50,7 @@ async fn connect(client: &Client, pod: &str, how: &str) -> Status {
     client.create(&path, Value::Null).await.unwrap_err()
 }
 
-async fn why(client: &Client, path: &str, object: Value) -> String {
+async fn rejection(client: &Client, path: &str, object: Value) -> String {
     client.create(path, object).await.unwrap_err().message
 }
 
@@ -67,7 +67,7 @@ async fn the_server_starts_with_the_recommended_list() {
     );
     let client = server(RECOMMENDED).client();
     assert_eq!(
-        why(&client, PODS, pod("p", json!({}), json!({}))).await,
+        rejection(&client, PODS, pod("p", json!({}), json!({}))).await,
         "pods \"p\" is forbidden: PodSecurityPolicy: no providers available to validate pod \
          request"
     );
@@ -75,11 +75,14 @@ async fn the_server_starts_with_the_recommended_list() {
         .create(POLICIES, policy("all", json!({})))
         .await
         .unwrap();
-    let made = client
+    let created = client
         .create(PODS, pod("p", json!({}), json!({})))
         .await
         .unwrap();
-    assert_eq!(made["metadata"]["annotations"]["kubernetes.io/psp"], "all");
+    assert_eq!(
+        created["metadata"]["annotations"]["kubernetes.io/psp"],
+        "all"
+    );
 }
 
 #[tokio::test]
@@ -152,7 +155,7 @@ async fn an_admitted_connection_fails_without_a_kubelet() {
         ("&dryRun=All", 400, "dryRun is not supported"),
     ] {
         for method in ["GET", "POST"] {
-            let (found, body) = ask(&server, method, &at(query), Value::Null).await;
+            let (found, body) = send_json(&server, method, &at(query), Value::Null).await;
             assert_eq!(
                 (found, &body["message"]),
                 (code, &json!(expected)),
@@ -162,10 +165,10 @@ async fn an_admitted_connection_fails_without_a_kubelet() {
     }
     let node = json!({"metadata": {"name": "n"}});
     client.create("/api/v1/nodes", node).await.unwrap();
-    let (code, body) = ask(&server, "GET", &at("&container=a"), Value::Null).await;
+    let (code, body) = send_json(&server, "GET", &at("&container=a"), Value::Null).await;
     let expected = "error dialing backend: node \"n\" has no kubelet here";
     assert_eq!((code, &body["message"]), (500, &json!(expected)));
-    let (code, _) = ask(&server, "PUT", &at("&container=a"), Value::Null).await;
+    let (code, _) = send_json(&server, "PUT", &at("&container=a"), Value::Null).await;
     assert_eq!(code, 405);
 }
 
@@ -190,7 +193,7 @@ async fn the_object_of_a_connection_has_its_options() {
         .await
         .unwrap();
     let shell = format!("{PODS}/p/exec?command=sh&command=-c&stdin=true");
-    let (code, body) = ask(&server, "POST", &shell, Value::Null).await;
+    let (code, body) = send_json(&server, "POST", &shell, Value::Null).await;
     assert_eq!(
         (code, &body["message"]),
         (
@@ -202,7 +205,7 @@ async fn the_object_of_a_connection_has_its_options() {
         )
     );
     let other = format!("{PODS}/p/exec?command=ls&stdin=1");
-    let (_, body) = ask(&server, "POST", &other, Value::Null).await;
+    let (_, body) = send_json(&server, "POST", &other, Value::Null).await;
     assert_eq!(body["message"], "pod p does not have a host assigned");
 }
 
@@ -218,11 +221,11 @@ async fn presets_are_applied_to_the_pods_that_they_select() {
         "envFrom": [{"configMapRef": {"name": "settings"}}],
         "volumes": [{"name": "cache"}],
         "volumeMounts": [{"name": "cache", "mountPath": "/cache"}]});
-    let made = client
+    let created = client
         .create(PRESETS, preset("database", database))
         .await
         .unwrap();
-    assert_eq!(made["spec"]["volumes"][0]["emptyDir"], json!({}));
+    assert_eq!(created["spec"]["volumes"][0]["emptyDir"], json!({}));
     let mut web = pod(
         "web",
         json!({}),
@@ -239,7 +242,7 @@ async fn presets_are_applied_to_the_pods_that_they_select() {
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/cache");
     assert_eq!(found["spec"]["volumes"][0]["name"], "cache");
     let key = "podpreset.admission.kubernetes.io/podpreset-database";
-    let version = &made["metadata"]["resourceVersion"];
+    let version = &created["metadata"]["resourceVersion"];
     assert_eq!(&found["metadata"]["annotations"][key], version);
     let other = pod("other", json!({}), json!({}));
     let found = client.create(PODS, other).await.unwrap();
@@ -281,13 +284,13 @@ async fn conflicting_presets_are_not_applied_and_cause_a_warning() {
 async fn a_preset_is_validated_and_is_not_served_without_the_plugin() {
     let client = server("PodPreset").client();
     assert_eq!(
-        why(&client, PRESETS, preset("p", json!({}))).await,
+        rejection(&client, PRESETS, preset("p", json!({}))).await,
         "PodPreset.settings.k8s.io \"p\" is invalid: spec.volumes.env.envFrom.volumeMounts: \
          Required value: must specify at least one"
     );
     let mount = json!({"volumeMounts": [{"name": "x", "mountPath": "/x"}]});
     assert_eq!(
-        why(&client, PRESETS, preset("p", mount)).await,
+        rejection(&client, PRESETS, preset("p", mount)).await,
         "PodPreset.settings.k8s.io \"p\" is invalid: spec.volumeMounts[0].name: Not found: \"x\""
     );
     let without = Server::new(options()).unwrap().client();
@@ -416,7 +419,7 @@ async fn each_field_of_a_security_policy_rejects_violations() {
         let client = server("PodSecurityPolicy").client();
         let policy = policy("p", change.clone());
         client.create(POLICIES, policy).await.unwrap();
-        let found = why(&client, PODS, pod("x", spec, container)).await;
+        let found = rejection(&client, PODS, pod("x", spec, container)).await;
         let expected = format!(
             "pods \"x\" is forbidden: PodSecurityPolicy: unable to admit pod: [{expected}]"
         );
@@ -435,16 +438,16 @@ async fn a_security_policy_defaults_required_fields() {
             "requiredDropCapabilities": ["ALL"], "allowedCapabilities": null}),
     );
     client.create(POLICIES, strict).await.unwrap();
-    let made = client
+    let created = client
         .create(PODS, pod("p", json!({}), json!({})))
         .await
         .unwrap();
     assert_eq!(
-        made["spec"]["securityContext"],
+        created["spec"]["securityContext"],
         json!({"supplementalGroups": [10], "fsGroup": 10})
     );
     assert_eq!(
-        made["spec"]["containers"][0]["securityContext"],
+        created["spec"]["containers"][0]["securityContext"],
         json!({"runAsUser": 10, "readOnlyRootFilesystem": true,
             "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}})
     );
@@ -453,11 +456,14 @@ async fn a_security_policy_defaults_required_fields() {
         .create(POLICIES, policy("wide", json!({})))
         .await
         .unwrap();
-    let made = client
+    let created = client
         .create(PODS, pod("q", json!({}), json!({})))
         .await
         .unwrap();
-    assert_eq!(made["metadata"]["annotations"]["kubernetes.io/psp"], "wide");
+    assert_eq!(
+        created["metadata"]["annotations"]["kubernetes.io/psp"],
+        "wide"
+    );
 }
 
 #[tokio::test]
@@ -488,13 +494,13 @@ async fn a_security_policy_requires_the_use_permission() {
                 "name": role}});
         admin.create(BINDINGS, binding).await.unwrap();
     }
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let account = json!({"metadata": {"name": "trusted"}});
     let path = "/api/v1/namespaces/default/serviceaccounts";
     admin.create(path, account).await.unwrap();
     let ann = server.client_as(User::new("ann", &["system:authenticated"]));
     assert_eq!(
-        why(&ann, PODS, pod("p", json!({}), json!({}))).await,
+        rejection(&ann, PODS, pod("p", json!({}), json!({}))).await,
         "pods \"p\" is forbidden: PodSecurityPolicy: unable to admit pod: []"
     );
     let trusted = pod("p", json!({"serviceAccountName": "trusted"}), json!({}));
@@ -527,14 +533,14 @@ async fn a_security_policy_is_validated() {
         ),
     ] {
         assert_eq!(
-            why(&client, POLICIES, policy("p", change)).await,
+            rejection(&client, POLICIES, policy("p", change)).await,
             format!("PodSecurityPolicy.policy \"p\" is invalid: {expected}")
         );
     }
     let mut annotated = policy("p", json!({}));
     let key = "seccomp.security.alpha.kubernetes.io/allowedProfileNames";
     annotated["metadata"]["annotations"] = json!({key: "*"});
-    let refused = why(&client, POLICIES, annotated).await;
+    let refused = rejection(&client, POLICIES, annotated).await;
     assert!(
         refused.contains("profiles in annotations are not supported"),
         "{refused}"

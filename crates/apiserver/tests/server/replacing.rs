@@ -3,7 +3,7 @@
 use fivespot_apiserver::User;
 use serde_json::{Value, json};
 
-use crate::fixture::{DEFINITIONS, THINGS, ask, definition, patch, server, thing};
+use crate::fixture::{DEFINITIONS, THINGS, definition, patch, send_json, server, thing};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -16,16 +16,19 @@ fn lease() -> Value {
 async fn a_put_of_a_missing_lease_creates_it() {
     let server = server();
     let path = format!("{LEASES}/l");
-    let (code, made) = ask(&server, "PUT", &path, lease()).await;
-    assert_eq!((code, &made["spec"]["holderIdentity"]), (201, &"me".into()));
+    let (code, created) = send_json(&server, "PUT", &path, lease()).await;
+    assert_eq!(
+        (code, &created["spec"]["holderIdentity"]),
+        (201, &"me".into())
+    );
     let mut other = lease();
     other["metadata"]["name"] = "m".into();
     other["metadata"]["uid"] = "of-one-that-was".into();
-    let (code, answer) = ask(&server, "PUT", &format!("{LEASES}/m"), other).await;
+    let (code, answer) = send_json(&server, "PUT", &format!("{LEASES}/m"), other).await;
     assert_eq!((code, &answer["reason"]), (409, &"Conflict".into()));
     let map = json!({"metadata": {"name": "m"}});
     let maps = "/api/v1/namespaces/default/configmaps/m";
-    assert_eq!(ask(&server, "PUT", maps, map).await.0, 404);
+    assert_eq!(send_json(&server, "PUT", maps, map).await.0, 404);
 }
 
 #[tokio::test]
@@ -62,7 +65,7 @@ async fn some_kinds_require_a_resource_version_on_update() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.create(LEASES, lease()).await.unwrap();
     let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1}});
     client.create(BUDGETS, budget.clone()).await.unwrap();
@@ -82,7 +85,7 @@ async fn some_kinds_require_a_resource_version_on_update() {
     for (collection, object, what) in rows {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let path = format!("{collection}/{name}");
-        let (code, answer) = ask(&server, "PUT", &path, object).await;
+        let (code, answer) = send_json(&server, "PUT", &path, object).await;
         let expected = format!(
             "{what} \"{name}\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
              specified for an update"

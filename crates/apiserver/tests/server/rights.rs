@@ -257,7 +257,7 @@ async fn roles_are_aggregated_by_their_labels() {
     things["metadata"]["labels"] =
         json!({"rbac.authorization.k8s.io/aggregate-to-view": "true"});
     admin.create(ROLES, things).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let admins = admin.get(&format!("{ROLES}/admin")).await.unwrap();
     assert!(admins["rules"].to_string().contains("things"));
 }

@@ -14,14 +14,14 @@ use tokio_rustls::TlsConnector;
 
 use crate::fixture::server;
 
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     credentials: Credentials,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), serve::Error>>,
 }
 
-async fn running() -> Running {
+async fn start_server() -> RunningServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let credentials = Credentials::generate().unwrap();
@@ -33,7 +33,7 @@ async fn running() -> Running {
         };
         server().serve(listener, &own, stop).await
     });
-    Running {
+    RunningServer {
         address,
         credentials,
         stop,
@@ -42,13 +42,13 @@ async fn running() -> Running {
 }
 
 /// The response to a GET, with its headers.
-async fn get(running: &Running, path: &str, authorization: &str) -> String {
+async fn get(running: &RunningServer, path: &str, authorization: &str) -> String {
     get_as(running, path, (authorization, None)).await
 }
 
 /// The same from a client with a certificate.
 async fn get_as(
-    running: &Running,
+    running: &RunningServer,
     path: &str,
     (authorization, certificate): (&str, Option<&ClientCertificate>),
 ) -> String {
@@ -89,7 +89,7 @@ async fn get_as(
 
 #[tokio::test]
 async fn a_certificate_authenticates_a_client() {
-    let running = running().await;
+    let running = start_server().await;
     let issue = |name: &str, group| running.credentials.issue(name, group).unwrap();
     let admin = issue("somebody", Some("system:masters"));
     let right = get_as(&running, "/api/v1/nodes", ("", Some(&admin))).await;
@@ -115,7 +115,7 @@ async fn a_certificate_authenticates_a_client() {
 
 #[tokio::test]
 async fn only_the_token_authenticates() {
-    let running = running().await;
+    let running = start_server().await;
     let token = running.credentials.token().to_owned();
     let bearer = format!("authorization: Bearer {token}\r\n");
     let right = get(&running, "/api/v1/nodes", &bearer).await;
@@ -143,7 +143,7 @@ async fn only_the_token_authenticates() {
 
 #[tokio::test]
 async fn stopping_a_server_does_not_wait_for_idle_clients() {
-    let running = running().await;
+    let running = start_server().await;
     let idle = TcpStream::connect(running.address).await.unwrap();
     running.stop.send(()).unwrap();
     running.task.await.unwrap().unwrap();

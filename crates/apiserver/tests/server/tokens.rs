@@ -42,17 +42,17 @@ async fn every_namespace_has_a_default_service_account() {
     client.get(ACCOUNT).await.unwrap();
     let space = json!({"metadata": {"name": "new"}});
     client.create("/api/v1/namespaces", space).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let path = "/api/v1/namespaces/new/serviceaccounts/default";
     client.get(path).await.unwrap();
     client.delete(path, &Delete::default()).await.unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     client.get(path).await.unwrap();
     client
         .delete("/api/v1/namespaces/new", &Delete::default())
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(path).await.unwrap_err().code, 404);
 }
 
@@ -71,8 +71,8 @@ async fn every_namespace_has_the_ca_certificate_of_the_options() {
 #[tokio::test]
 async fn a_token_authenticates_as_its_service_account() {
     let server = server();
-    let asked = json!({"audiences": [], "expirationSeconds": 600});
-    let answer = request(&server.client(), asked).await;
+    let requested = json!({"audiences": [], "expirationSeconds": 600});
+    let answer = request(&server.client(), requested).await;
     assert_eq!(answer["kind"], "TokenRequest");
     assert_eq!(answer["metadata"]["name"], "default");
     assert_eq!(
@@ -98,7 +98,7 @@ async fn a_token_authenticates_as_its_service_account() {
 #[tokio::test]
 async fn a_request_with_a_token_has_the_user_of_the_token() {
     let (server, token) = on_a_node().await;
-    let ask = |token: String| {
+    let send_json = |token: String| {
         Request::builder()
             .method("POST")
             .uri("/apis/authentication.k8s.io/v1/selfsubjectreviews")
@@ -106,7 +106,7 @@ async fn a_request_with_a_token_has_the_user_of_the_token() {
             .body(Full::new("{}".into()))
             .unwrap()
     };
-    let (code, text) = read(send(&server, ask(token)).await).await;
+    let (code, text) = read(send(&server, send_json(token)).await).await;
     assert_eq!(code, 201);
     let review: Value = serde_json::from_str(&text).unwrap();
     let info = &review["status"]["userInfo"];
@@ -117,7 +117,7 @@ async fn a_request_with_a_token_has_the_user_of_the_token() {
         json!(["n1"])
     );
     assert!(extra["authentication.kubernetes.io/node-uid"][0].is_string());
-    let (code, _) = read(send(&server, ask("x".to_owned())).await).await;
+    let (code, _) = read(send(&server, send_json("x".to_owned())).await).await;
     assert_eq!(code, 401);
 }
 
@@ -255,8 +255,8 @@ async fn tokens_are_accepted_by_a_server_with_the_same_key() {
     let first = with(&key);
     let token = token(&first.client(), json!({})).await;
     // The same seed results in the same uid of the service account.
-    let kept = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
-    with(&kept).authenticate(&token).unwrap();
+    let retained = TokenKey::from_pkcs8(key.pkcs8().unwrap()).unwrap();
+    with(&retained).authenticate(&token).unwrap();
     server().authenticate(&token).unwrap_err();
 }
 

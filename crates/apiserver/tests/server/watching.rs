@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use crate::fixture::{
-    MAPS, ask, at, client, map, name_of, next, options, read, request, send, server,
-    summary,
+    MAPS, at, client, map, name_of, next, options, read, request, send, send_json,
+    server, summary,
 };
 
 #[tokio::test]
@@ -68,14 +68,15 @@ async fn all_pages_of_a_list_have_the_same_version() {
     for name in ["a", "b", "c", "d"] {
         client.create(MAPS, map(name)).await.unwrap();
     }
-    let (_, first) = ask(&server, "GET", &format!("{MAPS}?limit=3"), Value::Null).await;
+    let (_, first) =
+        send_json(&server, "GET", &format!("{MAPS}?limit=3"), Value::Null).await;
     assert_eq!(first["items"].as_array().unwrap().len(), 3);
     assert_eq!(first["metadata"]["remainingItemCount"], 1);
     client.delete(&at("d"), &Delete::default()).await.unwrap();
     client.create(MAPS, map("e")).await.unwrap();
     let token = first["metadata"]["continue"].as_str().unwrap();
     let path = format!("{MAPS}?limit=3&continue={token}");
-    let (_, rest) = ask(&server, "GET", &path, Value::Null).await;
+    let (_, rest) = send_json(&server, "GET", &path, Value::Null).await;
     let names: Vec<_> = rest["items"]
         .as_array()
         .unwrap()
@@ -99,7 +100,8 @@ async fn versions_that_are_not_retained_are_expired() {
     let list = client.list(MAPS, &Selector::default()).await.unwrap();
     client.create(MAPS, map("x")).await.unwrap();
     client.create(MAPS, map("z")).await.unwrap();
-    let (_, first) = ask(&server, "GET", &format!("{MAPS}?limit=1"), Value::Null).await;
+    let (_, first) =
+        send_json(&server, "GET", &format!("{MAPS}?limit=1"), Value::Null).await;
     for name in ["y", "u", "v"] {
         client.create(MAPS, map(name)).await.unwrap();
     }
@@ -118,7 +120,7 @@ async fn versions_that_are_not_retained_are_expired() {
 
     let token = first["metadata"]["continue"].as_str().unwrap();
     let path = format!("{MAPS}?limit=1&continue={token}");
-    let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+    let (code, refused) = send_json(&server, "GET", &path, Value::Null).await;
     assert_eq!((code, &refused["reason"]), (410, &"Expired".into()));
     let message = refused["message"].as_str().unwrap();
     assert!(
@@ -127,7 +129,7 @@ async fn versions_that_are_not_retained_are_expired() {
     );
     let token = refused["metadata"]["continue"].as_str().unwrap();
     let path = format!("{MAPS}?continue={token}");
-    let (code, rest) = ask(&server, "GET", &path, Value::Null).await;
+    let (code, rest) = send_json(&server, "GET", &path, Value::Null).await;
     let rest = rest["items"].as_array().unwrap();
     let names: Vec<_> = rest.iter().map(|it| &it["metadata"]["name"]).collect();
     assert_eq!(code, 200);
@@ -168,7 +170,7 @@ async fn a_streamed_list_ends_with_an_initial_events_end_bookmark() {
 async fn a_future_version_is_a_timeout() {
     let server = server();
     let path = format!("{MAPS}?resourceVersion=1000&resourceVersionMatch=NotOlderThan");
-    let (code, refused) = ask(&server, "GET", &path, Value::Null).await;
+    let (code, refused) = send_json(&server, "GET", &path, Value::Null).await;
     assert_eq!((code, &refused["reason"]), (504, &"Timeout".into()));
     assert_eq!(
         refused["details"]["causes"][0]["reason"],
@@ -189,24 +191,24 @@ async fn a_watch_ends_after_its_timeout() {
 #[derive(Clone, Debug)]
 enum Step {
     Create(u8),
-    Touch(u8, u8),
+    Update(u8, u8),
     Delete(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..4u8).prop_map(Step::Create),
-        ((0..4u8), (0..3u8)).prop_map(|(name, color)| Step::Touch(name, color)),
+        ((0..4u8), (0..3u8)).prop_map(|(name, color)| Step::Update(name, color)),
         (0..4u8).prop_map(Step::Delete),
     ]
 }
 
 /// The names and versions of the selected objects.
-type World = BTreeMap<String, String>;
+type ObjectVersions = BTreeMap<String, String>;
 
-fn enter(world: &mut World, object: &std::sync::Arc<Value>) {
+fn insert_version(versions: &mut ObjectVersions, object: &std::sync::Arc<Value>) {
     let version = object["metadata"]["resourceVersion"].as_str().unwrap();
-    world.insert(name_of(object).to_owned(), version.to_owned());
+    versions.insert(name_of(object).to_owned(), version.to_owned());
 }
 
 proptest! {
@@ -229,7 +231,7 @@ proptest! {
                     Step::Delete(it) => {
                         client.delete(&at(&name(it)), &Delete::default()).await
                     }
-                    Step::Touch(it, color) => {
+                    Step::Update(it, color) => {
                         let labels = json!({"color": color.to_string()});
                         let patch = json!({"metadata": {"labels": labels}});
                         client.patch(&at(&name(it)), Patch::Merge(patch)).await
@@ -240,8 +242,8 @@ proptest! {
                 take(step).await;
             }
             let first = client.list(MAPS, &red).await.unwrap();
-            let mut world = World::new();
-            first.items.iter().for_each(|it| enter(&mut world, it));
+            let mut versions = ObjectVersions::new();
+            first.items.iter().for_each(|it| insert_version(&mut versions, it));
             let mut watch = client.watch(MAPS, &red, &first.version).unwrap();
             for step in &after {
                 take(step).await;
@@ -255,23 +257,23 @@ proptest! {
                 let object = &event.object;
                 match event.kind.as_str() {
                     "ADDED" => {
-                        prop_assert!(!world.contains_key(name_of(object)));
-                        enter(&mut world, object);
+                        prop_assert!(!versions.contains_key(name_of(object)));
+                        insert_version(&mut versions, object);
                     }
                     "MODIFIED" => {
-                        prop_assert!(world.contains_key(name_of(object)));
-                        enter(&mut world, object);
+                        prop_assert!(versions.contains_key(name_of(object)));
+                        insert_version(&mut versions, object);
                     }
-                    _ => prop_assert!(world.remove(name_of(object)).is_some()),
+                    _ => prop_assert!(versions.remove(name_of(object)).is_some()),
                 }
                 if name_of(object) == "last" {
                     break;
                 }
             }
-            let mut expected = World::new();
+            let mut expected = ObjectVersions::new();
             let end = client.list(MAPS, &red).await.unwrap();
-            end.items.iter().for_each(|it| enter(&mut expected, it));
-            prop_assert_eq!(world, expected);
+            end.items.iter().for_each(|it| insert_version(&mut expected, it));
+            prop_assert_eq!(versions, expected);
             Ok(())
         })?;
     }

@@ -6,14 +6,14 @@ use fivespot_apiserver::{Client, Delete, Options, Patch, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    MAPS, PODS, ask, at, definition, map, options, pod, read, request, send, server,
+    MAPS, PODS, at, definition, map, options, pod, read, request, send, send_json, server,
 };
-use crate::hook::Hook;
+use crate::webhook_server::WebhookServer;
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// The response to a review.
-fn answered(review: &Value, response: Value) -> Value {
+fn review_response(review: &Value, response: Value) -> Value {
     let mut response = response;
     response["uid"] = review["request"]["uid"].clone();
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -21,14 +21,14 @@ fn answered(review: &Value, response: Value) -> Value {
 }
 
 fn allowed(review: &Value) -> Value {
-    answered(review, json!({"allowed": true}))
+    review_response(review, json!({"allowed": true}))
 }
 
 /// A response with a patch.
 fn patched(review: &Value, patch: Value) -> Value {
     let patch = STANDARD.encode(patch.to_string());
     let response = json!({"allowed": true, "patch": patch, "patchType": "JSONPatch"});
-    answered(review, response)
+    review_response(review, response)
 }
 
 /// A webhook for config maps, changed by a merge patch.
@@ -59,10 +59,10 @@ async fn mutating(client: &Client, webhooks: Vec<Value>) {
 
 #[tokio::test]
 async fn a_webhook_rejects_with_its_message_and_warns() {
-    let hook = Hook::start(|review| {
+    let hook = WebhookServer::start(|review| {
         let object = &review["request"]["object"];
         let allowed = object["data"]["a"] == "1";
-        answered(
+        review_response(
             review,
             json!({"allowed": allowed, "warnings": ["mind the a"],
                 "status": {"message": "a has to be 1", "code": 422, "reason": "Invalid"}}),
@@ -92,38 +92,39 @@ async fn a_webhook_rejects_with_its_message_and_warns() {
 
 #[tokio::test]
 async fn a_webhook_is_sent_the_whole_request() {
-    let hook = Hook::start(allowed).await;
+    let hook = WebhookServer::start(allowed).await;
     let server = server();
     let client = server.client();
     validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
     client.create(MAPS, map("x")).await.unwrap();
     client.delete(&at("x"), &Delete::default()).await.unwrap();
     let reviews = hook.reviews.lock().unwrap().clone();
-    let asked = &reviews[0]["request"];
+    let requested = &reviews[0]["request"];
     assert_eq!(
-        asked["kind"],
+        requested["kind"],
         json!({"group": "", "version": "v1", "kind": "ConfigMap"})
     );
     assert_eq!(
-        asked["requestResource"],
+        requested["requestResource"],
         json!({"group": "", "version": "v1", "resource": "configmaps"})
     );
-    let texts = ["name", "namespace", "operation"].map(|it| asked[it].as_str().unwrap());
+    let texts =
+        ["name", "namespace", "operation"].map(|it| requested[it].as_str().unwrap());
     assert_eq!(texts, ["x", "default", "CREATE"]);
-    assert_eq!(asked["userInfo"]["username"], "kubernetes-admin");
+    assert_eq!(requested["userInfo"]["username"], "kubernetes-admin");
     assert_eq!(
-        (&asked["oldObject"], &asked["dryRun"]),
+        (&requested["oldObject"], &requested["dryRun"]),
         (&Value::Null, &json!(false))
     );
-    assert_eq!(asked["options"]["kind"], "CreateOptions");
-    assert_eq!(asked["object"]["data"], json!({"a": "1"}));
+    assert_eq!(requested["options"]["kind"], "CreateOptions");
+    assert_eq!(requested["object"]["data"], json!({"a": "1"}));
     let ended = &reviews[1]["request"];
     assert_eq!(ended["operation"], "DELETE");
     assert_eq!(
         (&ended["object"], &ended["oldObject"]["kind"]),
         (&Value::Null, &json!("ConfigMap"))
     );
-    assert_ne!(asked["uid"], ended["uid"]);
+    assert_ne!(requested["uid"], ended["uid"]);
 }
 
 #[tokio::test]
@@ -158,7 +159,7 @@ async fn a_failed_call_rejects_the_request_unless_failures_are_ignored() {
 
 #[tokio::test]
 async fn a_call_without_a_response_times_out() {
-    let hook = Hook::start(|_| Value::Null).await;
+    let hook = WebhookServer::start(|_| Value::Null).await;
     let client = server().client();
     let slow = webhook("v", hook.by_url("/v"), json!({"timeoutSeconds": 1}));
     validating(&client, vec![slow]).await;
@@ -171,7 +172,7 @@ async fn a_call_without_a_response_times_out() {
 
 #[tokio::test]
 async fn an_invalid_response_is_reported() {
-    let hook = Hook::start(|review| match review["request"]["name"].as_str() {
+    let hook = WebhookServer::start(|review| match review["request"]["name"].as_str() {
         Some("absent") => json!({"kind": "AdmissionReview"}),
         Some("other") => json!({"apiVersion": "admission.k8s.io/v1",
             "kind": "AdmissionReview", "response": {"uid": "other", "allowed": true}}),
@@ -195,7 +196,7 @@ async fn an_invalid_response_is_reported() {
 
 #[tokio::test]
 async fn a_dry_run_does_not_call_a_webhook_with_side_effects() {
-    let hook = Hook::start(allowed).await;
+    let hook = WebhookServer::start(allowed).await;
     let server = server();
     let client = server.client();
     let path = format!("{ADMISSION}/validatingwebhookconfigurations");
@@ -215,15 +216,15 @@ async fn a_dry_run_does_not_call_a_webhook_with_side_effects() {
     );
     validating(&client, vec![quiet]).await;
     let rehearsal = format!("{MAPS}?dryRun=All");
-    let (code, _) = ask(&server, "POST", &rehearsal, map("x")).await;
+    let (code, _) = send_json(&server, "POST", &rehearsal, map("x")).await;
     assert_eq!(code, 201);
     assert_eq!(hook.reviews.lock().unwrap()[0]["request"]["dryRun"], true);
 }
 
 #[tokio::test]
 async fn selectors_conditions_and_rules_select_the_requests_of_a_webhook() {
-    let hook = Hook::start(|review| {
-        answered(
+    let hook = WebhookServer::start(|review| {
+        review_response(
             review,
             json!({"allowed": false, "status": {"message": "no"}}),
         )
@@ -281,7 +282,7 @@ async fn an_invalid_match_condition_is_rejected() {
 
 #[tokio::test]
 async fn a_webhook_mutates_the_stored_object() {
-    let hook = Hook::start(|review| {
+    let hook = WebhookServer::start(|review| {
         let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}},
             {"op": "add", "path": "/spec/containers/0/ports",
                 "value": [{"containerPort": 80}]},
@@ -294,22 +295,22 @@ async fn a_webhook_mutates_the_stored_object() {
     let of_pods = json!({"rules": [{"operations": ["CREATE"], "apiGroups": [""],
         "apiVersions": ["v1"], "resources": ["pods"]}]});
     mutating(&client, vec![webhook("m", hook.by_url("/m"), of_pods)]).await;
-    let made = client.create(PODS, pod("p", "", "a")).await.unwrap();
-    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
-    let ports = &made["spec"]["containers"][0]["ports"];
+    let created = client.create(PODS, pod("p", "", "a")).await.unwrap();
+    assert_eq!(created["metadata"]["labels"], json!({"by": "hook"}));
+    let ports = &created["spec"]["containers"][0]["ports"];
     assert_eq!(
         *ports,
         json!([{"containerPort": 80, "protocol": "TCP"}]),
         "it is defaulted"
     );
-    assert_eq!(made["spec"].get("nonsense"), None, "it is pruned");
+    assert_eq!(created["spec"].get("nonsense"), None, "it is pruned");
     assert_eq!(hook.calls(), 1);
 }
 
 #[tokio::test]
 async fn the_patch_of_a_webhook_has_lenient_semantics() {
     // A replaced key may be absent, and an index may count from the end.
-    let hook = Hook::start(|review| {
+    let hook = WebhookServer::start(|review| {
         let name = review["request"]["name"].as_str().unwrap_or_default();
         patched(
             review,
@@ -344,16 +345,16 @@ async fn the_patch_of_a_webhook_has_lenient_semantics() {
         let refused = client.create(MAPS, map(name)).await.unwrap_err();
         assert!(refused.message.ends_with(why), "{name}: {refused}");
     }
-    let made = client.create(MAPS, map("replaced")).await.unwrap();
-    assert_eq!(made["data"]["b"], "2");
-    let made = client.create(MAPS, map("from-the-end")).await.unwrap();
+    let created = client.create(MAPS, map("replaced")).await.unwrap();
+    assert_eq!(created["data"]["b"], "2");
+    let created = client.create(MAPS, map("from-the-end")).await.unwrap();
     let expected = json!(["a.com/a", "a.com/c"]);
-    assert_eq!(made["metadata"]["finalizers"], expected);
+    assert_eq!(created["metadata"]["finalizers"], expected);
 }
 
 #[tokio::test]
 async fn the_object_of_a_webhook_is_validated() {
-    let hook = Hook::start(|review| {
+    let hook = WebhookServer::start(|review| {
         let patch = json!([{"op": "replace", "path": "/data", "value": {"a b": "c"}}]);
         patched(review, patch)
     })
@@ -383,7 +384,10 @@ async fn a_webhook_with_reinvocation_is_called_again_after_later_changes() {
         patched(review, patch)
     };
     for (policy, expected) in [("Never", Value::Null), ("IfNeeded", json!("late"))] {
-        let (first, second) = (Hook::start(counting).await, Hook::start(late).await);
+        let (first, second) = (
+            WebhookServer::start(counting).await,
+            WebhookServer::start(late).await,
+        );
         let client = server().client();
         let wish = json!({"reinvocationPolicy": policy});
         let hooks = vec![
@@ -391,33 +395,36 @@ async fn a_webhook_with_reinvocation_is_called_again_after_later_changes() {
             webhook("b", second.by_url("/b"), json!({})),
         ];
         mutating(&client, hooks).await;
-        let made = client.create(MAPS, map("x")).await.unwrap();
-        assert_eq!(made["data"]["seen"], expected, "{policy}");
+        let created = client.create(MAPS, map("x")).await.unwrap();
+        assert_eq!(created["data"]["seen"], expected, "{policy}");
         assert_eq!(second.calls(), 1);
     }
 }
 
 #[tokio::test]
 async fn validating_webhooks_are_called_concurrently_and_mutating_ones_in_order() {
-    let hooks = [Hook::start(allowed).await, Hook::start(allowed).await];
+    let hooks = [
+        WebhookServer::start(allowed).await,
+        WebhookServer::start(allowed).await,
+    ];
     let client = server().client();
     let all = hooks.iter().enumerate();
     let all = all.map(|(at, it)| webhook(&format!("v{at}"), it.by_url("/v"), json!({})));
     validating(&client, all.collect()).await;
     client.create(MAPS, map("x")).await.unwrap();
-    assert_eq!(hooks.each_ref().map(Hook::calls), [1, 1]);
+    assert_eq!(hooks.each_ref().map(WebhookServer::calls), [1, 1]);
     let selected = client.list(MAPS, &Selector::default()).await.unwrap();
     assert_eq!(selected.items.len(), 1);
     client
         .delete_collection(MAPS, &Selector::default())
         .await
         .unwrap();
-    assert_eq!(hooks.each_ref().map(Hook::calls), [2, 2]);
+    assert_eq!(hooks.each_ref().map(WebhookServer::calls), [2, 2]);
 }
 
 #[tokio::test]
 async fn requests_of_controllers_call_webhooks() {
-    let hook = Hook::start(allowed).await;
+    let hook = WebhookServer::start(allowed).await;
     let server: Server = server();
     let client = server.client();
     let of_deletions = json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""],
@@ -432,7 +439,7 @@ async fn requests_of_controllers_call_webhooks() {
         .delete(&at("owner"), &Delete::default())
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     assert_eq!(client.get(&at("owned")).await.unwrap_err().code, 404);
     let users: Vec<Value> = hook
         .reviews
@@ -452,7 +459,7 @@ async fn requests_of_controllers_call_webhooks() {
 
 #[tokio::test]
 async fn a_webhook_for_another_version_receives_that_version() {
-    let hook = Hook::start(allowed).await;
+    let hook = WebhookServer::start(allowed).await;
     let server = server();
     let client = server.client();
     let mut two = definition();
@@ -464,7 +471,7 @@ async fn a_webhook_for_another_version_receives_that_version() {
         .create(crate::fixture::DEFINITIONS, two)
         .await
         .unwrap();
-    server.clock().quiet().await;
+    server.clock().wait_until_idle().await;
     let rule = |policy: &str| {
         json!({"matchPolicy": policy, "rules": [{"operations": ["CREATE"],
             "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["things"]}]})
@@ -478,14 +485,14 @@ async fn a_webhook_for_another_version_receives_that_version() {
     client.create(crate::fixture::THINGS, thing).await.unwrap();
     let reviews = hook.reviews.lock().unwrap().clone();
     assert_eq!(reviews.len(), 1);
-    let asked = &reviews[0]["request"];
-    assert_eq!(asked["kind"]["version"], "v2");
-    assert_eq!(asked["requestKind"]["version"], "v1");
-    assert_eq!(asked["object"]["apiVersion"], "example.com/v2");
+    let requested = &reviews[0]["request"];
+    assert_eq!(requested["kind"]["version"], "v2");
+    assert_eq!(requested["requestKind"]["version"], "v1");
+    assert_eq!(requested["object"]["apiVersion"], "example.com/v2");
 }
 
 /// A server whose ImagePolicyWebhook calls `hook`.
-fn asking_about_images(hook: &Hook, settings: Value) -> Server {
+fn image_policy_server(hook: &WebhookServer, settings: Value) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("backend.yaml");
     let kubeconfig = json!({
@@ -529,13 +536,13 @@ const DISALLOWED: &str = r#"{
 
 #[tokio::test]
 async fn the_response_for_images_is_cached() {
-    let hook = Hook::start(|review| {
+    let hook = WebhookServer::start(|review| {
         let is_bad = review["spec"]["containers"][0]["image"] == "bad";
         let answer = if is_bad { DISALLOWED } else { ALLOWED };
         serde_json::from_str(answer).unwrap()
     })
     .await;
-    let client = asking_about_images(&hook, json!({})).client();
+    let client = image_policy_server(&hook, json!({})).client();
     client.create(PODS, pod("a", "", "x")).await.unwrap();
     client.create(PODS, pod("b", "", "x")).await.unwrap();
     assert_eq!(hook.calls(), 1, "the second response was cached");
@@ -556,16 +563,16 @@ async fn the_response_for_images_is_cached() {
 
 #[tokio::test]
 async fn without_a_backend_the_default_of_the_configuration_applies() {
-    let hook = Hook::start(|_| json!("no review")).await;
-    let gone = Hook {
+    let hook = WebhookServer::start(|_| json!("no review")).await;
+    let gone = WebhookServer {
         address: "127.0.0.1:1".parse().unwrap(),
         ..hook
     };
     for (allow, expected) in [(true, true), (false, false)] {
         let settings = json!({"defaultAllow": allow, "retryBackoff": 1});
-        let client = asking_about_images(&gone, settings).client();
-        let made = client.create(PODS, pod("a", "", "x")).await;
-        assert_eq!(made.is_ok(), expected);
+        let client = image_policy_server(&gone, settings).client();
+        let created = client.create(PODS, pod("a", "", "x")).await;
+        assert_eq!(created.is_ok(), expected);
     }
 }
 

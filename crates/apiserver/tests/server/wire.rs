@@ -7,7 +7,8 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, THINGS, ask, definition, map, read, request, send, server, thing,
+    DEFINITIONS, MAPS, THINGS, definition, map, read, request, send, send_json, server,
+    thing,
 };
 
 /// A request with an additional header.
@@ -20,7 +21,7 @@ fn with(
     request
 }
 
-async fn answer(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
+async fn send_and_read(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) {
     let (code, text) = read(send(server, request).await).await;
     (
         code,
@@ -32,7 +33,7 @@ async fn answer(server: &Server, request: Request<Full<Bytes>>) -> (u16, Value) 
 async fn an_unserved_path_is_not_found_in_plain_text() {
     let server = server();
     for path in ["/nonsense", "/apis/none.example.com/v1/things"] {
-        let (code, text) = ask(&server, "GET", path, Value::Null).await;
+        let (code, text) = send_json(&server, "GET", path, Value::Null).await;
         assert_eq!((code, text), (404, "404 page not found\n".into()), "{path}");
     }
 }
@@ -45,7 +46,7 @@ async fn a_verb_that_is_not_served_is_not_allowed() {
         ("PUT", MAPS),
         ("PATCH", MAPS),
     ] {
-        let (code, refused) = ask(&server, method, path, json!({})).await;
+        let (code, refused) = send_json(&server, method, path, json!({})).await;
         assert_eq!(
             (code, &refused["reason"]),
             (405, &"MethodNotAllowed".into()),
@@ -63,7 +64,7 @@ async fn a_body_with_an_unsupported_media_type_is_rejected() {
     let server = server();
     let post = request("POST", MAPS, &map("x"));
     let post = with(post, "content-type", "application/cbor");
-    let (code, refused) = answer(&server, post).await;
+    let (code, refused) = send_and_read(&server, post).await;
     assert_eq!(
         (code, &refused["reason"]),
         (415, &"UnsupportedMediaType".into())
@@ -82,7 +83,7 @@ async fn a_media_type_that_is_not_offered_is_not_acceptable() {
         "accept",
         "application/xml",
     );
-    let (code, refused) = answer(&server(), get).await;
+    let (code, refused) = send_and_read(&server(), get).await;
     assert_eq!((code, &refused["reason"]), (406, &"NotAcceptable".into()));
 }
 
@@ -90,7 +91,7 @@ async fn a_media_type_that_is_not_offered_is_not_acceptable() {
 async fn a_body_over_three_mebibytes_is_too_large() {
     let mut large = map("x");
     large["data"]["a"] = "x".repeat(3 * 1024 * 1024).into();
-    let (code, refused) = ask(&server(), "POST", MAPS, large).await;
+    let (code, refused) = send_json(&server(), "POST", MAPS, large).await;
     assert_eq!(
         (code, &refused["reason"]),
         (413, &"RequestEntityTooLarge".into())
@@ -101,7 +102,7 @@ async fn a_body_over_three_mebibytes_is_too_large() {
 async fn a_body_that_is_not_json_is_a_bad_request() {
     let mut post = request("POST", MAPS, &Value::Null);
     *post.body_mut() = Full::new(Bytes::from_static(b"{nonsense"));
-    assert_eq!(answer(&server(), post).await.0, 400);
+    assert_eq!(send_and_read(&server(), post).await.0, 400);
 }
 
 #[tokio::test]
@@ -112,15 +113,15 @@ async fn yaml_is_decoded_with_its_content_type() {
     *post.body_mut() = Full::new(Bytes::from_static(
         b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata: {a: b}\n",
     ));
-    let (code, made) = answer(&server(), post).await;
-    assert_eq!((code, &made["data"]["a"]), (201, &"b".into()));
+    let (code, created) = send_and_read(&server(), post).await;
+    assert_eq!((code, &created["data"]["a"]), (201, &"b".into()));
 }
 
 #[tokio::test]
 async fn the_version_of_the_object_must_match_the_path() {
     let mut wrong = map("x");
     wrong["apiVersion"] = "v2".into();
-    let (code, refused) = ask(&server(), "POST", MAPS, wrong).await;
+    let (code, refused) = send_json(&server(), "POST", MAPS, wrong).await;
     assert_eq!(code, 400);
     assert_eq!(
         refused["message"],
@@ -132,20 +133,23 @@ async fn the_version_of_the_object_must_match_the_path() {
 #[tokio::test]
 async fn a_dry_run_stores_nothing() {
     let server = server();
-    let (code, made) =
-        ask(&server, "POST", &format!("{MAPS}?dryRun=All"), map("x")).await;
-    assert_eq!((code, &made["metadata"]["name"]), (201, &"x".into()));
+    let (code, created) =
+        send_json(&server, "POST", &format!("{MAPS}?dryRun=All"), map("x")).await;
+    assert_eq!((code, &created["metadata"]["name"]), (201, &"x".into()));
     assert_eq!(
-        ask(&server, "GET", &format!("{MAPS}/x"), Value::Null)
+        send_json(&server, "GET", &format!("{MAPS}/x"), Value::Null)
             .await
             .0,
         404
     );
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let delete = format!("{MAPS}/x?dryRun=All");
-    assert_eq!(ask(&server, "DELETE", &delete, Value::Null).await.0, 200);
     assert_eq!(
-        ask(&server, "GET", &format!("{MAPS}/x"), Value::Null)
+        send_json(&server, "DELETE", &delete, Value::Null).await.0,
+        200
+    );
+    assert_eq!(
+        send_json(&server, "GET", &format!("{MAPS}/x"), Value::Null)
             .await
             .0,
         200
@@ -155,11 +159,11 @@ async fn a_dry_run_stores_nothing() {
 #[tokio::test]
 async fn unknown_fields_are_rejected_or_warned_about_by_field_validation() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
     let mut odd = thing("x");
     odd["spec"]["colour"] = "red".into();
     let strict = format!("{THINGS}?fieldValidation=Strict");
-    let (code, refused) = ask(&server, "POST", &strict, odd.clone()).await;
+    let (code, refused) = send_json(&server, "POST", &strict, odd.clone()).await;
     assert_eq!(code, 400);
     assert_eq!(
         refused["message"],
@@ -183,7 +187,7 @@ async fn duplicate_fields_are_rejected_by_strict_validation() {
     *post.body_mut() = Full::new(Bytes::from_static(
         br#"{"metadata": {"name": "x"}, "data": {"a": "1", "a": "2"}}"#,
     ));
-    let (code, refused) = answer(&server(), post).await;
+    let (code, refused) = send_and_read(&server(), post).await;
     assert_eq!(code, 400);
     assert_eq!(
         refused["message"],
@@ -195,15 +199,15 @@ async fn duplicate_fields_are_rejected_by_strict_validation() {
 #[tokio::test]
 async fn a_table_has_the_columns_of_the_definition() {
     let server = server();
-    ask(&server, "POST", DEFINITIONS, definition()).await;
-    ask(&server, "POST", THINGS, thing("x")).await;
+    send_json(&server, "POST", DEFINITIONS, definition()).await;
+    send_json(&server, "POST", THINGS, thing("x")).await;
     let get = request("GET", THINGS, &Value::Null);
     let get = with(
         get,
         "accept",
         "application/json;as=Table;v=v1;g=meta.k8s.io",
     );
-    let (_, table) = answer(&server, get).await;
+    let (_, table) = send_and_read(&server, get).await;
     assert_eq!(table["kind"], "Table");
     let names: Vec<_> = table["columnDefinitions"]
         .as_array()
@@ -218,10 +222,10 @@ async fn a_table_has_the_columns_of_the_definition() {
 #[tokio::test]
 async fn metadata_can_be_listed_without_the_objects() {
     let server = server();
-    ask(&server, "POST", MAPS, map("x")).await;
+    send_json(&server, "POST", MAPS, map("x")).await;
     let get = request("GET", MAPS, &Value::Null);
     let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-    let (_, list) = answer(&server, with(get, "accept", accept)).await;
+    let (_, list) = send_and_read(&server, with(get, "accept", accept)).await;
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     assert_eq!(list["items"][0]["metadata"]["name"], "x");
     assert!(list["items"][0].get("data").is_none());
@@ -232,18 +236,18 @@ async fn string_data_of_secrets_is_stored_as_encoded_data() {
     let server = server();
     let path = "/api/v1/namespaces/default/secrets";
     let secret = json!({"metadata": {"name": "x"}, "stringData": {"a": "text"}});
-    let (_, made) = ask(&server, "POST", path, secret).await;
-    assert_eq!(made["data"]["a"], "dGV4dA==");
-    assert!(made.get("stringData").is_none());
-    assert_eq!(made["type"], "Opaque");
+    let (_, created) = send_json(&server, "POST", path, secret).await;
+    assert_eq!(created["data"]["a"], "dGV4dA==");
+    assert!(created.get("stringData").is_none());
+    assert_eq!(created["type"], "Opaque");
     let wrong = json!({"metadata": {"name": "y"}, "data": {"a": "%"}});
-    assert_eq!(ask(&server, "POST", path, wrong).await.0, 400);
+    assert_eq!(send_json(&server, "POST", path, wrong).await.0, 400);
 }
 
 #[tokio::test]
 async fn an_event_is_returned_in_both_of_its_versions() {
     let server = server();
-    let made = json!({
+    let created = json!({
         "metadata": {"name": "e"},
         "regarding": {"kind": "Node", "name": "n1", "namespace": "default"},
         "note": "hello",
@@ -255,12 +259,12 @@ async fn an_event_is_returned_in_both_of_its_versions() {
         "reportingInstance": "me-1",
     });
     let new = "/apis/events.k8s.io/v1/namespaces/default/events";
-    assert_eq!(ask(&server, "POST", new, made).await.0, 201);
+    assert_eq!(send_json(&server, "POST", new, created).await.0, 201);
     let old = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dn1";
-    let (_, list) = ask(&server, "GET", old, Value::Null).await;
+    let (_, list) = send_json(&server, "GET", old, Value::Null).await;
     assert_eq!(list["items"][0]["message"], "hello");
     assert_eq!(list["apiVersion"], "v1");
-    let (_, list) = ask(&server, "GET", new, Value::Null).await;
+    let (_, list) = send_json(&server, "GET", new, Value::Null).await;
     assert_eq!(list["items"][0]["note"], "hello");
 }
 
@@ -268,10 +272,10 @@ async fn an_event_is_returned_in_both_of_its_versions() {
 async fn health_and_version_are_served() {
     let server = server();
     assert_eq!(
-        ask(&server, "GET", "/readyz", Value::Null).await,
+        send_json(&server, "GET", "/readyz", Value::Null).await,
         (200, "ok".into())
     );
-    let (_, version) = ask(&server, "GET", "/version", Value::Null).await;
+    let (_, version) = send_json(&server, "GET", "/version", Value::Null).await;
     assert_eq!(
         (&version["major"], &version["minor"]),
         (&"1".into(), &"36".into())
@@ -289,12 +293,12 @@ async fn events_are_deleted_an_hour_after_they_were_written() {
             "reason": "Said",
         })
     };
-    ask(&server, "POST", path, event("first")).await;
+    send_json(&server, "POST", path, event("first")).await;
     let later = server.clock().now() + jiff::SignedDuration::from_mins(61);
     server.clock().advance_to(later).await;
-    ask(&server, "POST", path, event("second")).await;
-    server.clock().quiet().await;
-    let (_, list) = ask(&server, "GET", path, Value::Null).await;
+    send_json(&server, "POST", path, event("second")).await;
+    server.clock().wait_until_idle().await;
+    let (_, list) = send_json(&server, "GET", path, Value::Null).await;
     let names: Vec<_> = list["items"]
         .as_array()
         .unwrap()

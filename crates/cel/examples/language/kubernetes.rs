@@ -4,7 +4,7 @@ use fivespot_cel::{Budget, Dialect, Env, Program, RunError, Type, Variables};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{Tally, schema};
+use crate::{Counts, schema};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,8 +21,8 @@ struct Case {
 }
 
 /// Compares verdicts, error texts and costs.
-pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
-    let mut tallies: [Tally; 3] = Default::default();
+pub(crate) fn run(text: &str) -> Result<[Counts; 3], serde_json::Error> {
+    let mut counts: [Counts; 3] = Default::default();
     for line in text.lines().filter(|line| !line.is_empty()) {
         let case: Case = serde_json::from_str(line)?;
         let name = format!("{}: {}", case.name, case.rule);
@@ -30,8 +30,8 @@ pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
             Ok(cost) => (None, Some(cost)),
             Err((error, cost)) => (Some(error), cost),
         };
-        let [verdicts, errors, costs] = &mut tallies;
-        verdicts.note(
+        let [verdicts, errors, costs] = &mut counts;
+        verdicts.record(
             &name,
             match &error {
                 None if case.accepted => Ok(()),
@@ -44,15 +44,15 @@ pub(crate) fn run(text: &str) -> Result<[Tally; 3], serde_json::Error> {
             let found = error.unwrap_or_default();
             let right = found.contains(&case.error_contains);
             let wrong = || format!("{found:?} lacks {:?}", case.error_contains);
-            errors.note(&name, if right { Ok(()) } else { Err(wrong()) });
+            errors.record(&name, if right { Ok(()) } else { Err(wrong()) });
         }
         if case.runtime_cost > 0 {
             let right = cost == Some(case.runtime_cost);
             let wrong = || format!("{cost:?} instead of {}", case.runtime_cost);
-            costs.note(&name, if right { Ok(()) } else { Err(wrong()) });
+            costs.record(&name, if right { Ok(()) } else { Err(wrong()) });
         }
     }
-    Ok(tallies)
+    Ok(counts)
 }
 
 /// The cost of an accepted case, or the error and the cost of a rejected one.

@@ -4,8 +4,8 @@
 //! in `FIVESPOT_CONFORMANCE_DATA`. Reads `cel-spec.json` (the CEL specification's tests) and
 //! `kubernetes-crd-rules.jsonl` (Kubernetes' table of validation rules with their costs).
 
+mod excluded;
 mod kubernetes;
-mod otherwise;
 mod schema;
 mod spec;
 
@@ -13,15 +13,15 @@ use std::path::PathBuf;
 
 /// The results of the cases of one kind.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: Vec<String>,
     /// Cases that Kubernetes' dialect does not cover, by reason.
     pub(crate) outside: std::collections::BTreeMap<String, usize>,
 }
 
-impl Tally {
-    pub(crate) fn note(&mut self, name: &str, result: Result<(), String>) {
+impl Counts {
+    pub(crate) fn record(&mut self, name: &str, result: Result<(), String>) {
         match result {
             Ok(()) => self.passed += 1,
             Err(why) => self.failed.push(format!("{name}: {why}")),
@@ -67,8 +67,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     if json {
         let text = std::fs::read_to_string(data.join("cel-spec.json"))?;
-        for (file, tally) in spec::run(&text)? {
-            tally.print_json(&file);
+        for (file, counts) in spec::run(&text)? {
+            counts.print_json(&file);
         }
         return Ok(());
     }
@@ -78,8 +78,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     errors.print("kubernetes error texts", show);
     costs.print("kubernetes costs", show);
     let text = std::fs::read_to_string(data.join("cel-spec.json"))?;
-    for (file, tally) in spec::run(&text)? {
-        tally.print(&format!("cel-spec {file}"), show);
+    for (file, counts) in spec::run(&text)? {
+        counts.print(&format!("cel-spec {file}"), show);
     }
     Ok(())
 }

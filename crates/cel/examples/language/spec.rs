@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use fivespot_cel::{Binding, Budget, Dialect, Env, Program, Type, Value, Variables};
 use serde_json::Value as Json;
 
-use crate::{Tally, otherwise};
+use crate::{Counts, excluded};
 
 /// Files that Kubernetes' dialect does not cover.
 const OUTSIDE: [&str; 10] = [
@@ -25,58 +25,58 @@ const OUTSIDE: [&str; 10] = [
     "wrappers",
 ];
 
-pub(crate) fn run(text: &str) -> Result<BTreeMap<String, Tally>, serde_json::Error> {
+pub(crate) fn run(text: &str) -> Result<BTreeMap<String, Counts>, serde_json::Error> {
     let files: BTreeMap<String, Json> = serde_json::from_str(text)?;
     let files = files
         .into_iter()
         .filter(|(name, _)| !OUTSIDE.contains(&name.as_str()));
-    Ok(files.map(|(name, file)| (name, tally(&file))).collect())
+    Ok(files.map(|(name, file)| (name, count(&file))).collect())
 }
 
-fn tally(file: &Json) -> Tally {
-    let mut tally = Tally::default();
+fn count(file: &Json) -> Counts {
+    let mut counts = Counts::default();
     for section in file["section"].as_array().into_iter().flatten() {
         for test in section["test"].as_array().into_iter().flatten() {
             let expr = test["expr"].as_str().unwrap_or_default();
-            match judge(test, expr) {
-                Verdict::Judged(result) => tally.note(expr, result),
-                Verdict::Outside(why) => *tally.outside.entry(why).or_default() += 1,
+            match run_test(test, expr) {
+                Verdict::Run(result) => counts.record(expr, result),
+                Verdict::Excluded(why) => *counts.outside.entry(why).or_default() += 1,
             }
         }
     }
-    tally
+    counts
 }
 
 enum Verdict {
-    Judged(Result<(), String>),
+    Run(Result<(), String>),
     /// Kubernetes does not have the tested feature.
-    Outside(String),
+    Excluded(String),
 }
 
-fn judge(test: &Json, expr: &str) -> Verdict {
-    let outside = |why: &str| Verdict::Outside(why.to_owned());
-    if let Some(why) = otherwise::reason(expr) {
-        return outside(why);
+fn run_test(test: &Json, expr: &str) -> Verdict {
+    let excluded = |why: &str| Verdict::Excluded(why.to_owned());
+    if let Some(why) = excluded::reason(expr) {
+        return excluded(why);
     }
     if !test["container"].is_null() {
-        return outside("container");
+        return excluded("container");
     }
     if !test["checkOnly"].is_null() {
-        return outside("check only");
+        return excluded("check only");
     }
     let mut env = Env::new(Dialect::NEWEST);
     for declaration in test["typeEnv"].as_array().into_iter().flatten() {
         let name = declaration["name"].as_str().unwrap_or_default();
         match declared(&declaration["ident"]["type"]) {
             Some(ty) => env = env.variable(name, ty),
-            None => return outside("protobuf message or declared function"),
+            None => return excluded("protobuf message or declared function"),
         }
     }
     let mut variables = Variables::new();
     for (name, bound) in test["bindings"].as_object().into_iter().flatten() {
         match value(&bound["value"]) {
             Some(value) => variables = variables.bind(name, Binding::Value(value)),
-            None => return outside("protobuf message"),
+            None => return excluded("protobuf message"),
         }
     }
     let program = match Program::compile(expr, &env) {
@@ -90,15 +90,15 @@ fn judge(test: &Json, expr: &str) -> Verdict {
         (plain, _) => value(plain),
     };
     if !test["evalError"].is_null() || !test["anyEvalErrors"].is_null() {
-        return Verdict::Judged(match outcome {
+        return Verdict::Run(match outcome {
             Ok(found) => Err(format!("{found:?} instead of an error")),
             Err(_) => Ok(()),
         });
     }
     let Some(expected) = expected else {
-        return outside("protobuf message");
+        return excluded("protobuf message");
     };
-    Verdict::Judged(match outcome {
+    Verdict::Run(match outcome {
         Ok(found) if same(&found, &expected) => Ok(()),
         Ok(found) => Err(format!("{found:?} instead of {expected:?}")),
         Err(error) => Err(error.to_string()),
@@ -110,7 +110,7 @@ fn refused(test: &Json, errors: &str) -> Verdict {
     // The test expects an evaluation error; Kubernetes always checks first and reports it
     // there.
     if test["evalError"].is_object() {
-        return Verdict::Judged(Ok(()));
+        return Verdict::Run(Ok(()));
     }
     let first = errors.lines().next().unwrap_or_default();
     let reasons = [
@@ -128,8 +128,8 @@ fn refused(test: &Json, errors: &str) -> Verdict {
         ("unsupported syntax: '`'", "field names in backticks"),
     ];
     match reasons.iter().find(|(part, _)| first.contains(part)) {
-        Some((_, reason)) => Verdict::Outside((*reason).to_owned()),
-        None => Verdict::Judged(Err(first.to_owned())),
+        Some((_, reason)) => Verdict::Excluded((*reason).to_owned()),
+        None => Verdict::Run(Err(first.to_owned())),
     }
 }
 

@@ -74,8 +74,8 @@ impl Formula {
             Self::Format => size(1).tenths().scaled(FORMAT_PATTERN),
             Self::NewList | Self::Flatten | Self::SelfCompare { .. } => {
                 let factor = self.list_factor(operands);
-                let made = self.made(function, operands).scaled(factor);
-                made.plus(Range::exactly(1 + LIST))
+                let created_size = self.created_size(function, operands).scaled(factor);
+                created_size.plus(Range::exactly(1 + LIST))
             }
             Self::Product(times) => {
                 let pairs = size(0).times(size(1));
@@ -106,7 +106,7 @@ impl Formula {
         let formula = Self::of(function, Some(overload));
         match formula {
             Self::NewList | Self::Flatten | Self::SelfCompare { .. } => {
-                return Some(formula.made(function, operands));
+                return Some(formula.created_size(function, operands));
             }
             _ => {}
         }
@@ -149,7 +149,7 @@ impl Formula {
     }
 
     /// The size of the list that a call creates, as its cost estimate computes it.
-    fn made(self, function: &str, operands: &[Operand<'_>]) -> Range {
+    fn created_size(self, function: &str, operands: &[Operand<'_>]) -> Range {
         let whole = size(operands, 0);
         match self {
             Self::SelfCompare { list, .. } => {

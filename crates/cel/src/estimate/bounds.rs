@@ -8,13 +8,13 @@ use super::path::Step;
 /// a size at each place.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    most: u64,
-    inside: Inside,
+    max_size: u64,
+    contents: Contents,
 }
 
 #[derive(Clone, Debug)]
-enum Inside {
-    Nothing,
+enum Contents {
+    None,
     Items(Box<Bounds>),
     Values(Box<Bounds>),
     Fields(BTreeMap<String, Bounds>),
@@ -23,26 +23,26 @@ enum Inside {
 impl Bounds {
     /// A value without contents: text of at most this number of characters, bytes, or a number,
     /// whose size is 0 in the API server.
-    pub const fn of_size(most: u64) -> Self {
+    pub const fn of_size(max_size: u64) -> Self {
         Self {
-            most,
-            inside: Inside::Nothing,
+            max_size,
+            contents: Contents::None,
         }
     }
 
     /// A list of at most this number of items.
-    pub fn list(most: u64, item: Self) -> Self {
+    pub fn list(max_size: u64, item: Self) -> Self {
         Self {
-            most,
-            inside: Inside::Items(Box::new(item)),
+            max_size,
+            contents: Contents::Items(Box::new(item)),
         }
     }
 
     /// A map of at most this number of entries. The API server uses the size 0 for its keys.
-    pub fn map(most: u64, value: Self) -> Self {
+    pub fn map(max_size: u64, value: Self) -> Self {
         Self {
-            most,
-            inside: Inside::Values(Box::new(value)),
+            max_size,
+            contents: Contents::Values(Box::new(value)),
         }
     }
 
@@ -53,8 +53,8 @@ impl Bounds {
             .into_iter()
             .filter_map(|(name, bounds)| Some((crate::escape(name.as_ref())?, bounds)));
         Self {
-            most: 0,
-            inside: Inside::Fields(fields.collect()),
+            max_size: 0,
+            contents: Contents::Fields(fields.collect()),
         }
     }
 
@@ -65,19 +65,19 @@ impl Bounds {
     ) -> Option<u64> {
         let mut at = self;
         while let Some(step) = path.next() {
-            at = match (step, &at.inside) {
+            at = match (step, &at.contents) {
                 (
                     Step::Items | Step::Values,
-                    Inside::Items(each) | Inside::Values(each),
+                    Contents::Items(each) | Contents::Values(each),
                 ) => each,
                 // A key has no contents.
-                (Step::Keys, Inside::Values(_)) => {
+                (Step::Keys, Contents::Values(_)) => {
                     return path.next().is_none().then_some(0);
                 }
-                (Step::Name(name), Inside::Fields(fields)) => fields.get(&**name)?,
+                (Step::Name(name), Contents::Fields(fields)) => fields.get(&**name)?,
                 _ => return None,
             };
         }
-        Some(at.most)
+        Some(at.max_size)
     }
 }

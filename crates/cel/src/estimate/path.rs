@@ -67,7 +67,7 @@ impl Path {
         }
         let capacity = length.next_power_of_two();
         let mut steps = Vec::with_capacity(capacity);
-        self.look(|before| steps.extend_from_slice(before));
+        self.with_steps(|before| steps.extend_from_slice(before));
         steps.push(step);
         let steps = RefCell::new(steps);
         let memory = Rc::new(Memory { steps, capacity });
@@ -75,13 +75,13 @@ impl Path {
     }
 
     /// Reads the current steps.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&[Step]) -> T) -> T {
+    pub(super) fn with_steps<T>(&self, read: impl FnOnce(&[Step]) -> T) -> T {
         match self {
-            Self::Empty => look(&[]),
-            Self::One(step) => look(std::slice::from_ref(step)),
+            Self::Empty => read(&[]),
+            Self::One(step) => read(std::slice::from_ref(step)),
             Self::Several { memory, length } => {
                 let steps = memory.steps.borrow();
-                look(steps.get(..*length).unwrap_or(&steps))
+                read(steps.get(..*length).unwrap_or(&steps))
             }
         }
     }

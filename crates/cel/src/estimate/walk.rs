@@ -23,7 +23,7 @@ pub(super) fn cost(tree: &Tree, bounds: &Bounds) -> Range {
         locals: Vec::new(),
         operands: Vec::new(),
     };
-    walk.known.resize_with(tree.types.len(), Known::default);
+    walk.known.resize_with(tree.types.len(), ExprFacts::default);
     walk.cost(&tree.root)
 }
 
@@ -31,7 +31,7 @@ struct Walk<'t> {
     tree: &'t Tree,
     bounds: &'t Bounds,
     /// The path and sizes of expressions, by id.
-    known: Vec<Known>,
+    known: Vec<ExprFacts>,
     /// Iteration and accumulator variables, innermost scope last.
     locals: Vec<Local>,
     /// The operands of the calls being estimated, the innermost call's last.
@@ -40,7 +40,7 @@ struct Walk<'t> {
 
 /// The path and sizes of an expression.
 #[derive(Default)]
-struct Known {
+struct ExprFacts {
     path: Path,
     size: Option<Range>,
     entry: Option<Entry>,
@@ -213,7 +213,10 @@ impl<'t> Walk<'t> {
         if let Some(size) = written_size(expr) {
             return Some(Range::exactly(size));
         }
-        if let Some(size) = self.path(expr).look(|steps| self.size_at(steps, None)) {
+        if let Some(size) = self
+            .path(expr)
+            .with_steps(|steps| self.size_at(steps, None))
+        {
             self.remember(expr, Some(size));
             return Some(size);
         }

@@ -168,7 +168,7 @@ pub(super) fn add<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 }
 
 fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Result<Value<'v>, RunError> {
-    super::grown(left.len(), right.len())?;
+    super::check_list_size(left.len(), right.len())?;
     left.joined(right).map(Value::List)
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, global, ip, member, no_such_overload};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::Quoted;
@@ -110,23 +110,23 @@ fn width(address: IpAddr) -> u8 {
 fn mask(address: IpAddr, bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
-            let kept = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-            IpAddr::V4((u32::from(address) & kept).into())
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+            IpAddr::V4((u32::from(address) & mask).into())
         }
         IpAddr::V6(address) => {
-            let kept = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
-            IpAddr::V6((u128::from(address) & kept).into())
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+            IpAddr::V6((u128::from(address) & mask).into())
         }
     }
 }
 
 fn value<'v>(cidr: Cidr) -> Value<'v> {
-    Value::Library(LibraryValue(Foreign::Cidr(cidr)))
+    Value::Library(LibraryValue(LibraryValueKind::Cidr(cidr)))
 }
 
 fn receiver(args: &[Value<'_>]) -> Result<Cidr, RunError> {
     match args.first() {
-        Some(Value::Library(LibraryValue(Foreign::Cidr(cidr)))) => Ok(*cidr),
+        Some(Value::Library(LibraryValue(LibraryValueKind::Cidr(cidr)))) => Ok(*cidr),
         _ => no_such_overload(),
     }
 }
@@ -153,7 +153,7 @@ fn contains_ip<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             Ok(address) => address,
             Err(_) => return no_such_overload(),
         },
-        Some(Value::Library(LibraryValue(Foreign::Ip(address)))) => *address,
+        Some(Value::Library(LibraryValue(LibraryValueKind::Ip(address)))) => *address,
         _ => return no_such_overload(),
     };
     Ok(Value::Bool(cidr.contains(address)))
@@ -163,7 +163,7 @@ fn contains_cidr<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let cidr = receiver(args)?;
     let other = match args.get(1) {
         Some(Value::String(text)) => Cidr::parse(text)?,
-        Some(Value::Library(LibraryValue(Foreign::Cidr(other)))) => *other,
+        Some(Value::Library(LibraryValue(LibraryValueKind::Cidr(other)))) => *other,
         _ => return no_such_overload(),
     };
     Ok(Value::Bool(

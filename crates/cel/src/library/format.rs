@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::time::Timestamp;
 use crate::{RunError, Value};
@@ -53,7 +53,7 @@ macro_rules! formats {
                 concat!("format.", $name),
                 concat!("format.", $name),
                 FORMAT,
-                const { let run: Run = |_| found($name); run },
+                const { let run: Run = |_| format_value($name); run },
             ),)*
         ];
     };
@@ -103,16 +103,20 @@ fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-fn found<'v>(name: &str) -> Result<Value<'v>, RunError> {
+fn format_value<'v>(name: &str) -> Result<Value<'v>, RunError> {
     match find(name) {
-        Some(format) => Ok(Value::Library(LibraryValue(Foreign::Format(format)))),
+        Some(format) => Ok(Value::Library(LibraryValue(LibraryValueKind::Format(
+            format,
+        )))),
         None => no_such_overload(),
     }
 }
 
 fn named<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::String(name)] if find(name).is_some() => found(name).map(Value::some),
+        [Value::String(name)] if find(name).is_some() => {
+            format_value(name).map(Value::some)
+        }
         [Value::String(_)] => Ok(Value::Optional(None)),
         _ => no_such_overload(),
     }
@@ -120,7 +124,7 @@ fn named<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn validate<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [
-        Value::Library(LibraryValue(Foreign::Format(format))),
+        Value::Library(LibraryValue(LibraryValueKind::Format(format))),
         Value::String(text),
     ] = args
     else {

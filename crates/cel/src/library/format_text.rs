@@ -145,7 +145,7 @@ fn formatted(
                  bytes, cannot convert to string\" to string",
             ));
         }
-        ('s', value) => shown(value),
+        ('s', value) => to_format_text(value),
         ('d' | 'o' | 'x' | 'X' | 'b', Value::Int(value)) => {
             let magnitude = integer(verb, value.unsigned_abs());
             Some(if *value < 0 {
@@ -268,10 +268,10 @@ fn is_text(value: &Value<'_>) -> bool {
 }
 
 /// The text of a value for `%s`.
-fn shown(value: &Value<'_>) -> Option<String> {
+fn to_format_text(value: &Value<'_>) -> Option<String> {
     match value {
-        Value::List(list) => shown_list(list),
-        Value::Map(map) => shown_map(map),
+        Value::List(list) => format_list(list),
+        Value::Map(map) => format_map(map),
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
         Value::Optional(_)
         | Value::Library(_)
@@ -281,12 +281,12 @@ fn shown(value: &Value<'_>) -> Option<String> {
     }
 }
 
-fn shown_list(list: &List<'_>) -> Option<String> {
+fn format_list(list: &List<'_>) -> Option<String> {
     let items: Option<Vec<String>> = list.iter().map(|item| inner(&item.ok()?)).collect();
     Some(format!("[{}]", items?.join(", ")))
 }
 
-fn shown_map(map: &Map<'_>) -> Option<String> {
+fn format_map(map: &Map<'_>) -> Option<String> {
     let entries = map.entries().ok()?;
     let mut pairs = Vec::with_capacity(entries.len());
     for (key, value) in &entries {
@@ -310,6 +310,6 @@ fn inner(value: &Value<'_>) -> Option<String> {
         Value::Duration(duration) => format!("duration(\"{}s\")", duration.seconds()),
         Value::Timestamp(instant) => format!("timestamp(\"{instant}\")"),
         Value::Type(name) => format!("type({name})"),
-        other => shown(other)?,
+        other => to_format_text(other)?,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::Quoted;
@@ -80,7 +80,7 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
 }
 
 pub(super) fn value<'v>(address: IpAddr) -> Value<'v> {
-    Value::Library(LibraryValue(Foreign::Ip(address)))
+    Value::Library(LibraryValue(LibraryValueKind::Ip(address)))
 }
 
 fn ip<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -106,7 +106,7 @@ fn is_canonical<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn family<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::Library(LibraryValue(Foreign::Ip(address)))] => {
+        [Value::Library(LibraryValue(LibraryValueKind::Ip(address)))] => {
             Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 }))
         }
         _ => no_such_overload(),
@@ -126,7 +126,7 @@ fn test<'v>(
     test: fn(&IpAddr) -> bool,
 ) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::Library(LibraryValue(Foreign::Ip(address)))] => {
+        [Value::Library(LibraryValue(LibraryValueKind::Ip(address)))] => {
             Ok(Value::Bool(test(address)))
         }
         _ => no_such_overload(),

@@ -66,7 +66,7 @@ fn slice<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     if to > list.len() {
         return wrong(&format!("list is length {}", list.len()));
     }
-    let items = list.held().into_iter().skip(from).take(to - from);
+    let items = list.readable_items().into_iter().skip(from).take(to - from);
     Ok(Value::list(items.collect()))
 }
 
@@ -89,7 +89,7 @@ fn flatten_into<'v>(
     levels: i64,
     into: &mut Vec<Value<'v>>,
 ) -> Result<(), RunError> {
-    for item in list.held() {
+    for item in list.readable_items() {
         match item {
             Value::List(inner) if levels > 0 => flatten_into(&inner, levels - 1, into)?,
             item => {
@@ -116,7 +116,7 @@ fn reverse<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list)] = args else {
         return no_such_overload();
     };
-    let mut items = list.held();
+    let mut items = list.readable_items();
     items.reverse();
     Ok(Value::list(items))
 }
@@ -126,7 +126,7 @@ fn distinct<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         return no_such_overload();
     };
     let mut items: Vec<Value<'v>> = Vec::with_capacity(list.len());
-    for item in list.held() {
+    for item in list.readable_items() {
         // An item that cannot be read equals no other item.
         if !items.contains(&item) {
             items.push(item);
@@ -139,7 +139,7 @@ fn sort<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list)] = args else {
         return no_such_overload();
     };
-    let items = list.held();
+    let items = list.readable_items();
     sorted(items.clone(), items)
 }
 
@@ -147,7 +147,7 @@ fn sort_by_keys<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::List(list), Value::List(keys)] = args else {
         return no_such_overload();
     };
-    sorted(list.held(), keys.held())
+    sorted(list.readable_items(), keys.readable_items())
 }
 
 /// `items` in the order of their `keys`, which must be of one type.

@@ -132,7 +132,7 @@ fn of_non_zero<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::Optional(Some(value))] => (**value).clone().found(),
+        [Value::Optional(Some(value))] => (**value).clone().or_conversion_error(),
         [Value::Optional(None)] => Err(RunError::text("optional.none() dereference")),
         _ => no_such_overload(),
     }
@@ -147,7 +147,7 @@ fn has_value<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn first<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
-        [Value::List(list)] => Ok(optional(list.held_at(0))),
+        [Value::List(list)] => Ok(optional(list.readable_item(0))),
         _ => no_such_overload(),
     }
 }
@@ -156,7 +156,7 @@ fn last<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [Value::List(list)] => {
             let last = list.len().checked_sub(1);
-            Ok(optional(last.and_then(|at| list.held_at(at))))
+            Ok(optional(last.and_then(|at| list.readable_item(at))))
         }
         _ => no_such_overload(),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub use amount::Quantity;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
 
@@ -88,12 +88,12 @@ pub fn quantity_error(text: &str) -> Option<&'static str> {
 }
 
 fn value<'v>(quantity: Quantity) -> Value<'v> {
-    Value::Library(LibraryValue(Foreign::Quantity(Arc::new(quantity))))
+    Value::Library(LibraryValue(LibraryValueKind::Quantity(Arc::new(quantity))))
 }
 
 fn argument(args: &[Value<'_>], index: usize) -> Result<Arc<Quantity>, RunError> {
     match args.get(index) {
-        Some(Value::Library(LibraryValue(Foreign::Quantity(quantity)))) => {
+        Some(Value::Library(LibraryValue(LibraryValueKind::Quantity(quantity)))) => {
             Ok(Arc::clone(quantity))
         }
         Some(Value::Int(value)) => Ok(Arc::new(Quantity::of(*value))),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
 use fivespot_gostd::strconv::Quoted;
@@ -243,9 +243,9 @@ fn parsed(args: &[Value<'_>]) -> Result<Result<Semver, String>, RunError> {
 
 fn semver<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let version = parsed(args)?.map_err(RunError::text)?;
-    Ok(Value::Library(LibraryValue(Foreign::Semver(Arc::new(
-        version,
-    )))))
+    Ok(Value::Library(LibraryValue(LibraryValueKind::Semver(
+        Arc::new(version),
+    ))))
 }
 
 fn is_semver<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -254,7 +254,9 @@ fn is_semver<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn argument<'a>(args: &'a [Value<'_>], index: usize) -> Result<&'a Semver, RunError> {
     match args.get(index) {
-        Some(Value::Library(LibraryValue(Foreign::Semver(version)))) => Ok(version),
+        Some(Value::Library(LibraryValue(LibraryValueKind::Semver(version)))) => {
+            Ok(version)
+        }
         _ => no_such_overload(),
     }
 }

@@ -108,7 +108,7 @@ fn out_of_range<T>(index: i64) -> Result<T, RunError> {
 }
 
 /// `index` as a position in text of `length` code points; the end is a valid position.
-fn place(index: i64, length: usize) -> Result<usize, RunError> {
+fn position(index: i64, length: usize) -> Result<usize, RunError> {
     usize::try_from(index)
         .ok()
         .filter(|index| *index <= length)
@@ -124,9 +124,11 @@ fn char_at<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         return no_such_overload();
     };
     let chars = chars(text);
-    let place = place(*index, chars.len())?;
+    let position = position(*index, chars.len())?;
     Ok(Value::text(
-        chars.get(place).map_or_else(String::new, char::to_string),
+        chars
+            .get(position)
+            .map_or_else(String::new, char::to_string),
     ))
 }
 
@@ -270,9 +272,9 @@ fn substring<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             "invalid substring range. start: {start}, end: {end}"
         )));
     }
-    let from = place(start, text.len())?;
+    let from = position(start, text.len())?;
     let to = match end {
-        Some(end) => place(end, text.len())?,
+        Some(end) => position(end, text.len())?,
         None => text.len(),
     };
     let part = text.get(from..to).unwrap_or_default();
@@ -306,14 +308,14 @@ fn join<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
                 )?;
                 text.push_str(&part);
             }
-            Ok(other) => return unjoined(&other.to_text()),
-            Err(error) => return unjoined(&error.to_string()),
+            Ok(other) => return not_joinable(&other.to_text()),
+            Err(error) => return not_joinable(&error.to_string()),
         }
     }
     Ok(Value::text(text))
 }
 
-fn unjoined<'v>(item: &str) -> Result<Value<'v>, RunError> {
+fn not_joinable<'v>(item: &str) -> Result<Value<'v>, RunError> {
     Err(RunError::text(format!("join: invalid input: {item}")))
 }
 

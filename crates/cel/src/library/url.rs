@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::foreign::{Foreign, LibraryValue};
+use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::value::{Entries, Map};
 use crate::{RunError, Value};
@@ -58,7 +58,9 @@ fn url<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             "URL parse error during conversion from string: {why}"
         ))
     })?;
-    Ok(Value::Library(LibraryValue(Foreign::Url(Arc::new(parsed)))))
+    Ok(Value::Library(LibraryValue(LibraryValueKind::Url(
+        Arc::new(parsed),
+    ))))
 }
 
 fn is_url<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
@@ -70,7 +72,7 @@ fn is_url<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 
 fn receiver<'a>(args: &'a [Value<'_>]) -> Result<&'a Url, RunError> {
     match args {
-        [Value::Library(LibraryValue(Foreign::Url(url)))] => Ok(url),
+        [Value::Library(LibraryValue(LibraryValueKind::Url(url)))] => Ok(url),
         _ => no_such_overload(),
     }
 }

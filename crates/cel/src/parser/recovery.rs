@@ -104,7 +104,7 @@ impl Parser<'_> {
 
     /// Records an error from which the parser recovers. An error directly after an assumed
     /// token is not reported.
-    fn note(&mut self, error: SyntaxError) {
+    fn record_error(&mut self, error: SyntaxError) {
         if !self.quiet {
             self.errors.push(error);
         }
@@ -112,17 +112,17 @@ impl Parser<'_> {
 
     /// Records the last error, unless it directly follows an assumed token.
     pub(super) fn end_with(&mut self, error: SyntaxError) {
-        self.note(error);
+        self.record_error(error);
     }
 
     /// Deletes an extraneous token if `fits`, which is whether the token after it is valid
     /// here.
-    fn leave_out(&mut self, wanted: &str, fits: bool) -> Parse<()> {
+    fn skip_extraneous(&mut self, wanted: &str, fits: bool) -> Parse<()> {
         if !fits {
             return Err(self.unexpected(wanted, false));
         }
         let error = self.unexpected(wanted, true);
-        self.note(error);
+        self.record_error(error);
         self.advance();
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Parser<'_> {
             return Ok(());
         }
         let fits = self.starts_at(1) || self.is_sign_at(1, opening.signs);
-        self.leave_out(opening.listed, fits)
+        self.skip_extraneous(opening.listed, fits)
     }
 
     /// Ensures that one of two tokens is next.
@@ -148,7 +148,7 @@ impl Parser<'_> {
         }
         let [first, second] = signs.map(Sign::text);
         let fits = self.is_sign_at(1, &signs);
-        self.leave_out(&format!("{{'{first}', '{second}'}}"), fits)
+        self.skip_extraneous(&format!("{{'{first}', '{second}'}}"), fits)
     }
 
     /// Moves past a token and returns its position, or the position where it is missing.
@@ -158,7 +158,7 @@ impl Parser<'_> {
         }
         let wanted = format!("'{}'", sign.text());
         if self.is_sign_at(1, &[sign]) {
-            self.leave_out(&wanted, true)?;
+            self.skip_extraneous(&wanted, true)?;
             return Ok(self.advance());
         }
         let may_follow = if sign == Sign::Colon {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         }
         let at = self.at();
         let found = self.found();
-        self.note(SyntaxError {
+        self.record_error(SyntaxError {
             at,
             message: format!("Syntax error: missing {wanted} at '{found}'"),
         });

@@ -6,7 +6,7 @@ use crate::library::{Overload, Overloads};
 use crate::value::{Entries, Map};
 use crate::{Paths, Value};
 
-use super::node::{Attribute, Call, Key, Node, Qualifier, Root, Way};
+use super::node::{Attribute, Call, Key, Node, Qualifier, Root, Strategy};
 
 pub(super) fn single(overloads: &[&'static Overload]) -> Option<&'static str> {
     match overloads {
@@ -72,7 +72,7 @@ pub(super) fn member(overloads: Overloads, sides: [Node; 2]) -> Node {
         args: vec![wanted, list],
         in_order: false,
         formula: Formula::of(operator::IN, Some("in_list")),
-        way: Way::Overload,
+        strategy: Strategy::Overload,
         accumulator: None,
     })
 }

@@ -10,14 +10,14 @@ use crate::value::Text;
 #[derive(Debug)]
 pub(crate) struct Name {
     text: Text<'static>,
-    found: AtomicUsize,
+    last_index: AtomicUsize,
 }
 
 impl Name {
     pub(crate) fn new(text: impl Into<Text<'static>>) -> Self {
         Self {
             text: text.into(),
-            found: AtomicUsize::new(0),
+            last_index: AtomicUsize::new(0),
         }
     }
 
@@ -26,13 +26,13 @@ impl Name {
     }
 
     /// The index among an object's fields where it was last found: a guess for other objects.
-    pub(crate) fn guess(&self) -> usize {
-        self.found.load(Ordering::Relaxed)
+    pub(crate) fn last_index(&self) -> usize {
+        self.last_index.load(Ordering::Relaxed)
     }
 
     /// Records the index where it was found. Readers compare the name again, so the order in
     /// which threads see the value does not matter.
-    pub(crate) fn found_at(&self, place: usize) {
-        self.found.store(place, Ordering::Relaxed);
+    pub(crate) fn set_last_index(&self, index: usize) {
+        self.last_index.store(index, Ordering::Relaxed);
     }
 }

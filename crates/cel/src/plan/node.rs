@@ -8,7 +8,7 @@ use crate::ast::{Expr, Kind};
 use crate::cost::Formula;
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
-use crate::places::Number;
+use crate::paths::PathNumber;
 use fivespot_gostd::regexp::Pattern;
 
 use super::name::Name;
@@ -73,7 +73,7 @@ pub(crate) struct Attribute {
     /// Whether any qualifier is written with `?`.
     pub(crate) optional: bool,
     /// The path's number, if its target is cached.
-    pub(crate) path: Option<Number>,
+    pub(crate) path: Option<PathNumber>,
 }
 
 impl Attribute {
@@ -108,7 +108,7 @@ impl Node {
     pub(crate) fn bound_optional(&self) -> Option<&Bind> {
         let bound = match self {
             Node::Call(Call {
-                way: Way::Some,
+                strategy: Strategy::Some,
                 args,
                 ..
             }) => args.first()?,
@@ -128,7 +128,7 @@ impl Node {
             | Node::Equal { .. }
             | Node::Member { .. }
             | Node::NotFalse { .. } => true,
-            Node::Call(call) => call.way.is_test(),
+            Node::Call(call) => call.strategy.is_test(),
             Node::Fold(fold) => fold.decided_by.is_some(),
             _ => false,
         }
@@ -164,7 +164,7 @@ impl Root {
     pub(crate) fn conditional(parts: [Node; 3], from: &[Expr]) -> Self {
         let is_opt_map = match &parts {
             [Node::Call(test), present, _] => {
-                matches!(test.way, Way::HasValue)
+                matches!(test.strategy, Strategy::HasValue)
                     && test.args.first().is_some_and(Node::is_path)
                     && present.bound_optional().is_some()
                     && is_opt_map(from)
@@ -211,7 +211,7 @@ pub(crate) struct Qualifier {
     /// Whether it is written with `?`.
     pub(crate) optional: bool,
     /// The number of the path up to this qualifier.
-    pub(crate) path: Option<Number>,
+    pub(crate) path: Option<PathNumber>,
 }
 
 #[derive(Debug)]
@@ -233,14 +233,14 @@ pub(crate) struct Call {
     /// mostly all evaluated.
     pub(crate) in_order: bool,
     pub(crate) formula: Formula,
-    pub(crate) way: Way,
+    pub(crate) strategy: Strategy,
     /// The slot of the accumulator that this call adds to; it is moved, not copied.
     pub(crate) accumulator: Option<usize>,
 }
 
 /// How a call is evaluated.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum Strategy {
     /// By the overload that accepts the arguments.
     Overload,
     /// `optional.none()`
@@ -292,7 +292,7 @@ pub(crate) enum Way {
 /// Tests whether a text, the first argument, has a part, the second.
 pub(crate) type TextTest = fn(&str, &str) -> bool;
 
-impl Way {
+impl Strategy {
     /// Whether the result is a boolean that is computed without an intermediate value.
     pub(crate) fn is_test(&self) -> bool {
         matches!(
@@ -335,16 +335,16 @@ impl FoldNode {
         else {
             return None;
         };
-        let goes_on = match &**argument {
+        let continuing = match &**argument {
             Node::Call(Call {
-                way: Way::Not,
+                strategy: Strategy::Not,
                 args,
                 ..
             }) if !undecided => args.first()?,
             argument if undecided => argument,
             _ => return None,
         };
-        let accus = [goes_on, first, &self.result];
+        let accus = [continuing, first, &self.result];
         let is_macro = accus.into_iter().all(is_accu)
             && matches!(self.step, Node::And(_)) == undecided;
         is_macro.then_some(!undecided)
@@ -358,8 +358,8 @@ impl FoldNode {
     }
 
     /// The predicate on each item, if it is `all` or `exists`.
-    pub(crate) fn said(&self) -> Option<(&Node, bool)> {
-        let [_, said] = self.terms()?;
-        self.decided_by.map(|decided_by| (said, decided_by))
+    pub(crate) fn predicate(&self) -> Option<(&Node, bool)> {
+        let [_, predicate] = self.terms()?;
+        self.decided_by.map(|decided_by| (predicate, decided_by))
     }
 }

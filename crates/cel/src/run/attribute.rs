@@ -6,7 +6,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::maybe::Maybe;
 use super::path::starts_with_name;
-use super::{Outcome, Run, carried_on};
+use super::{Outcome, Run, recoverable};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
@@ -15,14 +15,14 @@ use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 
 /// The result of reading a field or index.
-enum Found<'v> {
+enum FieldRead<'v> {
     Value(Value<'v>),
     /// Absent, which is only allowed after `?`.
-    Nothing,
+    Absent,
 }
 
 /// A variable as provided. JSON is not read until it is known how much of it is needed.
-enum Read<'v> {
+enum VariableRead<'v> {
     Json(&'v Json, &'v Type),
     Value(Value<'v>),
     /// An object whose fields are computed on demand; it has no value as a whole.
@@ -36,9 +36,9 @@ impl<'v> Run<'_, 'v> {
     #[inline(never)]
     pub(super) fn attribute(&mut self, attribute: &'v Attribute) -> Outcome<'v> {
         if attribute.path.is_some()
-            && let Some(kept) = self.kept(attribute, cost::SELECT)
+            && let Some(cached) = self.cached_value(attribute, cost::SELECT)
         {
-            return kept.map(Maybe::wrapped);
+            return cached.map(Maybe::wrapped);
         }
         let value = match &attribute.root {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,
@@ -49,7 +49,7 @@ impl<'v> Run<'_, 'v> {
         let Some(value) = value else {
             return self.attribute_or_none(attribute).map(Maybe::wrapped);
         };
-        let value = carried_on(value)?;
+        let value = recoverable(value)?;
         self.budget.charge(cost::SELECT)?;
         match value {
             Ok(Value::Optional(Some(inner))) => {
@@ -65,9 +65,9 @@ impl<'v> Run<'_, 'v> {
         attribute: &'v Attribute,
     ) -> Result<Maybe<'v>, RunError> {
         if attribute.path.is_some()
-            && let Some(kept) = self.kept(attribute, cost::SELECT)
+            && let Some(cached) = self.cached_value(attribute, cost::SELECT)
         {
-            return kept;
+            return cached;
         }
         self.attribute_uncached(attribute)
     }
@@ -77,7 +77,7 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         attribute: &'v Attribute,
     ) -> Result<Maybe<'v>, RunError> {
-        let value = carried_on(self.resolve(attribute))?;
+        let value = recoverable(self.resolve(attribute))?;
         match (&attribute.root, attribute.test) {
             (Root::Conditional(_) | Root::OptMap(_), true) => {
                 self.budget.refund(cost::SELECT);
@@ -92,11 +92,11 @@ impl<'v> Run<'_, 'v> {
     /// and does not charge for its name again.
     pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
-            Node::Attribute(attribute) => match self.kept(attribute, 0) {
-                Some(kept) => kept,
+            Node::Attribute(attribute) => match self.cached_value(attribute, 0) {
+                Some(cached) => cached,
                 None => self.resolve(attribute),
             },
-            other => self.maybe(other).map(|value| value.forgotten(true)),
+            other => self.maybe(other).map(|value| value.without_schema(true)),
         }
     }
 
@@ -104,11 +104,13 @@ impl<'v> Run<'_, 'v> {
         let qualifiers = &*attribute.qualifiers;
         let root = match &attribute.root {
             Root::Variable(variable) => match self.variable(*variable)? {
-                Read::Json(json, ty) => {
+                VariableRead::Json(json, ty) => {
                     return self.walk((json, ty), qualifiers, attribute.test);
                 }
-                Read::Value(value) => Maybe::of(value),
-                Read::Lazy => return self.lazy(*variable, qualifiers, attribute.test),
+                VariableRead::Value(value) => Maybe::of(value),
+                VariableRead::Lazy => {
+                    return self.lazy(*variable, qualifiers, attribute.test);
+                }
             },
             Root::Local(slot) => match self.local(*slot)? {
                 Value::Map(Map::Json(fields, ty)) if starts_with_name(qualifiers) => {
@@ -130,11 +132,11 @@ impl<'v> Run<'_, 'v> {
             }
             Root::OptMap(parts) => self.opt_map(parts)?,
         };
-        let root = root.forgotten(qualifiers.is_empty());
+        let root = root.without_schema(qualifiers.is_empty());
         self.qualify(root, qualifiers, attribute.test)
     }
 
-    fn variable(&mut self, variable: usize) -> Result<Read<'v>, RunError> {
+    fn variable(&mut self, variable: usize) -> Result<VariableRead<'v>, RunError> {
         let Some(declared) = self.declared.get(variable) else {
             return Err(RunError::text("no such attribute"));
         };
@@ -142,18 +144,18 @@ impl<'v> Run<'_, 'v> {
             return Err(no_variable(&declared.name));
         };
         match binding? {
-            Binding::Json(json) => Ok(Read::Json(json, &declared.ty)),
-            Binding::Lazy => Ok(Read::Lazy),
-            other => bound(other, &declared.ty).map(Read::Value),
+            Binding::Json(json) => Ok(VariableRead::Json(json, &declared.ty)),
+            Binding::Lazy => Ok(VariableRead::Lazy),
+            other => bound(other, &declared.ty).map(VariableRead::Value),
         }
     }
 
     /// The value of a variable of which no field is read.
     fn whole_variable(&mut self, variable: usize) -> Outcome<'v> {
         match self.variable(variable)? {
-            Read::Json(json, ty) => bound(Binding::Json(json), ty),
-            Read::Value(value) => Ok(value),
-            Read::Lazy => {
+            VariableRead::Json(json, ty) => bound(Binding::Json(json), ty),
+            VariableRead::Value(value) => Ok(value),
+            VariableRead::Lazy => {
                 let name = self.declared.get(variable).map(|it| &*it.name);
                 Err(no_variable(name.unwrap_or_default()))
             }
@@ -189,7 +191,7 @@ impl<'v> Run<'_, 'v> {
             None if test && rest.is_empty() => {
                 return Ok(Maybe::Plain(Value::Bool(false)));
             }
-            None if first.optional => return Ok(nothing(test)),
+            None if first.optional => return Ok(absent_result(test)),
             None => return Err(RunError::text(format!("no such key: {field}"))),
         };
         if first.optional {
@@ -213,7 +215,7 @@ impl<'v> Run<'_, 'v> {
             root if qualifiers.is_empty() => Ok(root),
             Maybe::Plain(value) => self.qualify_value(value, false, qualifiers, test),
             Maybe::Present(value) => self.qualify_value(value, true, qualifiers, test),
-            Maybe::Absent => Ok(nothing(test)),
+            Maybe::Absent => Ok(absent_result(test)),
         }
     }
 
@@ -231,8 +233,8 @@ impl<'v> Run<'_, 'v> {
         for qualifier in before {
             optional |= qualifier.optional;
             match self.step(&value, qualifier, optional)? {
-                Found::Value(found) => value = found,
-                Found::Nothing => return Ok(nothing(test)),
+                FieldRead::Value(found) => value = found,
+                FieldRead::Absent => return Ok(absent_result(test)),
             }
         }
         optional |= last.optional;
@@ -240,11 +242,11 @@ impl<'v> Run<'_, 'v> {
             return self.test(&value, last, optional).map(Maybe::Plain);
         }
         Ok(match self.step(&value, last, optional)? {
-            Found::Value(found) => match Maybe::of(found) {
+            FieldRead::Value(found) => match Maybe::of(found) {
                 Maybe::Plain(found) if optional => Maybe::Present(found),
                 found => found,
             },
-            Found::Nothing => Maybe::Absent,
+            FieldRead::Absent => Maybe::Absent,
         })
     }
 
@@ -255,7 +257,7 @@ impl<'v> Run<'_, 'v> {
         value: &Value<'v>,
         qualifier: &'v Qualifier,
         optional: bool,
-    ) -> Result<Found<'v>, RunError> {
+    ) -> Result<FieldRead<'v>, RunError> {
         let found = match &qualifier.key {
             Key::Name(name) => {
                 if let Value::Map(Map::Json(fields, ty)) = value {
@@ -268,7 +270,7 @@ impl<'v> Run<'_, 'v> {
                 usable.and_then(|()| at(value, key.clone(), optional))
             }
             Key::Computed(node) => {
-                let key = carried_on(self.inner(node))?;
+                let key = recoverable(self.inner(node))?;
                 key.and_then(|key| {
                     let key = key.wrapped();
                     key.as_qualifier()?;
@@ -276,7 +278,7 @@ impl<'v> Run<'_, 'v> {
                 })
             }
         };
-        if !optional || matches!(found, Ok(Found::Value(_))) {
+        if !optional || matches!(found, Ok(FieldRead::Value(_))) {
             self.budget.charge(cost::SELECT)?;
         }
         found
@@ -288,16 +290,16 @@ impl<'v> Run<'_, 'v> {
         (fields, ty): (&'v JsonMap<String, Json>, &'v Type),
         name: &Name,
         optional: bool,
-    ) -> Result<Found<'v>, RunError> {
+    ) -> Result<FieldRead<'v>, RunError> {
         match Map::declared(fields, ty, name) {
             Some((json, ty)) => {
                 let value = Value::from_json(json, ty);
                 if !optional || value.is_ok() {
                     self.budget.charge(cost::SELECT)?;
                 }
-                value.map(Found::Value)
+                value.map(FieldRead::Value)
             }
-            None if optional => Ok(Found::Nothing),
+            None if optional => Ok(FieldRead::Absent),
             None => {
                 self.budget.charge(cost::SELECT)?;
                 Err(RunError::text(format!("no such key: {}", name.text())))
@@ -322,7 +324,7 @@ impl<'v> Run<'_, 'v> {
 }
 
 /// The result of an attribute that ends before its last qualifier.
-pub(super) fn nothing<'v>(test: bool) -> Maybe<'v> {
+pub(super) fn absent_result<'v>(test: bool) -> Maybe<'v> {
     if test {
         Maybe::Plain(Value::Bool(false))
     } else {
@@ -381,17 +383,17 @@ fn select<'v>(
     value: &Value<'v>,
     field: &str,
     optional: bool,
-) -> Result<Found<'v>, RunError> {
+) -> Result<FieldRead<'v>, RunError> {
     match value {
         Value::Map(map) => match map.field(field) {
-            Some(value) => value.map(Found::Value),
-            None if optional => Ok(Found::Nothing),
+            Some(value) => value.map(FieldRead::Value),
+            None if optional => Ok(FieldRead::Absent),
             None => Err(RunError::text(format!("no such key: {field}"))),
         },
-        Value::Struct(it) if optional && !it.has(field) => Ok(Found::Nothing),
-        Value::Struct(it) => it.read(field).map(Found::Value),
+        Value::Struct(it) if optional && !it.has(field) => Ok(FieldRead::Absent),
+        Value::Struct(it) => it.read(field).map(FieldRead::Value),
         Value::List(_) => Err(RunError::text(NAMED_ITEM)),
-        _ if optional => Ok(Found::Nothing),
+        _ if optional => Ok(FieldRead::Absent),
         // A value without fields does not have this one.
         _ => Err(RunError::text(format!("no such key: {field}"))),
     }
@@ -401,11 +403,11 @@ fn at<'v>(
     value: &Value<'v>,
     key: Value<'v>,
     optional: bool,
-) -> Result<Found<'v>, RunError> {
+) -> Result<FieldRead<'v>, RunError> {
     match value {
         Value::Map(map) if optional => match map.get(&key) {
-            Some(value) => value.map(Found::Value),
-            None => Ok(Found::Nothing),
+            Some(value) => value.map(FieldRead::Value),
+            None => Ok(FieldRead::Absent),
         },
         Value::List(list) if optional => {
             let index = match key {
@@ -414,12 +416,14 @@ fn at<'v>(
                 _ => return no_such_overload(),
             };
             match index.and_then(|index| list.get(index)) {
-                Some(value) => value.map(Found::Value),
-                None => Ok(Found::Nothing),
+                Some(value) => value.map(FieldRead::Value),
+                None => Ok(FieldRead::Absent),
             }
         }
-        Value::Map(_) | Value::List(_) => index(&[value.clone(), key]).map(Found::Value),
-        _ if optional => Ok(Found::Nothing),
+        Value::Map(_) | Value::List(_) => {
+            index(&[value.clone(), key]).map(FieldRead::Value)
+        }
+        _ if optional => Ok(FieldRead::Absent),
         // A value without items does not have this one.
         _ => Err(match key {
             Value::Int(key) => RunError::text(format!("no such key: {key}")),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::maybe::Maybe;
-use super::truth::Truth;
-use super::{Outcome, Run, carried_on, known};
+use super::truth::TruthValue;
+use super::{Outcome, Run, known, recoverable};
 use crate::cost::SELECT;
 use crate::library::{self, no_such_overload};
 use crate::plan::{Bind, Call, FoldNode, Node};
@@ -27,13 +27,13 @@ impl Slot<'_> {
 }
 
 /// The intermediate result of `all` and `exists`.
-struct SoFar<'v> {
+struct QuantifierState<'v> {
     /// The predicate on each item.
-    said: &'v Node,
+    predicate: &'v Node,
     /// The result that ends the iteration.
-    decisive: Truth,
+    decisive: TruthValue,
     /// `Failed` only for an error that ends the run.
-    truth: Truth,
+    truth: TruthValue,
     /// The first error, which is the result unless an item decides.
     error: Option<RunError>,
 }
@@ -83,8 +83,8 @@ impl<'v> Run<'_, 'v> {
             return no_such_overload();
         };
         let before = self.budget.in_call();
-        let value = match self.looked_into(test, target)? {
-            Maybe::Present(value) => value.found(),
+        let value = match self.optional_argument(test, target)? {
+            Maybe::Present(value) => value.or_conversion_error(),
             Maybe::Absent => return self.inner(absent),
             Maybe::Plain(other) => {
                 return library::call(&test.overloads, &[other]).map(Maybe::Plain);
@@ -109,45 +109,45 @@ impl<'v> Run<'_, 'v> {
     /// `range.all(x, …)` and `range.exists(x, …)`. They need no accumulator but are charged for
     /// reading one: twice for each item, and once at the end.
     #[inline(never)]
-    pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> Truth {
-        let Some((said, decided_by)) = fold.said() else {
+    pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> TruthValue {
+        let Some((predicate, decided_by)) = fold.predicate() else {
             return self.fail(RunError::NO_SUCH_OVERLOAD);
         };
         let range = match self.eval(&fold.range) {
             Ok(range) => range,
             Err(error) => return self.fail(error),
         };
-        let mut so_far = SoFar {
-            said,
-            decisive: Truth::of(decided_by),
-            truth: Truth::of(!decided_by),
+        let mut state = QuantifierState {
+            predicate,
+            decisive: TruthValue::of(decided_by),
+            truth: TruthValue::of(!decided_by),
             error: None,
         };
-        let gone_through = self.each(fold, range, |run| run.item(&mut so_far));
-        if let Err(error) = gone_through {
+        let iterated = self.each(fold, range, |run| run.item(&mut state));
+        if let Err(error) = iterated {
             return self.fail(error);
         }
-        if so_far.truth == Truth::Failed || !self.pay_steps(SELECT) {
-            return Truth::Failed;
+        if state.truth == TruthValue::Failed || !self.try_charge_steps(SELECT) {
+            return TruthValue::Failed;
         }
-        match so_far.error {
+        match state.error {
             Some(error) => self.fail(error),
-            None => so_far.truth,
+            None => state.truth,
         }
     }
 
-    /// Assigns one item after the other to the variables, until `turn` returns `false`.
+    /// Assigns one item after the other to the variables, until `visit` returns `false`.
     fn each(
         &mut self,
         fold: &'v FoldNode,
         range: Value<'v>,
-        mut turn: impl FnMut(&mut Self) -> bool,
+        mut visit: impl FnMut(&mut Self) -> bool,
     ) -> Result<(), RunError> {
         match (range, fold.var2) {
             (Value::List(list), None) => {
                 for item in list.iter() {
                     self.set(fold.var, item);
-                    if !turn(self) {
+                    if !visit(self) {
                         break;
                     }
                 }
@@ -157,7 +157,7 @@ impl<'v> Run<'_, 'v> {
                     let index = i64::try_from(index).unwrap_or(i64::MAX);
                     self.set(fold.var, Ok(Value::Int(index)));
                     self.set(var2, item);
-                    if !turn(self) {
+                    if !visit(self) {
                         break;
                     }
                 }
@@ -168,7 +168,7 @@ impl<'v> Run<'_, 'v> {
                         self.set(var2, map.get(&key).unwrap_or_else(no_such_overload));
                     }
                     self.set(fold.var, Ok(key));
-                    if !turn(self) {
+                    if !visit(self) {
                         break;
                     }
                 }
@@ -179,29 +179,29 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// Evaluates the predicate on one more item; returns whether to continue.
-    fn item(&mut self, so_far: &mut SoFar<'v>) -> bool {
-        let is_decided = so_far.truth == so_far.decisive;
+    fn item(&mut self, state: &mut QuantifierState<'v>) -> bool {
+        let is_decided = state.truth == state.decisive;
         // The cost of the condition; that of `exists` also has a `!`.
-        let condition = SELECT + 1 + u64::from(so_far.decisive == Truth::Yes);
+        let condition = SELECT + 1 + u64::from(state.decisive == TruthValue::True);
         let step = if is_decided { 0 } else { SELECT };
-        if !self.pay_steps(condition + step) {
-            so_far.truth = Truth::Failed;
+        if !self.try_charge_steps(condition + step) {
+            state.truth = TruthValue::Failed;
             return false;
         }
         if is_decided {
             return false;
         }
-        let truth = self.truth(so_far.said);
-        if truth == so_far.decisive {
-            so_far.truth = truth;
-            so_far.error = None;
-        } else if matches!(truth, Truth::Other | Truth::Failed) {
-            if !self.goes_on(truth) {
-                so_far.truth = Truth::Failed;
+        let truth = self.truth(state.predicate);
+        if truth == state.decisive {
+            state.truth = truth;
+            state.error = None;
+        } else if matches!(truth, TruthValue::NotBool | TruthValue::Failed) {
+            if !self.continues_after(truth) {
+                state.truth = TruthValue::Failed;
                 return false;
             }
             let error = self.error();
-            so_far.error.get_or_insert(error);
+            state.error.get_or_insert(error);
         }
         true
     }
@@ -218,7 +218,7 @@ impl<'v> Run<'_, 'v> {
         }
         let mut ended = Ok(());
         self.each(fold, range, |run| {
-            run.turn(fold).unwrap_or_else(|error| {
+            run.fold_item(fold).unwrap_or_else(|error| {
                 ended = Err(error);
                 false
             })
@@ -228,11 +228,11 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// Evaluates one item; returns whether to continue.
-    fn turn(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
+    fn fold_item(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
         match self.truth(&fold.condition) {
-            Truth::Yes => {}
-            Truth::No | Truth::Other => return Ok(false),
-            Truth::Failed => drop(carried_on(self.outcome(Truth::Failed))?),
+            TruthValue::True => {}
+            TruthValue::False | TruthValue::NotBool => return Ok(false),
+            TruthValue::Failed => drop(recoverable(self.outcome(TruthValue::Failed))?),
         }
         let step = self.attempt(&fold.step)?;
         self.set(fold.accu, step);
@@ -288,8 +288,8 @@ fn cannot_be_folded(range: &Value<'_>, two: bool) -> RunError {
 fn added<'v>(call: &'v Call, mut to: Value<'v>, args: Vec<Value<'v>>) -> Outcome<'v> {
     match (&mut to, &*args) {
         (Value::List(List::Owned(items)), [Value::List(more)]) => {
-            crate::library::grown(items.len(), more.len())?;
-            Arc::make_mut(items).extend(more.held());
+            crate::library::check_list_size(items.len(), more.len())?;
+            Arc::make_mut(items).extend(more.readable_items());
             Ok(to)
         }
         (Value::Map(Map::Owned(entries)), [Value::Map(more)]) => {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Run, carried_on};
+use super::{Outcome, Run, recoverable};
 use crate::library;
-use crate::plan::{Call, Node, Way};
+use crate::plan::{Call, Node, Strategy};
 use crate::value::plain;
 use crate::{RunError, Value};
 
@@ -30,7 +30,7 @@ impl<'v> Maybe<'v> {
     /// The value after the API server unwraps the optional at the start of an attribute: the
     /// schema's name escaping is lost, and library values cannot be converted back if no field
     /// is read (`bare`).
-    pub(super) fn forgotten(self, bare: bool) -> Self {
+    pub(super) fn without_schema(self, bare: bool) -> Self {
         match self {
             Self::Present(value) if bare => Self::Present(value.read_back()),
             Self::Present(value) => Self::Present(plain(value)),
@@ -53,12 +53,12 @@ impl<'v> Run<'_, 'v> {
     pub(super) fn maybe(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => self.attribute_or_none(attribute),
-            Node::Call(call) => match (&call.way, &*call.args) {
-                (Way::None, _) => {
+            Node::Call(call) => match (&call.strategy, &*call.args) {
+                (Strategy::None, _) => {
                     self.budget.charge(call.formula.flat())?;
                     Ok(Maybe::Absent)
                 }
-                (Way::Some, [value]) => self.some(call, value).map(Maybe::Present),
+                (Strategy::Some, [value]) => self.some(call, value).map(Maybe::Present),
                 _ => self.call(call).map(Maybe::of),
             },
             other => self.eval(other).map(Maybe::of),
@@ -67,7 +67,7 @@ impl<'v> Run<'_, 'v> {
 
     /// The value inside `optional.of(x)`.
     pub(super) fn some(&mut self, call: &'v Call, value: &'v Node) -> Outcome<'v> {
-        let value = carried_on(self.eval(value))?;
+        let value = recoverable(self.eval(value))?;
         self.budget.charge(call.formula.flat())?;
         value
     }
@@ -78,7 +78,7 @@ impl<'v> Run<'_, 'v> {
         call: &'v Call,
         optional: &'v Node,
     ) -> Outcome<'v> {
-        match self.looked_into(call, optional)? {
+        match self.optional_argument(call, optional)? {
             Maybe::Absent => Ok(Value::Bool(false)),
             Maybe::Present(_) => Ok(Value::Bool(true)),
             Maybe::Plain(other) => library::call(&call.overloads, &[other]),
@@ -87,20 +87,20 @@ impl<'v> Run<'_, 'v> {
 
     /// `x.value()`
     pub(super) fn value(&mut self, call: &'v Call, optional: &'v Node) -> Outcome<'v> {
-        match self.looked_into(call, optional)? {
+        match self.optional_argument(call, optional)? {
             Maybe::Absent => Err(RunError::text("optional.none() dereference")),
-            Maybe::Present(value) => value.found(),
+            Maybe::Present(value) => value.or_conversion_error(),
             Maybe::Plain(other) => library::call(&call.overloads, &[other]),
         }
     }
 
     /// The argument of a call; the call is charged whatever the argument is.
-    pub(super) fn looked_into(
+    pub(super) fn optional_argument(
         &mut self,
         call: &'v Call,
         optional: &'v Node,
     ) -> Result<Maybe<'v>, RunError> {
-        let found = carried_on(self.maybe(optional))?;
+        let found = recoverable(self.maybe(optional))?;
         self.budget.charge(call.formula.flat())?;
         found
     }

@@ -2,26 +2,26 @@
 
 use std::cmp::Ordering;
 
-use super::truth::Truth;
-use super::{Outcome, Run, apart};
+use super::truth::TruthValue;
+use super::{Outcome, Run, split_error};
 use crate::Value;
 use crate::library::standard::length;
-use crate::plan::{Call, Node, Way};
+use crate::plan::{Call, Node, Strategy};
 use crate::value::characters;
 
 impl<'v> Run<'_, 'v> {
     /// `x.size()`
     #[inline(never)]
     pub(super) fn size(&mut self, call: &'v Call, of: &'v Node) -> Outcome<'v> {
-        let (of_text, of_many) = match call.way {
-            Way::Size { of_text, of_many } => (of_text, of_many),
+        let (of_text, of_many) = match call.strategy {
+            Strategy::Size { of_text, of_many } => (of_text, of_many),
             _ => (false, false),
         };
-        if of_text && let Some(text) = self.known_text(of)? {
+        if of_text && let Some(text) = self.borrowed_text(of)? {
             self.budget.charge(1)?;
             return Ok(length(characters(text)));
         }
-        let (value, ready) = apart(self.attempt(of)?);
+        let (value, ready) = split_error(self.attempt(of)?);
         let size = match &value {
             Value::String(text) if of_text => characters(text),
             Value::List(list) if of_many => list.len(),
@@ -34,12 +34,12 @@ impl<'v> Run<'_, 'v> {
 
     /// `x < y` and the like.
     #[inline(never)]
-    pub(super) fn ordered(&mut self, call: &'v Call, sides: &'v [Node; 2]) -> Truth {
-        let answer = self.in_which_order(call, sides);
+    pub(super) fn ordered(&mut self, call: &'v Call, sides: &'v [Node; 2]) -> TruthValue {
+        let answer = self.compare_order(call, sides);
         self.truth_of(answer)
     }
 
-    fn in_which_order(
+    fn compare_order(
         &mut self,
         call: &'v Call,
         [left, right]: &'v [Node; 2],
@@ -52,22 +52,27 @@ impl<'v> Run<'_, 'v> {
             Node::Const(value) => Ok(value.borrowed()),
             right => self.attempt(right)?,
         };
-        if let Some(answer) = known_order(&call.way, &left, &right) {
+        if let Some(answer) = order_of_simple(&call.strategy, &left, &right) {
             self.budget.charge(1)?;
             return Ok(Value::Bool(answer));
         }
-        let ((left, left_ready), (right, right_ready)) = (apart(left), apart(right));
+        let ((left, left_ready), (right, right_ready)) =
+            (split_error(left), split_error(right));
         self.finish(call, &[left, right], left_ready.and(right_ready))
     }
 }
 
 /// The result for two integers or durations.
-fn known_order(way: &Way, left: &Outcome<'_>, right: &Outcome<'_>) -> Option<bool> {
-    let Way::Order {
+fn order_of_simple(
+    strategy: &Strategy,
+    left: &Outcome<'_>,
+    right: &Outcome<'_>,
+) -> Option<bool> {
+    let Strategy::Order {
         wanted,
         of_ints,
         of_spans,
-    } = way
+    } = strategy
     else {
         return None;
     };

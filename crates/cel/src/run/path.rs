@@ -3,7 +3,7 @@
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::Run;
-use super::attribute::{bound, nothing};
+use super::attribute::{absent_result, bound};
 use super::maybe::Maybe;
 use crate::activation::Binding;
 use crate::plan::{Key, Name, Qualifier};
@@ -24,7 +24,7 @@ impl<'v> Run<'_, 'v> {
             return self.walk_fields((fields, ty), qualifiers, test);
         }
         let root = Maybe::of(bound(Binding::Json(json), ty)?);
-        let root = root.forgotten(qualifiers.is_empty());
+        let root = root.without_schema(qualifiers.is_empty());
         self.qualify(root, qualifiers, test)
     }
 
@@ -89,7 +89,7 @@ impl<'v> Run<'_, 'v> {
         test: bool,
     ) -> Result<Maybe<'v>, RunError> {
         if optional {
-            return Ok(nothing(test));
+            return Ok(absent_result(test));
         }
         self.budget.charge(cost::SELECT)?;
         Err(RunError::text(format!("no such key: {}", name.text())))
@@ -102,15 +102,15 @@ impl<'v> Run<'_, 'v> {
         found: Option<(&'v Json, &'v Type)>,
         optional: bool,
     ) -> Result<Maybe<'v>, RunError> {
-        let there = match found {
+        let is_present = match found {
             None => Ok(false),
             Some((_, Type::Dyn)) => Ok(true),
             Some((json, ty)) => Value::from_json(json, ty).map(|_| true),
         };
-        if !optional || matches!(there, Ok(true)) {
+        if !optional || matches!(is_present, Ok(true)) {
             self.budget.charge(cost::SELECT)?;
         }
-        there.map(|there| Maybe::Plain(Value::Bool(there)))
+        is_present.map(|is_present| Maybe::Plain(Value::Bool(is_present)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that are written as `Name{field: value}`.
 
-use super::{Outcome, Run, carried_on};
+use super::{Outcome, Run, recoverable};
 use crate::plan::{FieldNode, StructNode};
 use crate::value::Struct;
 use crate::{RunError, Value, cost};
@@ -8,13 +8,13 @@ use crate::{RunError, Value, cost};
 impl<'v> Run<'_, 'v> {
     #[inline(never)]
     pub(super) fn structure(&mut self, node: &'v StructNode) -> Outcome<'v> {
-        let made = carried_on(self.fields(node))?;
+        let new_struct = recoverable(self.fields(node))?;
         self.budget.charge(cost::STRUCT)?;
-        made.map(Value::from)
+        new_struct.map(Value::from)
     }
 
     fn fields(&mut self, node: &'v StructNode) -> Result<Struct<'v>, RunError> {
-        let mut made = Struct::new(&node.name);
+        let mut new_struct = Struct::new(&node.name);
         for FieldNode {
             name,
             value,
@@ -23,18 +23,18 @@ impl<'v> Run<'_, 'v> {
         {
             match self.eval(value)? {
                 Value::Optional(Some(value)) if *optional => {
-                    made.set(name, (*value).clone());
+                    new_struct.set(name, (*value).clone());
                 }
-                Value::Optional(None) if *optional => made.unset(name),
+                Value::Optional(None) if *optional => new_struct.unset(name),
                 value if *optional => {
                     return Err(RunError::text(format!(
                         "cannot initialize optional entry '{name}' from non-optional value {}",
                         value.to_text()
                     )));
                 }
-                value => made.set(name, value),
+                value => new_struct.set(name, value),
             }
         }
-        made.checked()
+        new_struct.checked()
     }
 }

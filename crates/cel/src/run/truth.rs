@@ -4,35 +4,35 @@ use serde_json::Value as Json;
 
 use super::fold::Slot;
 use super::maybe::Maybe;
-use super::words::Words;
+use super::text::TextOrSize;
 use super::{Outcome, Run};
 use crate::library;
-use crate::places::Place;
-use crate::plan::{Bind, Call, Node, Root, Way};
+use crate::paths::ResolvedPath;
+use crate::plan::{Bind, Call, Node, Root, Strategy};
 use crate::value::{same, untyped};
 use crate::{RunError, Value, cost};
 
 /// A boolean result. An error is stored in the run meanwhile, so this is one byte; an
 /// [`Outcome`] is four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Truth {
-    No,
-    Yes,
+pub(super) enum TruthValue {
+    False,
+    True,
     /// A value of another type.
-    Other,
+    NotBool,
     /// An error: [`Run::failed`].
     Failed,
 }
 
-impl Truth {
+impl TruthValue {
     pub(super) const fn of(value: bool) -> Self {
-        if value { Self::Yes } else { Self::No }
+        if value { Self::True } else { Self::False }
     }
 
     const fn negated(self) -> Self {
         match self {
-            Self::No => Self::Yes,
-            Self::Yes => Self::No,
+            Self::False => Self::True,
+            Self::True => Self::False,
             other => other,
         }
     }
@@ -40,10 +40,10 @@ impl Truth {
 
 impl<'v> Run<'_, 'v> {
     /// [`Run::eval`], if only `true` and `false` matter.
-    pub(super) fn truth(&mut self, node: &'v Node) -> Truth {
+    pub(super) fn truth(&mut self, node: &'v Node) -> TruthValue {
         match node {
-            Node::And(terms) => self.logical(terms, Truth::No),
-            Node::Or(terms) => self.logical(terms, Truth::Yes),
+            Node::And(terms) => self.logical(terms, TruthValue::False),
+            Node::Or(terms) => self.logical(terms, TruthValue::True),
             Node::Equal { sides, negated } => {
                 let [left, right] = &**sides;
                 match right {
@@ -53,8 +53,8 @@ impl<'v> Run<'_, 'v> {
             }
             Node::Member { wanted, set } => self.member(wanted, set),
             Node::NotFalse { argument } => self.not_false(argument),
-            Node::Call(call) if call.way.is_test() => self.predicate(call),
-            Node::Const(Value::Bool(value)) => Truth::of(*value),
+            Node::Call(call) if call.strategy.is_test() => self.predicate(call),
+            Node::Const(Value::Bool(value)) => TruthValue::of(*value),
             Node::Alternative { sides, unwrap } => {
                 self.alternative_truth(node, sides, *unwrap)
             }
@@ -69,50 +69,50 @@ impl<'v> Run<'_, 'v> {
     /// The error of the evaluation.
     pub(crate) fn is_true(&mut self, node: &'v Node) -> Result<bool, RunError> {
         match self.truth(node) {
-            Truth::Yes => Ok(true),
-            Truth::No | Truth::Other => Ok(false),
-            Truth::Failed => Err(self.error()),
+            TruthValue::True => Ok(true),
+            TruthValue::False | TruthValue::NotBool => Ok(false),
+            TruthValue::Failed => Err(self.error()),
         }
     }
 
     /// [`Run::truth`] of a node that must be evaluated to a value first.
     #[inline(never)]
-    fn truth_of_value(&mut self, node: &'v Node) -> Truth {
+    fn truth_of_value(&mut self, node: &'v Node) -> TruthValue {
         if let Some(slot) = node.local()
             && let Some(Slot::Set(Ok(Value::Bool(value)), 0)) = self.slots.get(slot)
         {
-            let truth = Truth::of(*value);
-            return if self.pay(cost::SELECT) {
+            let truth = TruthValue::of(*value);
+            return if self.try_charge(cost::SELECT) {
                 truth
             } else {
-                Truth::Failed
+                TruthValue::Failed
             };
         }
         let value = self.eval(node);
         self.truth_of(value)
     }
 
-    pub(super) fn truth_of(&mut self, value: Outcome<'v>) -> Truth {
+    pub(super) fn truth_of(&mut self, value: Outcome<'v>) -> TruthValue {
         match value {
-            Ok(Value::Bool(value)) => Truth::of(value),
-            Ok(_) => Truth::Other,
+            Ok(Value::Bool(value)) => TruthValue::of(value),
+            Ok(_) => TruthValue::NotBool,
             Err(error) => self.fail(error),
         }
     }
 
-    fn known_truth(&mut self, value: Result<bool, RunError>) -> Truth {
+    fn truth_of_bool(&mut self, value: Result<bool, RunError>) -> TruthValue {
         match value {
-            Ok(value) => Truth::of(value),
+            Ok(value) => TruthValue::of(value),
             Err(error) => self.fail(error),
         }
     }
 
     /// The result as a boolean, or the error.
-    pub(super) fn outcome(&mut self, truth: Truth) -> Result<bool, RunError> {
+    pub(super) fn outcome(&mut self, truth: TruthValue) -> Result<bool, RunError> {
         match truth {
-            Truth::Yes => Ok(true),
-            Truth::No => Ok(false),
-            Truth::Other | Truth::Failed => Err(self.error()),
+            TruthValue::True => Ok(true),
+            TruthValue::False => Ok(false),
+            TruthValue::NotBool | TruthValue::Failed => Err(self.error()),
         }
     }
 
@@ -124,14 +124,14 @@ impl<'v> Run<'_, 'v> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, error: RunError) -> Truth {
+    pub(super) fn fail(&mut self, error: RunError) -> TruthValue {
         self.failed = Some(error);
-        Truth::Failed
+        TruthValue::Failed
     }
 
     /// Charges a cost; `false` if that ends the run.
     #[inline]
-    fn pay(&mut self, cost: u64) -> bool {
+    fn try_charge(&mut self, cost: u64) -> bool {
         let is_paid = self.budget.charge(cost).is_ok();
         if !is_paid {
             self.fail(RunError::CallLimit);
@@ -140,7 +140,7 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// Charges steps of 1; `false` if one of them ends the run.
-    pub(super) fn pay_steps(&mut self, steps: u64) -> bool {
+    pub(super) fn try_charge_steps(&mut self, steps: u64) -> bool {
         let is_paid = self.budget.charge_steps(steps).is_ok();
         if !is_paid {
             self.fail(RunError::CallLimit);
@@ -149,19 +149,20 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// Whether the run continues after this result.
-    pub(super) fn goes_on(&self, truth: Truth) -> bool {
-        truth != Truth::Failed || !self.failed.as_ref().is_some_and(RunError::ends_run)
+    pub(super) fn continues_after(&self, truth: TruthValue) -> bool {
+        truth != TruthValue::Failed
+            || !self.failed.as_ref().is_some_and(RunError::ends_run)
     }
 
     /// `&&` and `||`: a term that decides does so whatever the other terms are.
     #[inline(never)]
-    fn logical(&mut self, terms: &'v [Node], decisive: Truth) -> Truth {
+    fn logical(&mut self, terms: &'v [Node], decisive: TruthValue) -> TruthValue {
         for (at, term) in terms.iter().enumerate() {
             let truth = self.truth(term);
             if truth == decisive {
                 return decisive;
             }
-            if matches!(truth, Truth::Other | Truth::Failed) {
+            if matches!(truth, TruthValue::NotBool | TruthValue::Failed) {
                 let others = terms.get(at + 1..).unwrap_or_default();
                 return self.undecided(others, decisive);
             }
@@ -173,14 +174,14 @@ impl<'v> Run<'_, 'v> {
     /// term decides.
     #[cold]
     #[inline(never)]
-    fn undecided(&mut self, others: &'v [Node], decisive: Truth) -> Truth {
+    fn undecided(&mut self, others: &'v [Node], decisive: TruthValue) -> TruthValue {
         let first = self.error();
         if first.ends_run() {
             return self.fail(first);
         }
         for term in others {
             let truth = self.truth(term);
-            if !self.goes_on(truth) {
+            if !self.continues_after(truth) {
                 return truth;
             }
             self.failed = None;
@@ -198,7 +199,7 @@ impl<'v> Run<'_, 'v> {
         node: &'v Node,
         sides: &'v [Node; 2],
         unwrap: bool,
-    ) -> Truth {
+    ) -> TruthValue {
         match sides {
             [Node::Attribute(first), second]
                 if unwrap && first.qualifiers.is_empty() && !first.test =>
@@ -215,33 +216,33 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// `x.optMap(name, body).orValue(other)` with a boolean body.
-    fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
+    fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> TruthValue {
         let test = mapped.test.formula.flat();
-        match self.kept_at(mapped.target) {
+        match self.cached_json_of(mapped.target) {
             Some((Some(json), steps)) if mapped.is_optional() => {
                 let steps = steps + cost::SELECT + test;
-                if self.pay_steps(steps) {
+                if self.try_charge_steps(steps) {
                     self.body_truth(mapped, Ok(untyped(json)), steps)
                 } else {
-                    Truth::Failed
+                    TruthValue::Failed
                 }
             }
             Some((None, steps)) => {
-                if self.pay_steps(steps + cost::SELECT + test) {
+                if self.try_charge_steps(steps + cost::SELECT + test) {
                     self.absent_truth(mapped.absent, second)
                 } else {
-                    Truth::Failed
+                    TruthValue::Failed
                 }
             }
-            _ => self.mapped_truth_uncached(mapped, second),
+            _ => self.unresolved_truth(mapped, second),
         }
     }
 
     #[inline(never)]
-    fn mapped_truth_uncached(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> Truth {
+    fn unresolved_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> TruthValue {
         let before = self.budget.in_call();
-        let value = match self.looked_into(mapped.test, mapped.target) {
-            Ok(Maybe::Present(value)) => value.found(),
+        let value = match self.optional_argument(mapped.test, mapped.target) {
+            Ok(Maybe::Present(value)) => value.or_conversion_error(),
             Ok(Maybe::Absent) => return self.absent_truth(mapped.absent, second),
             Ok(Maybe::Plain(other)) => {
                 let value = library::call(&mapped.test.overloads, &[other]);
@@ -260,33 +261,33 @@ impl<'v> Run<'_, 'v> {
         mapped: &Mapped<'v>,
         value: Outcome<'v>,
         cost: u64,
-    ) -> Truth {
+    ) -> TruthValue {
         if let Some(place) = self.slots.get_mut(mapped.bind.slot) {
             *place = Slot::Set(value, cost);
         }
         let truth = self.truth(&mapped.bind.body);
-        let made = mapped.some.formula.flat();
-        if self.goes_on(truth) && !self.pay(made) {
-            return Truth::Failed;
+        let cost_of_some = mapped.some.formula.flat();
+        if self.continues_after(truth) && !self.try_charge(cost_of_some) {
+            return TruthValue::Failed;
         }
         truth
     }
 
     /// The result if the optional value is absent.
     #[inline(never)]
-    fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> Truth {
+    fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> TruthValue {
         if let Node::Call(call) = absent
-            && matches!(call.way, Way::None)
+            && matches!(call.strategy, Strategy::None)
         {
-            return if self.pay(call.formula.flat()) {
+            return if self.try_charge(call.formula.flat()) {
                 self.truth(second)
             } else {
-                Truth::Failed
+                TruthValue::Failed
             };
         }
         let value = match self.inner(absent) {
             Ok(Maybe::Absent) => return self.truth(second),
-            Ok(Maybe::Present(value)) => value.read_back().found(),
+            Ok(Maybe::Present(value)) => value.read_back().or_conversion_error(),
             Ok(Maybe::Plain(value)) => Ok(value),
             Err(error) => Err(error),
         };
@@ -294,15 +295,15 @@ impl<'v> Run<'_, 'v> {
     }
 
     #[inline(never)]
-    fn member(&mut self, wanted: &'v Node, set: &'v [Value<'static>]) -> Truth {
+    fn member(&mut self, wanted: &'v Node, set: &'v [Value<'static>]) -> TruthValue {
         let found = self.eval(wanted).map(|wanted| set.contains(&wanted));
-        self.known_truth(found)
+        self.truth_of_bool(found)
     }
 
     #[inline(never)]
-    fn equal(&mut self, sides: [&'v Node; 2], negated: bool) -> Truth {
+    fn equal(&mut self, sides: [&'v Node; 2], negated: bool) -> TruthValue {
         let equal = self.compare(sides, negated);
-        self.known_truth(equal)
+        self.truth_of_bool(equal)
     }
 
     fn compare(
@@ -333,9 +334,9 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// `x == null` and `x != null`
-    fn null(&mut self, value: &'v Node, negated: bool) -> Truth {
-        match self.place(value) {
-            Some((Place::At(json), attribute)) if !attribute.optional => {
+    fn null(&mut self, value: &'v Node, negated: bool) -> TruthValue {
+        match self.resolved_path(value) {
+            Some((ResolvedPath::Json(json), attribute)) if !attribute.optional => {
                 self.null_json((json, attribute.steps()), negated)
             }
             _ => self.null_uncached(value, negated),
@@ -343,23 +344,23 @@ impl<'v> Run<'_, 'v> {
     }
 
     #[inline(never)]
-    fn null_uncached(&mut self, value: &'v Node, negated: bool) -> Truth {
+    fn null_uncached(&mut self, value: &'v Node, negated: bool) -> TruthValue {
         if let Some(json) = self.untyped(value) {
             return self.null_json((json, 0), negated);
         }
         let is_null = self.null_value(value, negated);
-        self.known_truth(is_null)
+        self.truth_of_bool(is_null)
     }
 
     /// Whether JSON without a declared type is null, after this number of steps from a
     /// variable.
     #[inline]
-    fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> Truth {
+    fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> TruthValue {
         let size = u64::from(!is_empty(json));
-        if self.pay_steps(steps + cost::SELECT + size) {
-            Truth::of(json.is_null() != negated)
+        if self.try_charge_steps(steps + cost::SELECT + size) {
+            TruthValue::of(json.is_null() != negated)
         } else {
-            Truth::Failed
+            TruthValue::Failed
         }
     }
 
@@ -371,53 +372,53 @@ impl<'v> Run<'_, 'v> {
     }
 
     #[inline(never)]
-    fn not_false(&mut self, argument: &'v Node) -> Truth {
+    fn not_false(&mut self, argument: &'v Node) -> TruthValue {
         let truth = self.truth(argument);
-        if !self.goes_on(truth) || !self.pay(1) {
-            return Truth::Failed;
+        if !self.continues_after(truth) || !self.try_charge(1) {
+            return TruthValue::Failed;
         }
         self.failed = None;
-        Truth::of(truth != Truth::No)
+        TruthValue::of(truth != TruthValue::False)
     }
 
     /// A call whose result is a boolean that is computed without an intermediate value.
     #[inline(never)]
-    pub(super) fn predicate(&mut self, call: &'v Call) -> Truth {
-        match (&call.way, &*call.args) {
-            (Way::Not, [argument]) => {
+    pub(super) fn predicate(&mut self, call: &'v Call) -> TruthValue {
+        match (&call.strategy, &*call.args) {
+            (Strategy::Not, [argument]) => {
                 let truth = self.truth(argument);
-                if self.goes_on(truth) && !self.pay(1) {
-                    return Truth::Failed;
+                if self.continues_after(truth) && !self.try_charge(1) {
+                    return TruthValue::Failed;
                 }
                 match truth {
-                    Truth::Other => self.fail(RunError::NO_SUCH_OVERLOAD),
+                    TruthValue::NotBool => self.fail(RunError::NO_SUCH_OVERLOAD),
                     truth => truth.negated(),
                 }
             }
-            (Way::Matches { pattern, size }, [text, _]) => {
-                let text = match self.words(text) {
+            (Strategy::Matches { pattern, size }, [text, _]) => {
+                let text = match self.text_or_size(text) {
                     Ok(text) => text,
                     Err(error) => return self.fail(error),
                 };
-                if !self.pay(cost::pattern(text.size(), *size)) {
-                    return Truth::Failed;
+                if !self.try_charge(cost::pattern(text.size(), *size)) {
+                    return TruthValue::Failed;
                 }
                 let found = text.test(|text| pattern.is_match(text));
-                self.known_truth(found)
+                self.truth_of_bool(found)
             }
-            (Way::Text { test, times }, [text, Node::Const(Value::String(part))]) => {
-                let text = match self.words(text) {
+            (Strategy::Text { test, times }, [text, Node::Const(Value::String(arg))]) => {
+                let text = match self.text_or_size(text) {
                     Err(error) if error.ends_run() => return self.fail(error),
                     text => text,
                 };
-                let size = text.as_ref().map_or(1, Words::size);
-                if !self.pay(cost::tenths(size).saturating_mul(*times)) {
-                    return Truth::Failed;
+                let size = text.as_ref().map_or(1, TextOrSize::size);
+                if !self.try_charge(cost::tenths(size).saturating_mul(*times)) {
+                    return TruthValue::Failed;
                 }
-                let found = text.and_then(|text| text.test(|text| test(text, part)));
-                self.known_truth(found)
+                let found = text.and_then(|text| text.test(|text| test(text, arg)));
+                self.truth_of_bool(found)
             }
-            (Way::Order { .. }, sides) => match sides.first_chunk() {
+            (Strategy::Order { .. }, sides) => match sides.first_chunk() {
                 Some(sides) => self.ordered(call, sides),
                 None => self.fail(RunError::NO_SUCH_OVERLOAD),
             },

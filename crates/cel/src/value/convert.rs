@@ -203,7 +203,7 @@ impl<'v> Value<'v> {
             Self::Library(value) => value.to_string(),
             Self::Type(name) => name.to_string(),
             Self::List(list) if !list.is_unstructured() => {
-                let items = list.held();
+                let items = list.readable_items();
                 let items: Vec<_> = items.iter().map(Self::to_text).collect();
                 format!("[{}]", items.join(", "))
             }

@@ -13,7 +13,7 @@ use super::{List, Map, Value};
 use crate::{ListKind, RunError, Type};
 
 /// Whether two values are equal, or the API server's error.
-pub(crate) type Answer = Result<bool, Box<RunError>>;
+pub(crate) type Equality = Result<bool, Box<RunError>>;
 
 /// Whether two values are equal; values that cannot be compared are not.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
@@ -26,15 +26,15 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
 /// # Errors
 /// The left value decides: library values, and lists and objects of a custom resource, only
 /// compare with values of their own kind.
-pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Answer {
+pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Equality {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Ok(left.is_null() && right.is_null()),
-        _ => one_is_other(left, right),
+        _ => equals_by_left_type(left, right),
     }
 }
 
 /// [`same`] as the left value's type implements it, without the special case for null.
-pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
+pub(super) fn equals_by_left_type(left: &Value<'_>, right: &Value<'_>) -> Equality {
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::Bool(left), Value::Bool(right)) => left == right,
@@ -47,18 +47,18 @@ pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
         (Value::Struct(left), Value::Struct(right)) => left.same(right),
         (Value::Optional(left), Value::Optional(right)) => match (left, right) {
             (None, None) => true,
-            (Some(left), Some(right)) => return one_is_other(left, right),
+            (Some(left), Some(right)) => return equals_by_left_type(left, right),
             _ => false,
         },
         (Value::Type(left), Value::Type(right)) => left == right,
         (Value::Library(left), Value::Library(right)) => {
             let same = left.same(right);
-            return same.ok_or_else(|| Box::new(left.lost().unwrap_or(NONE)));
+            return same.ok_or_else(|| Box::new(left.conversion_error().unwrap_or(NONE)));
         }
         (Value::Abstract(left), Value::Abstract(right)) => {
             std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
         }
-        _ if is_of_its_own(left) => return Err(Box::new(NONE)),
+        _ if compares_only_with_own_kind(left) => return Err(Box::new(NONE)),
         _ => numbers(left, right) == Some(Ordering::Equal),
     })
 }
@@ -66,7 +66,7 @@ pub(super) fn one_is_other(left: &Value<'_>, right: &Value<'_>) -> Answer {
 const NONE: RunError = RunError::NO_SUCH_OVERLOAD;
 
 /// Whether the value only compares with its own kind.
-fn is_of_its_own(value: &Value<'_>) -> bool {
+fn compares_only_with_own_kind(value: &Value<'_>) -> bool {
     match value {
         Value::Library(_) | Value::Abstract(_) => true,
         Value::List(list) => list.is_unstructured(),
@@ -77,18 +77,20 @@ fn is_of_its_own(value: &Value<'_>) -> bool {
 
 type Part<'v> = Result<Value<'v>, RunError>;
 
-/// [`one_is_other`] of two parts that may be read errors.
-fn parts(left: Part<'_>, right: Part<'_>) -> Answer {
+/// [`equals_by_left_type`] of two parts that may be read errors.
+fn parts(left: Part<'_>, right: Part<'_>) -> Equality {
     match (left, right) {
         (Err(unread), _) => Err(Box::new(unread)),
-        (Ok(left), Ok(right)) => one_is_other(&left, &right),
-        (Ok(left), Err(unread)) if is_of_its_own(&left) => Err(Box::new(unread)),
+        (Ok(left), Ok(right)) => equals_by_left_type(&left, &right),
+        (Ok(left), Err(unread)) if compares_only_with_own_kind(&left) => {
+            Err(Box::new(unread))
+        }
         (Ok(_), Err(_)) => Ok(false),
     }
 }
 
 /// [`same`] of two parts that may be read errors.
-fn same_parts(left: Part<'_>, right: Part<'_>) -> Answer {
+fn same_parts(left: Part<'_>, right: Part<'_>) -> Equality {
     match (&left, &right) {
         (Ok(Value::Null), Ok(Value::Null)) => Ok(true),
         (Ok(Value::Null), _) | (_, Ok(Value::Null)) => Ok(false),
@@ -97,16 +99,16 @@ fn same_parts(left: Part<'_>, right: Part<'_>) -> Answer {
 }
 
 /// Whether all are equal; an error ends the comparison, like `false`.
-fn all(answers: impl Iterator<Item = Answer>) -> Answer {
-    for answer in answers {
-        if !answer? {
+fn all(results: impl Iterator<Item = Equality>) -> Equality {
+    for result in results {
+        if !result? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
+fn lists(left: &List<'_>, right: &List<'_>) -> Equality {
     if left.len() != right.len() {
         return Ok(false);
     }
@@ -138,7 +140,7 @@ fn lists(left: &List<'_>, right: &List<'_>) -> Answer {
 /// Whether the left set, of the same length, contains all items of the right list.
 fn sets(left: &List<'_>, right: &List<'_>) -> Result<bool, RunError> {
     let mut known = HashSet::with_capacity(left.len());
-    for item in left.all_kept() {
+    for item in left.stored_items() {
         known.extend(Identity::of(&item)?);
     }
     for item in right.iter() {
@@ -155,11 +157,11 @@ fn sets(left: &List<'_>, right: &List<'_>) -> Result<bool, RunError> {
 
 /// Whether the left list, of the same length, has an equal item with the same keys for each
 /// item of the right list.
-fn keyed(left: &List<'_>, right: &List<'_>, keys: &[String]) -> Answer {
-    let mut places = HashMap::with_capacity(left.len());
-    for (at, item) in left.all_kept().enumerate() {
+fn keyed(left: &List<'_>, right: &List<'_>, keys: &[String]) -> Equality {
+    let mut indexes = HashMap::with_capacity(left.len());
+    for (at, item) in left.stored_items().enumerate() {
         if let Some(keys) = Identity::by_keys(&item, keys)? {
-            places.insert(keys, at);
+            indexes.insert(keys, at);
         }
     }
     all(right.iter().map(|other| {
@@ -167,12 +169,12 @@ fn keyed(left: &List<'_>, right: &List<'_>, keys: &[String]) -> Answer {
             return Ok(false);
         };
         let keys = Identity::by_keys(&plain(other.clone()), keys)?;
-        let known = keys.and_then(|keys| left.get(*places.get(&keys)?));
+        let known = keys.and_then(|keys| left.get(*indexes.get(&keys)?));
         known.map_or(Ok(false), |item| parts(item, Ok(other)))
     }))
 }
 
-fn maps(left: &Map<'_>, right: &Map<'_>) -> Answer {
+fn maps(left: &Map<'_>, right: &Map<'_>) -> Equality {
     if left.len() != right.len() {
         return Ok(false);
     }
@@ -200,7 +202,7 @@ fn entries(
     right: &Map<'_>,
     ty: &Type,
     (name, json): (&String, &Json),
-) -> Answer {
+) -> Equality {
     let key = match ty {
         Type::Object(object) => {
             let declared = crate::escape(name).filter(|it| object.field(it).is_some());

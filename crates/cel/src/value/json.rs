@@ -41,14 +41,14 @@ pub(crate) fn named<'v>(
     if object.len() > SEARCHED {
         return object.get(name.text());
     }
-    if let Some((key, value)) = object.iter().nth(name.guess())
+    if let Some((key, value)) = object.iter().nth(name.last_index())
         && key == name.text()
     {
         return Some(value);
     }
     let mut fields = object.iter().enumerate();
     let (at, (_, value)) = fields.find(|(_, (key, _))| *key == name.text())?;
-    name.found_at(at);
+    name.set_last_index(at);
     Some(value)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::equality::one_is_other as item_is;
+use super::equality::equals_by_left_type as item_is;
 use super::raw::{self, Identity};
 use super::{Value, json};
 use crate::{ListKind, ListType, RunError, Type};
@@ -46,7 +46,9 @@ impl<'v> List<'v> {
             Self::Json(items, ty) => {
                 items.get(index).map(|item| json::read(item, &ty.item))
             }
-            Self::Owned(items) => items.get(index).cloned().map(Value::found),
+            Self::Owned(items) => {
+                items.get(index).cloned().map(Value::or_conversion_error)
+            }
             Self::Merged(items, ty) => {
                 items.get(index).map(|item| raw::read(item, &ty.item))
             }
@@ -54,7 +56,7 @@ impl<'v> List<'v> {
     }
 
     /// An item as the list stores it.
-    fn kept(&self, index: usize) -> Option<Value<'v>> {
+    fn stored_item(&self, index: usize) -> Option<Value<'v>> {
         match self {
             Self::Json(items, _) => items.get(index).map(raw::of_json),
             Self::Owned(items) | Self::Merged(items, _) => items.get(index).cloned(),
@@ -62,25 +64,25 @@ impl<'v> List<'v> {
     }
 
     /// All items as the list stores them.
-    pub(super) fn all_kept(&self) -> impl Iterator<Item = Value<'v>> + '_ {
-        (0..self.len()).filter_map(|index| self.kept(index))
+    pub(super) fn stored_items(&self) -> impl Iterator<Item = Value<'v>> + '_ {
+        (0..self.len()).filter_map(|index| self.stored_item(index))
     }
 
     /// The item at `index`; an item that cannot be read is stored as an error.
-    pub(crate) fn held_at(&self, index: usize) -> Option<Value<'v>> {
+    pub(crate) fn readable_item(&self, index: usize) -> Option<Value<'v>> {
         self.get(index).map(|item| match item {
             Ok(item) => item,
-            Err(error) => raw::lost(&error),
+            Err(error) => raw::unreadable(&error),
         })
     }
 
-    /// All items, as [`List::held_at`] returns them.
-    pub(crate) fn held(&self) -> Vec<Value<'v>> {
+    /// All items, as [`List::readable_item`] returns them.
+    pub(crate) fn readable_items(&self) -> Vec<Value<'v>> {
         match self {
             Self::Owned(items) => items.to_vec(),
-            Self::Json(..) | Self::Merged(..) => {
-                (0..self.len()).filter_map(|at| self.held_at(at)).collect()
-            }
+            Self::Json(..) | Self::Merged(..) => (0..self.len())
+                .filter_map(|at| self.readable_item(at))
+                .collect(),
         }
     }
 
@@ -102,8 +104,8 @@ impl<'v> List<'v> {
             if other.is_empty() {
                 return Ok(self.clone());
             }
-            let mut items = self.held();
-            items.extend(other.held());
+            let mut items = self.readable_items();
+            items.extend(other.readable_items());
             return Ok(Self::Merged(Arc::new(items), &json::DYN_LIST));
         }
         let (Self::Json(_, ty) | Self::Merged(_, ty)) = *self else {
@@ -111,18 +113,22 @@ impl<'v> List<'v> {
         };
         let items = match &ty.kind {
             ListKind::Atomic => {
-                let added = other.iter().map(|item| raw::kept(item, &ty.item));
-                self.all_kept().chain(added).collect()
+                let added = other.iter().map(|item| raw::to_stored(item, &ty.item));
+                self.stored_items().chain(added).collect()
             }
-            ListKind::Set => self.united(other, ty)?,
-            ListKind::Map(keys) => self.replaced(other, ty, keys)?,
+            ListKind::Set => self.set_union(other, ty)?,
+            ListKind::Map(keys) => self.merged_by_keys(other, ty, keys)?,
         };
         Ok(Self::Merged(Arc::new(items), ty))
     }
 
     /// The items of a set after another list is added.
-    fn united(&self, other: &Self, ty: &'v ListType) -> Result<Vec<Value<'v>>, RunError> {
-        let mut items: Vec<_> = self.all_kept().collect();
+    fn set_union(
+        &self,
+        other: &Self,
+        ty: &'v ListType,
+    ) -> Result<Vec<Value<'v>>, RunError> {
+        let mut items: Vec<_> = self.stored_items().collect();
         let mut known = HashSet::new();
         for item in &items {
             known.extend(Identity::of(item)?);
@@ -133,30 +139,30 @@ impl<'v> List<'v> {
                 Err(_) => None,
             };
             if identity.is_none_or(|it| known.insert(it)) {
-                items.push(raw::kept(item, &ty.item));
+                items.push(raw::to_stored(item, &ty.item));
             }
         }
         Ok(items)
     }
 
     /// The items of a keyed list after another list is merged.
-    fn replaced(
+    fn merged_by_keys(
         &self,
         other: &Self,
         ty: &'v ListType,
         keys: &[String],
     ) -> Result<Vec<Value<'v>>, RunError> {
-        let mut items: Vec<_> = self.all_kept().collect();
-        let mut places = HashMap::new();
+        let mut items: Vec<_> = self.stored_items().collect();
+        let mut indexes = HashMap::new();
         for (at, item) in items.iter().enumerate() {
             if let Some(keys) = Identity::by_keys(item, keys)? {
-                places.insert(keys, at);
+                indexes.insert(keys, at);
             }
         }
         for item in other.iter() {
-            let item = raw::kept(item, &ty.item);
+            let item = raw::to_stored(item, &ty.item);
             let keys = Identity::by_keys(&item, keys)?;
-            let known = keys.and_then(|keys| places.get(&keys));
+            let known = keys.and_then(|keys| indexes.get(&keys));
             match known.and_then(|at| items.get_mut(*at)) {
                 Some(known) => *known = item,
                 None => items.push(item),
@@ -170,16 +176,16 @@ impl<'v> List<'v> {
     /// # Errors
     /// If no item does and an item of a custom resource cannot be read or compared.
     pub(crate) fn contains(&self, wanted: &Value<'_>) -> Result<bool, RunError> {
-        let asks_items = self.is_unstructured();
+        let items_decide = self.is_unstructured();
         let mut unknown = None;
         for item in self.iter() {
-            let is_it = match item {
-                Ok(item) if asks_items => item_is(&item, wanted),
+            let is_match = match item {
+                Ok(item) if items_decide => item_is(&item, wanted),
                 Ok(item) => Ok(item_is(wanted, &item).unwrap_or(false)),
                 Err(_) if matches!(self, Self::Owned(_)) => Ok(false),
                 Err(error) => Err(Box::new(error)),
             };
-            match is_it {
+            match is_match {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 Err(error) => unknown = unknown.or(Some(*error)),

@@ -17,23 +17,26 @@ pub(super) fn of_json(json: &Json) -> Value<'_> {
 
 /// The stored form of an item that is added to a list with items of this type; an error if the
 /// API server cannot read it back.
-pub(super) fn kept<'v>(item: Result<Value<'v>, RunError>, ty: &'v Type) -> Value<'v> {
+pub(super) fn to_stored<'v>(
+    item: Result<Value<'v>, RunError>,
+    ty: &'v Type,
+) -> Value<'v> {
     let Ok(item) = item else {
-        return lost(&mismatch(ty, "*errors.errorString"));
+        return unreadable(&mismatch(ty, "*errors.errorString"));
     };
     if item.is_null() {
-        return lost(&mismatch(ty, "structpb.NullValue"));
+        return unreadable(&mismatch(ty, "structpb.NullValue"));
     }
     let plain = plain(item);
     match read(&plain, ty) {
         Ok(_) => plain,
-        Err(error) => lost(&error),
+        Err(error) => unreadable(&error),
     }
 }
 
 /// An error that replaces a value.
-pub(super) fn lost<'v>(error: &RunError) -> Value<'v> {
-    Value::Library(LibraryValue::lost_for(error))
+pub(super) fn unreadable<'v>(error: &RunError) -> Value<'v> {
+    Value::Library(LibraryValue::unconvertible(error))
 }
 
 /// The value without the schema that it was read with.
@@ -57,17 +60,17 @@ pub(crate) fn plain(value: Value<'_>) -> Value<'_> {
 }
 
 /// Reads a stored value.
-pub(super) fn read<'v>(kept: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunError> {
-    match (ty, kept) {
-        (_, Value::Library(_)) => kept.clone().found(),
+pub(super) fn read<'v>(stored: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunError> {
+    match (ty, stored) {
+        (_, Value::Library(_)) => stored.clone().or_conversion_error(),
         (Type::Dyn, _)
         | (Type::Nullable(_), Value::Null)
         | (Type::IntOrString, Value::Int(_) | Value::String(_))
         | (Type::Bool, Value::Bool(_))
         | (Type::Int, Value::Int(_))
         | (Type::Double, Value::Double(_))
-        | (Type::String, Value::String(_)) => Ok(kept.clone()),
-        (Type::Nullable(inner), _) => read(kept, inner),
+        | (Type::String, Value::String(_)) => Ok(stored.clone()),
+        (Type::Nullable(inner), _) => read(stored, inner),
         (_, Value::Null) => Err(json::no_null()),
         (Type::Double, Value::Int(value)) => {
             Ok(Value::Double(super::convert::nearest(*value)))
@@ -85,7 +88,7 @@ pub(super) fn read<'v>(kept: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunE
         (Type::Map(_) | Type::Object(_), Value::Map(Map::Json(fields, _))) => {
             Ok(Value::Map(Map::Json(fields, ty)))
         }
-        _ => Err(mismatch(ty, go_type(kept))),
+        _ => Err(mismatch(ty, go_type(stored))),
     }
 }
 
@@ -146,8 +149,8 @@ impl<'v> Identity<'v> {
     ///
     /// # Errors
     /// If the value is not hashable in Go, such as a list.
-    pub(crate) fn of(kept: &Value<'v>) -> Result<Option<Self>, RunError> {
-        Ok(Some(match kept {
+    pub(crate) fn of(stored: &Value<'v>) -> Result<Option<Self>, RunError> {
+        Ok(Some(match stored {
             Value::Null => Self::None,
             Value::Bool(value) => Self::Bool(*value),
             Value::Int(value) => Self::Int(*value),
@@ -178,10 +181,10 @@ impl<'v> Identity<'v> {
     /// # Errors
     /// As [`Identity::of`].
     pub(crate) fn by_keys(
-        kept: &Value<'v>,
+        stored: &Value<'v>,
         keys: &[String],
     ) -> Result<Option<Vec<Self>>, RunError> {
-        let Value::Map(Map::Json(fields, _)) = kept else {
+        let Value::Map(Map::Json(fields, _)) = stored else {
             return Ok(None);
         };
         let mut parts = Vec::with_capacity(keys.len());

@@ -87,7 +87,7 @@ impl<'v> Struct<'v> {
     pub(crate) fn read(&self, name: &str) -> Result<Value<'v>, RunError> {
         match self.field(name) {
             Some(value) if self.is_patch() => Ok(value.clone()),
-            Some(value) => without_types(value, &mut { LARGEST_READ }),
+            Some(value) => structs_to_maps(value, &mut { LARGEST_READ }),
             None if self.is_patch() && name != "value" => Ok(Value::text("")),
             None => Ok(Value::Null),
         }
@@ -134,7 +134,10 @@ impl<'v> From<Struct<'v>> for Value<'v> {
 }
 
 /// The value with maps in place of objects that were written with their types.
-fn without_types<'v>(value: &Value<'v>, left: &mut usize) -> Result<Value<'v>, RunError> {
+fn structs_to_maps<'v>(
+    value: &Value<'v>,
+    left: &mut usize,
+) -> Result<Value<'v>, RunError> {
     *left = left.checked_sub(1).ok_or_else(|| {
         RunError::text(format!("field is too large: the maximum is {LARGEST_READ}"))
     })?;
@@ -142,23 +145,25 @@ fn without_types<'v>(value: &Value<'v>, left: &mut usize) -> Result<Value<'v>, R
         Value::Struct(it) => {
             let mut entries = Entries::default();
             for (name, value) in it.fields() {
-                entries.set(Value::text(name), without_types(value, left)?)?;
+                entries.set(Value::text(name), structs_to_maps(value, left)?)?;
             }
             Ok(Value::Map(Map::Owned(entries.into())))
         }
         Value::List(List::Owned(items)) => {
-            let items: Result<_, _> =
-                items.iter().map(|item| without_types(item, left)).collect();
+            let items: Result<_, _> = items
+                .iter()
+                .map(|item| structs_to_maps(item, left))
+                .collect();
             Ok(Value::list(items?))
         }
         Value::Map(map @ Map::Owned(_)) => {
             let mut entries = Entries::default();
             for (key, value) in map.entries()? {
-                entries.set(key, without_types(&value, left)?)?;
+                entries.set(key, structs_to_maps(&value, left)?)?;
             }
             Ok(Value::Map(Map::Owned(entries.into())))
         }
-        Value::Optional(Some(value)) => without_types(value, left),
+        Value::Optional(Some(value)) => structs_to_maps(value, left),
         Value::Optional(None) => Ok(Value::Null),
         other => Ok(other.clone()),
     }

@@ -6,7 +6,7 @@ use fivespot_api::CalendarDate;
 use jiff::civil::Date;
 
 /// The longest name of an entry: a DNS label.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_CHARS: usize = 63;
 
 /// The properties of an event that were read so far.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ fn label(text: &str) -> String {
         }
     }
     // Room for a number behind it.
-    label.truncate(LONGEST_NAME - 4);
+    label.truncate(MAX_NAME_CHARS - 4);
     let label = label.trim_end_matches('-');
     if label.is_empty() { "date" } else { label }.to_owned()
 }

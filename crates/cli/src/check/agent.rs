@@ -17,20 +17,21 @@ pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
             .as_array()
             .is_some_and(|all| !all.is_empty())
     };
-    let concerned: Vec<&Value> = machines.iter().filter(has_commands).collect();
-    let wrong: Vec<Finding> = concerned.iter().filter_map(|it| wrong(it)).collect();
-    if wrong.is_empty() && !concerned.is_empty() {
+    let with_commands: Vec<&Value> = machines.iter().filter(has_commands).collect();
+    let problems: Vec<Finding> =
+        with_commands.iter().filter_map(|it| problem(it)).collect();
+    if problems.is_empty() && !with_commands.is_empty() {
         let message = format!(
             "ScheduledMachines with killIfCommands: {}; none has AgentReady=False",
-            concerned.len()
+            with_commands.len()
         );
         return vec![Finding::ok(CHECK, message)];
     }
-    wrong
+    problems
 }
 
 /// The finding for a missing agent or a rejected configuration. `None` otherwise.
-fn wrong(machine: &Value) -> Option<Finding> {
+fn problem(machine: &Value) -> Option<Finding> {
     let conditions = machine["status"]["conditions"].as_array()?;
     let condition = conditions.iter().find(|it| it["type"] == "AgentReady")?;
     if condition["status"] != "False" {

@@ -7,7 +7,7 @@ use fivespot_api::{crd, manifest};
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 
 const CHECK: &str = "crd";
 const REMEDY: &str = "apply deploy/install.yaml or install the chart";
@@ -17,28 +17,28 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
     let mut all = Vec::new();
     for document in manifest::installed(reader.minor) {
         if document["kind"] == "CustomResourceDefinition" {
-            all.push(one(reader, &document).await);
+            all.push(check_crd(reader, &document).await);
         }
     }
     all
 }
 
-async fn one(reader: &Reader, ours: &Value) -> Finding {
+async fn check_crd(reader: &Reader, ours: &Value) -> Finding {
     let name = ours["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
     match reader.get(&path).await {
-        Answer::Missing => Finding::error(
+        Response::NotFound => Finding::error(
             CHECK,
             format!("5-Spot is not installed in this cluster: there is no CRD {name}"),
         )
         .remedy(REMEDY)
         .missing(),
-        Answer::Refused(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
-        Answer::Found(stored) => compared(name, ours, &stored),
+        Response::Failed(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
+        Response::Found(stored) => compare(name, ours, &stored),
     }
 }
 
-fn compared(name: &str, ours: &Value, stored: &Value) -> Finding {
+fn compare(name: &str, ours: &Value, stored: &Value) -> Finding {
     let is_true = |kind: &str| {
         let conditions = stored["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();

@@ -9,7 +9,7 @@ use crate::plain;
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Result {
+pub(super) enum CheckResult {
     /// As expected.
     Ok,
     /// 5-Spot works, but not everything that is configured.
@@ -20,7 +20,7 @@ pub(super) enum Result {
     Unknown,
 }
 
-impl Result {
+impl CheckResult {
     fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -35,7 +35,7 @@ impl Result {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     check: &'static str,
-    result: Result,
+    result: CheckResult,
     message: String,
     #[serde(rename = "whatToDo", skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn new(check: &'static str, result: Result, message: impl Into<String>) -> Self {
+    fn new(check: &'static str, result: CheckResult, message: impl Into<String>) -> Self {
         Self {
             check,
             result,
@@ -56,22 +56,22 @@ impl Finding {
 
     /// A check that succeeded.
     pub(super) fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(check, Result::Ok, message)
+        Self::new(check, CheckResult::Ok, message)
     }
 
     /// Something that is configured does not work.
     pub(super) fn warning(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(check, Result::Warning, message)
+        Self::new(check, CheckResult::Warning, message)
     }
 
     /// 5-Spot does not work.
     pub(super) fn error(check: &'static str, message: impl Into<String>) -> Self {
-        Self::new(check, Result::Error, message)
+        Self::new(check, CheckResult::Error, message)
     }
 
     /// The API server refused a request of the check.
     pub(super) fn unknown(check: &'static str, error: impl fmt::Display) -> Self {
-        Self::new(check, Result::Unknown, error.to_string())
+        Self::new(check, CheckResult::Unknown, error.to_string())
             .remedy("run the command as a user who may read it")
     }
 
@@ -93,8 +93,8 @@ impl Finding {
     }
 
     /// Whether 5-Spot works without further action.
-    pub(super) fn is_well(&self) -> bool {
-        matches!(self.result, Result::Ok | Result::Warning)
+    pub(super) fn is_ok_or_warning(&self) -> bool {
+        matches!(self.result, CheckResult::Ok | CheckResult::Warning)
     }
 }
 
@@ -112,9 +112,10 @@ impl fmt::Display for Finding {
 
 /// The last line: the number of findings of each result.
 pub(super) fn summary(findings: &[Finding]) -> String {
-    let count = |result: Result| findings.iter().filter(|it| it.result == result).count();
-    let (errors, unknown) = (count(Result::Error), count(Result::Unknown));
-    let warnings = count(Result::Warning);
+    let count =
+        |result: CheckResult| findings.iter().filter(|it| it.result == result).count();
+    let (errors, unknown) = (count(CheckResult::Error), count(CheckResult::Unknown));
+    let warnings = count(CheckResult::Warning);
     if errors + unknown + warnings == 0 {
         return "No problems found.".to_owned();
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Operator;
 use super::finding::Finding;
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 
 /// Lists all ScheduledMachines.
 ///
@@ -39,31 +39,31 @@ pub(super) async fn check(
 async fn cluster_api(reader: &Reader) -> Finding {
     const CHECK: &str = "cluster-api";
     match reader.get("/apis/cluster.x-k8s.io").await {
-        Answer::Found(group) => {
+        Response::Found(group) => {
             let version = group["preferredVersion"]["version"]
                 .as_str()
                 .unwrap_or_default();
             Finding::ok(CHECK, format!("Cluster API is served, {version}"))
         }
-        Answer::Missing => Finding::error(CHECK, "Cluster API is not installed")
+        Response::NotFound => Finding::error(CHECK, "Cluster API is not installed")
             .remedy("install it with `clusterctl init`"),
-        Answer::Refused(why) => Finding::unknown(CHECK, why),
+        Response::Failed(why) => Finding::unknown(CHECK, why),
     }
 }
 
 /// The version and kind of each provider object, with the first ScheduledMachine of each namespace
 /// that refers to it.
-type Named = BTreeMap<(String, String), BTreeMap<String, String>>;
+type ReferencedKinds = BTreeMap<(String, String), BTreeMap<String, String>>;
 
-fn named(machines: &[Value]) -> Named {
-    let mut named = Named::new();
+fn referenced_kinds(machines: &[Value]) -> ReferencedKinds {
+    let mut referenced_kinds = ReferencedKinds::new();
     for machine in machines {
         let namespace = machine["metadata"]["namespace"].as_str();
         for field in ["bootstrapSpec", "infrastructureSpec"] {
             let text =
                 |key: &str| machine["spec"][field][key].as_str().map(str::to_owned);
             if let (Some(version), Some(kind)) = (text("apiVersion"), text("kind")) {
-                named
+                referenced_kinds
                     .entry((version, kind))
                     .or_default()
                     .entry(namespace.unwrap_or_default().to_owned())
@@ -71,13 +71,13 @@ fn named(machines: &[Value]) -> Named {
             }
         }
     }
-    named
+    referenced_kinds
 }
 
 async fn kinds(reader: &Reader, operator: &Operator, machines: &[Value]) -> Vec<Finding> {
     let mut all = Vec::new();
-    for ((version, kind), places) in named(machines) {
-        all.push(provider(reader, operator, (&version, &kind), &places).await);
+    for ((version, kind), namespaces) in referenced_kinds(machines) {
+        all.push(provider(reader, operator, (&version, &kind), &namespaces).await);
     }
     all
 }
@@ -87,15 +87,15 @@ async fn provider(
     reader: &Reader,
     operator: &Operator,
     (version, kind): (&str, &str),
-    places: &BTreeMap<String, String>,
+    namespaces: &BTreeMap<String, String>,
 ) -> Finding {
     const CHECK: &str = "provider";
     let served = match reader.get(&format!("/apis/{version}")).await {
-        Answer::Found(list) => plural(&list, kind),
-        Answer::Missing => None,
-        Answer::Refused(why) => return Finding::unknown(CHECK, why),
+        Response::Found(list) => plural(&list, kind),
+        Response::NotFound => None,
+        Response::Failed(why) => return Finding::unknown(CHECK, why),
     };
-    let machine = places.values().next().map_or("", String::as_str);
+    let machine = namespaces.values().next().map_or("", String::as_str);
     let Some(plural) = served else {
         let message = format!("{kind} of {version}, named by {machine}, is not served");
         return Finding::error(CHECK, message)
@@ -103,7 +103,7 @@ async fn provider(
     };
     let group = version.split('/').next().unwrap_or_default();
     let resource = json!({"group": group, "resource": plural, "verb": "create"});
-    let refused = refused_in(reader, operator, &resource, places).await;
+    let refused = forbidden_in(reader, operator, &resource, namespaces).await;
     let Some((machine, rest)) = refused.split_first() else {
         return Finding::ok(CHECK, format!("{kind} of {version} is served"));
     };
@@ -124,21 +124,21 @@ async fn provider(
 
 /// The machines in whose namespaces the operator has no permission. An operator that is confined to
 /// namespaces has it only there.
-async fn refused_in<'m>(
+async fn forbidden_in<'m>(
     reader: &Reader,
     operator: &Operator,
     attributes: &Value,
-    places: &'m BTreeMap<String, String>,
+    namespaces: &'m BTreeMap<String, String>,
 ) -> Vec<&'m str> {
     let user = user(operator);
-    if reader.may(&user, attributes.clone()).await != Some(false) {
+    if reader.is_allowed(&user, attributes.clone()).await != Some(false) {
         return Vec::new();
     }
     let mut refused = Vec::new();
-    for (namespace, machine) in places {
+    for (namespace, machine) in namespaces {
         let mut attributes = attributes.clone();
         attributes["namespace"] = json!(namespace);
-        if reader.may(&user, attributes).await == Some(false) {
+        if reader.is_allowed(&user, attributes).await == Some(false) {
             refused.push(machine.as_str());
         }
     }
@@ -169,7 +169,7 @@ async fn kubeconfigs(
         })
         .collect();
     let nodes = json!({"resource": "nodes", "verb": "patch"});
-    if reader.may(&user(operator), nodes).await == Some(true) {
+    if reader.is_allowed(&user(operator), nodes).await == Some(true) {
         let message =
             "the operator may patch Nodes of this cluster and needs no kubeconfig Secret";
         return vec![Finding::ok(CHECK, message)];
@@ -180,7 +180,7 @@ async fn kubeconfigs(
         let attributes = json!({
             "resource": "secrets", "verb": "get", "namespace": namespace, "name": secret,
         });
-        let is_allowed = reader.may(&user(operator), attributes).await;
+        let is_allowed = reader.is_allowed(&user(operator), attributes).await;
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
         all.push(match (is_allowed, reader.get(&path).await) {
             (Some(false), _) => Finding::warning(
@@ -193,14 +193,14 @@ async fn kubeconfigs(
             .remedy(format!(
                 "apply `5spot generate rbac --kubeconfig {namespace}/{cluster}`"
             )),
-            (_, Answer::Missing) => Finding::warning(
+            (_, Response::NotFound) => Finding::warning(
                 CHECK,
                 format!("there is no Secret {namespace}/{secret}"),
             )
             .remedy(format!(
                 "check Cluster {cluster}: its control plane creates it when initialized"
             )),
-            (_, Answer::Refused(_) | Answer::Found(_)) => {
+            (_, Response::Failed(_) | Response::Found(_)) => {
                 Finding::ok(CHECK, format!("the operator may read Secret {namespace}/{secret}"))
             }
         });

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Operator;
 use super::finding::Finding;
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 
 /// Checks the Deployment, if there is one, and the Lease.
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
@@ -58,9 +58,9 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
     let namespace = &operator.namespace;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
     let all = match reader.get(&format!("{path}/{}", operator.lease)).await {
-        Answer::Found(lease) => Ok(vec![lease]),
-        Answer::Refused(why) => Err(why),
-        Answer::Missing => reader.list(&path).await.map(|all| {
+        Response::Found(lease) => Ok(vec![lease]),
+        Response::Failed(why) => Err(why),
+        Response::NotFound => reader.list(&path).await.map(|all| {
             let is_shard =
                 |it: &Value| !it["metadata"]["labels"][name::SHARD_LABEL].is_null();
             all.into_iter().filter(is_shard).collect()
@@ -72,7 +72,7 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
     };
     let freshest = all
         .iter()
-        .filter_map(|it| Held::read(it, reader.now))
+        .filter_map(|it| LeaseState::read(it, reader.now))
         .min_by_key(|it| it.age);
     let remedy = format!(
         "check its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
@@ -87,30 +87,34 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
         .remedy(format!(
             "{remedy}, or name its namespace with --operator-namespace"
         )),
-        Some(held) if held.age > held.duration => Finding::error(
+        Some(lease) if lease.age > lease.duration => Finding::error(
             CHECK,
             format!(
                 "no operator runs: {} renewed the Lease {} ago",
-                held.holder,
-                short(held.age)
+                lease.holder,
+                short(lease.age)
             ),
         )
         .remedy(remedy),
-        Some(held) => Finding::ok(
+        Some(lease) => Finding::ok(
             CHECK,
-            format!("{} renewed its Lease {} ago", held.holder, short(held.age)),
+            format!(
+                "{} renewed its Lease {} ago",
+                lease.holder,
+                short(lease.age)
+            ),
         ),
     }
 }
 
 /// The holder of a Lease.
-struct Held {
+struct LeaseState {
     holder: String,
     age: SignedDuration,
     duration: SignedDuration,
 }
 
-impl Held {
+impl LeaseState {
     /// Reads a Lease. `None` if it has no holder.
     fn read(lease: &Value, now: Timestamp) -> Option<Self> {
         let spec = &lease["spec"];

@@ -5,7 +5,7 @@ use fivespot_install::controller::POLICIES_SINCE;
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 
 const CHECK: &str = "admission";
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -24,20 +24,22 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
         let binding = of_kind("ValidatingAdmissionPolicyBinding")
             .find(|it| it["spec"]["policyName"] == *name);
         let binding = binding.and_then(|it| it["metadata"]["name"].as_str());
-        all.push(bound(reader, policy, binding.unwrap_or_default()).await);
+        all.push(check_policy(reader, policy, binding.unwrap_or_default()).await);
     }
     all
 }
 
-async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
+async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
     let name = ours["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("{GROUP}/validatingadmissionpolicies/{name}");
     let stored = match reader.get(&path).await {
-        Answer::Found(stored) => stored,
-        Answer::Refused(why) => return Finding::unknown(CHECK, format!("{name}: {why}")),
-        Answer::Missing => {
+        Response::Found(stored) => stored,
+        Response::Failed(why) => {
+            return Finding::unknown(CHECK, format!("{name}: {why}"));
+        }
+        Response::NotFound => {
             let webhook = webhook(reader).await;
-            return if webhook.is_well() {
+            return if webhook.is_ok_or_warning() {
                 webhook
             } else {
                 Finding::error(CHECK, format!("there is no policy {name}"))
@@ -47,11 +49,11 @@ async fn bound(reader: &Reader, ours: &Value, binding: &str) -> Finding {
     };
     let path = format!("{GROUP}/validatingadmissionpolicybindings/{binding}");
     let actions = match reader.get(&path).await {
-        Answer::Found(binding) => binding["spec"]["validationActions"].clone(),
-        Answer::Refused(why) => {
+        Response::Found(binding) => binding["spec"]["validationActions"].clone(),
+        Response::Failed(why) => {
             return Finding::unknown(CHECK, format!("{binding}: {why}"));
         }
-        Answer::Missing => {
+        Response::NotFound => {
             return Finding::error(
                 CHECK,
                 format!("policy {name} is not in force: there is no {binding}"),
@@ -96,13 +98,13 @@ async fn webhook(reader: &Reader) -> Finding {
     let name = name::WEBHOOK_CONFIGURATION;
     let path = format!("{GROUP}/validatingwebhookconfigurations/{name}");
     match reader.get(&path).await {
-        Answer::Refused(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
-        Answer::Missing => Finding::error(
+        Response::Failed(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
+        Response::NotFound => Finding::error(
             CHECK,
             "there is no policy and no webhook; only the CRD rejects",
         )
         .remedy("apply `5spot generate webhook`"),
-        Answer::Found(stored) => {
+        Response::Found(stored) => {
             let bundle = &stored["webhooks"][0]["clientConfig"]["caBundle"];
             if bundle.as_str().is_none_or(str::is_empty) {
                 Finding::error(CHECK, "the webhook has no caBundle: every change is rejected")

@@ -1,6 +1,7 @@
 use fivespot_apiserver::Server;
 use fivespot_testkit::{
-    Clock, Cluster, Coordination, Lease, Terms, instant, machine_path, scheduled_machine,
+    Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
+    scheduled_machine,
 };
 use kube::Client;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: Terms::default(),
+        terms: LeaseTiming::default(),
     });
 }
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -35,8 +36,8 @@ async fn checked(client: Client) -> (String, bool) {
     let findings = findings(&reader(client).await, &operator).await;
     let mut out = Vec::new();
     print(&findings, Format::Text, &mut out).unwrap();
-    let is_well = findings.iter().all(finding::Finding::is_well);
-    (String::from_utf8(out).unwrap(), is_well)
+    let is_ok_or_warning = findings.iter().all(finding::Finding::is_ok_or_warning);
+    (String::from_utf8(out).unwrap(), is_ok_or_warning)
 }
 
 /// A cluster with an operator that holds its Lease, and a worker in service.
@@ -45,25 +46,26 @@ async fn with_worker() -> (Cluster, fivespot_testkit::Operator) {
     let replica = cluster.operator_with(elected);
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    cluster.pass_until(instant("2026-03-06T15:01:00Z")).await;
+    cluster.advance_until(instant("2026-03-06T15:01:00Z")).await;
     (cluster, replica)
 }
 
 #[tokio::test]
 async fn a_cluster_in_which_all_is_well_says_so() {
     let (cluster, _replica) = with_worker().await;
-    let (text, is_well) = checked(cluster.client()).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
     insta::assert_snapshot!(text);
-    assert!(is_well);
+    assert!(is_ok_or_warning);
 }
 
 #[tokio::test]
 async fn a_cluster_without_5spot_says_how_to_install_it() {
     let clock = Clock::stopped_at(instant(WITHIN));
     let server = Server::new(fivespot_apiserver::Options::new(clock)).unwrap();
-    let (text, is_well) = checked(Client::new(server.in_process(), "default")).await;
+    let (text, is_ok_or_warning) =
+        checked(Client::new(server.in_process(), "default")).await;
     insta::assert_snapshot!(text);
-    assert!(!is_well);
+    assert!(!is_ok_or_warning);
 }
 
 #[tokio::test]
@@ -95,10 +97,10 @@ async fn whatever_is_wrong_is_named_with_what_to_do() {
         cluster.delete(&format!("{root}/{kind}/{name}")).await;
     }
     drop(replica);
-    cluster.pass_until(instant("2026-03-06T15:20:00Z")).await;
-    let (text, is_well) = checked(cluster.client()).await;
+    cluster.advance_until(instant("2026-03-06T15:20:00Z")).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
     insta::assert_snapshot!(text);
-    assert!(!is_well);
+    assert!(!is_ok_or_warning);
 }
 
 #[tokio::test]
@@ -117,19 +119,19 @@ async fn an_operator_confined_to_namespaces_is_accepted_there() {
             "subjects": binding["subjects"],
         }))
         .await;
-    let (text, is_well) = checked(cluster.client()).await;
-    assert!(is_well, "{text}");
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    assert!(is_ok_or_warning, "{text}");
 
     cluster.add_namespace("other").await;
     let mut elsewhere = scheduled_machine("elsewhere");
     elsewhere["metadata"]["namespace"] = json!("other");
     cluster.apply(&elsewhere).await;
-    let (text, is_well) = checked(cluster.client()).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
     assert!(
         text.contains("may not create remotemachines of infrastructure.cluster.x-k8s.io, named by other/elsewhere;"),
         "{text}"
     );
-    assert!(!is_well);
+    assert!(!is_ok_or_warning);
 }
 
 #[tokio::test]
@@ -137,11 +139,11 @@ async fn an_agent_that_is_not_there_is_an_error_where_it_is_needed() {
     let (cluster, _replica) = with_worker().await;
     let commands = json!({"spec": {"killIfCommands": ["steam"]}});
     cluster.patch(&machine_path("worker"), &commands).await;
-    cluster.pass_until(instant("2026-03-06T15:05:00Z")).await;
-    let (text, is_well) = checked(cluster.client()).await;
+    cluster.advance_until(instant("2026-03-06T15:05:00Z")).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
     let line = text.lines().find(|it| it.contains(" agent ")).unwrap();
     insta::assert_snapshot!(line);
-    assert!(!is_well);
+    assert!(!is_ok_or_warning);
 }
 
 #[tokio::test]

@@ -48,11 +48,11 @@ fn nothing_is_completed_after_an_unknown_command() {
 fn the_flags_on_the_command_line_select_the_cluster() {
     let line = "explain -n team-a --context=prod --at now --kubeconfig /k wor";
     assert_eq!(
-        selecting(words(line)).join(" "),
+        access_flags(words(line)).join(" "),
         "-n team-a --context=prod --kubeconfig /k"
     );
-    let access = selected(words(line));
+    let access = selected_access(words(line));
     assert_eq!(access.namespace.as_deref(), Some("team-a"));
     // A flag without its value selects nothing.
-    assert_eq!(selected(words("explain -n")).namespace, None);
+    assert_eq!(selected_access(words("explain -n")).namespace, None);
 }

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::cluster::error_message;
 
 /// The result of a request, or the reason of its failure.
-pub(super) type Asked<T> = Result<T, String>;
+pub(super) type RequestResult<T> = Result<T, String>;
 
 /// The largest number of characters of an error response that are shown.
-const LONGEST: usize = 512;
+const MAX_ERROR_CHARS: usize = 512;
 
 /// The objects of one kind, in a namespace if the kind is namespaced.
 #[derive(Clone)]
@@ -47,50 +47,50 @@ impl Collection {
     }
 
     /// Gets the object of that name. `None` if it does not exist.
-    pub(super) async fn get(&self, name: &str) -> Asked<Option<Value>> {
+    pub(super) async fn get(&self, name: &str) -> RequestResult<Option<Value>> {
         let request = Request::get(self.path_of(name));
         match self.send(request, None).await? {
-            answer if answer.status == StatusCode::NOT_FOUND => Ok(None),
-            answer => answer.accepted().map(Some),
+            response if response.status == StatusCode::NOT_FOUND => Ok(None),
+            response => response.into_object().map(Some),
         }
     }
 
     /// Lists the objects with this label.
-    pub(super) async fn list(&self, label: &str) -> Asked<Vec<Value>> {
+    pub(super) async fn list(&self, label: &str) -> RequestResult<Vec<Value>> {
         let label = label.replace('=', "%3D");
         let request = Request::get(format!("{}?labelSelector={label}", self.path));
-        let list = self.send(request, None).await?.accepted()?;
+        let list = self.send(request, None).await?.into_object()?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
     /// Creates an object. An existing object is not an error, because a request whose response was
     /// lost is sent again.
-    pub(super) async fn post(&self, object: &Value) -> Asked<()> {
+    pub(super) async fn post(&self, object: &Value) -> RequestResult<()> {
         let request = Request::post(&self.path).header(CONTENT_TYPE, "application/json");
         match self.send(request, Some(object)).await? {
-            answer if answer.status == StatusCode::CONFLICT => Ok(()),
-            answer => answer.accepted().map(drop),
+            response if response.status == StatusCode::CONFLICT => Ok(()),
+            response => response.into_object().map(drop),
         }
     }
 
     /// Sends a merge patch to an object.
-    pub(super) async fn merge(&self, name: &str, change: &Value) -> Asked<()> {
+    pub(super) async fn merge(&self, name: &str, change: &Value) -> RequestResult<()> {
         let request = Request::patch(self.path_of(name))
             .header(CONTENT_TYPE, "application/merge-patch+json");
-        let answer = self.send(request, Some(change)).await?;
-        answer.accepted().map(drop)
+        let response = self.send(request, Some(change)).await?;
+        response.into_object().map(drop)
     }
 
     /// Deletes an object. A missing object is not an error.
-    pub(super) async fn delete(&self, name: &str) -> Asked<()> {
+    pub(super) async fn delete(&self, name: &str) -> RequestResult<()> {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
         });
         let request =
             Request::delete(self.path_of(name)).header(CONTENT_TYPE, "application/json");
         match self.send(request, Some(&options)).await? {
-            answer if answer.status == StatusCode::NOT_FOUND => Ok(()),
-            answer => answer.accepted().map(drop),
+            response if response.status == StatusCode::NOT_FOUND => Ok(()),
+            response => response.into_object().map(drop),
         }
     }
 
@@ -98,31 +98,35 @@ impl Collection {
         format!("{}/{name}", self.path)
     }
 
-    async fn send(&self, request: Builder, body: Option<&Value>) -> Asked<Answer> {
+    async fn send(
+        &self,
+        request: Builder,
+        body: Option<&Value>,
+    ) -> RequestResult<Response> {
         let body = body.map_or_else(Body::empty, |it| it.to_string().into_bytes().into());
         let request = request.body(body).map_err(|error| error.to_string())?;
-        let answer = self.client.send(request).await.map_err(error_message)?;
-        let status = answer.status();
-        let bytes = answer.into_body().collect_bytes().await;
+        let response = self.client.send(request).await.map_err(error_message)?;
+        let status = response.status();
+        let bytes = response.into_body().collect_bytes().await;
         let bytes = bytes.map_err(|error| error.to_string())?;
-        Ok(Answer {
+        Ok(Response {
             status,
             body: bytes.to_vec(),
         })
     }
 }
 
-struct Answer {
+struct Response {
     status: StatusCode,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// The object of a successful response.
     ///
     /// # Errors
     /// The message of an error response, or the beginning of its body.
-    fn accepted(self) -> Asked<Value> {
+    fn into_object(self) -> RequestResult<Value> {
         let object = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
         if self.status.is_success() {
             return Ok(object);
@@ -131,7 +135,7 @@ impl Answer {
             return Err(message.to_owned());
         }
         let text = String::from_utf8_lossy(&self.body);
-        let text: String = text.chars().take(LONGEST).collect();
+        let text: String = text.chars().take(MAX_ERROR_CHARS).collect();
         Err(format!("{}: {text}", self.status))
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Promise {
     /// The input that the promise needs from the command line, if any.
     pub(crate) needs: Option<Need>,
     /// What must not be observed at any time after the pod was added.
-    pub(crate) never: Option<Breach>,
+    pub(crate) forbidden: Option<Violation>,
     /// The steps, in order.
     pub(crate) steps: &'static [&'static [Step]],
 }
@@ -48,10 +48,10 @@ pub(crate) enum Step {
     /// Put a pod on the Node.
     AddPod {
         /// Whether a PodDisruptionBudget forbids to evict it.
-        is_held: bool,
+        has_budget: bool,
     },
     /// Make a change.
-    Do(Change),
+    Apply(Change),
     /// Wait until the fact is observed. If it is not observed within the timeout, the promise is
     /// broken.
     Await(Fact),
@@ -73,7 +73,7 @@ impl Limits {
     const fn drain(drain: &'static str) -> Self {
         Self {
             drain,
-            provisioning: LONG,
+            provisioning: LONG_DURATION,
         }
     }
 }
@@ -131,7 +131,7 @@ pub(crate) enum Fact {
 
 /// A state that must not occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Breach {
+pub(crate) enum Violation {
     /// The Machine is gone while a pod that could be evicted still exists.
     MachineBeforePod,
     /// Another Machine has replaced the first one.
@@ -171,26 +171,26 @@ impl fmt::Display for Fact {
 }
 
 /// A drain timeout that an unblocked drain does not reach.
-const USUAL: &str = "5m";
+const NORMAL_DRAIN: &str = "5m";
 /// A drain timeout for promises that wait until it passes.
-const SHORT: &str = "30s";
+const SHORT_DRAIN: &str = "30s";
 /// A drain timeout that no run reaches.
-const LONG: &str = "12h";
+const LONG_DURATION: &str = "12h";
 
-const CREATE: &[Step] = &[Step::Create(Limits::drain(USUAL))];
-const CREATE_SHORT: &[Step] = &[Step::Create(Limits::drain(SHORT))];
-const CREATE_LONG: &[Step] = &[Step::Create(Limits::drain(LONG))];
+const CREATE: &[Step] = &[Step::Create(Limits::drain(NORMAL_DRAIN))];
+const CREATE_SHORT: &[Step] = &[Step::Create(Limits::drain(SHORT_DRAIN))];
+const CREATE_LONG: &[Step] = &[Step::Create(Limits::drain(LONG_DURATION))];
 /// With the shortest valid provisioning.timeout.
-const CREATE_IMPATIENT: &[Step] = &[Step::Create(Limits {
-    drain: USUAL,
+const CREATE_SHORT_PROVISIONING: &[Step] = &[Step::Create(Limits {
+    drain: NORMAL_DRAIN,
     provisioning: "1m",
 })];
 const ACTIVE: &[Step] = &[
     Step::Await(Fact::NodeReady),
     Step::Await(Fact::Phase("Active")),
 ];
-const HELD_POD: &[Step] = &[
-    Step::AddPod { is_held: true },
+const POD_WITH_BUDGET: &[Step] = &[
+    Step::AddPod { has_budget: true },
     Step::Require(Fact::PodReady),
 ];
 /// The Machine is awaited after the objects that it refers to, so that the one that blocks its
@@ -201,12 +201,12 @@ const ALL_GONE: &[Step] = &[
     Step::Await(Fact::Gone(Part::Machine)),
     Step::Await(Fact::Gone(Part::Node)),
 ];
-const DELETE: &[Step] = &[Step::Do(Change::Delete)];
+const DELETE: &[Step] = &[Step::Apply(Change::Delete)];
 const DELETED: &[Step] = &[Step::Await(Fact::Gone(Part::ScheduledMachine))];
-const STOP: &[Step] = &[Step::Do(Change::Stop)];
-const LEAVING: &[Step] = &[Step::Await(Fact::Phase("ShuttingDown"))];
+const STOP: &[Step] = &[Step::Apply(Change::Stop)];
+const SHUTTING_DOWN: &[Step] = &[Step::Await(Fact::Phase("ShuttingDown"))];
 const INACTIVE: &[Step] = &[Step::Await(Fact::Phase("Inactive"))];
-const RESTART: &[Step] = &[Step::Do(Change::Restart)];
+const RESTART: &[Step] = &[Step::Apply(Change::Restart)];
 
 /// All promises, in the order in which they are run.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -215,7 +215,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         meaning: "a host joins: bootstrap data, a providerID that Machine and Node share, and a \
                   Ready Node",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE,
             &[
@@ -233,12 +233,12 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "closes",
         meaning: "a host stays until its pods are evicted, and leaves no object and no Node",
         needs: None,
-        never: Some(Breach::MachineBeforePod),
+        forbidden: Some(Violation::MachineBeforePod),
         steps: &[
             CREATE,
             ACTIVE,
             &[
-                Step::AddPod { is_held: false },
+                Step::AddPod { has_budget: false },
                 Step::Require(Fact::Exists(Part::Pod)),
             ],
             STOP,
@@ -253,14 +253,14 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "reopens",
         meaning: "the same host joins again after it has left",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE,
             ACTIVE,
             STOP,
             ALL_GONE,
             INACTIVE,
-            &[Step::Do(Change::Resume)],
+            &[Step::Apply(Change::Resume)],
             &[Step::Await(Fact::Exists(Part::Machine))],
             ACTIVE,
         ],
@@ -269,21 +269,28 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "drain-deadline",
         meaning: "a host leaves at the deadline although a pod cannot be evicted",
         needs: None,
-        never: None,
-        steps: &[CREATE_SHORT, ACTIVE, HELD_POD, STOP, ALL_GONE, INACTIVE],
+        forbidden: None,
+        steps: &[
+            CREATE_SHORT,
+            ACTIVE,
+            POD_WITH_BUDGET,
+            STOP,
+            ALL_GONE,
+            INACTIVE,
+        ],
     },
     Promise {
         name: "cancelled-close",
         meaning: "a close that is cancelled leaves the same Machine, its Node schedulable again",
         needs: None,
-        never: Some(Breach::MachineReplaced),
+        forbidden: Some(Violation::MachineReplaced),
         steps: &[
             CREATE_LONG,
             ACTIVE,
-            HELD_POD,
+            POD_WITH_BUDGET,
             STOP,
-            LEAVING,
-            &[Step::Do(Change::Resume)],
+            SHUTTING_DOWN,
+            &[Step::Apply(Change::Resume)],
             ACTIVE,
             &[Step::Await(Fact::Schedulable)],
         ],
@@ -292,12 +299,12 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "kill-switch",
         meaning: "the kill switch removes a host immediately, even with pods",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE_LONG,
             ACTIVE,
-            HELD_POD,
-            &[Step::Do(Change::Kill)],
+            POD_WITH_BUDGET,
+            &[Step::Apply(Change::Kill)],
             ALL_GONE,
             &[Step::Await(Fact::Phase("Terminated"))],
             DELETE,
@@ -309,7 +316,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         meaning: "a host that is being provisioned is removed when the ScheduledMachine is \
                   deleted",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE,
             &[Step::Await(Fact::Exists(Part::Infrastructure))],
@@ -322,20 +329,20 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "delete-while-active",
         meaning: "a host in service is removed when the ScheduledMachine is deleted",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[CREATE, ACTIVE, DELETE, ALL_GONE, DELETED],
     },
     Promise {
         name: "delete-while-shutting-down",
         meaning: "a host that is being drained is removed when the ScheduledMachine is deleted",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE_SHORT,
             ACTIVE,
-            HELD_POD,
+            POD_WITH_BUDGET,
             STOP,
-            LEAVING,
+            SHUTTING_DOWN,
             DELETE,
             ALL_GONE,
             DELETED,
@@ -346,12 +353,12 @@ pub(crate) const PROMISES: &[Promise] = &[
         meaning: "a host that is kept by `enabled: false` is removed when the ScheduledMachine is \
                   deleted",
         needs: None,
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE,
             ACTIVE,
             &[
-                Step::Do(Change::Disable),
+                Step::Apply(Change::Disable),
                 Step::Await(Fact::Phase("Disabled")),
                 Step::Await(Fact::NodeReady),
             ],
@@ -364,7 +371,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         name: "provider-restarted",
         meaning: "a host joins and leaves although the provider restarts meanwhile",
         needs: Some(Need::Restart),
-        never: None,
+        forbidden: None,
         steps: &[
             CREATE,
             &[Step::Await(Fact::Exists(Part::Infrastructure))],
@@ -382,9 +389,9 @@ pub(crate) const PROMISES: &[Promise] = &[
         meaning: "a host that never joins is reported after provisioning.timeout, and its objects \
                   can be deleted",
         needs: Some(Need::Unreachable),
-        never: None,
+        forbidden: None,
         steps: &[
-            CREATE_IMPATIENT,
+            CREATE_SHORT_PROVISIONING,
             &[Step::Await(Fact::Stalled("ProvisioningTimeout"))],
             DELETE,
             ALL_GONE,

@@ -27,7 +27,7 @@ pub(crate) struct PromiseResult {
     /// The duration in seconds.
     pub(crate) seconds: u64,
     /// A description of what is left of its machine, if anything.
-    pub(crate) left: Option<String>,
+    pub(crate) leftover: Option<String>,
 }
 
 /// The subjects of a run.
@@ -49,7 +49,7 @@ impl PromiseResult {
             meaning: promise.meaning,
             verdict: Verdict::NotRun(why),
             seconds: 0,
-            left: None,
+            leftover: None,
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) struct Report {
     /// Whether the run was ended by a signal.
     pub(crate) interrupted: bool,
     /// A description of the objects that could not be deleted.
-    pub(crate) left: Option<String>,
+    pub(crate) leftover: Option<String>,
 }
 
 impl Report {
@@ -71,22 +71,22 @@ impl Report {
             subjects,
             results: Vec::new(),
             interrupted: false,
-            left: None,
+            leftover: None,
         }
     }
 
     /// `No` if a promise is broken or something is left behind. `Yes` if at least one promise is
-    /// kept and the run was not interrupted. `Unanswered` otherwise.
+    /// kept and the run was not interrupted. `NoResult` otherwise.
     pub(crate) fn outcome(&self) -> Outcome {
         let has = |wanted: fn(&Verdict) -> bool| {
             self.results.iter().any(|it| wanted(&it.verdict))
         };
-        if has(|it| matches!(it, Verdict::Broken(_))) || self.left.is_some() {
+        if has(|it| matches!(it, Verdict::Broken(_))) || self.leftover.is_some() {
             Outcome::No
         } else if has(|it| *it == Verdict::Kept) && !self.interrupted {
             Outcome::Yes
         } else {
-            Outcome::Unanswered
+            Outcome::NoResult
         }
     }
 
@@ -121,8 +121,8 @@ impl Report {
             writeln!(out, "{verdict:<7}  {:<26}  {detail}", it.name)?;
         }
         writeln!(out)?;
-        if let Some(left) = &self.left {
-            writeln!(out, "left behind: {}", plain::line(left))?;
+        if let Some(leftover) = &self.leftover {
+            writeln!(out, "left behind: {}", plain::line(leftover))?;
         }
         if self.interrupted {
             writeln!(out, "interrupted")?;
@@ -166,7 +166,7 @@ impl Report {
             "kubernetes": self.subjects.kubernetes,
             "bootstrap": self.subjects.bootstrap,
             "infrastructure": self.subjects.infrastructure,
-            "items": items, "leftBehind": self.left, "interrupted": self.interrupted,
+            "items": items, "leftBehind": self.leftover, "interrupted": self.interrupted,
             "kept": kept, "broken": broken, "notRun": not_run,
         })
     }

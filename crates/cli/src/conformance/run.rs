@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::clusters::{Clusters, Subject};
 use super::promise::{Change, Fact, Part, Promise, Step};
 use super::report::{PromiseResult, Verdict};
-use super::site::{Site, Subject};
 use crate::{cluster, plain};
 
 /// The interval between two observations.
-const INTERVAL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The interval between two progress messages.
-const REMINDER: Duration = Duration::from_secs(30);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The settings that all promises of a run share.
 pub(super) struct Runner<'r> {
-    pub(super) site: &'r Site,
+    pub(super) clusters: &'r Clusters,
     /// How long each step may take.
     pub(super) timeout: Duration,
     /// The command that restarts the provider.
@@ -26,7 +26,7 @@ pub(super) struct Runner<'r> {
 }
 
 /// Why a promise ended before its last step.
-enum End {
+enum StepError {
     Broken(String),
     CannotRun(String),
 }
@@ -41,63 +41,63 @@ impl Runner<'_> {
         let begun = Instant::now();
         let mut verdict = Verdict::Kept;
         for step in promise.steps.iter().copied().flatten() {
-            let done = self.take(*step, &mut subject).await;
+            let done = self.run_step(*step, &mut subject).await;
             match done {
                 Ok(()) => {}
-                Err(End::Broken(why)) => verdict = Verdict::Broken(why),
-                Err(End::CannotRun(why)) => verdict = Verdict::NotRun(why),
+                Err(StepError::Broken(why)) => verdict = Verdict::Broken(why),
+                Err(StepError::CannotRun(why)) => verdict = Verdict::NotRun(why),
             }
             if verdict != Verdict::Kept {
                 break;
             }
         }
-        let left = self.remove(&mut subject).await.err();
-        if let (Verdict::Kept, Some(left)) = (&verdict, &left) {
-            verdict = Verdict::Broken(left.clone());
+        let leftover = self.remove(&mut subject).await.err();
+        if let (Verdict::Kept, Some(leftover)) = (&verdict, &leftover) {
+            verdict = Verdict::Broken(leftover.clone());
         }
         PromiseResult {
             name: promise.name,
             meaning: promise.meaning,
             verdict,
             seconds: begun.elapsed().as_secs(),
-            left,
+            leftover,
         }
     }
 
-    async fn take(&self, step: Step, subject: &mut Subject) -> Result<(), End> {
+    async fn run_step(&self, step: Step, subject: &mut Subject) -> Result<(), StepError> {
         match step {
             Step::Create(limits) => {
-                let created = self.site.create(subject, limits).await;
+                let created = self.clusters.create(subject, limits).await;
                 let what = "the ScheduledMachine is refused";
-                created.map_err(|why| End::CannotRun(format!("{what}: {why}")))
+                created.map_err(|why| StepError::CannotRun(format!("{what}: {why}")))
             }
-            Step::AddPod { is_held } => {
-                let added = self.add_pod(subject, is_held).await;
+            Step::AddPod { has_budget } => {
+                let added = self.add_pod(subject, has_budget).await;
                 let what = "no pod can be put on the Node";
-                added.map_err(|why| End::CannotRun(format!("{what}: {why}")))
+                added.map_err(|why| StepError::CannotRun(format!("{what}: {why}")))
             }
-            Step::Do(change) => {
+            Step::Apply(change) => {
                 let done = self.change(change, subject).await;
-                done.map_err(End::CannotRun)
+                done.map_err(StepError::CannotRun)
             }
             Step::Await(fact) => {
-                let seen = self.wait(fact, subject).await;
-                seen.map_err(End::Broken)
+                let result = self.wait(fact, subject).await;
+                result.map_err(StepError::Broken)
             }
             Step::Require(fact) => {
-                let seen = self.wait(fact, subject).await;
-                seen.map_err(End::CannotRun)
+                let result = self.wait(fact, subject).await;
+                result.map_err(StepError::CannotRun)
             }
         }
     }
 
     /// Creates a pod on the Node. Retries, because its namespace may not be complete yet.
-    async fn add_pod(&self, subject: &Subject, is_held: bool) -> Result<(), String> {
+    async fn add_pod(&self, subject: &Subject, has_budget: bool) -> Result<(), String> {
         let begun = Instant::now();
         loop {
-            match self.site.add_pod(subject, is_held).await {
+            match self.clusters.add_pod(subject, has_budget).await {
                 Err(_) if begun.elapsed() < self.timeout => {
-                    tokio::time::sleep(INTERVAL).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
                 done => return done,
             }
@@ -107,19 +107,19 @@ impl Runner<'_> {
     async fn change(&self, change: Change, subject: &Subject) -> Result<(), String> {
         match change {
             Change::Stop => {
-                let now = cluster::now(&self.site.management).await;
-                self.site.stop(subject, now).await
+                let now = cluster::now(&self.clusters.management).await;
+                self.clusters.stop(subject, now).await
             }
-            Change::Resume => self.site.resume(subject).await,
+            Change::Resume => self.clusters.resume(subject).await,
             Change::Kill => {
                 let spec = serde_json::json!({"killSwitch": true});
-                self.site.change(subject, spec).await
+                self.clusters.change(subject, spec).await
             }
             Change::Disable => {
                 let spec = serde_json::json!({"schedule": {"enabled": false}});
-                self.site.change(subject, spec).await
+                self.clusters.change(subject, spec).await
             }
-            Change::Delete => self.site.delete(subject).await,
+            Change::Delete => self.clusters.delete(subject).await,
             Change::Restart => run(self.restart.unwrap_or_default()).await,
         }
     }
@@ -128,15 +128,17 @@ impl Runner<'_> {
     async fn wait(&self, fact: Fact, subject: &mut Subject) -> Result<(), String> {
         report_progress(subject, &format!("waiting until {fact}"));
         let begun = Instant::now();
-        let mut reminded = begun;
+        let mut last_progress = begun;
         loop {
-            let missing = match self.site.look(subject).await {
+            let missing = match self.clusters.observe(subject).await {
                 Ok(()) => {
-                    let seen = &subject.seen;
-                    if let Some(breach) = subject.never.and_then(|it| it.found_in(seen)) {
-                        return Err(breach);
+                    let observation = &subject.observation;
+                    if let Some(violation) =
+                        subject.forbidden.and_then(|it| it.find_in(observation))
+                    {
+                        return Err(violation);
                     }
-                    match fact.is_seen_in(seen) {
+                    match fact.check(observation) {
                         Ok(()) => return Ok(()),
                         Err(missing) => missing,
                     }
@@ -145,19 +147,19 @@ impl Runner<'_> {
             };
             if begun.elapsed() >= self.timeout {
                 let seconds = self.timeout.as_secs();
-                let reported = match subject.seen.message() {
+                let reported = match subject.observation.message() {
                     "" => String::new(),
                     message => format!("; 5-Spot reports: {message}"),
                 };
                 return Err(format!("after {seconds} s, {missing}{reported}"));
             }
-            if reminded.elapsed() >= REMINDER {
-                reminded = Instant::now();
+            if last_progress.elapsed() >= PROGRESS_INTERVAL {
+                last_progress = Instant::now();
                 let seconds = begun.elapsed().as_secs();
-                let message = subject.seen.message();
+                let message = subject.observation.message();
                 report_progress(subject, &format!("{missing} ({seconds} s): {message}"));
             }
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -166,10 +168,10 @@ impl Runner<'_> {
     /// # Errors
     /// A description of what is left of it.
     async fn remove(&self, subject: &mut Subject) -> Result<(), String> {
-        subject.never = None;
+        subject.forbidden = None;
         // Deletes the pod directly, which its budget does not block.
-        let _ = self.site.delete_pod(subject).await;
-        self.site.delete(subject).await?;
+        let _ = self.clusters.delete_pod(subject).await;
+        self.clusters.delete(subject).await?;
         for part in [
             Part::Infrastructure,
             Part::Bootstrap,

@@ -11,8 +11,8 @@ use kube::discovery::{self, pinned_kind};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::clusters::{Clusters, ProviderObject, request_failure};
 use super::collection::Collection;
-use super::site::{Provided, Site, refused};
 use crate::Failure;
 use crate::cluster::error_message;
 use crate::document::Document;
@@ -20,28 +20,28 @@ use crate::document::Document;
 /// The prefix of the names of runs.
 const PREFIX: &str = "5spot-conformance-";
 /// The interval between two checks whether an object exists.
-const INTERVAL: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The group of Cluster and Machine.
 const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
 
 /// The Cluster that the machines of a run join.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum TargetCluster {
     /// An existing Cluster in this namespace.
     Existing { namespace: String, cluster: String },
     /// A Cluster that is created from these objects, in a new namespace.
-    Own {
+    New {
         objects: Vec<Document>,
         cluster: String,
     },
 }
 
-impl Place {
-    /// The place for the Cluster among the manifests.
+impl TargetCluster {
+    /// The target that creates the Cluster among the manifests.
     ///
     /// # Errors
     /// The manifests do not contain exactly one Cluster.
-    pub(super) fn own(objects: Vec<Document>) -> Result<Self, Failure> {
+    pub(super) fn from_manifests(objects: Vec<Document>) -> Result<Self, Failure> {
         let is_cluster = |it: &&Document| {
             it.text("/kind") == "Cluster"
                 && it.text("/apiVersion").split('/').next() == Some(CLUSTER_GROUP)
@@ -53,18 +53,18 @@ impl Place {
                 .remedy("put the Cluster and what it needs into them"));
         };
         let cluster = cluster.text("/metadata/name").to_owned();
-        Ok(Self::Own { objects, cluster })
+        Ok(Self::New { objects, cluster })
     }
 
-    pub(super) fn cluster(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         match self {
-            Self::Existing { cluster, .. } | Self::Own { cluster, .. } => cluster,
+            Self::Existing { cluster, .. } | Self::New { cluster, .. } => cluster,
         }
     }
 }
 
 /// The objects that were created for a run in the management cluster.
-pub(super) struct Ground {
+pub(super) struct Environment {
     client: Client,
     pub(super) namespace: String,
     /// The name of the run, and of the namespaces that are created for it.
@@ -73,16 +73,19 @@ pub(super) struct Ground {
     own_cluster: Option<(ApiResource, String)>,
 }
 
-impl Ground {
-    /// Creates the namespace and the objects of the place.
+impl Environment {
+    /// Creates the namespace and the objects of the target.
     ///
     /// # Errors
     /// The server refuses a request. The failure has its message.
-    pub(super) async fn create(client: Client, place: &Place) -> Result<Self, Failure> {
+    pub(super) async fn create(
+        client: Client,
+        target: &TargetCluster,
+    ) -> Result<Self, Failure> {
         let id = new_name();
-        let (objects, cluster) = match place {
-            Place::Own { objects, cluster } => (objects, cluster),
-            Place::Existing { namespace, .. } => {
+        let (objects, cluster) = match target {
+            TargetCluster::New { objects, cluster } => (objects, cluster),
+            TargetCluster::Existing { namespace, .. } => {
                 return Ok(Self {
                     client,
                     namespace: namespace.clone(),
@@ -93,21 +96,21 @@ impl Ground {
         };
         let namespaces = Collection::of::<Namespace>(&client, None);
         let made = namespaces.post(&namespace(&id)).await;
-        made.map_err(|why| refused("creating a namespace", why))?;
-        let mut ground = Self {
+        made.map_err(|why| request_failure("creating a namespace", why))?;
+        let mut environment = Self {
             namespace: id.clone(),
             id,
             client,
             own_cluster: None,
         };
         for object in objects {
-            if let Err(failure) = ground.add(object, cluster).await {
+            if let Err(failure) = environment.add(object, cluster).await {
                 // The first failure is reported; objects that cannot be deleted after it are not.
-                let _ = ground.delete(Duration::from_secs(30)).await;
+                let _ = environment.delete(Duration::from_secs(30)).await;
                 return Err(failure);
             }
         }
-        Ok(ground)
+        Ok(environment)
     }
 
     async fn add(&mut self, document: &Document, cluster: &str) -> Result<(), Failure> {
@@ -117,7 +120,7 @@ impl Ground {
         let api = Collection::new(&self.client, Some(&self.namespace), &resource);
         let what = format!("creating {} of {}", resource.kind, document.origin);
         let created = api.post(&object).await;
-        created.map_err(|why| refused(&what, why))?;
+        created.map_err(|why| request_failure(&what, why))?;
         if resource.kind == "Cluster" && resource.group == CLUSTER_GROUP {
             self.own_cluster = Some((resource, cluster.to_owned()));
         }
@@ -138,7 +141,7 @@ impl Ground {
         if let Some((resource, cluster)) = &self.own_cluster {
             let clusters = Collection::new(&self.client, Some(namespace), resource);
             clusters.delete(cluster).await?;
-            until(timeout, async || {
+            poll_until(timeout, async || {
                 matches!(clusters.get(cluster).await, Ok(None))
             })
             .await
@@ -146,7 +149,7 @@ impl Ground {
         }
         let namespaces = Collection::of::<Namespace>(&self.client, None);
         namespaces.delete(namespace).await?;
-        until(timeout, async || {
+        poll_until(timeout, async || {
             matches!(namespaces.get(namespace).await, Ok(None))
         })
         .await
@@ -162,8 +165,8 @@ fn new_name() -> String {
     let mut name = PREFIX.to_owned();
     for _ in 0..5 {
         let count = letters.len() as u64;
-        let place = usize::try_from(number % count).unwrap_or_default();
-        name.push(char::from(letters[place]));
+        let index = usize::try_from(number % count).unwrap_or_default();
+        name.push(char::from(letters[index]));
         number /= count;
     }
     name
@@ -177,7 +180,7 @@ fn namespace(name: &str) -> Value {
 ///
 /// # Errors
 /// The condition did not hold within the timeout.
-pub(super) async fn until(
+pub(super) async fn poll_until(
     timeout: Duration,
     holds: impl AsyncFn() -> bool,
 ) -> Result<(), ()> {
@@ -186,7 +189,7 @@ pub(super) async fn until(
         if begun.elapsed() >= timeout {
             return Err(());
         }
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
@@ -213,10 +216,10 @@ async fn resource_of(
 ///
 /// # Errors
 /// There is not exactly one, or its kind is not served.
-pub(super) async fn provided(
+pub(super) async fn provider_object(
     client: &Client,
     documents: &[Document],
-) -> Result<Provided, Failure> {
+) -> Result<ProviderObject, Failure> {
     let [document] = documents else {
         let origin = documents
             .first()
@@ -235,7 +238,7 @@ pub(super) async fn provided(
             spec => spec.clone(),
         },
     });
-    Ok(Provided {
+    Ok(ProviderObject {
         resource: resource_of(client, document).await?,
         object,
     })
@@ -245,7 +248,7 @@ pub(super) async fn provided(
 ///
 /// # Errors
 /// Cluster API or 5-Spot is not installed.
-pub(super) async fn machines(client: &Client) -> Result<ApiResource, Failure> {
+pub(super) async fn machine_resource(client: &Client) -> Result<ApiResource, Failure> {
     let missing = |what: &str| {
         Failure::new("reading the cluster", format!("{what} is not installed"))
             .remedy("install it; `5spot check` shows what else is missing")
@@ -262,16 +265,18 @@ pub(super) async fn machines(client: &Client) -> Result<ApiResource, Failure> {
 ///
 /// # Errors
 /// The reason why it does not respond.
-pub(super) async fn workload(
-    ground: &Ground,
+pub(super) async fn workload_client(
+    environment: &Environment,
     cluster: &str,
     timeout: Duration,
 ) -> Result<Client, Failure> {
     let begun = Instant::now();
     loop {
-        match namespace_in(ground, cluster).await {
+        match create_namespace_in(environment, cluster).await {
             Ok(client) => return Ok(client),
-            Err(_) if begun.elapsed() < timeout => tokio::time::sleep(INTERVAL).await,
+            Err(_) if begun.elapsed() < timeout => {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
             Err(why) => {
                 return Err(Failure::new(format!("reaching Cluster {cluster}"), why)
                     .remedy(
@@ -284,10 +289,14 @@ pub(super) async fn workload(
 
 /// Creates the namespace in the workload cluster. The management cluster may be the workload
 /// cluster and have the namespace already.
-async fn namespace_in(ground: &Ground, cluster: &str) -> Result<Client, String> {
-    let found = Site::workload_of(&ground.client, &ground.namespace, cluster).await;
+async fn create_namespace_in(
+    environment: &Environment,
+    cluster: &str,
+) -> Result<Client, String> {
+    let found =
+        Clusters::workload_of(&environment.client, &environment.namespace, cluster).await;
     let client = found.map_err(|why| format!("Secret {cluster}-kubeconfig: {why}"))?;
     let namespaces = Collection::of::<Namespace>(&client, None);
-    namespaces.post(&namespace(&ground.id)).await?;
+    namespaces.post(&namespace(&environment.id)).await?;
     Ok(client)
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::promise::{Breach, Fact, PROMISES, Part, Promise, Step};
+use super::observation::Observation;
+use super::promise::{Fact, PROMISES, Part, Promise, Step, Violation};
 use super::report::{PromiseResult, Report, Subjects, Verdict};
-use super::seen::Seen;
 use crate::{Format, Outcome};
 
 fn machine() -> Value {
@@ -27,57 +27,58 @@ fn promise(name: &str) -> &'static Promise {
 
 #[test]
 fn a_machine_deleted_before_its_pod_is_evicted_breaks_the_promise() {
-    let breach = Breach::MachineBeforePod;
-    let both = Seen::default()
+    let violation = Violation::MachineBeforePod;
+    let both = Observation::default()
         .with(Part::Machine, Some(machine()))
         .with(Part::Pod, Some(pod()));
-    assert_eq!(breach.found_in(&both), None);
-    let pod_alone = Seen::default().with(Part::Pod, Some(pod()));
-    assert!(breach.found_in(&pod_alone).is_some());
+    assert_eq!(violation.find_in(&both), None);
+    let pod_alone = Observation::default().with(Part::Pod, Some(pod()));
+    assert!(violation.find_in(&pod_alone).is_some());
     let mut ending = pod();
     ending["metadata"]["deletionTimestamp"] = json!("2026-03-09T13:00:00Z");
-    let evicted = Seen::default().with(Part::Pod, Some(ending));
-    assert_eq!(breach.found_in(&evicted), None);
-    assert_eq!(breach.found_in(&Seen::default()), None);
+    let evicted = Observation::default().with(Part::Pod, Some(ending));
+    assert_eq!(violation.find_in(&evicted), None);
+    assert_eq!(violation.find_in(&Observation::default()), None);
 }
 
 #[test]
 fn another_machine_of_the_same_name_is_not_the_same_machine() {
-    let mut seen = Seen::default().with(Part::Machine, Some(machine()));
-    seen.first_machine = Some("m-1".to_owned());
-    assert_eq!(Breach::MachineReplaced.found_in(&seen), None);
-    seen.first_machine = Some("m-0".to_owned());
-    assert!(Breach::MachineReplaced.found_in(&seen).is_some());
+    let mut observation = Observation::default().with(Part::Machine, Some(machine()));
+    observation.first_machine = Some("m-1".to_owned());
+    assert_eq!(Violation::MachineReplaced.find_in(&observation), None);
+    observation.first_machine = Some("m-0".to_owned());
+    assert!(Violation::MachineReplaced.find_in(&observation).is_some());
 }
 
 #[test]
 fn an_object_that_is_not_removed_is_reported_with_its_finalizers() {
     let gone = Fact::Gone(Part::Infrastructure);
-    assert_eq!(gone.is_seen_in(&Seen::default()), Ok(()));
+    assert_eq!(gone.check(&Observation::default()), Ok(()));
     let mut host = json!({"kind": "RemoteMachine", "metadata": {"name": "one"}});
-    let seen = |host: &Value| {
-        let seen = Seen::default().with(Part::Infrastructure, Some(host.clone()));
-        gone.is_seen_in(&seen).unwrap_err()
+    let message = |host: &Value| {
+        let observation =
+            Observation::default().with(Part::Infrastructure, Some(host.clone()));
+        gone.check(&observation).unwrap_err()
     };
-    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one still exists and has no deletionTimestamp");
+    insta::assert_snapshot!(message(&host), @"RemoteMachine/one still exists and has no deletionTimestamp");
     host["metadata"]["deletionTimestamp"] = json!("2026-03-09T13:00:00Z");
     host["metadata"]["finalizers"] = json!(["remotemachine.k0smotron.io/finalizer"]);
-    insta::assert_snapshot!(seen(&host), @"RemoteMachine/one was deleted and still exists, with the finalizers remotemachine.k0smotron.io/finalizer");
+    insta::assert_snapshot!(message(&host), @"RemoteMachine/one was deleted and still exists, with the finalizers remotemachine.k0smotron.io/finalizer");
 }
 
 #[test]
 fn a_provider_id_must_exist_and_be_the_same_on_machine_and_node() {
     let with_node = |provider_id: Value| {
         let node = json!({"kind": "Node", "spec": {"providerID": provider_id}});
-        Seen::default()
+        Observation::default()
             .with(Part::Machine, Some(machine()))
             .with(Part::Node, Some(node))
     };
     let same = Fact::ProviderId;
-    assert_eq!(same.is_seen_in(&with_node(json!("remote://one"))), Ok(()));
-    assert!(same.is_seen_in(&with_node(json!("remote://two"))).is_err());
-    assert!(same.is_seen_in(&with_node(Value::Null)).is_err());
-    assert!(same.is_seen_in(&Seen::default()).is_err());
+    assert_eq!(same.check(&with_node(json!("remote://one"))), Ok(()));
+    assert!(same.check(&with_node(json!("remote://two"))).is_err());
+    assert!(same.check(&with_node(Value::Null)).is_err());
+    assert!(same.check(&Observation::default()).is_err());
 }
 
 #[test]
@@ -87,11 +88,11 @@ fn a_node_counts_as_ready_by_its_condition_alone() {
         let node = json!({
             "kind": "Node", "metadata": {"name": "one"}, "status": {"conditions": conditions},
         });
-        Fact::NodeReady.is_seen_in(&Seen::default().with(Part::Node, Some(node)))
+        Fact::NodeReady.check(&Observation::default().with(Part::Node, Some(node)))
     };
     assert_eq!(with("True"), Ok(()));
     assert_eq!(with("Unknown"), Err("Node/one is not Ready".to_owned()));
-    let none = Fact::NodeReady.is_seen_in(&Seen::default());
+    let none = Fact::NodeReady.check(&Observation::default());
     assert_eq!(none, Err("there is no Node".to_owned()));
 }
 
@@ -148,7 +149,7 @@ fn the_report_says_of_each_promise_what_was_seen() {
             Verdict::NotRun(text("give one with --unreachable")),
         ),
     ]);
-    report.left = Some(text("namespace 5spot-conformance-x7k2p"));
+    report.leftover = Some(text("namespace 5spot-conformance-x7k2p"));
     let mut out = Vec::new();
     report.print(Format::Text, &mut out).unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
@@ -166,12 +167,12 @@ fn the_exit_code_follows_the_worst_promise() {
     let not_run = ("reopens", Verdict::NotRun(why()));
     assert_eq!(outcome(&[kept.clone(), not_run.clone()]), Outcome::Yes);
     assert_eq!(outcome(&[kept.clone(), broken]), Outcome::No);
-    assert_eq!(outcome(&[not_run]), Outcome::Unanswered);
-    assert_eq!(outcome(&[]), Outcome::Unanswered);
+    assert_eq!(outcome(&[not_run]), Outcome::NoResult);
+    assert_eq!(outcome(&[]), Outcome::NoResult);
     let mut left_behind = report(std::slice::from_ref(&kept));
-    left_behind.left = Some(why());
+    left_behind.leftover = Some(why());
     assert_eq!(left_behind.outcome(), Outcome::No);
     let mut interrupted = report(&[kept]);
     interrupted.interrupted = true;
-    assert_eq!(interrupted.outcome(), Outcome::Unanswered);
+    assert_eq!(interrupted.outcome(), Outcome::NoResult);
 }

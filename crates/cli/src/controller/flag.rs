@@ -7,7 +7,9 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use fivespot_api::name;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Allowed;
-use fivespot_controller::{Coordination, Lease, Namespaces, Options, Terms, TermsError};
+use fivespot_controller::{
+    Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces, Options,
+};
 use fivespot_schedule::Duration;
 use jiff::SignedDuration;
 use kube::Client;
@@ -248,30 +250,30 @@ impl Args {
         })
     }
 
-    fn terms(&self) -> Result<Terms, Failure> {
+    fn terms(&self) -> Result<LeaseTiming, Failure> {
         let (duration, deadline, retry) = (
             self.lease_duration_secs,
             self.lease_renew_deadline_secs,
             self.lease_retry_period_secs,
         );
         let seconds = |seconds: u32| SignedDuration::from_secs(i64::from(seconds));
-        Terms::new(seconds(duration), seconds(deadline), seconds(retry)).map_err(
+        LeaseTiming::new(seconds(duration), seconds(deadline), seconds(retry)).map_err(
             |error| match error {
-                TermsError::DurationTooLong => {
+                LeaseTimingError::DurationTooLong => {
                     Failure::new("--lease-duration-secs", format!("{duration} exceeds one hour"))
                         .remedy("give at most 3600")
                 }
-                TermsError::DurationTooShort => Failure::new(
+                LeaseTimingError::DurationTooShort => Failure::new(
                     "--lease-duration-secs",
                     format!("{duration} is not at least 5 seconds more than --lease-renew-deadline-secs {deadline}"),
                 )
                 .remedy(format!("give at least {}", u64::from(deadline) + 5)),
-                TermsError::DeadlineTooShort => Failure::new(
+                LeaseTimingError::DeadlineTooShort => Failure::new(
                     "--lease-renew-deadline-secs",
                     format!("{deadline} leaves no time for a second attempt after --lease-retry-period-secs {retry}"),
                 )
                 .remedy(format!("give more than {retry}")),
-                TermsError::RetryTooShort => {
+                LeaseTimingError::RetryTooShort => {
                     Failure::new("--lease-retry-period-secs", format!("{retry} is too often"))
                         .remedy("give at least 1")
                 }

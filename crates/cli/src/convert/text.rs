@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::object;
 use crate::Failure;
-use crate::document::{Place, malformed};
+use crate::document::{SourceLocation, malformed};
 
 /// A converted stream of documents.
 #[derive(Debug, Default)]
@@ -31,16 +31,21 @@ pub(super) fn convert(
 ) -> Result<Converted, Failure> {
     let mut converted = Converted::default();
     let mut line = 1;
-    for piece in pieces(source) {
-        let lines = piece.lines().count();
-        document(&format!("{origin}:{line}"), piece, windows, &mut converted)?;
+    for document_text in split_documents(source) {
+        let lines = document_text.lines().count();
+        document(
+            &format!("{origin}:{line}"),
+            document_text,
+            windows,
+            &mut converted,
+        )?;
         line += lines;
     }
     Ok(converted)
 }
 
 /// The parts of the text from one separator to the next, each with the separator at its beginning.
-fn pieces(source: &str) -> Vec<&str> {
+fn split_documents(source: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut at = 0;
     for line in source.split_inclusive('\n') {
@@ -58,14 +63,14 @@ fn pieces(source: &str) -> Vec<&str> {
 
 fn document(
     origin: &str,
-    piece: &str,
+    document_text: &str,
     windows: Option<Timestamp>,
     converted: &mut Converted,
 ) -> Result<(), Failure> {
     let read = |text: &str| -> Result<Vec<Value>, Failure> {
         serde_saphyr::from_multiple(text).map_err(|error| malformed(origin, &error))
     };
-    let before = read(piece)?;
+    let before = read(document_text)?;
     let mut after = before.clone();
     let mut notes = Vec::new();
     let changes: Vec<Change> = after
@@ -86,16 +91,18 @@ fn document(
             .push(format!("{origin}: {field}: {from} -> {to}"));
     }
     if changes.is_empty() {
-        converted.text.push_str(piece);
+        converted.text.push_str(document_text);
     } else {
-        let edited = edited(piece, &changes);
+        let edited = apply_changes(document_text, &changes);
         if read(&edited).ok().as_ref() == Some(&after) {
             converted.text.push_str(&edited);
         } else {
             converted.notes.push(format!(
                 "{origin}: reformatted; comments and layout are lost"
             ));
-            converted.text.push_str(&emit(origin, piece, &after)?);
+            converted
+                .text
+                .push_str(&emit(origin, document_text, &after)?);
         }
     }
     converted
@@ -106,20 +113,20 @@ fn document(
 
 /// The text with every change made on the line of its field. The caller must check whether the
 /// result is complete.
-fn edited(piece: &str, changes: &[Change]) -> String {
-    let mut text = piece.replace(name::OLDER_FINALIZER, name::FINALIZER);
+fn apply_changes(document_text: &str, changes: &[Change]) -> String {
+    let mut text = document_text.replace(name::OLDER_FINALIZER, name::FINALIZER);
     for change in changes {
-        let place = Place {
+        let location = SourceLocation {
             file: String::new(),
             line: 0,
             text: text.as_str().into(),
         };
-        let at = place.line_of(&change.field);
+        let at = location.line_of(&change.field);
         let lines = text.split_inclusive('\n').enumerate();
         text = lines
             .map(|(number, line)| {
                 if number == at {
-                    edited_line(line, change)
+                    apply_change(line, change)
                 } else {
                     line.to_owned()
                 }
@@ -130,7 +137,7 @@ fn edited(piece: &str, changes: &[Change]) -> String {
 }
 
 /// A line `key: value # comment` with another value, or an empty text if the field is removed.
-fn edited_line(line: &str, change: &Change) -> String {
+fn apply_change(line: &str, change: &Change) -> String {
     let key = change.field.rsplit('.').next().unwrap_or_default();
     let Some((before, after)) = line
         .find(key)
@@ -174,10 +181,10 @@ fn is_plain(text: &str) -> bool {
         && !["true", "false", "null", "yes", "no", "on", "off"].contains(&text)
 }
 
-fn emit(origin: &str, piece: &str, objects: &[Value]) -> Result<String, Failure> {
+fn emit(origin: &str, document_text: &str, objects: &[Value]) -> Result<String, Failure> {
     let mut text = String::new();
-    for (place, value) in objects.iter().enumerate() {
-        if place > 0 || piece.starts_with("---") {
+    for (number, value) in objects.iter().enumerate() {
+        if number > 0 || document_text.starts_with("---") {
             text.push_str("---\n");
         }
         let yaml = serde_saphyr::to_string(value)

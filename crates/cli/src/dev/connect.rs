@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use fivespot_controller::kubeconfig::Access;
-use fivespot_controller::{Connect, Dial};
+use fivespot_controller::{Connect, NetworkConnect};
 use kube::Client;
 
 /// Uses the in-process client for a kubeconfig of the embedded server, so that a virtual clock
@@ -22,6 +22,6 @@ impl Connect for InProcessConnect {
         if authority == Some(self.address.to_string().as_str()) {
             return Ok(self.client.clone());
         }
-        Dial.connect(access)
+        NetworkConnect.connect(access)
     }
 }

@@ -18,7 +18,7 @@ use crate::{Failure, dashboard};
 const DASHBOARD: &str = "5spot-dashboard";
 
 /// The settings of the dashboard.
-pub(super) struct Seen<'d> {
+pub(super) struct DashboardSettings<'d> {
     pub(super) server: &'d Server,
     pub(super) clock: &'d Clock,
     /// The address of the server.
@@ -31,30 +31,34 @@ pub(super) struct Seen<'d> {
 ///
 /// # Errors
 /// There is no free port, or the system has no random numbers.
-pub(super) async fn start(printer: &Printer, seen: Seen<'_>) -> Result<(), Failure> {
-    let dashboard = open(seen).await?;
+pub(super) async fn start(
+    printer: &Printer,
+    settings: DashboardSettings<'_>,
+) -> Result<(), Failure> {
+    let dashboard = open(settings).await?;
     printer.print(&format!("dashboard at {}", dashboard.url()));
     tokio::spawn(dashboard.serve());
     Ok(())
 }
 
-async fn open(seen: Seen<'_>) -> Result<Dashboard, Failure> {
-    let Seen {
+async fn open(settings: DashboardSettings<'_>) -> Result<Dashboard, Failure> {
+    let DashboardSettings {
         server,
         clock,
         address,
         rates,
-    } = seen;
+    } = settings;
     let user = User::new(DASHBOARD, &["system:masters"]);
     let client = Client::new(server.in_process_as(user), "default");
-    let mut looking = fivespot_controller::Options::new(client.clone(), clock.clone());
-    looking.connect = Arc::new(InProcessConnect { address, client });
-    looking.workload_servers.local = true;
+    let mut inspect_options =
+        fivespot_controller::Options::new(client.clone(), clock.clone());
+    inspect_options.connect = Arc::new(InProcessConnect { address, client });
+    inspect_options.workload_servers.local = true;
     let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let clock = clock.clone();
     dashboard::open(Options {
         listener: dashboard::listen(free_port).await?,
-        reader: Reader::new(looking, None),
+        reader: Reader::new(inspect_options, None),
         now: Arc::new(move || std::future::ready(clock.now()).boxed()),
         title: "5spot dev".to_owned(),
         rates,

@@ -30,7 +30,7 @@ pub(crate) fn open(
     };
     let storage = Storage::open(directory).map_err(|error| unusable(&error))?;
     let credentials =
-        Credentials::kept_in(directory).map_err(|error| unusable(&error))?;
+        Credentials::load_or_generate(directory).map_err(|error| unusable(&error))?;
     Ok((Some(storage), credentials))
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
 }
 
 /// How long a server on this machine may take to accept a connection.
-const PATIENCE: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Checks that the kubeconfig at `path` does not belong to a running server, which would lose it.
 ///
@@ -39,7 +39,8 @@ pub(crate) async fn check_unused(path: &Path) -> Result<(), Failure> {
     let Some(address) = fs::read_to_string(path).ok().and_then(|it| loopback(&it)) else {
         return Ok(());
     };
-    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(&address)).await;
+    let connected =
+        tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&address)).await;
     if !matches!(connected, Ok(Ok(_))) {
         return Ok(());
     }

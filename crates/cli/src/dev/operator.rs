@@ -19,7 +19,7 @@ use crate::Failure;
 use crate::document::Document;
 
 /// The name of objects that exist only while the operator runs in this process.
-const OWN: &str = "5spot-dev";
+const DEV_NAME: &str = "5spot-dev";
 
 /// The duration of the Lease: the longest valid one. Renewing it would need a timer of the virtual
 /// clock every two seconds.
@@ -66,7 +66,7 @@ pub(super) async fn register(
         "kind": "Lease",
         "metadata": {"name": name::LEADER_LEASE, "namespace": name::SYSTEM_NAMESPACE},
         "spec": {
-            "holderIdentity": OWN,
+            "holderIdentity": DEV_NAME,
             "leaseDurationSeconds": LEASE_SECONDS,
             "acquireTime": now,
             "renewTime": now,
@@ -75,7 +75,7 @@ pub(super) async fn register(
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": OWN},
+        "metadata": {"name": DEV_NAME},
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin",
         },
@@ -89,7 +89,7 @@ pub(super) async fn register(
         let document = Document {
             origin: "5spot dev".to_owned(),
             object,
-            place: None,
+            location: None,
         };
         load::apply(client, &document)
             .await
@@ -111,7 +111,7 @@ async fn unregister(client: &Client) -> Result<(), Failure> {
     let leases: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), name::SYSTEM_NAMESPACE, &resource);
     let lease = leases.get_opt(name::LEADER_LEASE).await.map_err(failed)?;
-    let is_own = |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == OWN;
+    let is_own = |lease: &DynamicObject| lease.data["spec"]["holderIdentity"] == DEV_NAME;
     if !lease.as_ref().is_some_and(is_own) {
         return Ok(());
     }
@@ -123,7 +123,7 @@ async fn unregister(client: &Client) -> Result<(), Failure> {
         GroupVersionKind::gvk("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding");
     let (resource, _) = pinned_kind(client, &kind).await.map_err(failed)?;
     let bindings: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    match bindings.delete(OWN, &DeleteParams::default()).await {
+    match bindings.delete(DEV_NAME, &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         done => done.map(drop).map_err(failed),
     }

@@ -25,7 +25,7 @@ const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// How the run ended, with the goals that were not reached.
-enum End {
+enum EndReason {
     /// By a signal, before these goals were reached.
     Stopped(Vec<String>),
     Reached,
@@ -74,19 +74,19 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     };
     print_start(&printer, &args, &clock, &format!("https://{address}"));
     print_next(&printer, &args, &written);
-    let seen = dashboard::Seen {
+    let settings = dashboard::DashboardSettings {
         server: &server,
         clock: &clock,
         address,
         rates,
     };
-    dashboard::start(&printer, seen).await?;
+    dashboard::start(&printer, settings).await?;
     apply(&printer, &args, &server, objects).await?;
 
-    let_time_pass(&clock, args.speed);
+    run_clock(&clock, args.speed);
     let end = tokio::select! {
         end = wait(&server, &args, signals) => end?,
-        () = printer.closed() => End::Stopped(Vec::new()),
+        () = printer.closed() => EndReason::Stopped(Vec::new()),
         // The listener ends without a signal only if it fails.
         served = &mut serving => return Err(failed_to_serve(served)),
     };
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
 }
 
 /// Runs a virtual clock. The system clock needs nothing.
-fn let_time_pass(clock: &Clock, speed: Option<u32>) {
+fn run_clock(clock: &Clock, speed: Option<u32>) {
     if clock.is_virtual() {
         let clock = clock.clone();
         tokio::spawn(async move { clock.run(speed.unwrap_or(1)).await });
@@ -202,7 +202,7 @@ async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
             &Document {
                 origin,
                 object,
-                place: None,
+                location: None,
             },
         )
         .await
@@ -253,7 +253,7 @@ async fn wait(
     server: &Server,
     args: &Args,
     mut signals: Signals,
-) -> Result<End, Failure> {
+) -> Result<EndReason, Failure> {
     let mut watch = match &args.until {
         Some(goals) => Some(GoalWatch::new(
             &server.client(),
@@ -269,9 +269,9 @@ async fn wait(
         }
     };
     let end = tokio::select! {
-        () = signals.received() => End::Stopped,
-        () = reached => return Ok(End::Reached),
-        () = wait_for_timeout(args) => End::Missed,
+        () = signals.received() => EndReason::Stopped,
+        () = reached => return Ok(EndReason::Reached),
+        () = wait_for_timeout(args) => EndReason::Missed,
     };
     Ok(end(watch.map_or_else(Vec::new, |it| it.missed())))
 }
@@ -288,22 +288,22 @@ async fn wait_for_timeout(args: &Args) {
     }
 }
 
-fn print_end(printer: &Printer, clock: &Clock, end: End) -> Outcome {
+fn print_end(printer: &Printer, clock: &Clock, end: EndReason) -> Outcome {
     let now = instant(clock.now());
     match end {
-        End::Stopped(goals) if goals.is_empty() => {
+        EndReason::Stopped(goals) if goals.is_empty() => {
             printer.print(&format!("{now}  stopped"));
             Outcome::Yes
         }
-        End::Stopped(goals) => {
+        EndReason::Stopped(goals) => {
             printer.print(&format!("{now}  stopped before: {}", goals.join(", ")));
             Outcome::No
         }
-        End::Reached => {
+        EndReason::Reached => {
             printer.print(&format!("{now}  reached"));
             Outcome::Yes
         }
-        End::Missed(goals) => {
+        EndReason::Missed(goals) => {
             printer.print(&format!("{now}  not reached in time: {}", goals.join(", ")));
             Outcome::No
         }

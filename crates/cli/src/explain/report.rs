@@ -59,19 +59,23 @@ struct Step {
     request: String,
 }
 
-/// The report of the decision at `at`, from the state in `found`.
-pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
+/// The report of the decision at `at`, from the state in `inspection`.
+pub(super) fn report(inspection: &Inspection, at: Timestamp) -> Report {
     let mut memory = Memory::default();
-    memory.observe(found.object.metadata.generation, &found.observed, at);
-    let explanation = explain(&found.object, &found.observed, &memory, at);
-    let meta = &found.object.metadata;
+    memory.observe(
+        inspection.object.metadata.generation,
+        &inspection.observed,
+        at,
+    );
+    let explanation = explain(&inspection.object, &inspection.observed, &memory, at);
+    let meta = &inspection.object.metadata;
     let namespace = meta.namespace.clone().unwrap_or_default();
     Report {
         remedies: remedy::of(&explanation.status.conditions, &namespace),
         namespace,
         name: meta.name.clone().unwrap_or_default(),
         at: whole_seconds(at),
-        observed_at: (at != found.now).then_some(whole_seconds(found.now)),
+        observed_at: (at != inspection.now).then_some(whole_seconds(inspection.now)),
         phase: explanation
             .phase()
             .map_or("none yet".to_owned(), |it| it.to_string()),
@@ -87,8 +91,8 @@ pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
                 observed: entry.observed.clone(),
             })
             .collect(),
-        observed: observed(&found.observed),
-        reported: reported(found),
+        observed: observed(&inspection.observed),
+        reported: reported(inspection),
         actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
         next: explanation.plan.requeue_at.map(whole_seconds),
     }
@@ -96,9 +100,9 @@ pub(super) fn report(found: &Inspection, at: Timestamp) -> Report {
 
 /// A note on the NodeAccess condition of the operator, if its reason differs from what was found
 /// here.
-fn reported(found: &Inspection) -> Option<String> {
-    let (reason, here) = found.observed.workload.access.condition()?;
-    let conditions = &found.object.status.as_ref()?.conditions;
+fn reported(inspection: &Inspection) -> Option<String> {
+    let (reason, here) = inspection.observed.workload.access.condition()?;
+    let conditions = &inspection.object.status.as_ref()?.conditions;
     let reported = condition::find(conditions, ConditionType::NodeAccess)?;
     let Condition {
         status,
@@ -188,11 +192,11 @@ fn lookup(lookup: &Lookup) -> Line {
         };
         // A ready object may still report an earlier failure.
         let is_waited_for = !it.is_ready || it.meta.is_deleting;
-        let trouble = it.trouble.as_ref().filter(|_| is_waited_for);
-        let trouble = trouble.map_or_else(String::new, |text| format!(": {text}"));
-        format!("{} {ready}{leaving}{trouble}", it.meta.name)
+        let problem = it.problem.as_ref().filter(|_| is_waited_for);
+        let problem = problem.map_or_else(String::new, |text| format!(": {text}"));
+        format!("{} {ready}{leaving}{problem}", it.meta.name)
     });
-    line(&lookup.place.kind, found)
+    line(&lookup.reference.kind, found)
 }
 
 fn workload(observed: &Observed) -> Vec<Line> {

@@ -23,7 +23,7 @@ pub(super) fn explain(
     }
     let Some(rule) = Rule::find(id) else {
         return Err(Failure::new(format!("rule {id}"), "not found")
-            .remedy(format!("give an id {}", known())));
+            .remedy(format!("give an id {}", known_ids())));
     };
     let value = json!({
         "id": rule.id,
@@ -94,7 +94,7 @@ pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failu
     Ok(Outcome::Yes)
 }
 
-fn known() -> String {
+fn known_ids() -> String {
     let last = rules::all().last().map_or("", |rule| rule.id);
     let last_lint = LINTS.last().map_or("", |lint| lint.code);
     format!(

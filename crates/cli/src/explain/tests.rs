@@ -69,7 +69,7 @@ fn inspection(status: &Value, found: Option<Value>) -> Inspection {
         Some(_) => Workload {
             access: Access::Connected,
             node: Fact::Known(Some(node)),
-            rival: None,
+            conflicting_machine: None,
             pods: Fact::default(),
             agent_config: Fact::default(),
         },
@@ -79,7 +79,7 @@ fn inspection(status: &Value, found: Option<Value>) -> Inspection {
     let locations = Locations::of(&object, machine.as_ref());
     let nothing_at = |all: &[Reference]| {
         let all = all.iter().map(|place| Lookup {
-            place: place.clone(),
+            reference: place.clone(),
             found: Fact::Known(None),
         });
         all.collect()
@@ -252,13 +252,14 @@ fn a_paused_object_or_cluster_decides_first() {
         of_cluster(json!({"spec": {"paused": true}})),
         of_cluster(json!({"metadata": paused})),
     ];
-    let said: Vec<&Value> = reports.iter().map(|check| &check["observed"]).collect();
+    let observed_texts: Vec<&Value> =
+        reports.iter().map(|check| &check["observed"]).collect();
     assert!(
         reports.iter().all(|check| check["decides"] == true),
         "{reports:?}"
     );
     assert_eq!(
-        said,
+        observed_texts,
         [
             "the ScheduledMachine is paused: nothing is changed",
             "the Cluster is paused: nothing is changed",

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
-use fivespot_install::agent::{Detection, Kernel, Matching, Settings};
+use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings};
 use fivespot_install::file;
 
 use super::{Output, failed};
@@ -29,11 +29,11 @@ pub(super) struct Args {
     /// Oldest Linux kernel on the nodes; with 6.6 or later the agent needs neither root nor
     /// NET_ADMIN
     #[arg(long, value_name = "VERSION")]
-    kernel: Option<Kernel>,
+    kernel: Option<KernelVersion>,
 
     /// How processes are detected
     #[arg(long, value_enum, default_value_t)]
-    detection: By,
+    detection: DetectionMethod,
 
     /// Ignore processes in containers of pods, so that no pod can trigger a reclaim of its host
     #[arg(long)]
@@ -46,7 +46,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum By {
+enum DetectionMethod {
     /// By kernel process events, in the host's network namespace
     #[default]
     Events,
@@ -64,13 +64,13 @@ impl Args {
             image: self.image.clone(),
             kernel: self.kernel,
             detection: match self.detection {
-                By::Events => Detection::Events,
-                By::Scan => Detection::Scan,
+                DetectionMethod::Events => Detection::Events,
+                DetectionMethod::Scan => Detection::Scan,
             },
             matching: if self.outside_containers {
                 Matching::OutsideContainers
             } else {
-                Matching::Everywhere
+                Matching::All
             },
             ..Settings::default()
         };

@@ -7,8 +7,8 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::{Network, Settings};
 use fivespot_install::file;
 
-use super::rbac::{Chosen, check_namespace};
-use super::{Output, failed, shipped};
+use super::rbac::{RightsArgs, check_namespace};
+use super::{Output, default_version, failed};
 use crate::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct Args {
 
     /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policy is omitted,
     /// and the webhook must be used instead
-    #[arg(long, value_name = "VERSION", default_value_t = shipped())]
+    #[arg(long, value_name = "VERSION", default_value_t = default_version())]
     kube_version: KubeVersion,
 
     /// Ports of API servers that the NetworkPolicy lets the operator connect to: those of this
@@ -52,7 +52,7 @@ pub(super) struct Args {
     metrics_namespace: String,
 
     #[command(flatten)]
-    rights: Chosen,
+    rights: RightsArgs,
 }
 
 impl Args {

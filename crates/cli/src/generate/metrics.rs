@@ -23,7 +23,7 @@ mod tests {
     use super::page;
 
     /// The metrics that an expression uses.
-    fn named(expression: &str) -> BTreeSet<String> {
+    fn metric_names(expression: &str) -> BTreeSet<String> {
         let is_of_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
         let words = expression.split(|it| !is_of_name(it));
         let metrics =
@@ -45,9 +45,12 @@ mod tests {
         });
         let mut count = 0;
         for (title, expression) in alerts.chain(panels) {
-            let named = named(expression);
-            assert!(!named.is_empty(), "{title} names no metric: {expression}");
-            for metric in named {
+            let metric_names = metric_names(expression);
+            assert!(
+                !metric_names.is_empty(),
+                "{title} names no metric: {expression}"
+            );
+            for metric in metric_names {
                 let row = page
                     .lines()
                     .find(|line| line.starts_with(&format!("| `{metric}` |")));

@@ -9,7 +9,7 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
-use fivespot_install::role::{Reach, Rights};
+use fivespot_install::role::{NamespaceScope, Rights};
 use fivespot_schedule::Duration;
 
 use super::{Output, failed};
@@ -35,7 +35,7 @@ pub(super) struct Args {
     pub(super) output: Output,
 
     #[command(flatten)]
-    rights: Chosen,
+    rights: RightsArgs,
 
     /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
@@ -50,7 +50,7 @@ pub(super) struct Args {
 
 /// The permissions of the operator.
 #[derive(Debug, clap::Args)]
-pub(super) struct Chosen {
+pub(super) struct RightsArgs {
     /// Providers of the bootstrap and infrastructure objects
     #[arg(
         long,
@@ -117,7 +117,7 @@ impl Args {
     }
 }
 
-impl Chosen {
+impl RightsArgs {
     /// Prints a warning on standard error about permissions beyond those needed. Standard output is
     /// for the manifests.
     pub(super) fn warn(&self) {
@@ -127,7 +127,7 @@ impl Chosen {
     }
 
     fn warning(&self) -> Option<String> {
-        let which = if self.cluster_wide_secrets {
+        let secrets = if self.cluster_wide_secrets {
             "every Secret of the cluster".to_owned()
         } else if self.namespace.is_empty() {
             return None;
@@ -135,7 +135,7 @@ impl Chosen {
             format!("every Secret of {}", self.namespace.join(", "))
         };
         Some(format!(
-            "warning: the operator may read {which}, including private keys of Cluster API; \
+            "warning: the operator may read {secrets}, including private keys of Cluster API; \
              --kubeconfig NAMESPACE/CLUSTER limits it to kubeconfigs"
         ))
     }
@@ -168,17 +168,17 @@ impl Chosen {
             .filter_map(|name| provider::named(name))
             .collect();
         Ok(Rights {
-            home: self.operator_namespace.clone(),
+            namespace: self.operator_namespace.clone(),
             providers,
-            reach: if self.confine {
-                Reach::Only(all)
+            namespaces: if self.confine {
+                NamespaceScope::Only(all)
             } else {
-                Reach::Everywhere
+                NamespaceScope::All
             },
             kubeconfigs: if self.cluster_wide_secrets {
-                Reach::Everywhere
+                NamespaceScope::All
             } else {
-                Reach::Only(opened)
+                NamespaceScope::Only(opened)
             },
             clusters,
             is_workload_cluster: self.node_access == Access::Management,
@@ -239,22 +239,23 @@ mod tests {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
-        chosen: Chosen,
+        rights_args: RightsArgs,
     }
 
-    fn chosen(arguments: &str) -> Chosen {
+    fn rights_args(arguments: &str) -> RightsArgs {
         let arguments = ["rbac"]
             .into_iter()
             .chain(arguments.split_ascii_whitespace());
         <Line as clap::Parser>::try_parse_from(arguments)
             .unwrap()
-            .chosen
+            .rights_args
     }
 
     #[test]
     fn access_to_more_secrets_than_needed_is_warned_about() {
-        assert_eq!(chosen("--kubeconfig team-a/prod").warning(), None);
-        let warning = |arguments: &str| chosen(arguments).warning().unwrap_or_default();
+        assert_eq!(rights_args("--kubeconfig team-a/prod").warning(), None);
+        let warning =
+            |arguments: &str| rights_args(arguments).warning().unwrap_or_default();
         insta::assert_snapshot!(
             [
                 warning("--namespace a,b"),
@@ -266,15 +267,19 @@ mod tests {
 
     #[test]
     fn clusters_are_named_with_their_namespace() {
-        let rights = chosen("--kubeconfig team-a/prod,team-a/Test.1 --confine").rights();
+        let rights =
+            rights_args("--kubeconfig team-a/prod,team-a/Test.1 --confine").rights();
         let rights = rights.unwrap();
         let named = [("team-a", "Test.1"), ("team-a", "prod")];
         let named = named.map(|(one, other)| (one.to_owned(), other.to_owned()));
         assert_eq!(rights.clusters, BTreeSet::from(named));
-        assert_eq!(rights.reach, Reach::Only(["team-a".to_owned()].into()));
-        assert_eq!(rights.kubeconfigs, Reach::Only(BTreeSet::new()));
+        assert_eq!(
+            rights.namespaces,
+            NamespaceScope::Only(["team-a".to_owned()].into())
+        );
+        assert_eq!(rights.kubeconfigs, NamespaceScope::Only(BTreeSet::new()));
         let refused =
-            |arguments: &str| chosen(arguments).rights().unwrap_err().to_string();
+            |arguments: &str| rights_args(arguments).rights().unwrap_err().to_string();
         insta::assert_snapshot!(
             [
                 refused("--kubeconfig prod"),

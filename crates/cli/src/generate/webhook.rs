@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::file;
-use fivespot_install::webhook::{Keeper, MATCH_CONDITIONS_SINCE, Settings};
+use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
 
 use super::rbac::check_namespace;
 use super::{Output, failed};
@@ -38,7 +38,7 @@ pub(super) struct Args {
     replicas: NonZeroU32,
 
     /// Namespace of the webhook
-    #[arg(long, value_name = "NAME", default_value_t = Settings::default().home)]
+    #[arg(long, value_name = "NAME", default_value_t = Settings::default().namespace)]
     operator_namespace: String,
 
     /// Oldest Kubernetes version that must accept the manifests; below 1.28, changes of labels and
@@ -83,13 +83,13 @@ impl Args {
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;
         file::webhook(&Settings {
-            home: self.operator_namespace.clone(),
+            namespace: self.operator_namespace.clone(),
             image: self.image.clone(),
             replicas: self.replicas.get(),
             kube_minor: self.kube_version.minor(),
-            keeper: match self.certificates {
-                Certificates::Own => Keeper::Webhook,
-                Certificates::CertManager => Keeper::CertManager,
+            certificate_manager: match self.certificates {
+                Certificates::Own => CertificateManager::Webhook,
+                Certificates::CertManager => CertificateManager::CertManager,
             },
             metrics_namespace: self.metrics_namespace.clone(),
         })

@@ -27,11 +27,11 @@ pub(super) fn note(
         return Some("it has no effect while the schedule is invalid".to_owned());
     };
     let name = created.metadata.name.as_deref()?;
-    stronger(machine, schedule, others, (name, now))
+    overridden_by(machine, schedule, others, (name, now))
 }
 
 /// A note if another override than that of this name is in force at `now`.
-fn stronger(
+fn overridden_by(
     machine: &ScheduledMachine,
     schedule: Schedule,
     others: Vec<ScheduleOverride>,

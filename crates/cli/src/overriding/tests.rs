@@ -5,15 +5,16 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, HoldArgs, created_message, effect, end_of, length, next_window, table,
+    HoldArgs, RequestedOverride, created_message, effect, end_of, length, next_window,
+    table,
 };
 
 fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn asked() -> Asked<'static> {
-    Asked {
+fn requested() -> RequestedOverride<'static> {
+    RequestedOverride {
         mode: OverrideMode::Stop,
         start: Some(instant("2026-03-06T18:00:00.7Z")),
         end: instant("2026-03-07T06:30:00Z"),
@@ -23,7 +24,7 @@ fn asked() -> Asked<'static> {
 
 #[test]
 fn a_created_override_is_valid_and_has_the_requested_values() {
-    let manifest = asked().manifest("desk-042");
+    let manifest = requested().manifest("desk-042");
     let object: ScheduleOverride = serde_json::from_value(manifest.clone()).unwrap();
     assert_eq!(rules::check_override(&object), []);
     assert_eq!(manifest["metadata"]["generateName"], "desk-042-stop-");
@@ -37,7 +38,7 @@ fn a_created_override_is_valid_and_has_the_requested_values() {
             "reason": "no batch tonight",
         })
     );
-    assert_snapshot!(created_message("desk-042-stop-x7k2p", "desk-042", &asked()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
+    assert_snapshot!(created_message("desk-042-stop-x7k2p", "desk-042", &requested()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
 }
 
 #[test]
@@ -66,23 +67,23 @@ fn overrides_are_listed_by_their_ends_with_their_state() {
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
     };
     let target = json!({"name": "desk-042"});
-    let seen = |name: &str, status: serde_json::Value| {
-        let mut seen = object(
+    let with_status = |name: &str, status: serde_json::Value| {
+        let mut with_status = object(
             name,
             json!({
                 "targetRef": target, "mode": "Run", "endTime": "2026-03-06T14:00:00Z",
             }),
         );
-        seen.status = Some(serde_json::from_value(status).unwrap());
-        seen
+        with_status.status = Some(serde_json::from_value(status).unwrap());
+        with_status
     };
     let disabled = json!([{
         "type": "Ignored", "status": "True", "reason": "x", "message": "",
         "lastTransitionTime": "2026-03-06T11:00:00Z",
     }]);
     let all = [
-        seen("typo", json!({"matchedMachines": 0})),
-        seen(
+        with_status("typo", json!({"matchedMachines": 0})),
+        with_status(
             "without-effect",
             json!({"matchedMachines": 1, "conditions": disabled}),
         ),
@@ -170,17 +171,17 @@ fn an_override_is_superseded_by_a_stronger_one_of_the_same_machine() {
 }
 
 #[derive(Debug, clap::Parser)]
-struct Typed {
+struct CommandLine {
     #[command(flatten)]
     hold: HoldArgs,
 }
 
 /// The end of `5spot hold desk-042 ...` at noon, or the error message.
-fn typed(rest: &[&str]) -> String {
+fn parse_end(rest: &[&str]) -> String {
     let now = instant("2026-03-06T12:00:00.5Z");
     let machine = serde_json::from_value(machine(|_| ())).unwrap();
     let words = ["hold", "desk-042"].iter().chain(rest);
-    match <Typed as clap::Parser>::try_parse_from(words) {
+    match <CommandLine as clap::Parser>::try_parse_from(words) {
         Err(refused) => refused.to_string().lines().next().unwrap().to_owned(),
         Ok(typed) => match end_of(&typed.hold.span, &machine, now) {
             Ok(end) => format!("until {end}"),
@@ -219,7 +220,7 @@ fn an_end_that_has_passed_is_refused_and_a_length_is_explained() {
         &["--for", "2"],
         &["--for", "-2h"],
     ];
-    let printed: Vec<String> = rows.map(typed).into();
+    let printed: Vec<String> = rows.map(parse_end).into();
     assert_snapshot!(printed.join("\n"), @r"
     until 2026-03-06T13:30:00.5Z
     until 2026-03-06T23:00:00Z

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::document::Document;
-use crate::preview::Place;
+use crate::preview::PreviewScope;
 use crate::preview::span::{Range, Span};
 
 /// When a machine is wanted within a span. It is serialized as one item of the JSON output.
@@ -68,7 +68,7 @@ impl Forecast {
     /// long. The failure names the document and the field.
     pub(super) fn of(
         document: &Document,
-        place: Place<'_>,
+        scope: PreviewScope<'_>,
         range: &Range,
     ) -> Result<Self, Failure> {
         let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
@@ -80,18 +80,19 @@ impl Forecast {
         })?;
         let name = machine.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
-            let place = format!("{}, ScheduledMachine {name}, {field}", document.origin);
-            Failure::new(place, why).remedy("correct the schedule")
+            let location =
+                format!("{}, ScheduledMachine {name}, {field}", document.origin);
+            Failure::new(location, why).remedy("correct the schedule")
         };
         let rule = machine.spec.schedule.clone();
         let namespace = machine.metadata.namespace.as_deref();
-        let namespace = namespace.or(place.namespace).unwrap_or("default");
-        let calendars = place.context.calendars(namespace);
+        let namespace = namespace.or(scope.namespace).unwrap_or("default");
+        let calendars = scope.context.calendars(namespace);
         let schedule = machine
             .spec
             .schedule(&calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(place.context.overrides(&machine, namespace))
+            .with_overrides(scope.context.overrides(&machine, namespace))
             .looking_back();
         let violations = rules::check(&machine);
         let violation = violations
@@ -195,11 +196,11 @@ fn field(error: &Error) -> String {
 /// The message of an error without the field, which is shown next to it.
 fn why(error: &Error) -> String {
     match error {
-        Error::Days { fault, .. }
-        | Error::Hours { fault, .. }
-        | Error::Cron { fault }
-        | Error::Duration { fault } => fault.to_string(),
-        Error::DurationOutOfBounds { fault } => fault.to_string(),
+        Error::Days { error, .. }
+        | Error::Hours { error, .. }
+        | Error::Cron { error }
+        | Error::Duration { error } => error.to_string(),
+        Error::DurationOutOfBounds { error } => error.to_string(),
         Error::UnknownTimeZone { name } => format!("'{name}' is not an IANA time zone"),
         other => other.to_string(),
     }

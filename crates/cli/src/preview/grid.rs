@@ -16,7 +16,7 @@ const HOUR: i64 = 3_600;
 const INDENT: usize = 16;
 
 /// The smallest width at which hours are separated by spaces.
-const WIDE: usize = 80;
+const MIN_SPACED_WIDTH: usize = 80;
 
 /// The local days of a span.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ struct Day {
 /// and how much is wanted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Hour {
-    shown: i64,
-    inside: i64,
+    length: i64,
+    in_span: i64,
     wanted: i64,
 }
 
@@ -51,16 +51,17 @@ impl Grid {
         let last_instant = Timestamp::from_second(span.to.as_second() - 1).ok()?;
         let last = zone.to_datetime(last_instant).date();
         let count = usize::try_from((last - first).get_days()).ok()? + 1;
-        let held = count.min(most);
+        let shown = count.min(most);
         let date = |n: usize| first.checked_add(i64::try_from(n).ok()?.days()).ok();
-        let days: Option<Vec<Day>> = (0..held).map(|n| date(n).map(Day::empty)).collect();
+        let days: Option<Vec<Day>> =
+            (0..shown).map(|n| date(n).map(Day::empty)).collect();
         let mut grid = Self {
             first,
             days: days?,
-            more: count - held,
+            more: count - shown,
         };
         let start = first.to_zoned(zone.clone()).ok()?.timestamp();
-        let end = date(held)?.to_zoned(zone.clone()).ok()?.timestamp();
+        let end = date(shown)?.to_zoned(zone.clone()).ok()?.timestamp();
         let changes = ClockChange::all(zone, start, end);
         for change in &changes {
             if let Some(day) = grid.day_mut(change.earlier_reading().date()) {
@@ -68,8 +69,8 @@ impl Grid {
             }
         }
         let mut cuts: Vec<Timestamp> = changes.iter().map(|change| change.at).collect();
-        let inside = [span.from, span.to];
-        cuts.extend(inside.into_iter().filter(|at| (start..end).contains(at)));
+        let bounds = [span.from, span.to];
+        cuts.extend(bounds.into_iter().filter(|at| (start..end).contains(at)));
         let until = span.to.min(end);
         cuts.extend(schedule.transitions(span.from, until).map(|(at, _)| at));
         cuts.push(end);
@@ -90,17 +91,17 @@ impl Grid {
     }
 
     fn day_mut(&mut self, date: Date) -> Option<&mut Day> {
-        let place = usize::try_from((date - self.first).get_days()).ok()?;
-        self.days.get_mut(place)
+        let index = usize::try_from((date - self.first).get_days()).ok()?;
+        self.days.get_mut(index)
     }
 
     /// Adds a time range without any change of the clocks or of the schedule.
-    fn fill(&mut self, schedule: &Schedule, stretch: Span, span: Span) -> Option<()> {
+    fn fill(&mut self, schedule: &Schedule, part: Span, span: Span) -> Option<()> {
         let zone = schedule.time_zone();
-        let (since, until) = (stretch.from.as_second(), stretch.to.as_second());
-        let offset = i64::from(zone.to_offset(stretch.from).seconds());
-        let is_inside = (span.from..span.to).contains(&stretch.from);
-        let is_wanted = is_inside && schedule.at(stretch.from).is_open();
+        let (since, until) = (part.from.as_second(), part.to.as_second());
+        let offset = i64::from(zone.to_offset(part.from).seconds());
+        let is_inside = (span.from..span.to).contains(&part.from);
+        let is_wanted = is_inside && schedule.at(part.from).is_open();
         let mut at = since;
         while at < until {
             let next_hour = ((at + offset).div_euclid(HOUR) + 1) * HOUR - offset;
@@ -109,8 +110,8 @@ impl Grid {
             let hour = usize::try_from(reading.hour()).ok()?;
             let day = self.day_mut(reading.date());
             if let Some(hour) = day.and_then(|day| day.hours.get_mut(hour)) {
-                hour.shown += next - at;
-                hour.inside += if is_inside { next - at } else { 0 };
+                hour.length += next - at;
+                hour.in_span += if is_inside { next - at } else { 0 };
                 hour.wanted += if is_wanted { next - at } else { 0 };
             }
             at = next;
@@ -120,7 +121,7 @@ impl Grid {
 
     /// The grid as lines for a terminal of that width. `now` is the local time.
     pub(super) fn text(&self, width: usize, now: jiff::civil::DateTime) -> String {
-        let apart = if width >= WIDE { " " } else { "" };
+        let apart = if width >= MIN_SPACED_WIDTH { " " } else { "" };
         let mut lines = vec![heads(apart)];
         for day in &self.days {
             let cells = day.hours.map(|hour| hour.symbol().to_string());
@@ -143,7 +144,7 @@ impl Grid {
             "{:INDENT$}# wanted  + part of the hour  . not wanted",
             ""
         ));
-        let is_skipped = |day: &Day| day.hours.iter().any(|hour| hour.shown == 0);
+        let is_skipped = |day: &Day| day.hours.iter().any(|hour| hour.length == 0);
         if self.days.iter().any(is_skipped) {
             lines.push(format!("{:INDENT$}x skipped by the clocks", ""));
         }
@@ -175,10 +176,12 @@ impl Day {
 impl Hour {
     fn symbol(self) -> char {
         match self {
-            Self { shown: 0, .. } => 'x',
-            Self { inside: 0, .. } => ' ',
+            Self { length: 0, .. } => 'x',
+            Self { in_span: 0, .. } => ' ',
             Self { wanted: 0, .. } => '.',
-            Self { inside, wanted, .. } if inside == wanted => '#',
+            Self {
+                in_span, wanted, ..
+            } if in_span == wanted => '#',
             Self { .. } => '+',
         }
     }

@@ -8,7 +8,7 @@ use jiff::tz::Offset;
 use crate::preview::forecast::Forecast;
 
 /// The largest number of bytes of a line before it must be folded.
-const LONGEST_LINE: usize = 75;
+const MAX_LINE_BYTES: usize = 75;
 
 /// Prints one calendar for all machines. Times are in UTC, so that no time zone definition is
 /// needed. A window that crosses an end of the span is cut off there.
@@ -66,7 +66,7 @@ fn escape(text: &str) -> String {
 fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     let mut length = 0;
     for letter in text.chars() {
-        if length + letter.len_utf8() > LONGEST_LINE {
+        if length + letter.len_utf8() > MAX_LINE_BYTES {
             write!(out, "\r\n ")?;
             length = 1;
         }

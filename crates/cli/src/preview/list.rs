@@ -6,7 +6,7 @@ use fivespot_drawing::ClockChange;
 use jiff::Timestamp;
 
 use crate::plain;
-use crate::preview::View;
+use crate::preview::ViewOptions;
 use crate::preview::forecast::{Forecast, Transition};
 use crate::preview::human;
 
@@ -17,7 +17,7 @@ const LINES: usize = 50;
 const REPETITIONS: usize = 4;
 
 /// The upper limit of the period of repetitions; longer periods are the days of a week.
-const LONGEST_PERIOD: i64 = 86_400;
+const MAX_PERIOD: i64 = 86_400;
 
 /// A line of the list.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Line {
 pub(super) fn print(
     out: &mut dyn Write,
     forecast: &Forecast,
-    view: View,
+    view: ViewOptions,
 ) -> io::Result<()> {
     let span = forecast.span;
     let state = if forecast.wanted_at_from {
@@ -124,7 +124,7 @@ fn repetitions(changes: &[Transition]) -> usize {
     };
     let second = |change: &Transition| change.time.as_second();
     let period = second(again) - second(opens);
-    if !opens.wanted || period >= LONGEST_PERIOD {
+    if !opens.wanted || period >= MAX_PERIOD {
         return 0;
     }
     let is_next = |(number, pair): &(i64, &[Transition])| {

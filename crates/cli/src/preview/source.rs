@@ -21,7 +21,7 @@ pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
 
 /// Selects ScheduledMachines of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which<'n> {
+pub(crate) enum Selection<'n> {
     /// All of them.
     All,
     /// Those of the selected namespace.
@@ -37,37 +37,40 @@ pub(crate) enum Which<'n> {
 /// The cluster is unreachable or returns an error.
 pub(crate) fn from_cluster(
     access: &Access,
-    which: Which<'_>,
+    selection: Selection<'_>,
 ) -> Result<(Vec<Document>, Timestamp), Failure> {
     cluster::block_on(async {
         let client = access.client().await?;
         let now = cluster::now(&client).await;
-        Ok((read(client, which).await?, now))
+        Ok((read(client, selection).await?, now))
     })
 }
 
-async fn read(client: Client, which: Which<'_>) -> Result<Vec<Document>, Failure> {
+async fn read(
+    client: Client,
+    selection: Selection<'_>,
+) -> Result<Vec<Document>, Failure> {
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
         Failure::new("reading ScheduledMachines", cluster::error_message(error))
             .remedy("check the cluster and your access to it, or give files with -f")
     };
-    let api: Api<DynamicObject> = match which {
-        Which::All => Api::all_with(client.clone(), &resource),
-        Which::Namespace | Which::Named(_) => {
+    let api: Api<DynamicObject> = match selection {
+        Selection::All => Api::all_with(client.clone(), &resource),
+        Selection::Namespace | Selection::Named(_) => {
             Api::default_namespaced_with(client.clone(), &resource)
         }
     };
-    let found: Vec<DynamicObject> = match which {
-        Which::All | Which::Namespace => {
+    let found: Vec<DynamicObject> = match selection {
+        Selection::All | Selection::Namespace => {
             let listed = api.list(&ListParams::default()).await;
             listed.map_err(failed)?.items
         }
-        Which::Named(name) => vec![api.get(name).await.map_err(failed)?],
+        Selection::Named(name) => vec![api.get(name).await.map_err(failed)?],
     };
     let mut documents = Vec::new();
     let found = found.into_iter().map(|object| of_kind(object, &resource));
-    for object in found.chain(others(client, which).await?) {
+    for object in found.chain(schedule_inputs(client, selection).await?) {
         documents.push(document(object)?);
     }
     Ok(documents)
@@ -78,14 +81,17 @@ async fn read(client: Client, which: Which<'_>) -> Result<Vec<Document>, Failure
 ///
 /// # Errors
 /// They cannot be read: without them, the preview could differ from the schedule in force.
-async fn others(client: Client, which: Which<'_>) -> Result<Vec<DynamicObject>, Failure> {
+async fn schedule_inputs(
+    client: Client,
+    selection: Selection<'_>,
+) -> Result<Vec<DynamicObject>, Failure> {
     let mut all = Vec::new();
     let kinds = [
         ApiResource::erase::<ScheduleOverride>(&()),
         ApiResource::erase::<ScheduleCalendar>(&()),
     ];
     for resource in kinds {
-        let api: Api<DynamicObject> = if which == Which::All {
+        let api: Api<DynamicObject> = if selection == Selection::All {
             Api::all_with(client.clone(), &resource)
         } else {
             Api::default_namespaced_with(client.clone(), &resource)
@@ -128,6 +134,6 @@ fn document(object: DynamicObject) -> Result<Document, Failure> {
     Ok(Document {
         origin,
         object,
-        place: None,
+        location: None,
     })
 }

@@ -16,14 +16,14 @@ const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
 /// A time as users write it: RFC 3339, or a date, which is midnight in some time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum InstantOrDate {
     /// An instant.
     Instant(Timestamp),
     /// The beginning of a local day.
     Date(Date),
 }
 
-impl Moment {
+impl InstantOrDate {
     /// The instant. A date begins at midnight of `zone`.
     pub(crate) fn instant_in(self, zone: &TimeZone) -> Timestamp {
         match self {
@@ -36,7 +36,7 @@ impl Moment {
     }
 }
 
-impl FromStr for Moment {
+impl FromStr for InstantOrDate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,8 +54,8 @@ impl FromStr for Moment {
 /// The requested time range.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    pub(super) from: Option<Moment>,
-    pub(super) to: Option<Moment>,
+    pub(super) from: Option<InstantOrDate>,
+    pub(super) to: Option<InstantOrDate>,
     /// The default start.
     pub(super) now: Timestamp,
     /// The time zone of dates. The schedule's if absent.
@@ -69,7 +69,7 @@ impl Range {
     /// The range ends before it begins, or is longer than ten years.
     pub(super) fn span(&self, zone: &TimeZone) -> Result<Span, Failure> {
         let zone = self.zone.as_ref().unwrap_or(zone);
-        let instant = |at: Option<Moment>| at.map(|at| at.instant_in(zone));
+        let instant = |at: Option<InstantOrDate>| at.map(|at| at.instant_in(zone));
         Span::new(instant(self.from), instant(self.to), self.now)
     }
 }
@@ -111,30 +111,30 @@ impl Span {
 mod tests {
     use super::*;
 
-    fn moment(text: &str) -> Timestamp {
-        let moment: Moment = text.parse().unwrap();
-        moment.instant_in(&TimeZone::UTC)
+    fn timestamp(text: &str) -> Timestamp {
+        let instant_or_date: InstantOrDate = text.parse().unwrap();
+        instant_or_date.instant_in(&TimeZone::UTC)
     }
 
     #[test]
     fn a_date_begins_at_midnight_of_the_zone() {
-        let date: Moment = "2026-03-08".parse().unwrap();
+        let date: InstantOrDate = "2026-03-08".parse().unwrap();
         let zone = TimeZone::get("America/New_York").unwrap();
-        assert_eq!(date.instant_in(&zone), moment("2026-03-08T05:00:00Z"));
+        assert_eq!(date.instant_in(&zone), timestamp("2026-03-08T05:00:00Z"));
         assert_eq!(
             date.instant_in(&TimeZone::UTC),
-            moment("2026-03-08T00:00:00Z")
+            timestamp("2026-03-08T00:00:00Z")
         );
-        let instant: Moment = "2026-03-08T01:30:00+05:45".parse().unwrap();
-        assert_eq!(instant.instant_in(&zone), moment("2026-03-07T19:45:00Z"));
+        let instant: InstantOrDate = "2026-03-08T01:30:00+05:45".parse().unwrap();
+        assert_eq!(instant.instant_in(&zone), timestamp("2026-03-07T19:45:00Z"));
         for text in ["", "now", "2026-02-30", "2026-03-08T07:00:00", "07:00"] {
-            assert!(text.parse::<Moment>().is_err(), "{text}");
+            assert!(text.parse::<InstantOrDate>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_day_whose_midnight_is_skipped_begins_after_the_gap() {
-        let date: Moment = "2026-03-29".parse().unwrap();
+        let date: InstantOrDate = "2026-03-29".parse().unwrap();
         let zone = TimeZone::get("America/Nuuk").unwrap();
         let begins = date.instant_in(&zone).to_zoned(zone.clone());
         assert_eq!(begins.date().to_string(), "2026-03-29");
@@ -152,8 +152,8 @@ mod tests {
     fn a_span_goes_forward_for_ten_years_at_most() {
         let span = |to| {
             Span::new(
-                Some(moment("2026-01-01")),
-                Some(moment(to)),
+                Some(timestamp("2026-01-01")),
+                Some(timestamp(to)),
                 Timestamp::UNIX_EPOCH,
             )
         };

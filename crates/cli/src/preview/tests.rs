@@ -1,8 +1,8 @@
 use insta::assert_snapshot;
 
-use fivespot_drawing::terminal::Screen;
+use fivespot_drawing::terminal::TerminalOptions;
 
-use super::{Context, Form, Place, Range, View, print};
+use super::{Context, Form, PreviewScope, Range, ViewOptions, print};
 use crate::document;
 
 const WORKER: &str = "\
@@ -27,11 +27,11 @@ fn preview(schedule: &str, form: Form, span: (&str, &str)) -> String {
 }
 
 /// The view for output that is not a terminal.
-fn view(form: Form) -> View {
-    View {
+fn view(form: Form) -> ViewOptions {
+    ViewOptions {
         form,
         is_complete: false,
-        screen: Screen {
+        terminal: TerminalOptions {
             width: 80,
             colored: false,
         },
@@ -39,7 +39,7 @@ fn view(form: Form) -> View {
     }
 }
 
-fn preview_of(manifests: &str, view: View, span: (&str, &str)) -> String {
+fn preview_of(manifests: &str, view: ViewOptions, span: (&str, &str)) -> String {
     let documents = document::parse("worker.yaml", manifests).unwrap();
     let range = Range {
         from: Some(span.0.parse().unwrap()),
@@ -48,12 +48,12 @@ fn preview_of(manifests: &str, view: View, span: (&str, &str)) -> String {
         zone: None,
     };
     let context = Context::of(&documents, None).unwrap();
-    let place = Place {
+    let scope = PreviewScope {
         namespace: None,
         context: &context,
     };
     let documents = super::source::machines(documents);
-    match super::forecasts(&documents, place, range, view) {
+    match super::forecasts(&documents, scope, range, view) {
         Err(failure) => failure.to_string(),
         Ok(forecasts) => {
             let mut out = Vec::new();
@@ -289,7 +289,7 @@ fn windows_that_repeat_are_one_line_and_all_prints_each() {
     let day = ("2026-03-06", "2026-03-07");
     let short = preview(EVERY_OTHER_MINUTE, Form::Text, day);
     assert_snapshot!(short);
-    let complete = View {
+    let complete = ViewOptions {
         is_complete: true,
         ..view(Form::Text)
     };
@@ -313,7 +313,7 @@ fn a_long_list_and_a_long_grid_are_cut_with_a_note() {
 fn no_line_of_a_week_is_wider_than_eighty_columns_or_sixty() {
     for width in [60, 80] {
         let mut view = view(Form::Text);
-        view.screen.width = width;
+        view.terminal.width = width;
         let worker = WORKER.replace("{SCHEDULE}", OFFICE);
         let text = preview_of(&worker, view, ("2026-03-06", "2026-03-13"));
         let (grid, list) = text.split_once("From ").unwrap();

@@ -9,7 +9,7 @@ use fivespot_schedule::Duration;
 use crate::plain;
 use crate::preview::forecast::Forecast;
 use crate::preview::grid::Grid;
-use crate::preview::{View, fleet, human, list};
+use crate::preview::{ViewOptions, fleet, human, list};
 
 /// The largest number of days of a grid without --all.
 const DAYS: usize = 50;
@@ -19,22 +19,26 @@ const DAYS: usize = 50;
 pub(super) fn print(
     out: &mut dyn Write,
     forecasts: &[Forecast],
-    view: View,
+    view: ViewOptions,
 ) -> io::Result<()> {
     if let [forecast] = forecasts {
-        return one(out, forecast, view);
+        return print_machine(out, forecast, view);
     }
     let fleet = fleet::of(forecasts, view.now);
-    write!(out, "{}", terminal::text(&fleet, view.screen))?;
+    write!(out, "{}", terminal::text(&fleet, view.terminal))?;
     let shown = if view.is_complete { forecasts } else { &[] };
     for forecast in shown {
         writeln!(out)?;
-        one(out, forecast, view)?;
+        print_machine(out, forecast, view)?;
     }
     Ok(())
 }
 
-fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
+fn print_machine(
+    out: &mut dyn Write,
+    forecast: &Forecast,
+    view: ViewOptions,
+) -> io::Result<()> {
     writeln!(
         out,
         "{}/{}: {}",
@@ -51,7 +55,7 @@ fn one(out: &mut dyn Write, forecast: &Forecast, view: View) -> io::Result<()> {
     let most = if view.is_complete { usize::MAX } else { DAYS };
     if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {
         let now = forecast.schedule.time_zone().to_datetime(view.now);
-        writeln!(out, "\n{}", grid.text(view.screen.width, now))?;
+        writeln!(out, "\n{}", grid.text(view.terminal.width, now))?;
     }
     list::print(out, forecast, view)?;
     for calendar in &forecast.missing {

@@ -95,12 +95,12 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 
 /// The rows that were printed so far while watching.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct PrintedRows {
     rows: BTreeMap<(String, String), Row>,
     columns: Option<Columns<6>>,
 }
 
-impl Shown {
+impl PrintedRows {
     /// Whether `row` differs from the row that was last printed for the machine.
     pub(super) fn is_changed(&mut self, row: &Row, is_deleted: bool) -> bool {
         let key = (row.namespace.clone(), row.name.clone());
@@ -137,7 +137,7 @@ impl Shown {
 mod tests {
     use serde_json::json;
 
-    use super::{Row, Shown, text};
+    use super::{PrintedRows, Row, text};
 
     fn rows() -> Vec<Row> {
         let active = json!({
@@ -177,8 +177,8 @@ mod tests {
         let [_, new] = rows().try_into().unwrap();
         let node = "every-other-minute";
         let mut out = Vec::new();
-        let mut shown = Shown::default();
-        shown
+        let mut printed = PrintedRows::default();
+        printed
             .lines(&mut out, &[new, row("Inactive", "", "not wanted yet")])
             .unwrap();
         for later in [
@@ -186,7 +186,7 @@ mod tests {
             row("ShuttingDown", node, "the window has closed"),
             row("Inactive", "", "not wanted").deleted(),
         ] {
-            shown.lines(&mut out, &[later]).unwrap();
+            printed.lines(&mut out, &[later]).unwrap();
         }
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
     }
@@ -214,11 +214,11 @@ mod tests {
 
     #[test]
     fn an_event_that_changes_no_column_prints_no_row() {
-        let mut shown = Shown::default();
+        let mut printed = PrintedRows::default();
         let rows = rows();
-        assert!(shown.is_changed(&rows[0], false));
-        assert!(!shown.is_changed(&rows[0], false));
-        assert!(shown.is_changed(&rows[0].clone().deleted(), true));
-        assert!(shown.is_changed(&rows[0], false));
+        assert!(printed.is_changed(&rows[0], false));
+        assert!(!printed.is_changed(&rows[0], false));
+        assert!(printed.is_changed(&rows[0].clone().deleted(), true));
+        assert!(printed.is_changed(&rows[0], false));
     }
 }

@@ -5,10 +5,10 @@ use std::io::Write;
 use fivespot_api::{manifest, name};
 use serde_json::Value;
 
-use super::Choice;
+use super::RemovalOptions;
 use crate::Failure;
 use crate::check::is_lease_fresh;
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 
 /// An object, with its kind and name and its API path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ impl std::fmt::Display for Object {
 
 /// A Helm release.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Release {
+pub(super) struct HelmRelease {
     name: String,
     namespace: String,
 }
 
-impl Release {
+impl HelmRelease {
     /// The command that removes it.
     pub(super) fn command(&self) -> String {
         format!("helm uninstall {} -n {}", self.name, self.namespace)
@@ -48,13 +48,13 @@ pub(super) struct Inventory {
     /// The objects of the CRDs.
     pub(super) machines: Vec<Object>,
     /// Whether an operator holds its Lease.
-    pub(super) is_operated: bool,
+    pub(super) has_running_operator: bool,
     /// The active components: the webhook configuration, then the Deployments and DaemonSets.
     pub(super) running: Vec<Object>,
     /// The objects that the components need.
     pub(super) rest: Vec<Object>,
     /// The Helm releases. Their objects are removed by Helm.
-    pub(super) releases: Vec<Release>,
+    pub(super) releases: Vec<HelmRelease>,
     /// The CRDs.
     pub(super) crds: Vec<Object>,
 }
@@ -129,13 +129,16 @@ impl Inventory {
     ///
     /// # Errors
     /// The server refuses to list a kind.
-    pub(super) async fn read(reader: &Reader, home: &str) -> Result<Self, Failure> {
+    pub(super) async fn read(
+        reader: &Reader,
+        operator_namespace: &str,
+    ) -> Result<Self, Failure> {
         let failed = |why: String| {
             Failure::new("reading what is installed", why)
                 .remedy("run it as a cluster administrator")
         };
         let mut inventory = Self {
-            is_operated: is_lease_fresh(reader, home).await,
+            has_running_operator: is_lease_fresh(reader, operator_namespace).await,
             ..Self::default()
         };
         inventory.crds(reader).await.map_err(failed)?;
@@ -160,7 +163,7 @@ impl Inventory {
             }
             let name = text(&document, "/metadata/name");
             let path = format!("{CRDS}/{name}");
-            let Answer::Found(stored) = reader.get(&path).await else {
+            let Response::Found(stored) = reader.get(&path).await else {
                 continue;
             };
             self.crds.push(Object {
@@ -200,7 +203,7 @@ impl Inventory {
         for document in manifest::installed(reader.minor) {
             if document["kind"] == kind.name && [POLICY, BINDING].contains(&kind.name) {
                 let path = format!("{path}/{}", text(&document, "/metadata/name"));
-                if let Answer::Found(object) = reader.get(&path).await {
+                if let Response::Found(object) = reader.get(&path).await {
                     found.retain(|it| {
                         it["metadata"]["name"] != object["metadata"]["name"]
                     });
@@ -219,7 +222,7 @@ impl Inventory {
                 annotation("meta.helm.sh/release-name"),
                 annotation("meta.helm.sh/release-namespace"),
             ) {
-                self.releases.push(Release { name, namespace });
+                self.releases.push(HelmRelease { name, namespace });
                 continue;
             }
             let (namespace, name) = (
@@ -248,7 +251,7 @@ impl Inventory {
     /// Prints the steps and the objects of each.
     pub(super) fn describe(
         &self,
-        choice: Choice,
+        options: RemovalOptions,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let mut number = 0;
@@ -263,8 +266,8 @@ impl Inventory {
             }
             Ok(())
         };
-        if !choice.keeps_machines {
-            let title = if self.is_operated {
+        if !options.keeps_machines {
+            let title = if self.has_running_operator {
                 "Delete, and wait until the operator has removed their machines:"
             } else {
                 "Delete. No operator runs that could remove their machines; start it first:"
@@ -272,24 +275,24 @@ impl Inventory {
             step(title, &self.machines)?;
         }
         step("Delete the workloads:", &self.running)?;
-        if choice.releases_machines() {
+        if options.releases_machines() {
             step("Delete without their machines, which stay:", &self.machines)?;
         }
         step("Delete the objects that they needed:", &self.rest)?;
-        if choice.deletes_crds {
+        if options.deletes_crds {
             step("Delete:", &self.crds)?;
         }
         for release in &self.releases {
             writeln!(out, "Then run: {}", release.command())?;
         }
-        if !choice.deletes_crds {
-            self.describe_kept(out)?;
+        if !options.deletes_crds {
+            self.describe_retained(out)?;
         }
         Ok(())
     }
 
     /// Prints the CRDs that are kept.
-    pub(super) fn describe_kept(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) fn describe_retained(&self, out: &mut dyn Write) -> Result<(), Failure> {
         for crd in &self.crds {
             writeln!(out, "Kept: {crd} (--delete-crds deletes it)")?;
         }

@@ -6,19 +6,19 @@ use std::time::Duration;
 use fivespot_api::name;
 use serde_json::{Value, json};
 
-use super::Choice;
+use super::RemovalOptions;
 use super::inventory::{Inventory, Object};
-use crate::reader::{Answer, Reader};
+use crate::reader::{Reader, Response};
 use crate::{Failure, Outcome};
 
 /// The interval between two checks whether an object is gone.
-const INTERVAL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The removal of an inventory.
 pub(super) struct Removal<'r> {
     pub(super) reader: &'r Reader,
     pub(super) inventory: &'r Inventory,
-    pub(super) choice: Choice,
+    pub(super) options: RemovalOptions,
     /// How long the deletion of the objects of a step may take.
     pub(super) timeout: Duration,
 }
@@ -30,29 +30,29 @@ impl Removal<'_> {
     /// The output cannot be written, or the server refuses a request.
     pub(super) async fn run(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let inventory = self.inventory;
-        if !self.choice.keeps_machines {
+        if !self.options.keeps_machines {
             for object in &inventory.machines {
                 self.delete(object, "Background", out).await?;
             }
-            if !self.are_gone(&inventory.machines, out).await? {
+            if !self.wait_until_deleted(&inventory.machines, out).await? {
                 return Ok(Outcome::No);
             }
         }
         for object in &inventory.running {
             self.delete(object, "Foreground", out).await?;
         }
-        if !self.are_gone(&inventory.running, out).await? {
+        if !self.wait_until_deleted(&inventory.running, out).await? {
             return Ok(Outcome::No);
         }
-        if self.choice.releases_machines() {
+        if self.options.releases_machines() {
             if !inventory.releases.is_empty() {
-                return self.left_to_helm(out);
+                return self.print_helm_commands(out);
             }
             for object in &inventory.machines {
                 self.release(object).await?;
                 self.delete(object, "Orphan", out).await?;
             }
-            if !self.are_gone(&inventory.machines, out).await? {
+            if !self.wait_until_deleted(&inventory.machines, out).await? {
                 return Ok(Outcome::No);
             }
         }
@@ -60,28 +60,28 @@ impl Removal<'_> {
             self.delete(object, "Background", out).await?;
         }
         if !inventory.releases.is_empty() {
-            return self.left_to_helm(out);
+            return self.print_helm_commands(out);
         }
-        if self.choice.deletes_crds {
+        if self.options.deletes_crds {
             for object in &inventory.crds {
                 self.delete(object, "Background", out).await?;
             }
         } else {
-            inventory.describe_kept(out)?;
+            inventory.describe_retained(out)?;
         }
         Ok(Outcome::Yes)
     }
 
     /// Prints the Helm commands. Later steps need a second run.
-    fn left_to_helm(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    fn print_helm_commands(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
         for release in &self.inventory.releases {
             writeln!(out, "Now run: {}", release.command())?;
         }
-        if self.choice.deletes_crds {
+        if self.options.deletes_crds {
             writeln!(out, "and then `5spot uninstall` again with the same flags.")?;
             return Ok(Outcome::No);
         }
-        self.inventory.describe_kept(out)?;
+        self.inventory.describe_retained(out)?;
         Ok(Outcome::Yes)
     }
 
@@ -92,14 +92,14 @@ impl Removal<'_> {
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let done = self.reader.delete(&object.path, propagation).await;
-        done.map_err(|why| refused(object, why))?;
+        done.map_err(|why| request_failure(object, why))?;
         writeln!(out, "deleted {object}")?;
         Ok(out.flush()?)
     }
 
     /// Removes the operator's finalizer from an object, so that its machine is kept.
     async fn release(&self, object: &Object) -> Result<(), Failure> {
-        let Answer::Found(found) = self.reader.get(&object.path).await else {
+        let Response::Found(found) = self.reader.get(&object.path).await else {
             return Ok(());
         };
         let finalizers = found["metadata"]["finalizers"].as_array();
@@ -114,19 +114,19 @@ impl Removal<'_> {
             "resourceVersion": found["metadata"]["resourceVersion"],
         }});
         let done = self.reader.merge(&object.path, &change).await;
-        done.map_err(|why| refused(object, why))
+        done.map_err(|why| request_failure(object, why))
     }
 
     /// Waits until all objects are gone. Prints those that are not gone within the timeout.
-    async fn are_gone(
+    async fn wait_until_deleted(
         &self,
         objects: &[Object],
         out: &mut dyn Write,
     ) -> Result<bool, Failure> {
         let all = async {
             for object in objects {
-                while !matches!(self.reader.get(&object.path).await, Answer::Missing) {
-                    tokio::time::sleep(INTERVAL).await;
+                while !matches!(self.reader.get(&object.path).await, Response::NotFound) {
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         };
@@ -134,7 +134,7 @@ impl Removal<'_> {
             return Ok(true);
         }
         for object in objects {
-            if let Answer::Found(found) = self.reader.get(&object.path).await {
+            if let Response::Found(found) = self.reader.get(&object.path).await {
                 let message = found["status"]["message"].as_str().unwrap_or_default();
                 writeln!(
                     out,
@@ -147,7 +147,7 @@ impl Removal<'_> {
     }
 }
 
-fn refused(object: &Object, why: String) -> Failure {
+fn request_failure(object: &Object, why: String) -> Failure {
     Failure::new(format!("deleting {object}"), why).remedy(
         "run it as a cluster administrator, then again: it continues where it stopped",
     )

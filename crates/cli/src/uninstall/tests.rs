@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use fivespot_install::controller::Settings;
 use fivespot_testkit::{
-    Cluster, Coordination, Lease, Operator, Terms, instant, machine_path,
+    Cluster, Coordination, Lease, LeaseTiming, Operator, instant, machine_path,
     scheduled_machine,
 };
 use serde_json::{Value, json};
 
 use super::inventory::Inventory;
-use super::{Choice, run::Removal};
+use super::{RemovalOptions, run::Removal};
 use crate::Outcome;
 use crate::reader::Reader;
 
@@ -19,7 +19,7 @@ fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: Terms::default(),
+        terms: LeaseTiming::default(),
     });
 }
 const NIGHT: &str = "2026-03-07T03:00:00Z";
@@ -35,7 +35,7 @@ async fn installed(now: &str) -> (Cluster, Operator) {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     let soon = instant(now) + jiff::SignedDuration::from_mins(1);
-    cluster.pass_until(soon).await;
+    cluster.advance_until(soon).await;
     (cluster, replica)
 }
 
@@ -46,12 +46,12 @@ async fn inventory(cluster: &Cluster) -> (Reader, Inventory) {
 }
 
 /// Uninstalls, and returns the outcome.
-async fn uninstall(cluster: &Cluster, choice: Choice) -> Outcome {
+async fn uninstall(cluster: &Cluster, options: RemovalOptions) -> Outcome {
     let (reader, inventory) = inventory(cluster).await;
     let removal = Removal {
         reader: &reader,
         inventory: &inventory,
-        choice,
+        options,
         timeout: Duration::from_secs(20),
     };
     removal.run(&mut Vec::new()).await.unwrap()
@@ -65,21 +65,21 @@ fn is_labelled(object: &Value) -> bool {
 async fn a_dry_run_prints_the_order_and_changes_nothing() {
     let (cluster, _replica) = installed(WITHIN).await;
     let (_, inventory) = inventory(&cluster).await;
-    let text = |choice: Choice| {
+    let text = |options: RemovalOptions| {
         let mut out = Vec::new();
-        inventory.describe(choice, &mut out).unwrap();
+        inventory.describe(options, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     insta::assert_snapshot!(
         "all",
-        text(Choice {
+        text(RemovalOptions {
             keeps_machines: false,
             deletes_crds: true,
         })
     );
     insta::assert_snapshot!(
         "machines_kept",
-        text(Choice {
+        text(RemovalOptions {
             keeps_machines: true,
             deletes_crds: false,
         })
@@ -90,11 +90,11 @@ async fn a_dry_run_prints_the_order_and_changes_nothing() {
 #[tokio::test]
 async fn machines_are_removed_first_and_the_crd_is_kept() {
     let (cluster, _replica) = installed(NIGHT).await;
-    let choice = Choice {
+    let options = RemovalOptions {
         keeps_machines: false,
         deletes_crds: false,
     };
-    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
     assert_eq!(cluster.get(&machine_path("worker")).await, None);
     assert!(cluster.get(CRD).await.is_some());
     let (_, left) = inventory(&cluster).await;
@@ -106,11 +106,11 @@ async fn kept_machines_are_unchanged() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
     let before = cluster.get(&machine_path("worker")).await.unwrap();
-    let choice = Choice {
+    let options = RemovalOptions {
         keeps_machines: true,
         deletes_crds: false,
     };
-    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
     let after = cluster.get(&machine_path("worker")).await.unwrap();
     assert_eq!(after["spec"], before["spec"]);
     for object in cluster.owned_paths("worker") {
@@ -122,11 +122,11 @@ async fn kept_machines_are_unchanged() {
 async fn kept_machines_still_exist_after_their_crd_is_deleted() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
-    let choice = Choice {
+    let options = RemovalOptions {
         keeps_machines: true,
         deletes_crds: true,
     };
-    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
     cluster.settle().await;
     assert_eq!(cluster.get(CRD).await, None);
     for object in cluster.owned_paths("worker") {
@@ -152,10 +152,10 @@ async fn objects_installed_by_helm_are_left_to_helm() {
         found.releases[0].command(),
         "helm uninstall spot -n 5spot-system"
     );
-    let choice = Choice {
+    let options = RemovalOptions {
         keeps_machines: false,
         deletes_crds: false,
     };
-    assert_eq!(uninstall(&cluster, choice).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
     assert!(is_labelled(&cluster.get(path).await.unwrap()));
 }

@@ -12,8 +12,8 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::answer::{Answer, Step, Subject, Verdict};
 use super::engine::Sources;
+use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::{Args, Operation};
@@ -21,7 +21,7 @@ use crate::Failure;
 use crate::document::Document;
 
 /// Plugins that read other objects of a cluster, which the files need not contain.
-const OF_A_CLUSTER: [&str; 4] = [
+const CLUSTER_PLUGINS: [&str; 4] = [
     "NamespaceLifecycle",
     "ServiceAccount",
     "Priority",
@@ -46,7 +46,7 @@ impl Builtin {
     }
 
     /// Whether the kind is a built-in kind.
-    pub(super) fn knows(&self, subject: &Subject) -> bool {
+    pub(super) fn serves(&self, subject: &Subject) -> bool {
         of_kind(&self.registry, subject).is_some()
     }
 
@@ -54,12 +54,12 @@ impl Builtin {
     ///
     /// # Errors
     /// The server refuses one of the other given objects.
-    pub(super) fn answer(
+    pub(super) fn validate(
         &self,
         mut subject: Subject,
         object: Value,
         (old, args): (&Stored, &Args),
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ObjectResult, Failure> {
         let resource = of_kind(&self.registry, &subject);
         let is_namespaced = resource.is_some_and(|it| it.namespaced);
         if is_namespaced && subject.namespace.is_empty() {
@@ -67,7 +67,7 @@ impl Builtin {
         }
         if args.operation == Some(Operation::Delete) {
             let why = "deletions of built-in kinds are not validated".to_owned();
-            return Ok(Answer::at_once(subject, Verdict::Skipped(why)));
+            return Ok(ObjectResult::without_steps(subject, Verdict::Skipped(why)));
         }
         let old = old.find(&subject, args.operation)?;
         let old = old.filter(|_| args.operation != Some(Operation::Create));
@@ -77,7 +77,7 @@ impl Builtin {
             Some(cluster) => cluster,
             none => none.insert(Cluster::start(&self.sources)?),
         };
-        cluster.answer(subject, object, old.cloned())
+        cluster.validate(subject, object, old.cloned())
     }
 }
 
@@ -116,8 +116,8 @@ impl Cluster {
         options.kube = sources.version;
         let known = builtin_plugins();
         let known = |name: &&str| known.iter().any(|it| it.name() == *name);
-        let off = OF_A_CLUSTER.into_iter().filter(known);
-        options.disable_plugins = off.map(str::to_owned).collect();
+        let disabled = CLUSTER_PLUGINS.into_iter().filter(known);
+        options.disable_plugins = disabled.map(str::to_owned).collect();
         let server = Server::new(options).map_err(|it| Failure::new("validate", it))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -135,13 +135,13 @@ impl Cluster {
             client,
             runtime,
         };
-        let given = [
+        let documents = [
             &sources.namespaces,
             &sources.definitions,
             &sources.params,
             &sources.policies,
         ];
-        for document in given.into_iter().flatten() {
+        for document in documents.into_iter().flatten() {
             cluster.store(document)?;
         }
         Ok(cluster)
@@ -172,15 +172,18 @@ impl Cluster {
     ///
     /// # Errors
     /// The server refuses `old`.
-    pub(super) fn answer(
+    pub(super) fn validate(
         &self,
         subject: Subject,
         object: Value,
         old: Option<Value>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ObjectResult, Failure> {
         let Some(resource) = self.resource(&subject) else {
             let refusal = Refusal::not_served(&subject);
-            return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
+            return Ok(ObjectResult::without_steps(
+                subject,
+                Verdict::Refused(vec![refusal]),
+            ));
         };
         let mut operation = Operation::Create;
         if let Some(old) = old {
@@ -189,7 +192,7 @@ impl Cluster {
             self.store(&Document {
                 origin,
                 object: old,
-                place: None,
+                location: None,
             })?;
         }
         let query = "?dryRun=All&fieldValidation=Strict";
@@ -208,10 +211,10 @@ impl Cluster {
         } else {
             Verdict::Valid
         };
-        Ok(Answer {
+        Ok(ObjectResult {
             steps,
             warnings: response.warnings,
-            ..Answer::at_once(subject, verdict)
+            ..ObjectResult::without_steps(subject, verdict)
         })
     }
 
@@ -258,9 +261,9 @@ impl Cluster {
         let failed = |error: &dyn std::fmt::Display| Failure::new("validate", error);
         let request = request.map_err(|it| failed(&it))?;
         self.runtime.block_on(async {
-            let answer = self.client.send(request).await;
-            let answer = answer.map_err(|it| failed(&it))?;
-            let (head, body) = answer.into_parts();
+            let response = self.client.send(request).await;
+            let response = response.map_err(|it| failed(&it))?;
+            let (head, body) = response.into_parts();
             let body = body.collect_bytes().await.map_err(|it| failed(&it))?;
             Ok(Response {
                 code: head.status.as_u16(),

@@ -18,9 +18,9 @@ use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::answer::{Answer, Step, Subject, Verdict};
 use super::builtin::Builtin;
 use super::lookup::Lookup;
+use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
 use super::refusal::Refusal;
 use super::shared::scheduled_machine;
@@ -121,22 +121,22 @@ impl Engine {
     }
 
     /// The response that the server would send for one object.
-    pub(super) fn answer(
+    pub(super) fn validate(
         &self,
         mut document: Document,
         old: &Stored,
         (args, now): (&Args, Timestamp),
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ObjectResult, Failure> {
         older::to_current_group(&mut document.object);
         let mut subject = Subject::of(&document);
         let of_kind =
             |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
         let Some(definition) = self.definitions.iter().find(of_kind) else {
-            if self.builtin.knows(&subject) {
-                return self.builtin.answer(subject, document.object, (old, args));
+            if self.builtin.serves(&subject) {
+                return self.builtin.validate(subject, document.object, (old, args));
             }
             let verdict = self.undefined(&subject, &document.object);
-            return Ok(Answer::at_once(subject, verdict));
+            return Ok(ObjectResult::without_steps(subject, verdict));
         };
         if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
@@ -144,7 +144,10 @@ impl Engine {
         }
         let Some(resource) = definition.served(&subject.version) else {
             let refusal = Refusal::not_served(&subject);
-            return Ok(Answer::at_once(subject, Verdict::Refused(vec![refusal])));
+            return Ok(ObjectResult::without_steps(
+                subject,
+                Verdict::Refused(vec![refusal]),
+            ));
         };
         let stored = old.state_of(&subject, resource, args.operation)?;
         let validation = Validation {
@@ -158,9 +161,9 @@ impl Engine {
             LintLevel::Warn | LintLevel::Error => self.lints(&document.object, now),
         };
         let write = Write::new(document.object, stored, args.operation);
-        Ok(Answer {
+        Ok(ObjectResult {
             lints,
-            ..validation.answer(subject, write)
+            ..validation.validate(subject, write)
         })
     }
 
@@ -205,7 +208,7 @@ impl Engine {
         now: Timestamp,
     ) -> Vec<LintWarning> {
         // The fields that these lints depend on.
-        let looked_at = [
+        let cache_key = [
             "schedule",
             "gracefulShutdownTimeout",
             "nodeDrainTimeout",
@@ -220,11 +223,11 @@ impl Engine {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(lints) = known().get(&looked_at) {
+        if let Some(lints) = known().get(&cache_key) {
             return lints.clone();
         }
         let lints = lint::of_schedule(machine, now);
-        known().insert(looked_at, lints.clone());
+        known().insert(cache_key, lints.clone());
         lints
     }
 }
@@ -262,7 +265,7 @@ struct Results {
 }
 
 impl Validation<'_> {
-    fn answer(&self, subject: Subject, mut write: Write) -> Answer {
+    fn validate(&self, subject: Subject, mut write: Write) -> ObjectResult {
         let mut results = Results::default();
         if write.operation != Operation::Delete {
             self.validate_schema(&subject, &mut write, &mut results);
@@ -275,7 +278,7 @@ impl Validation<'_> {
         } else {
             Verdict::Refused(results.refusals)
         };
-        Answer {
+        ObjectResult {
             subject,
             warnings: results.warnings,
             verdict,

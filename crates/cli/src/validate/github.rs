@@ -3,26 +3,26 @@
 use std::io::{self, Write};
 
 use super::LintLevel;
-use super::answer::{Answer, Level};
+use super::object_result::{Level, ObjectResult};
 
 /// Prints one command for each finding.
 pub(super) fn print(
     out: &mut dyn Write,
-    answers: &[Answer],
+    object_results: &[ObjectResult],
     lint: LintLevel,
 ) -> io::Result<()> {
-    for answer in answers {
-        let subject = &answer.subject;
-        for finding in answer.findings(lint) {
+    for object_result in object_results {
+        let subject = &object_result.subject;
+        for finding in object_result.findings(lint) {
             let command = match finding.level {
                 Level::Error => "error",
                 Level::Warning => "warning",
                 Level::Note => "notice",
             };
             write!(out, "::{command} ")?;
-            if let Some(place) = &subject.place {
-                let line = place.line_of(&finding.field);
-                write!(out, "file={},line={line},", property(&place.file))?;
+            if let Some(location) = &subject.location {
+                let line = location.line_of(&finding.field);
+                write!(out, "file={},line={line},", property(&location.file))?;
             }
             let title = format!("{} {}", finding.rule, subject.handle());
             let (title, message) = (property(&title), data(&finding.text()));

@@ -3,36 +3,43 @@
 use std::io::{self, Write};
 
 use super::LintLevel;
-use super::answer::{Answer, Finding, Level, Verdict};
+use super::object_result::{Finding, Level, ObjectResult, Verdict};
 
 /// Prints one test suite.
 pub(super) fn print(
     out: &mut dyn Write,
-    answers: &[Answer],
+    object_results: &[ObjectResult],
     lint: LintLevel,
 ) -> io::Result<()> {
-    let is_skipped = |it: &&Answer| matches!(it.verdict, Verdict::Skipped(_));
-    let refused = answers.iter().filter(|it| it.is_no(lint)).count();
-    let skipped = answers.iter().filter(is_skipped).count();
-    let all = answers.len();
+    let is_skipped = |it: &&ObjectResult| matches!(it.verdict, Verdict::Skipped(_));
+    let refused = object_results
+        .iter()
+        .filter(|it| it.is_invalid(lint))
+        .count();
+    let skipped = object_results.iter().filter(is_skipped).count();
+    let all = object_results.len();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(
         out,
         "<testsuite name=\"5spot validate\" tests=\"{all}\" failures=\"{refused}\" \
          skipped=\"{skipped}\">"
     )?;
-    for answer in answers {
-        case(out, answer, lint)?;
+    for object_result in object_results {
+        case(out, object_result, lint)?;
     }
     writeln!(out, "</testsuite>")
 }
 
-fn case(out: &mut dyn Write, answer: &Answer, lint: LintLevel) -> io::Result<()> {
-    let subject = &answer.subject;
+fn case(
+    out: &mut dyn Write,
+    object_result: &ObjectResult,
+    lint: LintLevel,
+) -> io::Result<()> {
+    let subject = &object_result.subject;
     let name = escaped(&format!("{}/{}", subject.namespace, subject.handle()));
     let class = escaped(&subject.origin);
     writeln!(out, "  <testcase name=\"{name}\" classname=\"{class}\">")?;
-    match &answer.verdict {
+    match &object_result.verdict {
         Verdict::Valid => {}
         Verdict::Skipped(why) => {
             writeln!(out, "    <skipped message=\"{}\"/>", escaped(why))?;
@@ -44,7 +51,7 @@ fn case(out: &mut dyn Write, answer: &Answer, lint: LintLevel) -> io::Result<()>
             }
         }
     }
-    let warnings_and_lints = answer.warnings_and_lints(lint).into_iter();
+    let warnings_and_lints = object_result.warnings_and_lints(lint).into_iter();
     let (errors, others): (Vec<_>, Vec<_>) =
         warnings_and_lints.partition(|it| it.level == Level::Error);
     for (element, findings) in [("failure", errors), ("system-out", others)] {

@@ -11,7 +11,7 @@ use fivespot_apiserver::Cause;
 use serde_json::{Value, json};
 
 use super::Operation;
-use super::answer::{Finding, Level, Subject};
+use super::object_result::{Finding, Level, Subject};
 
 /// A Status of a refused request.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Refusal {
 }
 
 /// The largest number of characters that are printed of an object without kind or apiVersion.
-const LONGEST_ECHO: usize = 80;
+const MAX_ECHO_CHARS: usize = 80;
 
 impl Refusal {
     /// The object violates its schema or a validation rule.
@@ -134,7 +134,7 @@ impl Refusal {
         // A file that is not a manifest may contain a secret, and the output may go to the log of a
         // pipeline.
         let mut shown = object.to_string();
-        if let Some((end, _)) = shown.char_indices().nth(LONGEST_ECHO) {
+        if let Some((end, _)) = shown.char_indices().nth(MAX_ECHO_CHARS) {
             shown.truncate(end);
             shown.push_str("...");
         }

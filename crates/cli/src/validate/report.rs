@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fivespot_api::lint::LintWarning;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Verdict};
+use super::object_result::{ObjectResult, Verdict};
 use super::refusal::Refusal;
 use super::{Args, Form, github, junit, sarif};
 use crate::{Failure, output, plain};
@@ -14,30 +14,34 @@ use crate::{Failure, output, plain};
 pub(super) fn print(
     out: &mut dyn Write,
     args: &Args,
-    answers: &[Answer],
+    object_results: &[ObjectResult],
 ) -> Result<(), Failure> {
     match args.output {
         Form::Text => {
             let mut lines = Vec::new();
-            text(&mut lines, answers, args)?;
+            text(&mut lines, object_results, args)?;
             let lines = String::from_utf8_lossy(&lines);
             Ok(write!(out, "{}", plain::lines(&lines))?)
         }
-        Form::Json => json(out, args, answers),
-        Form::Sarif => output::json(out, &sarif::log(answers, args.lint)),
-        Form::Junit => Ok(junit::print(out, answers, args.lint)?),
-        Form::Github => Ok(github::print(out, answers, args.lint)?),
+        Form::Json => json(out, args, object_results),
+        Form::Sarif => output::json(out, &sarif::log(object_results, args.lint)),
+        Form::Junit => Ok(junit::print(out, object_results, args.lint)?),
+        Form::Github => Ok(github::print(out, object_results, args.lint)?),
     }
 }
 
 /// Prints the results as kubectl does, followed by lint warnings and by the counts.
-fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> {
-    for answer in answers {
-        for warning in &answer.warnings {
+fn text(
+    out: &mut dyn Write,
+    object_results: &[ObjectResult],
+    args: &Args,
+) -> io::Result<()> {
+    for object_result in object_results {
+        for warning in &object_result.warnings {
             writeln!(out, "Warning: {warning}")?;
         }
-        let handle = answer.subject.handle();
-        match &answer.verdict {
+        let handle = object_result.subject.handle();
+        match &object_result.verdict {
             Verdict::Valid | Verdict::Skipped(_) if args.quiet => {}
             Verdict::Valid => writeln!(out, "{handle} valid")?,
             Verdict::Skipped(why) => writeln!(out, "{handle} skipped: {why}")?,
@@ -47,7 +51,7 @@ fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> 
                 }
             }
         }
-        for lint_warning in &answer.lints {
+        for lint_warning in &object_result.lints {
             let (code, field) = (lint_warning.lint.code, &lint_warning.field);
             let level = args.lint.level(lint_warning).as_str();
             writeln!(
@@ -57,22 +61,23 @@ fn text(out: &mut dyn Write, answers: &[Answer], args: &Args) -> io::Result<()> 
             )?;
         }
         if args.explain {
-            explained(out, answer)?;
+            print_steps(out, object_result)?;
         }
     }
-    if answers.is_empty() {
+    if object_results.is_empty() {
         return Ok(());
     }
-    let [valid, invalid, skipped] = counts(answers, args);
+    let [valid, invalid, skipped] = counts(object_results, args);
     writeln!(out, "{valid} valid, {invalid} invalid, {skipped} skipped")
 }
 
 /// The numbers of valid, invalid and skipped objects. An object with a lint error is invalid.
-fn counts(answers: &[Answer], args: &Args) -> [usize; 3] {
-    let count =
-        |wanted: &dyn Fn(&Answer) -> bool| answers.iter().filter(|it| wanted(it)).count();
-    let is_skipped = |it: &Answer| matches!(it.verdict, Verdict::Skipped(_));
-    let is_invalid = |it: &Answer| it.is_no(args.lint);
+fn counts(object_results: &[ObjectResult], args: &Args) -> [usize; 3] {
+    let count = |wanted: &dyn Fn(&ObjectResult) -> bool| {
+        object_results.iter().filter(|it| wanted(it)).count()
+    };
+    let is_skipped = |it: &ObjectResult| matches!(it.verdict, Verdict::Skipped(_));
+    let is_invalid = |it: &ObjectResult| it.is_invalid(args.lint);
     [
         count(&|it| !is_invalid(it) && !is_skipped(it)),
         count(&is_invalid),
@@ -81,8 +86,8 @@ fn counts(answers: &[Answer], args: &Args) -> [usize; 3] {
 }
 
 /// Prints the steps, their cost, and the violated rules.
-fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
-    for step in &answer.steps {
+fn print_steps(out: &mut dyn Write, object_result: &ObjectResult) -> io::Result<()> {
+    for step in &object_result.steps {
         write!(out, "  {}", step.layer)?;
         if let (Some(policy), Some(binding)) = (&step.policy, &step.binding) {
             write!(out, " {policy}, binding {binding}")?;
@@ -96,7 +101,7 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
             None => writeln!(out)?,
         }
     }
-    for finding in answer.faults() {
+    for finding in object_result.faults() {
         writeln!(
             out,
             "  {} {}: {}",
@@ -107,10 +112,14 @@ fn explained(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 }
 
 /// Prints one JSON document with all results and the counts.
-fn json(out: &mut dyn Write, args: &Args, answers: &[Answer]) -> Result<(), Failure> {
-    let [valid, invalid, skipped] = counts(answers, args);
+fn json(
+    out: &mut dyn Write,
+    args: &Args,
+    object_results: &[ObjectResult],
+) -> Result<(), Failure> {
+    let [valid, invalid, skipped] = counts(object_results, args);
     let report = json!({
-        "items": answers.iter().map(|it| item(it, args)).collect::<Vec<_>>(),
+        "items": object_results.iter().map(|it| item(it, args)).collect::<Vec<_>>(),
         "valid": valid,
         "invalid": invalid,
         "skipped": skipped,
@@ -118,17 +127,17 @@ fn json(out: &mut dyn Write, args: &Args, answers: &[Answer]) -> Result<(), Fail
     output::json(out, &report)
 }
 
-fn item(answer: &Answer, args: &Args) -> Value {
-    let subject = &answer.subject;
+fn item(object_result: &ObjectResult, args: &Args) -> Value {
+    let subject = &object_result.subject;
     let mut item = json!({
         "origin": subject.origin,
         "apiVersion": subject.api_version(),
         "kind": subject.kind,
         "namespace": subject.namespace,
         "name": subject.name,
-        "warnings": answer.warnings,
+        "warnings": object_result.warnings,
     });
-    if !answer.lints.is_empty() {
+    if !object_result.lints.is_empty() {
         let lint_warning = |it: &LintWarning| {
             json!({
                 "code": it.lint.code,
@@ -138,12 +147,12 @@ fn item(answer: &Answer, args: &Args) -> Value {
                 "remedy": it.lint.remedy,
             })
         };
-        item["lints"] = answer.lints.iter().map(lint_warning).collect();
+        item["lints"] = object_result.lints.iter().map(lint_warning).collect();
     }
     if args.explain {
-        item["explanation"] = json!(answer.steps);
+        item["explanation"] = json!(object_result.steps);
     }
-    match &answer.verdict {
+    match &object_result.verdict {
         Verdict::Valid => item["result"] = "valid".into(),
         Verdict::Skipped(why) => {
             item["result"] = "skipped".into();

@@ -7,15 +7,15 @@ use fivespot_api::rules::Rule;
 use serde_json::{Value, json};
 
 use super::LintLevel;
-use super::answer::{Answer, Finding};
+use super::object_result::{Finding, ObjectResult};
 
 /// The log: one run with a result for each finding.
-pub(super) fn log(answers: &[Answer], lint: LintLevel) -> Value {
+pub(super) fn log(object_results: &[ObjectResult], lint: LintLevel) -> Value {
     let mut rules = BTreeMap::new();
     let mut results = Vec::new();
-    for answer in answers {
-        for finding in answer.findings(lint) {
-            results.push(result(answer, &finding));
+    for object_result in object_results {
+        for finding in object_result.findings(lint) {
+            results.push(result(object_result, &finding));
             rules
                 .entry(finding.rule.clone())
                 .or_insert_with(|| rule(&finding.rule));
@@ -49,17 +49,17 @@ fn rule(id: &str) -> Value {
     }
 }
 
-fn result(answer: &Answer, finding: &Finding) -> Value {
-    let subject = &answer.subject;
+fn result(object_result: &ObjectResult, finding: &Finding) -> Value {
+    let subject = &object_result.subject;
     let mut location = json!({
         "logicalLocations": [{
             "fullyQualifiedName": format!("{}/{}", subject.namespace, subject.handle()),
         }],
     });
-    if let Some(place) = &subject.place {
+    if let Some(source) = &subject.location {
         location["physicalLocation"] = json!({
-            "artifactLocation": {"uri": place.file},
-            "region": {"startLine": place.line_of(&finding.field)},
+            "artifactLocation": {"uri": source.file},
+            "region": {"startLine": source.line_of(&finding.field)},
         });
     }
     json!({

@@ -7,7 +7,7 @@ use fivespot_api::older;
 use serde_json::Value;
 
 use super::Operation;
-use super::answer::Subject;
+use super::object_result::Subject;
 use crate::Failure;
 use crate::document::Document;
 
@@ -28,14 +28,14 @@ impl Stored {
             let kind = kind.or_default();
             if it.namespace.is_empty() {
                 // For cluster-scoped kinds, the object is found without a namespace.
-                let everywhere = [String::new(), it.name.clone()];
-                kind.entry(everywhere)
+                let cluster_scoped = [String::new(), it.name.clone()];
+                kind.entry(cluster_scoped)
                     .or_insert_with(|| document.object.clone());
-                let here = [namespace.to_owned(), it.name];
-                kind.entry(here).or_insert(document.object);
+                let namespaced = [namespace.to_owned(), it.name];
+                kind.entry(namespaced).or_insert(document.object);
             } else {
-                let there = [it.namespace, it.name];
-                kind.entry(there).or_insert(document.object);
+                let key = [it.namespace, it.name];
+                kind.entry(key).or_insert(document.object);
             }
         }
         stored

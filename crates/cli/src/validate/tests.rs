@@ -36,12 +36,12 @@ fn read(text: &str) -> Vec<Document> {
 
 /// The output for `text` over the stored `old`, and the outcome.
 fn validate(text: &str, old: &str, words: &[&str]) -> Result<(String, Outcome), Failure> {
-    validate_with(text, old, (words, &Around::default()))
+    validate_with(text, old, (words, &OtherObjects::default()))
 }
 
 /// The other given objects.
 #[derive(Default)]
-struct Around {
+struct OtherObjects {
     policies: Vec<Document>,
     params: Vec<Document>,
     namespaces: Vec<Document>,
@@ -50,7 +50,7 @@ struct Around {
 fn validate_with(
     text: &str,
     old: &str,
-    (words, given): (&[&str], &Around),
+    (words, others): (&[&str], &OtherObjects),
 ) -> Result<(String, Outcome), Failure> {
     // 2026-01-05, a Monday.
     let now = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(20_458 * 24);
@@ -58,16 +58,16 @@ fn validate_with(
     let engine = Engine::new(&Sources {
         builtin: !args.no_builtin,
         definitions: Vec::new(),
-        policies: given.policies.clone(),
-        params: given.params.clone(),
-        namespaces: given.namespaces.clone(),
+        policies: others.policies.clone(),
+        params: others.params.clone(),
+        namespaces: others.namespaces.clone(),
         user: super::user(&args),
         version: args.kube_version,
     })?;
     let old = super::Stored::of(read(old), &args.namespace);
-    let answers = super::answers(&engine, read(text), (&old, &args, now))?;
+    let object_results = super::validate_all(&engine, read(text), (&old, &args, now))?;
     let mut out = Vec::new();
-    report::print(&mut out, &args, &answers)?;
+    report::print(&mut out, &args, &object_results)?;
     let text = String::from_utf8_lossy(&out).into_owned();
     // The counts are tested separately.
     let text = match text.trim_end().rsplit_once('\n') {
@@ -75,7 +75,7 @@ fn validate_with(
         None if is_count(&text) => String::new(),
         _ => text,
     };
-    Ok((text, outcome(&answers, args.lint)))
+    Ok((text, outcome(&object_results, args.lint)))
 }
 
 fn is_count(line: &str) -> bool {
@@ -103,29 +103,30 @@ fn the_last_line_counts_and_quiet_leaves_out_what_is_well() {
         .unwrap();
         let old = super::Stored::of(Vec::new(), "default");
         let now = jiff::Timestamp::UNIX_EPOCH;
-        let answers = super::answers(&engine, read(&text), (&old, &args, now)).unwrap();
+        let object_results =
+            super::validate_all(&engine, read(&text), (&old, &args, now)).unwrap();
         let mut out = Vec::new();
-        report::print(&mut out, &args, &answers).unwrap();
-        assert_eq!(outcome(&answers, args.lint), Outcome::No);
+        report::print(&mut out, &args, &object_results).unwrap();
+        assert_eq!(outcome(&object_results, args.lint), Outcome::No);
         String::from_utf8(out).unwrap()
     };
     assert_snapshot!([printed(&[]), printed(&["--quiet"])].join("----\n"));
 }
 
-fn said(text: &str) -> (String, Outcome) {
+fn validate_new(text: &str) -> (String, Outcome) {
     validate(text, "", &[]).unwrap()
 }
 
 #[test]
 fn a_machine_without_violations_is_valid() {
-    let (text, outcome) = said(MACHINE);
+    let (text, outcome) = validate_new(MACHINE);
     assert_eq!(text, "scheduledmachine.5spot.finos.org/worker valid\n");
     assert_eq!(outcome, Outcome::Yes);
 }
 
 #[test]
 fn a_single_error_is_printed_on_the_same_line() {
-    let (text, outcome) = said(&MACHINE.replace("5m", "five minutes"));
+    let (text, outcome) = validate_new(&MACHINE.replace("5m", "five minutes"));
     assert_snapshot!(text, @r#"The ScheduledMachine "worker" is invalid: spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'"#);
     assert_eq!(outcome, Outcome::No);
 }
@@ -135,7 +136,7 @@ fn several_errors_are_printed_below_the_line() {
     let text = MACHINE
         .replace("5m", "five minutes")
         .replace("k0smotron.io/v1beta1", "rbac.authorization.k8s.io/v1");
-    assert_snapshot!(said(&text).0, @r#"
+    assert_snapshot!(validate_new(&text).0, @r#"
     The ScheduledMachine "worker" is invalid: 
     * spec.bootstrapSpec.apiVersion: Invalid value: "rbac.authorization.k8s.io/v1": must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io
     * spec.gracefulShutdownTimeout: Invalid value: "five minutes": must be a duration string such as '5m', '30s', or '1h'
@@ -145,7 +146,7 @@ fn several_errors_are_printed_below_the_line() {
 #[test]
 fn a_field_that_does_not_exist_is_a_bad_request() {
     let (text, outcome) =
-        said(&MACHINE.replace("clusterName:", "color: red\n  clusterName:"));
+        validate_new(&MACHINE.replace("clusterName:", "color: red\n  clusterName:"));
     assert_snapshot!(text, @r#"Error from server (BadRequest): error when creating "machine.yaml": ScheduledMachine in version "v1alpha1" cannot be handled as a ScheduledMachine: strict decoding error: unknown field "spec.color""#);
     assert_eq!(outcome, Outcome::No);
 }
@@ -153,8 +154,12 @@ fn a_field_that_does_not_exist_is_a_bad_request() {
 #[test]
 fn the_policy_rejects_what_the_schema_accepts() {
     let text = MACHINE.replace("{name: worker}", "{name: worker.a}");
-    assert!(said(&text).0.contains("worker.a"), "{}", said(&text).0);
-    assert_eq!(said(&text).1, Outcome::No);
+    assert!(
+        validate_new(&text).0.contains("worker.a"),
+        "{}",
+        validate_new(&text).0
+    );
+    assert_eq!(validate_new(&text).1, Outcome::No);
 }
 
 #[test]
@@ -200,7 +205,7 @@ fn an_update_without_a_stored_object_is_an_error() {
 fn the_oldest_api_group_is_accepted() {
     let text = MACHINE.replace("5spot.finos.org", "capi.5spot.io");
     assert_eq!(
-        said(&text),
+        validate_new(&text),
         (
             "scheduledmachine.5spot.finos.org/worker valid\n".to_owned(),
             Outcome::Yes
@@ -210,7 +215,7 @@ fn the_oldest_api_group_is_accepted() {
 
 #[test]
 fn a_version_that_is_not_served_is_refused_as_by_kubectl() {
-    assert_snapshot!(said(&MACHINE.replace("v1alpha1", "v9")).0, @r#"
+    assert_snapshot!(validate_new(&MACHINE.replace("v1alpha1", "v9")).0, @r#"
     error: resource mapping not found for name: "worker" namespace: "default" from "machine.yaml": no matches for kind "ScheduledMachine" in version "5spot.finos.org/v9"
     ensure CRDs are installed first
     "#);
@@ -219,20 +224,23 @@ fn a_version_that_is_not_served_is_refused_as_by_kubectl() {
 #[test]
 fn kinds_without_a_schema_are_skipped() {
     let config = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n";
-    let (text, outcome) = said(config);
+    let (text, outcome) = validate_new(config);
     assert_eq!(
         text,
         "thing.example.com/a skipped: no schema for Thing of example.com/v1, give its CRD \
          with --crd\n"
     );
-    assert_eq!(outcome, Outcome::Unanswered);
-    assert_eq!(said(&format!("{config}---\n{MACHINE}")).1, Outcome::Yes);
+    assert_eq!(outcome, Outcome::NoResult);
+    assert_eq!(
+        validate_new(&format!("{config}---\n{MACHINE}")).1,
+        Outcome::Yes
+    );
 }
 
 #[test]
 fn a_kind_that_its_group_does_not_have_is_refused_as_by_kubectl() {
     let misspelt = MACHINE.replace("kind: ScheduledMachine", "kind: ScheduledMachin");
-    let (text, outcome) = said(&format!("{misspelt}---\n{MACHINE}"));
+    let (text, outcome) = validate_new(&format!("{misspelt}---\n{MACHINE}"));
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text, @r#"
     error: resource mapping not found for name: "worker" namespace: "" from "machine.yaml, document 1": no matches for kind "ScheduledMachin" in version "5spot.finos.org/v1alpha1"
@@ -241,7 +249,7 @@ fn a_kind_that_its_group_does_not_have_is_refused_as_by_kubectl() {
     "#);
     // Without the CRD, the group is unknown.
     let alone = validate(&misspelt, "", &["--no-builtin"]).unwrap();
-    assert_eq!(alone.1, Outcome::Unanswered, "{}", alone.0);
+    assert_eq!(alone.1, Outcome::NoResult, "{}", alone.0);
 }
 
 #[test]
@@ -249,7 +257,7 @@ fn an_object_without_kind_or_api_version_is_refused_as_by_kubectl() {
     let machine = "metadata: {name: worker}\nkind: ScheduledMachine\n";
     let version = "apiVersion: 5spot.finos.org/v1alpha1\n";
     let nothing = "metadata: {name: worker}\n";
-    let (text, outcome) = said(&format!(
+    let (text, outcome) = validate_new(&format!(
         "{version}{nothing}---\n{machine}---\n{nothing}---\n{MACHINE}"
     ));
     assert_eq!(outcome, Outcome::No);
@@ -324,13 +332,13 @@ spec:
   paramRef: {name: clusters, namespace: policies, parameterNotFoundAction: Deny}
 ";
 
-fn around(cluster: &str) -> Around {
+fn other_objects(cluster: &str) -> OtherObjects {
     let param = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: clusters, namespace: policies}}\n\
          data: {{blue: {cluster}}}\n"
     );
     let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {team: blue}}\n";
-    Around {
+    OtherObjects {
         policies: read(REGIONS),
         params: read(&param),
         namespaces: read(namespace),
@@ -340,21 +348,22 @@ fn around(cluster: &str) -> Around {
 #[test]
 fn policies_see_their_parameters_the_namespace_and_the_user() {
     let (text, outcome) =
-        validate_with(MACHINE, "", (&[], &around("production"))).unwrap();
+        validate_with(MACHINE, "", (&[], &other_objects("production"))).unwrap();
     assert_eq!(outcome, Outcome::Yes, "{text}");
     let words: &[&str] = &["--user", "jane", "--group", "blue"];
-    let (text, outcome) = validate_with(MACHINE, "", (words, &around("test"))).unwrap();
+    let (text, outcome) =
+        validate_with(MACHINE, "", (words, &other_objects("test"))).unwrap();
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text);
 }
 
 #[test]
 fn a_parameter_without_a_file_is_not_found() {
-    let around = Around {
+    let other_objects = OtherObjects {
         params: Vec::new(),
-        ..around("production")
+        ..other_objects("production")
     };
-    let (text, outcome) = validate_with(MACHINE, "", (&[], &around)).unwrap();
+    let (text, outcome) = validate_with(MACHINE, "", (&[], &other_objects)).unwrap();
     assert_eq!(outcome, Outcome::No);
     assert!(text.contains("no params found"), "{text}");
 }
@@ -437,7 +446,7 @@ fn missing_provider_fields_are_reported_beside_schedule_warnings() {
             "RemoteMachine, spec: {}",
             "RemoteMachine, spec: {address: 192.0.2.7}",
         );
-    assert_snapshot!(said(&text).0);
+    assert_snapshot!(validate_new(&text).0);
 }
 
 #[test]
@@ -465,10 +474,10 @@ fn sarif_names_rules_and_lines() {
 }
 
 /// The output in every format, and the outcome, which is the same in all of them.
-fn in_every_form(text: &str, words: &[&str], given: &Around) -> (String, Outcome) {
+fn in_every_form(text: &str, words: &[&str], others: &OtherObjects) -> (String, Outcome) {
     let forms = ["text", "json", "sarif", "junit", "github"].map(|form| {
         let words = [words, &["-o", form]].concat();
-        let (text, outcome) = validate_with(text, "", (&words, given)).unwrap();
+        let (text, outcome) = validate_with(text, "", (&words, others)).unwrap();
         (format!("== {form}\n{text}"), outcome)
     });
     let outcome = forms[0].1;
@@ -480,7 +489,7 @@ fn in_every_form(text: &str, words: &[&str], given: &Around) -> (String, Outcome
 fn a_lint_error_is_a_failure_in_every_format() {
     let night = MACHINE.replace("9-17", "22-6");
     let words = ["--lint", "error"];
-    let (text, outcome) = in_every_form(&night, &words, &Around::default());
+    let (text, outcome) = in_every_form(&night, &words, &OtherObjects::default());
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text);
 }
@@ -489,16 +498,16 @@ fn a_lint_error_is_a_failure_in_every_format() {
 fn a_warning_of_the_server_is_a_warning_in_every_form() {
     let mut binding = fivespot_api::vap::binding(fivespot_api::vap::Action::Deny);
     binding["spec"]["validationActions"] = serde_json::json!(["Warn"]);
-    let given = Around {
+    let others = OtherObjects {
         policies: vec![Document {
             origin: "binding.yaml".to_owned(),
             object: binding,
-            place: None,
+            location: None,
         }],
-        ..Around::default()
+        ..OtherObjects::default()
     };
     let dotted = MACHINE.replace("{name: worker}", "{name: worker.a}");
-    let (text, outcome) = in_every_form(&dotted, &[], &given);
+    let (text, outcome) = in_every_form(&dotted, &[], &others);
     assert_eq!(outcome, Outcome::Yes);
     assert_snapshot!(text);
 }
@@ -506,8 +515,8 @@ fn a_warning_of_the_server_is_a_warning_in_every_form() {
 #[test]
 fn what_is_skipped_is_a_note_in_every_format() {
     let config = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n";
-    let (text, outcome) = in_every_form(config, &[], &Around::default());
-    assert_eq!(outcome, Outcome::Unanswered);
+    let (text, outcome) = in_every_form(config, &[], &OtherObjects::default());
+    assert_eq!(outcome, Outcome::NoResult);
     assert_snapshot!(text);
 }
 
@@ -545,9 +554,9 @@ fn a_policy_with_type_errors_is_rejected_with_type_check() {
     let checked = |policies: &str| {
         let sources = sources(policies);
         let engine = Engine::new(&sources).unwrap();
-        let answers = super::type_check::refused(&sources, &engine);
+        let object_results = super::type_check::refused(&sources, &engine);
         let mut out = Vec::new();
-        report::print(&mut out, &args(&[]), &answers).unwrap();
+        report::print(&mut out, &args(&[]), &object_results).unwrap();
         String::from_utf8(out).unwrap()
     };
     // The built-in policy has no type errors.
@@ -581,11 +590,11 @@ fn requests_have_options_and_namespaces_a_spec_and_a_status() {
                 expression,
             );
         let (policy, _) = policy.split_once("  paramRef").unwrap();
-        let given = Around {
+        let others = OtherObjects {
             policies: read(policy),
-            ..around("prod")
+            ..other_objects("prod")
         };
-        let (text, outcome) = validate_with(MACHINE, old, (&[], &given)).unwrap();
+        let (text, outcome) = validate_with(MACHINE, old, (&[], &others)).unwrap();
         assert_eq!(outcome, expected, "{expression}: {text}");
     }
 }
@@ -604,7 +613,7 @@ spec:
 
 #[test]
 fn built_in_kinds_are_refused_with_the_messages_of_kubernetes() {
-    let (text, outcome) = said(DEPLOYMENT);
+    let (text, outcome) = validate_new(DEPLOYMENT);
     assert_eq!(text, "deployment.apps/web valid\n");
     assert_eq!(outcome, Outcome::Yes);
     let broken = DEPLOYMENT
@@ -616,13 +625,13 @@ fn built_in_kinds_are_refused_with_the_messages_of_kubernetes() {
             "image: nginx",
             "image: nginx, ports: [{containerPort: 99999}]",
         );
-    assert_snapshot!(said(&broken).0, @r#"
+    assert_snapshot!(validate_new(&broken).0, @r#"
     The Deployment "web" is invalid: 
     * spec.template.metadata.labels: Invalid value: {"app":"other"}: `selector` does not match template `labels`
     * spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535, inclusive
     "#);
     let unknown = DEPLOYMENT.replace("containers:", "container:");
-    assert_snapshot!(said(&unknown).0, @r#"Error from server (BadRequest): error when creating "machine.yaml": Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.template.spec.container""#);
+    assert_snapshot!(validate_new(&unknown).0, @r#"Error from server (BadRequest): error when creating "machine.yaml": Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.template.spec.container""#);
 }
 
 #[test]
@@ -642,14 +651,14 @@ fn an_update_of_a_built_in_kind_is_compared_with_the_stored_object() {
 #[test]
 fn policies_decide_about_built_in_kinds() {
     let policies = document::parse("policy.yaml", LIMIT).unwrap();
-    let given = Around {
+    let others = OtherObjects {
         policies,
-        ..Around::default()
+        ..OtherObjects::default()
     };
-    let (text, outcome) = in_every_form(DEPLOYMENT, &[], &given);
+    let (text, outcome) = in_every_form(DEPLOYMENT, &[], &others);
     assert_eq!(outcome, Outcome::Yes, "{text}");
     let many = DEPLOYMENT.replace("selector:", "replicas: 6\n  selector:");
-    let (text, outcome) = in_every_form(&many, &[], &given);
+    let (text, outcome) = in_every_form(&many, &[], &others);
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text);
 }

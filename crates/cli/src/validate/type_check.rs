@@ -5,22 +5,22 @@ use fivespot_admission::crd::Crd;
 use fivespot_admission::policy::Policy;
 use fivespot_api::manifest;
 
-use super::answer::{Answer, Subject, Verdict};
 use super::engine::{Engine, Sources};
+use super::object_result::{ObjectResult, Subject, Verdict};
 use super::refusal::Refusal;
 use crate::document::Document;
 
 /// A result for each policy with type errors, with the messages of `status.typeChecking`.
-pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
+pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<ObjectResult> {
     let definitions: Vec<&Crd> = engine.definitions().iter().collect();
     let builtin = manifest::policies().into_iter().map(|object| Document {
         origin: "the built-in policy".to_owned(),
         object,
-        place: None,
+        location: None,
     });
     let builtin: Vec<_> = builtin.filter(|_| sources.builtin).collect();
     let policies = builtin.iter().chain(&sources.policies);
-    let answers = policies.filter_map(|document| {
+    let object_results = policies.filter_map(|document| {
         let policy = &document.object;
         let warnings = Policy::type_check(policy, &definitions, &[], sources.version);
         if warnings.is_empty() || policy["kind"] != "ValidatingAdmissionPolicy" {
@@ -30,7 +30,10 @@ pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<Answer> {
             warnings.iter().map(|it| it.error(policy)).collect();
         let subject = Subject::of(document);
         let refusal = Refusal::invalid(&subject, &errors);
-        Some(Answer::at_once(subject, Verdict::Refused(vec![refusal])))
+        Some(ObjectResult::without_steps(
+            subject,
+            Verdict::Refused(vec![refusal]),
+        ))
     });
-    answers.collect()
+    object_results.collect()
 }

@@ -43,7 +43,7 @@ impl Write {
     /// Fills in the fields that the server sets or keeps: a generated name, the status, and the
     /// metadata that the server maintains.
     pub(super) fn complete(&mut self, has_status: bool) {
-        const KEPT: [&str; 7] = [
+        const SERVER_FIELDS: [&str; 7] = [
             "uid",
             "resourceVersion",
             "generation",
@@ -66,11 +66,11 @@ impl Write {
         };
         let prefix = metadata.get("generateName").and_then(Value::as_str);
         if let (Some(prefix), None) = (prefix, metadata.get("name")) {
-            let made = format!("{prefix}xxxxx");
-            metadata.insert("name".to_owned(), made.into());
+            let name = format!("{prefix}xxxxx");
+            metadata.insert("name".to_owned(), name.into());
         }
         let old = self.old.as_ref().and_then(|old| old.get("metadata"));
-        for field in KEPT {
+        for field in SERVER_FIELDS {
             if let Some(value) = old.and_then(|old| old.get(field)) {
                 metadata.entry(field).or_insert_with(|| value.clone());
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_clock::Clock;
-use fivespot_controller::{Answer, Detail};
-use fivespot_webhook::upkeep::Condition;
+use fivespot_controller::{Detail, ProbeResponse};
+use fivespot_webhook::certificate_controller::RenewalHealth;
 use fivespot_webhook::{Certificate, Metrics};
 
 /// The state of the webhook that its metrics and health ports report. Clones share it.
@@ -14,7 +14,7 @@ use fivespot_webhook::{Certificate, Metrics};
 pub(super) struct Probes {
     pub(super) metrics: Arc<Metrics>,
     pub(super) certificate: Certificate,
-    pub(super) condition: Condition,
+    pub(super) renewal_health: RenewalHealth,
     pub(super) is_shutting_down: Arc<AtomicBool>,
 }
 
@@ -24,18 +24,18 @@ impl Probes {
         self.is_shutting_down.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn on_metrics_port(&self, path: &str) -> Answer {
+    pub(super) fn on_metrics_port(&self, path: &str) -> ProbeResponse {
         match path {
-            "/metrics" => Answer {
+            "/metrics" => ProbeResponse {
                 code: 200,
                 content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                body: self.metrics.text(self.condition.ends()),
+                body: self.metrics.text(self.renewal_health.expiry()),
             },
             _ => unknown(),
         }
     }
 
-    pub(super) fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
+    pub(super) fn on_health_port(&self, path: &str, detail: Detail) -> ProbeResponse {
         match path {
             "/healthz" | "/livez" => text(200, "ok\n".to_owned()),
             "/readyz" => self.readiness(detail),
@@ -45,14 +45,14 @@ impl Probes {
 
     /// Ready if there is a valid certificate. Problems with its renewal are reported but do not
     /// make the replica unready.
-    fn readiness(&self, detail: Detail) -> Answer {
+    fn readiness(&self, detail: Detail) -> ProbeResponse {
         let has_ended = self
-            .condition
-            .ends()
+            .renewal_health
+            .expiry()
             .is_some_and(|ends| ends <= Clock::system().now());
         let problem = if self.is_shutting_down.load(Ordering::Relaxed) {
             Some("shutting down")
-        } else if !self.certificate.is_there() {
+        } else if !self.certificate.is_set() {
             Some("no certificate yet")
         } else if has_ended {
             Some("the certificate has expired")
@@ -68,21 +68,21 @@ impl Probes {
             Some(why) => format!("[-]certificate failed: {why}\n"),
             None => "[+]certificate ok\n".to_owned(),
         };
-        for renewal in self.condition.problems() {
+        for renewal in self.renewal_health.problems() {
             let _ = writeln!(body, "[!]certificate renewal: {renewal}");
         }
         text(code, body)
     }
 }
 
-fn text(code: u16, body: String) -> Answer {
-    Answer {
+fn text(code: u16, body: String) -> ProbeResponse {
+    ProbeResponse {
         code,
         content: "text/plain; charset=utf-8",
         body,
     }
 }
 
-fn unknown() -> Answer {
+fn unknown() -> ProbeResponse {
     text(404, "not found\n".to_owned())
 }

@@ -31,7 +31,7 @@ fn a_certificate_is_for_the_service_and_for_additional_names() {
         "127.0.0.1,admission.example",
     ]);
     assert_eq!(
-        args.upkeep().names,
+        args.certificate_settings().names,
         [
             "webhook.ops.svc",
             "webhook.ops.svc.cluster.local",

@@ -17,7 +17,7 @@ use super::ROOT;
 use super::book::{Book, Page};
 
 /// Represents any number of lines that are not shown.
-const GAP: &str = "…";
+const ELLIPSIS: &str = "…";
 /// The command that starts a server, and the beginning of the line that it prints when it is ready.
 const SERVERS: [(&str, &str); 2] =
     [("dev", "applied "), ("apiserver", "export KUBECONFIG=")];
@@ -106,7 +106,7 @@ fn shows(shown: &[&str], printed: &[String]) -> bool {
     let Some((first, rest)) = shown.split_first() else {
         return printed.is_empty();
     };
-    if *first == GAP {
+    if *first == ELLIPSIS {
         return (0..=printed.len()).any(|skipped| shows(rest, &printed[skipped..]));
     }
     printed
@@ -121,7 +121,7 @@ struct Run {
 }
 
 fn run(page: &Page) -> Run {
-    let mut done = Run {
+    let mut result = Run {
         text: String::new(),
         commands: 0,
     };
@@ -129,7 +129,7 @@ fn run(page: &Page) -> Run {
     let mut is_run = false;
     let mut lines = page.text.lines().peekable();
     while let Some(line) = lines.next() {
-        done.add(line);
+        result.add(line);
         if let Some(words) = line.strip_prefix("<!-- run") {
             let words = words.trim_start_matches(':').trim_end_matches("-->").trim();
             drop(server.take());
@@ -144,7 +144,7 @@ fn run(page: &Page) -> Run {
         let mut command = command.to_owned();
         while command.ends_with('\\') {
             let more = lines.next().unwrap_or_default();
-            done.add(more);
+            result.add(more);
             command = format!("{command}\n{more}");
         }
         let mut shown = Vec::new();
@@ -154,13 +154,13 @@ fn run(page: &Page) -> Run {
         }
         let printed = printed_by(&command, server.as_ref());
         if shows(&shown, &printed) {
-            done.add_all(shown);
+            result.add_all(shown);
         } else {
-            done.add_all(printed.iter().map(String::as_str));
+            result.add_all(printed.iter().map(String::as_str));
         }
-        done.commands += 1;
+        result.commands += 1;
     }
-    done
+    result
 }
 
 impl Run {

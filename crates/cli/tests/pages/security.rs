@@ -19,7 +19,7 @@ fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 }
 
 /// The names of tests: the code spans in the third of the four columns of a table.
-fn witnesses(page: &str) -> BTreeSet<String> {
+fn test_names(page: &str) -> BTreeSet<String> {
     let rows = page.lines().map(|line| line.split('|').collect::<Vec<_>>());
     let shown_by = rows.filter_map(|cells| match cells[..] {
         ["", _, _, shown_by, _, ""] => Some(shown_by),
@@ -33,8 +33,8 @@ fn witnesses(page: &str) -> BTreeSet<String> {
 fn every_test_that_the_page_about_security_names_exists() {
     let root = Path::new(ROOT);
     let page = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
-    let witnesses = witnesses(&page);
-    assert!(witnesses.len() > 40, "{witnesses:?}");
+    let test_names = test_names(&page);
+    assert!(test_names.len() > 40, "{test_names:?}");
     let mut sources = Vec::new();
     for folder in ["crates", "e2e"] {
         files(&root.join(folder), ".rs", &mut sources);
@@ -52,6 +52,6 @@ fn every_test_that_the_page_about_security_names_exists() {
         sources.iter().any(|path| path.ends_with(&promises))
             || texts.iter().any(|text| text.contains(&test))
     };
-    let missing: Vec<&String> = witnesses.iter().filter(|it| !is_there(it)).collect();
+    let missing: Vec<&String> = test_names.iter().filter(|it| !is_there(it)).collect();
     assert_eq!(missing, Vec::<&String>::new());
 }

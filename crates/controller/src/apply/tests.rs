@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use fivespot_capi::Reference;
 use fivespot_clock::Clock;
-use http::{Request as Asked, Response};
+use http::{Request as HttpRequest, Response};
 use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn a_list_that_began_before_the_response_does_not_show_the_write() {
     let lists: Arc<OnceLock<Arc<KindInformer>>> = Arc::default();
     let own = lists.clone();
     // While the write is under way, the objects are listed in their earlier state.
-    let answer = move |_: Asked<Body>| {
+    let answer = move |_: HttpRequest<Body>| {
         if let Some(informer) = own.get() {
             informer.store.begin(&None);
             informer.store.end(&None);
@@ -54,6 +54,7 @@ async fn a_list_that_began_before_the_response_does_not_show_the_write() {
     let has_seen = |_: &str, object: &Key, written: &Expectation| {
         informer.store.has_seen(object, written)
     };
-    let is_settled = context.state(&key, |state| state.expectations.are_met(has_seen));
+    let is_settled =
+        context.state(&key, |state| state.expectations.are_satisfied(has_seen));
     assert!(!is_settled);
 }

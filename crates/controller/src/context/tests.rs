@@ -24,7 +24,7 @@ async fn after_an_upgrade_only_the_newer_version_is_watched() {
     for resource in [&old, &new] {
         context.informer(resource, CachedKind::Machine);
     }
-    context.leave_versions(&new.group, &new.version);
+    context.use_version(&new.group, &new.version);
     assert!(context.cache(&cache_name(&old)).is_none());
     assert!(context.cache(&cache_name(&new)).is_some());
     assert!(context.cache(&context.scheduled_machines.name).is_some());

@@ -16,7 +16,7 @@ impl Context {
             let entry = tables.workloads.entry(cluster.clone());
             (entry.or_insert_with(make).clone(), is_new)
         };
-        workload.adopt(key);
+        workload.add_user(key);
         if is_new {
             workload.open(self);
         }
@@ -38,7 +38,7 @@ impl Context {
                 .workloads
                 .iter()
                 .filter(|(cluster, _)| Some(*cluster) != except)
-                .filter(|(_, workload)| workload.release(key))
+                .filter(|(_, workload)| workload.remove_user(key))
                 .map(|(cluster, _)| cluster.clone())
                 .collect();
             idle.iter()

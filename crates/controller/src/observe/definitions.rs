@@ -69,7 +69,7 @@ impl Sink for Definitions {
         }
     }
 
-    fn put(&mut self, definition: Value) -> kube::Result<()> {
+    fn modified(&mut self, definition: Value) -> kube::Result<()> {
         self.known.note(&definition);
         change(&self.context, group_of(&definition));
         Ok(())

@@ -38,8 +38,8 @@ impl LiveReads {
 
     /// The object, if it has been read or written.
     pub(crate) fn get(&self, cache: &str, object: &Key) -> Fact<Option<Value>> {
-        let place = (cache.to_owned(), object.clone());
-        match self.state().objects.get(&place) {
+        let id = (cache.to_owned(), object.clone());
+        match self.state().objects.get(&id) {
             Some(Some(known)) => Fact::Known(Some(known.value())),
             Some(None) => Fact::Known(None),
             None => Fact::default(),
@@ -47,25 +47,30 @@ impl LiveReads {
     }
 
     /// Records that the object was read.
-    pub(crate) fn read(&self, cache: &str, object: &Key, found: Option<&Value>) {
-        let place = (cache.to_owned(), object.clone());
-        self.state().objects.insert(place, found.map(JsonText::of));
+    pub(crate) fn record_read(&self, cache: &str, object: &Key, found: Option<&Value>) {
+        let id = (cache.to_owned(), object.clone());
+        self.state().objects.insert(id, found.map(JsonText::of));
     }
 
-    /// Records that the object was written. Without an `answer` it is read again.
-    pub(crate) fn wrote(&self, cache: &str, object: &Key, answer: Option<&Value>) {
-        let place = (cache.to_owned(), object.clone());
+    /// Records that the object was written. Without a `response` it is read again.
+    pub(crate) fn record_write(
+        &self,
+        cache: &str,
+        object: &Key,
+        response: Option<&Value>,
+    ) {
+        let id = (cache.to_owned(), object.clone());
         let mut state = self.state();
         state.has_written = true;
         state.pods = None;
-        match answer {
-            Some(answer) => state.objects.insert(place, Some(JsonText::of(answer))),
-            None => state.objects.remove(&place),
+        match response {
+            Some(response) => state.objects.insert(id, Some(JsonText::of(response))),
+            None => state.objects.remove(&id),
         };
     }
 
     /// Records the pods on the Node that were listed while it had that resourceVersion.
-    pub(crate) fn listed(&self, node_version: &str, pods: &Value) {
+    pub(crate) fn record_pods(&self, node_version: &str, pods: &Value) {
         self.state().pods = Some(Pods {
             node_version: node_version.to_owned(),
             listed: JsonText::of(pods),
@@ -82,7 +87,7 @@ impl LiveReads {
     }
 
     /// Records that pods are being removed: they are listed again.
-    pub(crate) fn removes_pods(&self) {
+    pub(crate) fn invalidate_pods(&self) {
         self.state().pods = None;
     }
 

@@ -20,15 +20,15 @@ use fivespot_runtime::http::Address;
 
 /// The result of a live read.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    found: Result<Option<Value>, Refused>,
+pub(crate) struct ReadResult {
+    found: Result<Option<Value>, ReadError>,
     /// How many lists the cache had begun before the read was sent.
     lists_begun: u64,
 }
 
 /// Why a read failed.
 #[derive(Clone, Debug)]
-struct Refused {
+struct ReadError {
     /// The HTTP status; `None` without a response.
     code: Option<u16>,
     unknown: Unknown,
@@ -36,7 +36,7 @@ struct Refused {
 
 /// An object that a live read has returned.
 #[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
+pub(super) struct ObservedObject<'a> {
     pub(super) at: &'a Key,
     pub(super) found: Option<&'a Value>,
 }
@@ -55,7 +55,7 @@ impl Source<'_> {
         &self,
     ) -> Result<Fact<Option<Value>>, Incomplete> {
         let informer = self.context.scheduled_machines.clone();
-        self.found(&informer, &self.key.name).await
+        self.read(&informer, &self.key.name).await
     }
 
     /// An object in the ScheduledMachine's namespace. The first call starts the watch of its kind.
@@ -66,10 +66,10 @@ impl Source<'_> {
         name: &str,
     ) -> Result<Fact<Option<Value>>, Incomplete> {
         let informer = self.context.informer(resource, projection);
-        self.found(&informer, name).await
+        self.read(&informer, name).await
     }
 
-    async fn found(
+    async fn read(
         &self,
         informer: &KindInformer,
         name: &str,
@@ -98,33 +98,33 @@ impl Source<'_> {
             return Fact::Known(known);
         }
         // Many machines in one Cluster start at the same time and share one read.
-        let answer = if informer.projection == CachedKind::Cluster {
-            let ask = self.ask(informer, name);
+        let response = if informer.projection == CachedKind::Cluster {
+            let request = self.request(informer, name);
             // Boxed, so that waiting for any other object takes a third of the memory.
-            Box::pin(self.context.shared.read(&informer.name, &at, ask)).await
+            Box::pin(self.context.shared.read(&informer.name, &at, request)).await
         } else {
-            self.ask(informer, name).await
+            self.request(informer, name).await
         };
-        match answer.found {
+        match response.found {
             Ok(found) => {
-                self.reads.read(&informer.name, &at, found.as_ref());
-                let shown = Shown {
+                self.reads.record_read(&informer.name, &at, found.as_ref());
+                let observed = ObservedObject {
                     at: &at,
                     found: found.as_ref(),
                 };
-                self.expect(informer, shown, answer.lists_begun);
+                self.expect(informer, observed, response.lists_begun);
                 Fact::Known(found)
             }
-            Err(Refused { code, unknown }) => {
+            Err(ReadError { code, unknown }) => {
                 if code == Some(404) {
-                    self.context.has_moved(informer);
+                    self.context.invalidate_discovery(informer);
                 }
                 Fact::Unknown(unknown)
             }
         }
     }
 
-    async fn ask(&self, informer: &KindInformer, name: &str) -> Answer {
+    async fn request(&self, informer: &KindInformer, name: &str) -> ReadResult {
         let namespace = &self.key.namespace;
         let address = Address {
             resource: &informer.resource,
@@ -134,8 +134,8 @@ impl Source<'_> {
         };
         let found = self.context.api.get(&address).await;
         let lists_begun = informer.store.lists_begun(namespace);
-        Answer {
-            found: found.map_err(|error| Refused {
+        ReadResult {
+            found: found.map_err(|error| ReadError {
                 code: failure::code(&error),
                 unknown: failure::unknown(&error),
             }),
@@ -148,30 +148,31 @@ impl Source<'_> {
     pub(super) fn expect(
         &self,
         informer: &KindInformer,
-        shown: Shown<'_>,
+        observed: ObservedObject<'_>,
         lists_begun: u64,
     ) {
-        let Shown { at, found } = shown;
+        let ObservedObject { at, found } = observed;
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let shown = informer.store.get(at);
-        let (uid, left) = match found {
+        let cached = informer.store.get(at);
+        let (uid, version) = match found {
             Some(found) if informer.projection.shows(found) => {
                 let meta = &found["metadata"];
                 (text(&meta["uid"]), text(&meta["resourceVersion"]))
             }
             Some(_) => return,
-            None => (shown.map(|shown| shown.uid.clone()), None),
+            None => (cached.map(|cached| cached.uid.clone()), None),
         };
         let Some(uid) = uid else { return };
-        let seen = Expectation {
+        let expectation = Expectation {
             uid,
-            left: left.map(Version::new),
+            version: version.map(Version::new),
             lists_begun,
         };
-        if !informer.store.has_seen(at, &seen) {
+        if !informer.store.has_seen(at, &expectation) {
             let (cache, at) = (informer.name.clone(), at.clone());
-            self.context
-                .state(self.key, |state| state.expectations.expect(cache, at, seen));
+            self.context.state(self.key, |state| {
+                state.expectations.expect(cache, at, expectation);
+            });
         }
     }
 
@@ -192,7 +193,7 @@ impl Source<'_> {
         &self,
         place: &Reference,
     ) -> kube::Result<Option<ApiResource>> {
-        if let Some(resource) = self.context.in_use(place) {
+        if let Some(resource) = self.context.watched_resource(place) {
             return Ok(Some(resource));
         }
         let discovery = &self.context.discovery;
@@ -223,11 +224,11 @@ impl Source<'_> {
                 Ok(Fact::Known(found.map(|object| object.value())))
             }
             Health::Loading => {
-                informer.wait(self.key);
+                informer.add_waiting(self.key);
                 Err(Incomplete::NotYet)
             }
             Health::Failing(failure) => {
-                informer.wait(self.key);
+                informer.add_waiting(self.key);
                 Ok(Fact::Unknown(failure::of_watch(&failure)))
             }
         }

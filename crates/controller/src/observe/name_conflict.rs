@@ -15,7 +15,7 @@ use crate::observe::watch::retry;
 
 /// The maximum number of names that are watched, each with its own connection or a stream of one.
 /// For further names the ScheduledMachine is requeued periodically.
-const MOST: usize = 100;
+const MAX_WATCHED_NAMES: usize = 100;
 
 /// An object without our label under a name that we need, in the ScheduledMachine's namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,17 +29,17 @@ pub(crate) struct NameConflict {
 /// The watches of taken names, by the ScheduledMachine that needs the name. They exist only while
 /// the name is taken, because no other watch shows objects without our label. No object is kept.
 #[derive(Debug, Default)]
-pub(crate) struct NameConflicts(Mutex<BTreeMap<Key, Watched>>);
+pub(crate) struct NameConflicts(Mutex<BTreeMap<Key, WatchedNames>>);
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedNames {
     names: Vec<NameConflict>,
     /// Held until dropped.
     _watches: Vec<Task>,
 }
 
 impl NameConflicts {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Key, Watched>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Key, WatchedNames>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,14 +66,14 @@ pub(crate) fn watch_names(
     }
     all.remove(key);
     let others: usize = all.values().map(|watched| watched.names.len()).sum();
-    if others + names.len() > MOST {
+    if others + names.len() > MAX_WATCHED_NAMES {
         return false;
     }
     let watches = names.iter().map(|conflict| {
         let (own, key, conflict) = (context.clone(), key.clone(), conflict.clone());
         context.spawn(follow_name(own, key, conflict))
     });
-    let watched = Watched {
+    let watched = WatchedNames {
         _watches: watches.collect(),
         names: names.to_vec(),
     };
@@ -91,17 +91,17 @@ async fn follow_name(context: Arc<Context>, key: Key, conflict: NameConflict) {
         projection: Arc::new(MetadataOnly),
     };
     let retry = retry(&context, &conflict.name);
-    let free = WakeWhenFree {
+    let sink = NameFreeSink {
         context,
         key,
         name: conflict.name,
         is_listed: false,
     };
-    follow(watch, retry, free).await;
+    follow(watch, retry, sink).await;
 }
 
 /// Enqueues a ScheduledMachine when the name is free.
-struct WakeWhenFree {
+struct NameFreeSink {
     context: Arc<Context>,
     key: Key,
     name: String,
@@ -109,7 +109,7 @@ struct WakeWhenFree {
     is_listed: bool,
 }
 
-impl Sink for WakeWhenFree {
+impl Sink for NameFreeSink {
     fn list_begins(&mut self) {
         self.is_listed = false;
     }
@@ -125,7 +125,7 @@ impl Sink for WakeWhenFree {
         }
     }
 
-    fn put(&mut self, _object: Value) -> kube::Result<()> {
+    fn modified(&mut self, _object: Value) -> kube::Result<()> {
         Ok(())
     }
 

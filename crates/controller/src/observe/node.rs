@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Incomplete;
-use super::management::{Shown, Source};
+use super::management::{ObservedObject, Source};
 use crate::failure;
 use crate::kind;
 use crate::observe::projection::{CachedKind, node_terms};
 use crate::observe::workload::{self, FIELDS, Link, on_node, pods_of};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{MOST_OBJECTS, TooLarge};
+use fivespot_runtime::cache::{MAX_OBJECTS, TooLarge};
 use fivespot_runtime::http::{Address, ApiClient};
 
 /// The Node that `locations` names, if it names one, and its pods. A kill switch does not wait for
@@ -52,18 +52,18 @@ pub(super) async fn workload(
         (Link::Up(api), Freshness::Cached) => lookup.cached(&api),
         (Link::Up(api), Freshness::Live) if object.spec.kill_switch => Ok(lookup
             .cached(&api)
-            .unwrap_or_else(|_| only(Access::Connected))),
+            .unwrap_or_else(|_| without_node(Access::Connected))),
         (Link::Up(api), Freshness::Live) => Ok(lookup.live(&api).await),
-        (Link::Down(access), _) => Ok(only(access)),
+        (Link::Down(access), _) => Ok(without_node(access)),
         (Link::Connecting, Freshness::Cached) => Err(Incomplete::NotYet),
-        (Link::Connecting, Freshness::Live) => Ok(only(Access::Unreachable {
+        (Link::Connecting, Freshness::Live) => Ok(without_node(Access::Unreachable {
             message: "the workload cluster has not responded yet".to_owned(),
         })),
     }
 }
 
 /// Only whether the workload cluster responds.
-fn only(access: Access) -> Workload {
+fn without_node(access: Access) -> Workload {
     Workload {
         access,
         ..Workload::default()
@@ -85,13 +85,13 @@ impl NodeLookup<'_> {
     fn cached_if_connected(&self) -> Workload {
         match self.workload.link() {
             Link::Connecting => Workload::default(),
-            Link::Down(access) => only(access),
+            Link::Down(access) => without_node(access),
             Link::Up(_) => {
                 let nodes = self.workload.node_cache(self.source.context);
                 let node = self.source.cached(&nodes, &Key::new("", self.node));
                 Workload {
-                    node: node.map(understood).unwrap_or_default(),
-                    ..only(Access::Connected)
+                    node: node.map(parse_node).unwrap_or_default(),
+                    ..without_node(Access::Connected)
                 }
             }
         }
@@ -109,7 +109,7 @@ impl NodeLookup<'_> {
         {
             return Err(Incomplete::NotCached);
         }
-        let node = understood(self.source.cached(&nodes, &name)?);
+        let node = parse_node(self.source.cached(&nodes, &name)?);
         let pods = if self.wants_pods {
             // Pods are watched only if a live read has found one that must be waited for.
             let informer = context.cache(&pods_of(key)).ok_or(Incomplete::NotCached)?;
@@ -123,15 +123,15 @@ impl NodeLookup<'_> {
         } else {
             Fact::default()
         };
-        let agent_config = if self.looks_for_agent(&node) {
+        let agent_config = if self.needs_agent_config(&node) {
             let informer = self.workload.agent_config_cache(self.source.context, api);
-            agent_config(self.source.cached(&informer, &self.agent_config())?)
+            agent_config(self.source.cached(&informer, &self.agent_config_key())?)
         } else {
             Fact::default()
         };
         Ok(Workload {
             access: Access::Connected,
-            rival: self.rival(&node),
+            conflicting_machine: self.conflicting_machine(&node),
             node,
             pods,
             agent_config,
@@ -139,19 +139,19 @@ impl NodeLookup<'_> {
     }
 
     async fn live(&self, api: &ApiClient) -> Workload {
-        let (version, node) = match self.node_now(api).await {
-            Ok(node) => (version(node.as_ref()), understood(Fact::Known(node))),
-            Err(error) => return self.broken(&error),
+        let (version, node) = match self.read_node(api).await {
+            Ok(node) => (version(node.as_ref()), parse_node(Fact::Known(node))),
+            Err(error) => return self.unreachable(&error),
         };
         let bound = if self.wants_pods {
             // After the Node: the list is complete only if the Node was already cordoned.
-            let pods = match self.pods_at(&version, api).await {
+            let pods = match self.pods_for_version(&version, api).await {
                 Ok(items) => all_pods(items),
                 // The Node itself can be reached.
                 Err(error) if TooLarge::of(&error).is_some() => {
                     Fact::Unknown(failure::unknown(&error))
                 }
-                Err(error) => return self.broken(&error),
+                Err(error) => return self.unreachable(&error),
             };
             // Pods that must be waited for are watched, so that the end of a pod triggers the next
             // reconcile. Watches cost memory, and at an edge thousands of Nodes may have no such
@@ -165,14 +165,14 @@ impl NodeLookup<'_> {
         } else {
             Fact::default()
         };
-        let agent_config = if self.looks_for_agent(&node) {
-            self.agent_config_now(api).await
+        let agent_config = if self.needs_agent_config(&node) {
+            self.read_agent_config(api).await
         } else {
             Fact::default()
         };
         Workload {
             access: Access::Connected,
-            rival: self.rival(&node),
+            conflicting_machine: self.conflicting_machine(&node),
             node,
             pods: bound,
             agent_config,
@@ -180,18 +180,22 @@ impl NodeLookup<'_> {
     }
 
     /// All pods that are bound to the Node, which has that resourceVersion.
-    async fn pods_at(&self, version: &str, api: &ApiClient) -> kube::Result<Vec<Value>> {
+    async fn pods_for_version(
+        &self,
+        version: &str,
+        api: &ApiClient,
+    ) -> kube::Result<Vec<Value>> {
         if let Some(Value::Array(pods)) = self.source.reads.pods(version) {
             return Ok(pods);
         }
-        let pods = self.pods_now(api).await?;
+        let pods = self.list_pods(api).await?;
         let listed = Value::Array(pods.clone());
-        self.source.reads.listed(version, &listed);
+        self.source.reads.record_pods(version, &listed);
         Ok(pods)
     }
 
     /// All pods that are bound to the Node.
-    async fn pods_now(&self, api: &ApiClient) -> kube::Result<Vec<Value>> {
+    async fn list_pods(&self, api: &ApiClient) -> kube::Result<Vec<Value>> {
         let (pods, projection) = (kind::pod(), CachedKind::Pod(self.source.key.clone()));
         let all = Address {
             resource: &pods,
@@ -209,7 +213,7 @@ impl NodeLookup<'_> {
             pages += 1;
             let each = |pod| {
                 found.push(pod);
-                let is_many = found.len() + pages > MOST_OBJECTS;
+                let is_many = found.len() + pages > MAX_OBJECTS;
                 is_many
                     .then_some(TooLarge::Objects)
                     .map_or(Ok(()), |why| Err(why.into()))
@@ -218,20 +222,20 @@ impl NodeLookup<'_> {
             if next.is_empty() {
                 return Ok(found);
             }
-            if pages >= MOST_OBJECTS {
+            if pages >= MAX_OBJECTS {
                 return Err(TooLarge::Objects.into());
             }
         }
     }
 
     /// Whether the agent's configuration is needed: there should be one, or one may be left.
-    fn looks_for_agent(&self, node: &Fact<Option<Node>>) -> bool {
+    fn needs_agent_config(&self, node: &Fact<Option<Node>>) -> bool {
         let node = node.known().and_then(Option::as_ref);
         node.is_some_and(|node| self.wants_agent || node.agent_label.is_some())
     }
 
     /// Another Machine of the Cluster that refers to the Node, or has its provider ID.
-    fn rival(&self, node: &Fact<Option<Node>>) -> Option<String> {
+    fn conflicting_machine(&self, node: &Fact<Option<Node>>) -> Option<String> {
         let node = node.known()?.as_ref()?;
         let provider_id = node.provider_id.as_deref().unwrap_or_default();
         let terms = node_terms(self.cluster, &node.name, provider_id);
@@ -243,15 +247,15 @@ impl NodeLookup<'_> {
             .find(|name| name != self.machine)
     }
 
-    fn agent_config(&self) -> Key {
+    fn agent_config_key(&self) -> Key {
         let name = name::reclaim_config_map(self.node);
         Key::new(name::SYSTEM_NAMESPACE, name)
     }
 
     /// Reads the agent's ConfigMap live. An error is reported only for it: the Node can be
     /// reached.
-    async fn agent_config_now(&self, api: &ApiClient) -> Fact<Option<AgentConfig>> {
-        let (cache, key) = (self.workload.agent_configs(), self.agent_config());
+    async fn read_agent_config(&self, api: &ApiClient) -> Fact<Option<AgentConfig>> {
+        let (cache, key) = (self.workload.agent_configs(), self.agent_config_key());
         if let Fact::Known(known) = self.source.reads.get(&cache, &key) {
             return agent_config(Fact::Known(known));
         }
@@ -267,10 +271,10 @@ impl NodeLookup<'_> {
         match api.get(&at).await {
             Ok(found) => {
                 let lists_begun = informer.store.lists_begun(&key.namespace);
-                self.source.reads.read(&cache, &key, found.as_ref());
+                self.source.reads.record_read(&cache, &key, found.as_ref());
                 self.source.expect(
                     &informer,
-                    Shown {
+                    ObservedObject {
                         at: &key,
                         found: found.as_ref(),
                     },
@@ -282,7 +286,7 @@ impl NodeLookup<'_> {
         }
     }
 
-    async fn node_now(&self, api: &ApiClient) -> kube::Result<Option<Value>> {
+    async fn read_node(&self, api: &ApiClient) -> kube::Result<Option<Value>> {
         let (cache, name) = (self.workload.nodes(), Key::new("", self.node));
         if let Fact::Known(known) = self.source.reads.get(&cache, &name) {
             return Ok(known);
@@ -298,12 +302,12 @@ impl NodeLookup<'_> {
         let found = api.get(&at).await?;
         let lists_begun = nodes.store.lists_begun("");
         if let Some(found) = &found {
-            self.workload.fill(&nodes, found);
+            self.workload.store_node(&nodes, found);
         }
-        self.source.reads.read(&cache, &name, found.as_ref());
+        self.source.reads.record_read(&cache, &name, found.as_ref());
         self.source.expect(
             &nodes,
-            Shown {
+            ObservedObject {
                 at: &name,
                 found: found.as_ref(),
             },
@@ -313,11 +317,12 @@ impl NodeLookup<'_> {
     }
 
     /// The workload cluster does not respond, or rejects the request.
-    fn broken(&self, error: &kube::Error) -> Workload {
-        self.workload.has_failed(self.source.context, error);
+    fn unreachable(&self, error: &kube::Error) -> Workload {
+        self.workload
+            .handle_request_failure(self.source.context, error);
         match self.workload.link() {
-            Link::Down(access) => only(access),
-            Link::Connecting | Link::Up(_) => only(Access::Unreachable {
+            Link::Down(access) => without_node(access),
+            Link::Connecting | Link::Up(_) => without_node(Access::Unreachable {
                 message: failure::message(error),
             }),
         }
@@ -330,9 +335,9 @@ fn version(node: Option<&Value>) -> String {
     version.unwrap_or_default().to_owned()
 }
 
-fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
+fn parse_node(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
     match found {
-        Fact::Known(Some(value)) => match typed::<core::Node>(value) {
+        Fact::Known(Some(value)) => match deserialize::<core::Node>(value) {
             Ok(node) => Fact::Known(Some(Node::from(&node))),
             Err(unknown) => Fact::Unknown(unknown),
         },
@@ -343,7 +348,7 @@ fn understood(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
 
 fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
     match found {
-        Fact::Known(Some(value)) => match typed::<core::ConfigMap>(value) {
+        Fact::Known(Some(value)) => match deserialize::<core::ConfigMap>(value) {
             Ok(config) => Fact::Known(Some(AgentConfig::from(&config))),
             Err(unknown) => Fact::Unknown(unknown),
         },
@@ -355,7 +360,7 @@ fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
 fn all_pods(items: Vec<Value>) -> Fact<Vec<Pod>> {
     let all: Result<Vec<Pod>, Unknown> = items
         .into_iter()
-        .map(|item| typed::<core::Pod>(item).map(|pod| Pod::from(&pod)))
+        .map(|item| deserialize::<core::Pod>(item).map(|pod| Pod::from(&pod)))
         .collect();
     match all {
         Ok(pods) => Fact::Known(pods),
@@ -363,7 +368,7 @@ fn all_pods(items: Vec<Value>) -> Fact<Vec<Pod>> {
     }
 }
 
-fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Unknown> {
+fn deserialize<T: DeserializeOwned>(value: Value) -> Result<T, Unknown> {
     serde_json::from_value(value).map_err(|error| Unknown::Failed {
         message: error.to_string(),
     })

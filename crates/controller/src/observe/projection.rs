@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::provider_specs;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::FieldMask;
-use fivespot_runtime::cache::{self, Cached, Projection};
+use fivespot_runtime::cache::{self, CacheProjection, Projection};
 
 /// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
 /// its subdomains, and those of Kubernetes on Nodes and pods.
@@ -35,8 +35,8 @@ const META: FieldMask = FieldMask::Only(
         "ownerReferences",
     ],
     &[
-        ("labels", FieldMask::Marks(&DOMAINS)),
-        ("annotations", FieldMask::Marks(&DOMAINS)),
+        ("labels", FieldMask::Domains(&DOMAINS)),
+        ("annotations", FieldMask::Domains(&DOMAINS)),
     ],
 );
 
@@ -45,7 +45,7 @@ const KIND: &[&str] = &["apiVersion", "kind"];
 
 /// A provider spec: arbitrary JSON.
 const INLINE: FieldMask =
-    FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::LARGEST))]);
+    FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::MAX_BYTES))]);
 
 /// The same with all labels: overrides may select by any label.
 const LABELLED_META: FieldMask = FieldMask::Only(
@@ -61,7 +61,7 @@ const LABELLED_META: FieldMask = FieldMask::Only(
         "ownerReferences",
         "labels",
     ],
-    &[("annotations", FieldMask::Marks(&DOMAINS))],
+    &[("annotations", FieldMask::Domains(&DOMAINS))],
 );
 
 static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
@@ -363,15 +363,15 @@ fn override_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let target = target.map(|name| Key::new(own.namespace.clone(), name));
     let mut terms = vec![overrides_term(&own.namespace)];
     terms.extend(target.as_ref().map(overridden_term));
-    let concerned = match target {
+    let affected = match target {
         Some(machine) => Target::One(machine),
         None => Target::Namespace(own.namespace.clone()),
     };
-    (vec![Target::Override(own.clone()), concerned], terms)
+    (vec![Target::Override(own.clone()), affected], terms)
 }
 
 impl Projection for CachedKind {
-    fn keeps(&self) -> &'static FieldMask {
+    fn mask(&self) -> &'static FieldMask {
         match self {
             Self::ScheduledMachine => &SCHEDULED_MACHINE,
             Self::Override | Self::Calendar => &SCHEDULE_INPUT,
@@ -384,23 +384,23 @@ impl Projection for CachedKind {
         }
     }
 
-    /// Prepares an object that was read [with these fields](Self::keeps) for planning. The
+    /// Prepares an object that was read [with these fields](Self::mask) for planning. The
     /// provider specs of a ScheduledMachine stay if they are small, else they are replaced by
     /// their hash.
-    fn settle(&self, object: &mut Value) {
+    fn complete(&self, object: &mut Value) {
         if *self == Self::ScheduledMachine {
-            provider_specs::settle(object, provider_specs::INLINE);
+            provider_specs::compact(object, provider_specs::INLINE);
         }
     }
 }
 
-impl Cached for CachedKind {
+impl CacheProjection for CachedKind {
     type Target = Target;
 
     fn cache(&self, mut object: Value, resource: &ApiResource) -> Object {
         name_kind(&mut object, resource);
         if *self == Self::ScheduledMachine {
-            provider_specs::settle(&mut object, 0);
+            provider_specs::compact(&mut object, 0);
         }
         let meta = &object["metadata"];
         let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));

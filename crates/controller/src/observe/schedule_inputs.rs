@@ -3,7 +3,7 @@
 use fivespot_api::schedule_override::keep_considered;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
-use fivespot_runtime::cache::{Health, MOST_OBJECTS, TooLarge};
+use fivespot_runtime::cache::{Health, MAX_OBJECTS, TooLarge};
 use fivespot_runtime::http::Address;
 use serde::Deserialize as _;
 
@@ -69,11 +69,11 @@ async fn all_overrides(
         Health::Synced => Ok(Ok(overrides::considered(&informer, namespace))),
         Health::Loading if source.is_live() => Ok(listed(source, &informer).await),
         Health::Loading => {
-            informer.wait(source.key);
+            informer.add_waiting(source.key);
             Err(Incomplete::NotYet)
         }
         Health::Failing(failure) => {
-            informer.wait(source.key);
+            informer.add_waiting(source.key);
             Ok(Err(failure::of_watch(&failure)))
         }
     }
@@ -93,7 +93,7 @@ async fn listed(
     let mut found = Vec::new();
     let each = |value| {
         found.extend(ScheduleOverride::deserialize(&value).ok());
-        let is_many = found.len() > MOST_OBJECTS;
+        let is_many = found.len() > MAX_OBJECTS;
         is_many
             .then_some(TooLarge::Objects)
             .map_or(Ok(()), |why| Err(why.into()))

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{Budget, Fill, Handler, Informer, Part, Version};
+use fivespot_runtime::cache::{Budget, Handler, Informer, InformerSink, Part, Version};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::{Retry, Selector, Watch, follow};
 
@@ -49,19 +49,19 @@ pub(crate) async fn fill(
     let handler = Enqueue {
         context,
         informer: informer.clone(),
-        link: scope.link.map(|workload| Linked {
+        link: scope.link.map(|workload| WatchedCluster {
             workload,
             api: scope.api,
         }),
     };
-    let fill = Fill {
+    let sink = InformerSink {
         informer,
         part: scope.part,
         budget: scope.budget,
         handler,
         listed: 0,
     };
-    follow(watch, retry, fill).await;
+    follow(watch, retry, sink).await;
 }
 
 /// When a watch of that name is retried.
@@ -77,23 +77,23 @@ pub(crate) fn retry(context: &Context, name: &str) -> Retry {
 struct Enqueue {
     context: Arc<Context>,
     informer: Arc<KindInformer>,
-    link: Option<Linked>,
+    link: Option<WatchedCluster>,
 }
 
 /// The workload cluster that a watch reports as up or down.
-struct Linked {
+struct WatchedCluster {
     workload: Arc<Workload>,
     api: ApiClient,
 }
 
 impl Handler<Target> for Enqueue {
-    fn changed(&self, concerned: BTreeSet<Target>) {
-        self.context.enqueue(concerned);
+    fn changed(&self, affected: BTreeSet<Target>) {
+        self.context.enqueue(affected);
     }
 
     /// Status updates by Cluster API and providers, and our own writes, enqueue with low priority,
     /// so that machines are created first.
-    fn updated(&self, object: &Key, version: &Version, concerned: BTreeSet<Target>) {
+    fn updated(&self, object: &Key, version: &Version, affected: BTreeSet<Target>) {
         let is_report = match self.informer.projection {
             CachedKind::Machine | CachedKind::Provider => true,
             CachedKind::ScheduledMachine => {
@@ -102,9 +102,9 @@ impl Handler<Target> for Enqueue {
             _ => false,
         };
         if is_report {
-            self.context.enqueue_deferred(concerned);
+            self.context.enqueue_deferred(affected);
         } else {
-            self.context.enqueue(concerned);
+            self.context.enqueue(affected);
         }
     }
 
@@ -112,9 +112,9 @@ impl Handler<Target> for Enqueue {
         self.context.enqueue_keys(waiting);
     }
 
-    fn works(&self) {
-        if let Some(Linked { workload, api }) = &self.link {
-            workload.is_up(&self.context, api);
+    fn responded(&self) {
+        if let Some(WatchedCluster { workload, api }) = &self.link {
+            workload.mark_up(&self.context, api);
         }
     }
 
@@ -125,14 +125,14 @@ impl Handler<Target> for Enqueue {
             &message,
         );
         self.context.enqueue_keys(waiting);
-        if let Some(Linked { workload, .. }) = &self.link {
-            workload.is_broken_by(&self.context, error);
+        if let Some(WatchedCluster { workload, .. }) = &self.link {
+            workload.handle_error(&self.context, error);
         }
     }
 
     /// A Node without a Machine is not kept.
-    fn is_wanted(&self, concerned: &[Target]) -> bool {
+    fn needs_content(&self, affected: &[Target]) -> bool {
         !matches!(self.informer.projection, CachedKind::Node(_))
-            || self.context.has_any(concerned)
+            || self.context.has_any(affected)
     }
 }

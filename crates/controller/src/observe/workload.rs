@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
 use fivespot_plan::Access;
-use fivespot_runtime::cache::{Budget, Cached as _, Task, TooLarge};
+use fivespot_runtime::cache::{Budget, CacheProjection as _, Task, TooLarge};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::Selector;
 use jiff::SignedDuration;
@@ -35,19 +35,19 @@ pub(crate) struct Workload {
     /// The memory budget of its caches.
     budget: Arc<Budget>,
     /// The credentials were rejected: the Secret must be read again.
-    refused: Notify,
+    credentials_refused: Notify,
     /// A request failed outside the watch: the watch must restart.
-    lost: Notify,
+    connection_lost: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     link: Link,
     /// Other credentials are in use than those of the last response.
-    is_anew: bool,
+    is_reconnected: bool,
     users: BTreeSet<Key>,
     /// The task that watches the Secret.
-    keeper: Option<Task>,
+    watch_task: Option<Task>,
 }
 
 /// Whether the workload cluster can be reached.
@@ -69,8 +69,8 @@ impl Workload {
             cluster,
             state: Mutex::default(),
             budget: Arc::default(),
-            refused: Notify::new(),
-            lost: Notify::new(),
+            credentials_refused: Notify::new(),
+            connection_lost: Notify::new(),
         }
     }
 
@@ -89,12 +89,12 @@ impl Workload {
     }
 
     /// Adds `key` as a user, which is enqueued when the link goes up or down.
-    pub(crate) fn adopt(&self, key: &Key) {
+    pub(crate) fn add_user(&self, key: &Key) {
         self.state().users.insert(key.clone());
     }
 
     /// Removes `key` as a user. Returns whether there are no users left.
-    pub(crate) fn release(&self, key: &Key) -> bool {
+    pub(crate) fn remove_user(&self, key: &Key) -> bool {
         let mut state = self.state();
         state.users.remove(key);
         state.users.is_empty()
@@ -136,12 +136,16 @@ impl Workload {
                 link: None,
                 budget: Some(self.budget.clone()),
             };
-            informer.keep(context.spawn(fill(context.clone(), informer.clone(), scope)));
+            informer.add_task(context.spawn(fill(
+                context.clone(),
+                informer.clone(),
+                scope,
+            )));
         }
     }
 
     /// Stores a Node that was read live, if the cache has only its name.
-    pub(crate) fn fill(&self, nodes: &KindInformer, node: &Value) {
+    pub(crate) fn store_node(&self, nodes: &KindInformer, node: &Value) {
         let mut object = nodes.projection.cache(node.clone(), &nodes.resource);
         if object.count(&self.budget).is_ok() {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
@@ -173,17 +177,21 @@ impl Workload {
                 link: None,
                 budget: Some(self.budget.clone()),
             };
-            informer.keep(context.spawn(fill(context.clone(), informer.clone(), scope)));
+            informer.add_task(context.spawn(fill(
+                context.clone(),
+                informer.clone(),
+                scope,
+            )));
         }
         informer
     }
 
     /// Other credentials are in use: drops the caches of agent configurations and pods. The next
     /// reconcile that needs one starts its watch again.
-    fn begin_anew(&self, context: &Context) {
+    fn reconnect(&self, context: &Context) {
         context.drop_cache(&self.agent_configs());
         let mut state = self.state();
-        state.is_anew = true;
+        state.is_reconnected = true;
         let users = state.users.clone();
         drop(state);
         for key in &users {
@@ -193,24 +201,24 @@ impl Workload {
 
     /// Connects: reads the Secret and watches the Nodes.
     pub(crate) fn open(self: &Arc<Self>, context: &Arc<Context>) {
-        let keeper = context.spawn(keep(context.clone(), self.clone()));
-        self.state().keeper = Some(keeper);
+        let watch_task = context.spawn(maintain_link(context.clone(), self.clone()));
+        self.state().watch_task = Some(watch_task);
     }
 
     /// Closes the connection and drops the caches.
     pub(crate) fn close(&self, context: &Context) {
-        self.state().keeper = None;
+        self.state().watch_task = None;
         context.drop_cache(&self.nodes());
         context.drop_cache(&self.agent_configs());
     }
 
     /// Records that the cluster has responded through `api`.
-    pub(crate) fn is_up(&self, context: &Context, api: &ApiClient) {
+    pub(crate) fn mark_up(&self, context: &Context, api: &ApiClient) {
         let mut state = self.state();
         let before = std::mem::replace(&mut state.link, Link::Up(api.clone()));
         // If credentials have been rotated, the link may have been up all the time.
-        let is_anew = std::mem::take(&mut state.is_anew);
-        if matches!(before, Link::Up(_)) && !is_anew {
+        let is_reconnected = std::mem::take(&mut state.is_reconnected);
+        if matches!(before, Link::Up(_)) && !is_reconnected {
             return;
         }
         let users = state.users.clone();
@@ -220,7 +228,7 @@ impl Workload {
     }
 
     /// Records that the cluster cannot be used, and the reason.
-    pub(crate) fn is_down(&self, context: &Context, why: Access) {
+    pub(crate) fn mark_down(&self, context: &Context, why: Access) {
         let mut state = self.state();
         if matches!(&state.link, Link::Down(known) if *known == why) {
             return;
@@ -236,28 +244,28 @@ impl Workload {
     }
 
     /// Records that a request has failed in a way that affects all requests to the cluster.
-    pub(crate) fn is_broken_by(&self, context: &Context, error: &kube::Error) {
+    pub(crate) fn handle_error(&self, context: &Context, error: &kube::Error) {
         let message = failure::message(error);
         match failure::code(error) {
             Some(401) => {
-                self.is_down(context, Access::Unauthorized { message });
-                self.refused.notify_one();
+                self.mark_down(context, Access::Unauthorized { message });
+                self.credentials_refused.notify_one();
             }
-            Some(403) => self.is_down(context, Access::Unauthorized { message }),
+            Some(403) => self.mark_down(context, Access::Unauthorized { message }),
             None if TooLarge::of(error).is_some() => {
-                self.is_down(context, Access::TooLarge { message });
+                self.mark_down(context, Access::TooLarge { message });
             }
-            _ => self.is_down(context, Access::Unreachable { message }),
+            _ => self.mark_down(context, Access::Unreachable { message }),
         }
     }
 
     /// A request outside the watch has failed. The watch restarts, so that it shows when the
     /// cluster responds again.
-    pub(crate) fn has_failed(&self, context: &Context, error: &kube::Error) {
-        self.is_broken_by(context, error);
+    pub(crate) fn handle_request_failure(&self, context: &Context, error: &kube::Error) {
+        self.handle_error(context, error);
         // If a permission is missing, restarting the watch would only report success.
         if failure::code(error) != Some(403) {
-            self.lost.notify_one();
+            self.connection_lost.notify_one();
         }
     }
 }
@@ -273,11 +281,11 @@ pub(crate) fn on_node(node: &str) -> String {
 }
 
 /// Keeps the link for as long as the cluster is in use.
-async fn keep(context: Arc<Context>, workload: Arc<Workload>) {
+async fn maintain_link(context: Arc<Context>, workload: Arc<Workload>) {
     match context.options.node_access {
         NodeAccess::Management => loop {
             let _session = follow_nodes(&context, &workload, context.api.clone());
-            workload.lost.notified().await;
+            workload.connection_lost.notified().await;
             context.clock.sleep(RETRY).await;
         },
         NodeAccess::Workload => secret::follow_secret(context, workload).await,

@@ -33,7 +33,7 @@ pub(super) fn await_effect(context: &Context, key: &Key, plan: &Plan) -> Timesta
 pub(super) fn is_caught_up(context: &Context, key: &Key) -> bool {
     let mut expectations =
         context.state(key, |state| std::mem::take(&mut state.expectations));
-    let is_settled = expectations.are_met(|cache, object, written| {
+    let is_settled = expectations.are_satisfied(|cache, object, written| {
         context
             .cache(cache)
             .is_none_or(|informer| informer.store.has_seen(object, written))

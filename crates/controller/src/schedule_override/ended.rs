@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 /// The maximum number of remembered ends. An override is deleted an hour after its end, unless it
 /// is kept.
-const MOST: usize = 4_096;
+const MAX_ENTRIES: usize = 4_096;
 
 /// The ends of the overrides that have ended while this process was running, by uid.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl EndedOverrides {
         if end > now {
             return ended.get(uid).copied().filter(|before| *before == end);
         }
-        if ended.len() >= MOST && !ended.contains_key(uid) {
+        if ended.len() >= MAX_ENTRIES && !ended.contains_key(uid) {
             let first = ended.iter().min_by_key(|(_, end)| **end);
             let first = first.map(|(uid, _)| uid.clone());
             if let Some(uid) = first {
@@ -73,9 +73,9 @@ mod tests {
     fn the_number_of_remembered_ends_is_bounded() {
         let ended = EndedOverrides::default();
         let now = at("2026-03-06T12:00:00Z");
-        for uid in 0..=MOST {
+        for uid in 0..=MAX_ENTRIES {
             ended.end_of(&ending(uid, "2026-03-06T11:00:00Z"), now);
         }
-        assert_eq!(ended.0.lock().unwrap().len(), MOST);
+        assert_eq!(ended.0.lock().unwrap().len(), MAX_ENTRIES);
     }
 }

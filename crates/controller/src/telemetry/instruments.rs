@@ -39,7 +39,7 @@ impl Default for Inner {
 
 /// The response to an HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProbeResponse {
     /// The HTTP status.
     pub code: u16,
     /// The media type.
@@ -57,7 +57,7 @@ pub enum Detail {
     Verbose,
 }
 
-impl Answer {
+impl ProbeResponse {
     fn text(code: u16, body: impl Into<String>) -> Self {
         Self {
             code,
@@ -77,7 +77,7 @@ impl Instruments {
     }
 
     pub(crate) fn attach(&self, context: &Arc<Context>) {
-        self.0.metrics.introduce(&context.options.identity);
+        self.0.metrics.set_info(&context.options.identity);
         // Already set if the same options are run twice.
         let _ = self.0.context.set(Arc::downgrade(context));
     }
@@ -106,14 +106,14 @@ impl Instruments {
     }
 
     /// Answers a GET of `path` on the metrics port.
-    pub fn on_metrics_port(&self, path: &str) -> Answer {
+    pub fn on_metrics_port(&self, path: &str) -> ProbeResponse {
         match path {
-            "/metrics" => Answer {
+            "/metrics" => ProbeResponse {
                 code: 200,
                 content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
                 body: self.metrics(),
             },
-            _ => Answer::unknown(),
+            _ => ProbeResponse::unknown(),
         }
     }
 
@@ -121,19 +121,19 @@ impl Instruments {
     ///
     /// `/healthz`, `/health` and `/livez` report that the process responds. `/readyz` and `/ready`
     /// report whether it is ready, `/health/status` both, as JSON.
-    pub fn on_health_port(&self, path: &str, detail: Detail) -> Answer {
+    pub fn on_health_port(&self, path: &str, detail: Detail) -> ProbeResponse {
         match path {
-            "/healthz" | "/health" | "/livez" => Answer::text(200, "ok\n"),
+            "/healthz" | "/health" | "/livez" => ProbeResponse::text(200, "ok\n"),
             "/readyz" | "/ready" => {
                 let health = self.readiness();
                 match (health.is_well(), detail) {
-                    (true, Detail::Brief) => Answer::text(200, "ok\n"),
+                    (true, Detail::Brief) => ProbeResponse::text(200, "ok\n"),
                     (true, Detail::Verbose) => {
-                        Answer::text(200, format!("{health}ready\n"))
+                        ProbeResponse::text(200, format!("{health}ready\n"))
                     }
-                    (false, Detail::Brief) => Answer::text(503, "not ready\n"),
+                    (false, Detail::Brief) => ProbeResponse::text(503, "not ready\n"),
                     (false, Detail::Verbose) => {
-                        Answer::text(503, format!("{health}not ready\n"))
+                        ProbeResponse::text(503, format!("{health}not ready\n"))
                     }
                 }
             }
@@ -148,13 +148,13 @@ impl Instruments {
                     "ready": health.is_well(),
                     "k8s_connected": is_connected,
                 });
-                Answer {
+                ProbeResponse {
                     code: 200,
                     content: "application/json",
                     body: format!("{body}\n"),
                 }
             }
-            _ => Answer::unknown(),
+            _ => ProbeResponse::unknown(),
         }
     }
 }
@@ -247,7 +247,8 @@ fn levels(context: &Context) -> Levels {
     }
     let now = context.clock.now();
     let mut unready: BTreeMap<String, u64> = BTreeMap::new();
-    let mut spent: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+    let mut by_namespace_and_phase: BTreeMap<(String, &'static str), u64> =
+        BTreeMap::new();
     let mut oldest_pending = SignedDuration::ZERO;
     for (key, reported) in context.reported() {
         if !context.is_own(&key) {
@@ -255,7 +256,9 @@ fn levels(context: &Context) -> Levels {
         }
         let phase = reported.phase.as_str();
         *phases.entry(phase).or_default() += 1;
-        *spent.entry((key.namespace.clone(), phase)).or_default() += 1;
+        *by_namespace_and_phase
+            .entry((key.namespace.clone(), phase))
+            .or_default() += 1;
         if let Some(found) = reported.unready {
             if reported.phase == Phase::Pending {
                 oldest_pending = oldest_pending.max(now.duration_since(found.since));
@@ -272,7 +275,7 @@ fn levels(context: &Context) -> Levels {
         phases: phases.into_iter().collect(),
         unready,
         oldest_pending,
-        spent,
+        by_namespace_and_phase,
         due: u64::try_from(context.queue.due()).unwrap_or(u64::MAX),
         is_acting: context.fence.is_in_force(),
         shards: u64::from(shards),

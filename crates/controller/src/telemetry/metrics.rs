@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-pub(crate) use request::counted;
+pub(crate) use request::count_requests;
 use table::row;
 pub use table::{METRICS, Row};
 
@@ -90,7 +90,7 @@ pub(crate) struct Levels {
     /// How long the ScheduledMachine in phase Pending that waits longest has not been ready.
     pub(crate) oldest_pending: SignedDuration,
     /// How many of them are in each phase, by namespace.
-    pub(crate) spent: BTreeMap<(String, &'static str), u64>,
+    pub(crate) by_namespace_and_phase: BTreeMap<(String, &'static str), u64>,
     /// How many are due.
     pub(crate) due: u64,
     /// Whether the replica may act.
@@ -204,7 +204,7 @@ impl Metrics {
     }
 
     /// Sets the info metrics of this replica and of its time zone data.
-    pub(crate) fn introduce(&self, instance: &str) {
+    pub(crate) fn set_info(&self, instance: &str) {
         let zones = fivespot_schedule::zone_data();
         let release = zones.release().to_owned();
         let source = zones.source().as_str().to_owned();
@@ -216,7 +216,12 @@ impl Metrics {
     }
 
     /// Counts a reconcile and its duration.
-    pub(crate) fn passed(&self, phase: &str, is_success: bool, took: SignedDuration) {
+    pub(crate) fn count_reconcile(
+        &self,
+        phase: &str,
+        is_success: bool,
+        took: SignedDuration,
+    ) {
         let phase = ("phase", phase.to_owned());
         let labels = [phase.clone(), ("result", result(is_success))];
         self.reconciliations.get_or_create(&labels).inc();
@@ -226,13 +231,13 @@ impl Metrics {
     }
 
     /// Records how late a change of phase was stored, compared with the announced transition.
-    pub(crate) fn was_late(&self, by: SignedDuration) {
+    pub(crate) fn observe_lateness(&self, by: SignedDuration) {
         self.lateness.observe(by.as_secs_f64().max(0.0));
     }
 
     /// Records how long after it was wanted a machine became ready; zero if a lead time was long
     /// enough.
-    pub(crate) fn became_ready(&self, after: SignedDuration) {
+    pub(crate) fn observe_ready_lateness(&self, after: SignedDuration) {
         self.ready_lateness.observe(after.as_secs_f64().max(0.0));
     }
 
@@ -247,7 +252,7 @@ impl Metrics {
             .unwrap_or_else(PoisonError::into_inner);
         let since = counted.replace(now);
         let elapsed = since.map_or(SignedDuration::ZERO, |it| now.duration_since(it));
-        for ((namespace, phase), count) in &levels.spent {
+        for ((namespace, phase), count) in &levels.by_namespace_and_phase {
             let labels = [
                 ("namespace", namespace.clone()),
                 ("phase", (*phase).to_owned()),
@@ -260,45 +265,45 @@ impl Metrics {
     }
 
     /// Counts the evaluation of a schedule.
-    pub(crate) fn evaluated(&self, is_active: bool) {
+    pub(crate) fn count_evaluation(&self, is_active: bool) {
         let result = if is_active { "active" } else { "inactive" };
         let labels = [("result", result.to_owned())];
         self.evaluations.get_or_create(&labels).inc();
     }
 
     /// Counts a machine that was removed by its kill switch.
-    pub(crate) fn was_killed(&self) {
+    pub(crate) fn count_kill(&self) {
         self.kill_switches.inc();
     }
 
     /// Counts a finalizer that was removed although objects remained.
-    pub(crate) fn released(&self) {
+    pub(crate) fn count_finalizer_release(&self) {
         self.releases.inc();
     }
 
     /// Counts a Machine that was deleted after a drain.
-    pub(crate) fn drained(&self, is_success: bool) {
+    pub(crate) fn count_drain(&self, is_success: bool) {
         self.drains
             .get_or_create(&[("result", result(is_success))])
             .inc();
     }
 
     /// Counts the response to an eviction.
-    pub(crate) fn evicted(&self, is_success: bool) {
+    pub(crate) fn count_eviction(&self, is_success: bool) {
         self.evictions
             .get_or_create(&[("result", result(is_success))])
             .inc();
     }
 
     /// Counts an error.
-    pub(crate) fn failed(&self, error_type: &str) {
+    pub(crate) fn count_error(&self, error_type: &str) {
         self.errors
             .get_or_create(&[("error_type", error_type.to_owned())])
             .inc();
     }
 
     /// Counts a request by its response, or with code 0 if there was none.
-    fn requested(&self, labels: &Labels<4>) {
+    fn count_request(&self, labels: &Labels<4>) {
         self.requests.get_or_create(labels).inc();
     }
 
@@ -353,29 +358,29 @@ mod tests {
     #[test]
     fn exactly_the_metrics_of_the_table_are_served_with_their_labels() {
         let metrics = Metrics::new();
-        metrics.introduce("pod-a");
-        metrics.passed("Active", true, SignedDuration::from_millis(3));
-        metrics.was_late(SignedDuration::from_millis(20));
-        metrics.evaluated(true);
-        metrics.drained(false);
-        metrics.evicted(true);
-        metrics.failed("kube_api");
+        metrics.set_info("pod-a");
+        metrics.count_reconcile("Active", true, SignedDuration::from_millis(3));
+        metrics.observe_lateness(SignedDuration::from_millis(20));
+        metrics.count_evaluation(true);
+        metrics.count_drain(false);
+        metrics.count_eviction(true);
+        metrics.count_error("kube_api");
         let labels = ["management", "get", "nodes", "200"].map(str::to_owned);
         let [cluster, verb, resource, code] = labels;
-        metrics.requested(&[
+        metrics.count_request(&[
             ("cluster", cluster),
             ("verb", verb),
             ("resource", resource),
             ("code", code),
         ]);
-        metrics.became_ready(SignedDuration::from_mins(3));
+        metrics.observe_ready_lateness(SignedDuration::from_mins(3));
         let start: Timestamp = "2026-03-06T14:00:00Z".parse().unwrap();
         let active = (("team-a".to_owned(), "Active"), 2);
         let levels = Levels {
             now: Some(start),
             unready: [("Provisioning".to_owned(), 2)].into(),
             oldest_pending: SignedDuration::from_mins(20),
-            spent: [active].into(),
+            by_namespace_and_phase: [active].into(),
             phases: vec![("Active", 2), ("Inactive", 1)],
             due: 3,
             is_acting: true,

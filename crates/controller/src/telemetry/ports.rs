@@ -9,13 +9,13 @@ use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use tokio::net::TcpListener;
 
-use crate::telemetry::instruments::{Answer, Detail};
+use crate::telemetry::instruments::{Detail, ProbeResponse};
 
 /// Serves every connection to `listener`, until dropped. `answer` receives the path and the level
 /// of detail: verbose only for a client on this host that requests `verbose`.
 pub async fn serve(
     listener: TcpListener,
-    answer: impl Fn(&str, Detail) -> Answer + Clone + Send + 'static,
+    answer: impl Fn(&str, Detail) -> ProbeResponse + Clone + Send + 'static,
 ) -> Infallible {
     let respond =
         move |request: &Request<_>, peer: SocketAddr| respond(request, peer, &answer);
@@ -25,7 +25,7 @@ pub async fn serve(
 fn respond<B>(
     request: &Request<B>,
     peer: SocketAddr,
-    answer: &impl Fn(&str, Detail) -> Answer,
+    answer: &impl Fn(&str, Detail) -> ProbeResponse,
 ) -> Response<Full<Bytes>> {
     let query = request.uri().query().unwrap_or_default();
     let mut keys = query.split('&').map(|pair| pair.split('=').next());
@@ -37,7 +37,7 @@ fn respond<B>(
     };
     let answer = match *request.method() {
         Method::GET | Method::HEAD => answer(request.uri().path(), detail),
-        _ => Answer {
+        _ => ProbeResponse {
             code: 405,
             content: "text/plain; charset=utf-8",
             body: "only GET and HEAD are allowed\n".to_owned(),
@@ -60,7 +60,7 @@ mod tests {
         let asked = |uri: &str, peer: &str| {
             let request = Request::get(uri).body(()).unwrap();
             let peer = format!("{peer}:50000").parse().unwrap();
-            let answer = |_: &str, detail| Answer {
+            let answer = |_: &str, detail| ProbeResponse {
                 code: if detail == Detail::Verbose { 200 } else { 204 },
                 content: "text/plain",
                 body: String::new(),

@@ -6,62 +6,62 @@
 use fivespot_controller::Options;
 use serde_json::{Value, json};
 
+use crate::cluster::{OWNED, SCHEDULED, TestCluster};
 use crate::faults::in_service;
-use crate::world::{OWNED, SCHEDULED, World};
 
 /// Creates a ScheduledMachine like the others, with this spec of its bootstrap object.
-async fn create_with(world: &World, name: &str, bootstrap: Value) {
-    world.create_scheduled_machine("model").await;
-    let model = world.get(&format!("{SCHEDULED}/model")).await.unwrap();
-    world.delete(&format!("{SCHEDULED}/model")).await;
+async fn create_with(cluster: &TestCluster, name: &str, bootstrap: Value) {
+    cluster.create_scheduled_machine("model").await;
+    let model = cluster.get(&format!("{SCHEDULED}/model")).await.unwrap();
+    cluster.delete(&format!("{SCHEDULED}/model")).await;
     let mut spec = model["spec"].clone();
     spec["bootstrapSpec"]["spec"] = bootstrap;
     let object = json!({
         "apiVersion": model["apiVersion"], "kind": model["kind"],
         "metadata": {"name": name, "namespace": "default"}, "spec": spec,
     });
-    world.client.create(SCHEDULED, object).await.unwrap();
+    cluster.client.create(SCHEDULED, object).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_object_is_created_from_a_large_spec_unchanged() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let files: Vec<Value> = (0..5_000)
         .map(|number| json!({"path": format!("/\u{e9}/\"{number}\""), "mode": 0.5}))
         .collect();
     let large = json!({"files": files, "z": null, "a": {"b": [[], {}]}});
-    create_with(&world, "worker", large.clone()).await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T15:01:00Z").await;
-    let made = world.get(&format!("{}/worker", OWNED[0])).await.unwrap();
+    create_with(&cluster, "worker", large.clone()).await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    let made = cluster.get(&format!("{}/worker", OWNED[0])).await.unwrap();
     assert_eq!(made["spec"], large);
-    let status = world.status("worker").await;
+    let status = cluster.status("worker").await;
     assert_eq!(
         made["metadata"]["annotations"]["5spot.finos.org/spec-hash"],
         status["specHash"]
     );
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
 async fn a_spec_that_is_too_large_is_reported_and_affects_no_other_object() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    create_with(&world, "fat", json!({"list": vec![0; 140_000]})).await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T15:10:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    create_with(&cluster, "fat", json!({"list": vec![0; 140_000]})).await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
     for path in OWNED {
-        assert_eq!(world.names(path).await, ["worker"], "{path}");
+        assert_eq!(cluster.names(path).await, ["worker"], "{path}");
     }
-    let status = world.status("fat").await;
-    let condition = World::condition(&status, "ReferencesValid");
+    let status = cluster.status("fat").await;
+    let condition = TestCluster::condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "SpecTooLarge", "{status:#}");
     assert_eq!(status["phase"], "Error");
     // It recovers when the spec is changed.
     let smaller = json!({"spec": {"bootstrapSpec": {"spec": {"list": [0]}}}});
-    world.merge(&format!("{SCHEDULED}/fat"), smaller).await;
-    world.clock.quiet().await;
-    assert_eq!(world.names(OWNED[2]).await, ["fat", "worker"]);
+    cluster.merge(&format!("{SCHEDULED}/fat"), smaller).await;
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["fat", "worker"]);
 }
 
 /// A page of a list with a continue token in every page.
@@ -78,23 +78,23 @@ fn endless_page(kind: &str) -> String {
 
 #[tokio::test]
 async fn a_workload_cluster_with_endless_lists_is_dropped_and_retried_later() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.fail(7, "GET /api/v1/nodes", (200, &endless_page("Node")));
-    let _controller = in_service(&world, &[]).await;
-    let status = world.status("worker").await;
-    let access = World::condition(&status, "NodeAccess");
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.inject_fault(7, "GET /api/v1/nodes", (200, &endless_page("Node")));
+    let _controller = in_service(&cluster, &[]).await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
     assert_eq!(access["reason"], "Connected", "{status:#}");
-    world.fail(
+    cluster.inject_fault(
         usize::MAX,
         "GET /api/v1/nodes",
         (200, &endless_page("Node")),
     );
     // The watch is closed, and all Nodes are listed again.
-    world.fail(usize::MAX, "WATCH /api/v1/nodes", (410, &gone()));
-    world.rotate_kubeconfig(&json!({"token": "abcd"})).await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
-    let access = World::condition(&status, "NodeAccess");
+    cluster.inject_fault(usize::MAX, "WATCH /api/v1/nodes", (410, &gone()));
+    cluster.rotate_kubeconfig(&json!({"token": "abcd"})).await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
     assert_eq!(access["reason"], "TooLarge", "{status:#}");
     assert_eq!(
         access["message"],
@@ -112,11 +112,11 @@ fn gone() -> String {
 
 #[tokio::test]
 async fn an_endless_pod_list_delays_a_machine_at_most_until_its_deadline() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &[]).await;
-    world.fail(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
-    world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    cluster.inject_fault(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
+    cluster.advance_to("2026-03-06T23:06:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -131,15 +131,17 @@ async fn only_the_message_of_a_kubernetes_status_is_repeated() {
         (page, "the API server answered 500"),
         (status.to_string(), long.as_str()),
     ] {
-        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-        world.fail(usize::MAX, "GET /api/v1/nodes", (500, &body));
-        world.wanted(&json!({"token": "abc"})).await;
-        let _controller = world.run(|client, clock| world.options(client, clock));
-        world.until("2026-03-06T15:01:00Z").await;
-        world.join("worker").await;
-        world.clock.quiet().await;
-        let status = world.status("worker").await;
-        let access = World::condition(&status, "NodeAccess");
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        cluster.inject_fault(usize::MAX, "GET /api/v1/nodes", (500, &body));
+        cluster
+            .create_wanted_machine(&json!({"token": "abc"}))
+            .await;
+        let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+        cluster.advance_to("2026-03-06T15:01:00Z").await;
+        cluster.join("worker").await;
+        cluster.clock.wait_until_idle().await;
+        let status = cluster.status("worker").await;
+        let access = TestCluster::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], "Unreachable");
         assert_eq!(access["message"], expected);
     }
@@ -148,33 +150,35 @@ async fn only_the_message_of_a_kubernetes_status_is_repeated() {
 #[tokio::test]
 async fn a_loopback_kubeconfig_is_rejected_unless_the_operator_allows_it() {
     for (is_allowed, expected) in [(false, "KubeconfigRefused"), (true, "Connected")] {
-        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-        world.wanted(&json!({"token": "abc"})).await;
-        world
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        cluster
+            .create_wanted_machine(&json!({"token": "abc"}))
+            .await;
+        cluster
             .serve_kubeconfig_at("https://127.0.0.1:6443", &json!({"token": "abc"}))
             .await;
-        let _controller = world.run(|client, clock| {
-            let mut options = world.options(client, clock);
+        let _controller = cluster.run(|client, clock| {
+            let mut options = cluster.options(client, clock);
             options.workload_servers.local = is_allowed;
             options
         });
-        world.until("2026-03-06T15:01:00Z").await;
-        world.join("worker").await;
-        world.clock.quiet().await;
-        let status = world.status("worker").await;
-        let access = World::condition(&status, "NodeAccess");
+        cluster.advance_to("2026-03-06T15:01:00Z").await;
+        cluster.join("worker").await;
+        cluster.clock.wait_until_idle().await;
+        let status = cluster.status("worker").await;
+        let access = TestCluster::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], expected, "{status:#}");
     }
 }
 
 #[tokio::test]
 async fn pods_are_listed_once_before_and_once_after_the_cordon() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &[]).await;
-    let before = world.requests().len();
-    world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
-    let requests = world.requests();
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    let before = cluster.requests().len();
+    cluster.advance_to("2026-03-06T23:06:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    let requests = cluster.requests();
     let of_leaving = requests[before..].iter();
     let lists = of_leaving.filter(|line| line.starts_with("list /api/v1/pods"));
     assert_eq!(lists.count(), 2, "{:#?}", &requests[before..]);

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::TransitionLog;
-use crate::world::{OWNED, Running, SCHEDULED, World, instant};
+use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster, instant};
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/k0sworkerconfigs.bootstrap.cluster.x-k8s.io";
 
@@ -17,17 +17,22 @@ pub(crate) fn machine() -> String {
 }
 
 /// A machine in phase Active at 15:10, with these pods on its Node.
-pub(crate) async fn in_service(world: &World, pods: &[&str]) -> Running {
-    world.wanted(&json!({"token": "abc"})).await;
-    let running = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
+pub(crate) async fn in_service(
+    cluster: &TestCluster,
+    pods: &[&str],
+) -> RunningController {
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
+    let running = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
     for name in pods {
-        world.bind_pod(name, "worker").await;
+        cluster.bind_pod(name, "worker").await;
     }
-    world.until("2026-03-06T15:10:00Z").await;
-    assert_eq!(world.status("worker").await["phase"], "Active");
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
     running
 }
 
@@ -41,20 +46,20 @@ pub(crate) fn refusal(code: u16, message: &str) -> String {
 
 #[tokio::test]
 async fn a_failed_eviction_does_not_delay_other_pods() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a", "b"]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a", "b"]).await;
     let message = "This pod has more than one PodDisruptionBudget, which the eviction \
                    subresource does not support.";
     let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
-    world.fail(usize::MAX, eviction, (500, &refusal(500, message)));
-    world.until("2026-03-06T23:01:00Z").await;
+    cluster.inject_fault(usize::MAX, eviction, (500, &refusal(500, message)));
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
     let evicted = |name: &str| {
         let evicted = format!("create /api/v1/namespaces/default/pods/{name}/eviction");
-        let writes = world.writes();
+        let writes = cluster.writes();
         writes.iter().any(|line| line.starts_with(&evicted))
     };
-    assert!(evicted("b"), "{:#?}", world.writes());
-    let status = world.status("worker").await;
+    assert!(evicted("b"), "{:#?}", cluster.writes());
+    let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "ShuttingDown", "{status:#}");
     assert!(
         status["message"]
@@ -62,49 +67,49 @@ async fn a_failed_eviction_does_not_delay_other_pods() {
             .unwrap()
             .contains("more than one")
     );
-    world.until("2026-03-06T23:05:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.advance_to("2026-03-06T23:05:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_missing_eviction_api_is_reported_until_the_drain_deadline() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a"]).await;
-    let answer = refusal(404, "the server could not find the requested resource");
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a"]).await;
+    let response = refusal(404, "the server could not find the requested resource");
     let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
     // One request every five seconds; a fourteenth within the minute would succeed.
-    world.fail(13, eviction, (404, &answer));
-    world.until("2026-03-06T23:01:00Z").await;
-    let status = world.status("worker").await;
+    cluster.inject_fault(13, eviction, (404, &response));
+    cluster.advance_to("2026-03-06T23:01:00Z").await;
+    let status = cluster.status("worker").await;
     let reported = status["message"].as_str().unwrap();
     let named = "default/a is not evicted: the workload cluster does not serve the Eviction \
                  API: the server could not find the requested resource";
     assert!(reported.ends_with(named), "{reported}");
-    world.fail(usize::MAX, eviction, (404, &answer));
-    world.until("2026-03-06T23:04:59Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
-    world.until("2026-03-06T23:05:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.inject_fault(usize::MAX, eviction, (404, &response));
+    cluster.advance_to("2026-03-06T23:04:59Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T23:05:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_workload_cluster_reconnects_after_one_failed_request() {
     for (code, reason) in [(503, "Unreachable"), (401, "Unauthorized")] {
-        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-        let _controller = in_service(&world, &["a"]).await;
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        let _controller = in_service(&cluster, &["a"]).await;
         // The connection is lost in a reconcile that was not triggered by the Node.
-        let answer = refusal(code, "try again");
-        world.fail(1, "GET /api/v1/nodes/worker", (code, &answer));
+        let response = refusal(code, "try again");
+        cluster.inject_fault(1, "GET /api/v1/nodes/worker", (code, &response));
         let path = format!("{SCHEDULED}/worker");
         let patch = json!({"spec": {"nodeDrainTimeout": "4m"}});
-        world.merge(&path, patch).await;
-        world.clock.quiet().await;
-        let status = world.status("worker").await;
-        let access = World::condition(&status, "NodeAccess");
+        cluster.merge(&path, patch).await;
+        cluster.clock.wait_until_idle().await;
+        let status = cluster.status("worker").await;
+        let access = TestCluster::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], reason, "{status:#}");
-        world.until("2026-03-06T15:11:00Z").await;
-        let status = world.status("worker").await;
-        let access = World::condition(&status, "NodeAccess");
+        cluster.advance_to("2026-03-06T15:11:00Z").await;
+        let status = cluster.status("worker").await;
+        let access = TestCluster::condition(&status, "NodeAccess");
         assert_eq!(access["reason"], "Connected", "{status:#}");
     }
 }
@@ -113,44 +118,44 @@ async fn a_workload_cluster_reconnects_after_one_failed_request() {
 async fn a_failed_list_does_not_stop_the_virtual_clock() {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for path in ["/api/v1/namespaces/default/secrets", definitions] {
-        let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-        drop(in_service(&world, &["a"]).await);
-        let answer = refusal(504, "try again");
-        world.fail(1, &format!("GET {path}"), (504, &answer));
-        let _controller = world.run(|client, clock| world.options(client, clock));
-        let close = world.clock.advance_to(instant("2026-03-06T23:05:00Z"));
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        drop(in_service(&cluster, &["a"]).await);
+        let response = refusal(504, "try again");
+        cluster.inject_fault(1, &format!("GET {path}"), (504, &response));
+        let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+        let close = cluster.clock.advance_to(instant("2026-03-06T23:05:00Z"));
         // Tokio's paused clock advances only when all tasks are idle.
         let patience = std::time::Duration::from_hours(24);
         let closed = tokio::time::timeout(patience, close).await;
-        assert!(closed.is_ok(), "{path}: {:#?}", world.requests());
-        assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+        assert!(closed.is_ok(), "{path}: {:#?}", cluster.requests());
+        assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
     }
 }
 
-fn deletions(world: &World) -> Vec<String> {
-    let writes = world.writes();
+fn deletions(cluster: &TestCluster) -> Vec<String> {
+    let writes = cluster.writes();
     writes
         .into_iter()
         .filter(|line| line.starts_with("delete "))
         .collect()
 }
 
-async fn delete_scheduled_machine(world: &World) {
+async fn delete_scheduled_machine(cluster: &TestCluster) {
     let path = format!("{SCHEDULED}/worker");
-    world.delete(&path).await;
+    cluster.delete(&path).await;
 }
 
 /// For a moment the server does not serve the path at all: that does not mean that the object is
 /// gone.
 #[tokio::test]
 async fn a_path_that_is_not_served_does_not_count_as_a_missing_object() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &[]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
     let request = format!("GET {}", machine());
-    world.fail(3, &request, (404, "404 page not found\n"));
-    delete_scheduled_machine(&world).await;
-    world.until("2026-03-06T15:30:00Z").await;
-    let deleted = deletions(&world);
+    cluster.inject_fault(3, &request, (404, "404 page not found\n"));
+    delete_scheduled_machine(&cluster).await;
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
+    let deleted = deletions(&cluster);
     let first = deleted
         .iter()
         .find(|line| !line.contains("scheduledmachines"));
@@ -162,14 +167,14 @@ async fn a_path_that_is_not_served_does_not_count_as_a_missing_object() {
 
 #[tokio::test]
 async fn objects_are_deleted_even_if_discovery_is_late() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    drop(in_service(&world, &[]).await);
-    delete_scheduled_machine(&world).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    drop(in_service(&cluster, &[]).await);
+    delete_scheduled_machine(&cluster).await;
     let group = "GET /apis/cluster.x-k8s.io";
-    world.fail(2, group, (404, "404 page not found\n"));
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:30:00Z").await;
-    let deleted = deletions(&world);
+    cluster.inject_fault(2, group, (404, "404 page not found\n"));
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
+    let deleted = deletions(&cluster);
     assert!(
         deleted.iter().any(|line| line.contains("machines/worker")),
         "{deleted:#?}"
@@ -188,60 +193,64 @@ fn version(name: &str, is_served: bool) -> Value {
 
 #[tokio::test]
 async fn an_object_of_a_removed_version_is_found_and_deleted() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &[]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
     let versions = json!([version("v1beta1", true), version("v1beta2", true)]);
     let patch = json!({"spec": {"versions": versions}});
-    world.merge(DEFINITION, patch).await;
+    cluster.merge(DEFINITION, patch).await;
     let versions = json!([version("v1beta1", false), version("v1beta2", true)]);
     let patch = json!({"spec": {"versions": versions}});
-    world.merge(DEFINITION, patch).await;
+    cluster.merge(DEFINITION, patch).await;
     let made = format!("{}/worker", OWNED[0].replace("v1beta1", "v1beta2"));
     let held = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
-    world.merge(&made, held(json!(["example.com/held"]))).await;
-    delete_scheduled_machine(&world).await;
-    world.until("2026-03-06T15:30:00Z").await;
-    let left = world.get(&made).await.unwrap();
-    let status = world.status("worker").await;
+    cluster
+        .merge(&made, held(json!(["example.com/held"])))
+        .await;
+    delete_scheduled_machine(&cluster).await;
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
+    let left = cluster.get(&made).await.unwrap();
+    let status = cluster.status("worker").await;
     assert!(
         left["metadata"]["deletionTimestamp"].is_string(),
         "{status:#}"
     );
-    assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_ok());
-    world.merge(&made, held(Value::Null)).await;
-    world.until("2026-03-06T15:31:00Z").await;
-    assert!(world.get(&format!("{SCHEDULED}/worker")).await.is_err());
+    assert!(cluster.get(&format!("{SCHEDULED}/worker")).await.is_ok());
+    cluster.merge(&made, held(Value::Null)).await;
+    cluster.advance_to("2026-03-06T15:31:00Z").await;
+    assert!(cluster.get(&format!("{SCHEDULED}/worker")).await.is_err());
 }
 
 /// The cache of Machines keeps its state from before the Machine got its Node.
 #[tokio::test]
 async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.wanted(&json!({"token": "abc"})).await;
-    let first = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
+    let first = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
     drop(first);
-    let answer = refusal(500, "no watch today");
+    let response = refusal(500, "no watch today");
     let watch = "WATCH /apis/cluster.x-k8s.io/v1beta2/machines";
-    world.fail(usize::MAX, watch, (500, &answer));
+    cluster.inject_fault(usize::MAX, watch, (500, &response));
     let recorder = Arc::new(TransitionLog::default());
-    let _second = world.run(|client, clock| {
-        let mut options = world.options(client, clock);
+    let _second = cluster.run(|client, clock| {
+        let mut options = cluster.options(client, clock);
         options.listener = recorder.clone();
         options
     });
-    world.clock.quiet().await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
     let path = format!("{SCHEDULED}/worker");
     for minutes in 2..8 {
         // The cached Machine is incomplete, so the operator reads live for the first time.
         let timeout = json!({"spec": {"nodeDrainTimeout": "4m"}});
-        world.merge(&path, timeout).await;
+        cluster.merge(&path, timeout).await;
         let label = json!({"metadata": {"labels": {"edit": minutes.to_string()}}});
-        world.merge(&path, label).await;
+        cluster.merge(&path, label).await;
         let next = instant("2026-03-06T15:00:00Z");
-        world
+        cluster
             .clock
             .advance_to(next + SignedDuration::from_mins(minutes))
             .await;
@@ -250,21 +259,21 @@ async fn a_status_from_live_reads_is_not_overwritten_from_an_older_cache() {
     assert_eq!(printed.len(), 1, "{printed:#?}");
     assert!(printed[0].ends_with("Pending Active"), "{printed:#?}");
     // The two statuses must not alternate forever either.
-    let statuses = world
+    let statuses = cluster
         .writes()
         .into_iter()
         .filter(|line| line.contains("scheduledmachines/worker/status"));
-    assert!(statuses.count() < 10, "{:#?}", world.writes());
+    assert!(statuses.count() < 10, "{:#?}", cluster.writes());
 }
 
 /// The Node's cluster connects while the rest of the inspection is still under way.
 #[tokio::test]
 async fn an_inspection_has_the_node_of_a_cluster_that_connects_meanwhile() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    drop(in_service(&world, &[]).await);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    drop(in_service(&cluster, &[]).await);
     let held = format!("{}/worker", OWNED[1]);
-    let client = world.held_until(&held, "list /api/v1/nodes 200");
-    let options = world.options(client, world.clock.clone());
+    let client = cluster.client_held_until(&held, "list /api/v1/nodes 200");
+    let options = cluster.options(client, cluster.clock.clone());
     let found = inspect(options, &Key::new("default", "worker"))
         .await
         .unwrap();

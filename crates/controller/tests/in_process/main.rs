@@ -1,10 +1,10 @@
 //! Tests the controller with the embedded API server; the tests play the part of Cluster API.
 
 mod bounds;
+mod cluster;
 mod faults;
 mod outdated;
 mod timing;
-mod world;
 
 use std::sync::{Arc, Mutex};
 
@@ -12,75 +12,80 @@ use fivespot_api::Phase;
 use fivespot_controller::{Listener, Namespaces, NodeAccess, Options, Transition};
 use serde_json::json;
 
-use world::{SCHEDULED, World, instant};
+use cluster::{SCHEDULED, TestCluster, instant};
 
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 
 #[tokio::test]
 async fn the_three_objects_are_created_exactly_at_the_edge() {
-    let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T13:59:59Z").await;
-    assert_eq!(world.status("worker").await["phase"], "Inactive");
-    assert_eq!(world.names(MACHINES).await, [""; 0]);
-    world.until("2026-03-06T14:00:00Z").await;
-    for path in world::OWNED {
-        let object = world.get(&format!("{path}/worker")).await.unwrap();
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:50:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T13:59:59Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    assert_eq!(cluster.names(MACHINES).await, [""; 0]);
+    cluster.advance_to("2026-03-06T14:00:00Z").await;
+    for path in cluster::OWNED {
+        let object = cluster.get(&format!("{path}/worker")).await.unwrap();
         let made = &object["metadata"]["creationTimestamp"];
         assert_eq!(*made, json!("2026-03-06T14:00:00Z"), "{path}");
     }
-    let status = world.status("worker").await;
+    let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Pending");
     assert_eq!(status["machineRef"]["kind"], "Machine");
 }
 
 #[tokio::test]
 async fn an_idle_machine_causes_no_requests() {
-    let world = World::with_cluster_api("2026-03-06T23:10:00Z").await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T23:11:00Z").await;
-    assert_eq!(world.status("worker").await["phase"], "Inactive");
-    let before = world.requests();
-    world.until("2026-03-08T23:11:00Z").await;
-    assert_eq!(world.requests()[before.len()..], [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T23:10:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T23:11:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    let before = cluster.requests();
+    cluster.advance_to("2026-03-08T23:11:00Z").await;
+    assert_eq!(cluster.requests()[before.len()..], [""; 0]);
 }
 
 #[tokio::test]
 async fn cluster_api_may_be_installed_later() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T15:10:00Z").await;
-    let status = world.status("worker").await;
+    let cluster = TestCluster::at("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    let status = cluster.status("worker").await;
     assert_eq!(
-        World::condition(&status, "ReferencesValid")["reason"],
+        TestCluster::condition(&status, "ReferencesValid")["reason"],
         "KindNotServed"
     );
-    world.install_cluster_api().await;
-    world.create_cluster().await;
-    world.clock.quiet().await;
-    assert_eq!(world.names(MACHINES).await, ["worker"]);
+    cluster.install_cluster_api().await;
+    cluster.create_cluster().await;
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.names(MACHINES).await, ["worker"]);
 }
 
 #[tokio::test]
 async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.wanted(&json!({"token": "abc"})).await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Pending", "{status:#}");
-    assert_eq!(World::condition(&status, "NodeAccess")["status"], "True");
-    world.ready("worker", true).await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
+    assert_eq!(
+        TestCluster::condition(&status, "NodeAccess")["status"],
+        "True"
+    );
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active", "{status:#}");
     assert_eq!(status["nodeRef"]["name"], "worker");
-    assert_eq!(world.clock.now(), instant("2026-03-06T15:01:00Z"));
+    assert_eq!(cluster.clock.now(), instant("2026-03-06T15:01:00Z"));
 }
 
 #[tokio::test]
@@ -89,23 +94,25 @@ async fn the_lateness_of_a_machine_with_lead_time_starts_at_the_opening() {
         ("2026-03-06T13:58:00Z", "0.0"),
         ("2026-03-06T14:00:30Z", "30.0"),
     ] {
-        let world = World::with_cluster_api("2026-03-06T13:00:00Z").await;
-        world.wanted(&json!({"token": "abc"})).await;
+        let cluster = TestCluster::with_cluster_api("2026-03-06T13:00:00Z").await;
+        cluster
+            .create_wanted_machine(&json!({"token": "abc"}))
+            .await;
         let lead = json!({"spec": {"provisioning": {"leadTime": "10m"}}});
-        world.merge(&format!("{SCHEDULED}/worker"), lead).await;
+        cluster.merge(&format!("{SCHEDULED}/worker"), lead).await;
         let instruments = Arc::new(Mutex::new(None));
         let kept = instruments.clone();
-        let _controller = world.run(|client, clock| {
-            let options = world.options(client, clock);
+        let _controller = cluster.run(|client, clock| {
+            let options = cluster.options(client, clock);
             *kept.lock().unwrap() = Some(options.instruments.clone());
             options
         });
-        world.until("2026-03-06T13:50:00Z").await;
-        assert_eq!(world.names(MACHINES).await, ["worker"]);
-        world.join("worker").await;
-        world.until(ready).await;
-        world.ready("worker", true).await;
-        world.until("2026-03-06T14:01:00Z").await;
+        cluster.advance_to("2026-03-06T13:50:00Z").await;
+        assert_eq!(cluster.names(MACHINES).await, ["worker"]);
+        cluster.join("worker").await;
+        cluster.advance_to(ready).await;
+        cluster.ready("worker", true).await;
+        cluster.advance_to("2026-03-06T14:01:00Z").await;
         let instruments = instruments.lock().unwrap().clone().unwrap();
         let metrics = instruments.metrics();
         let sum = format!("fivespot_ready_lateness_seconds_sum {late}\n");
@@ -115,24 +122,26 @@ async fn the_lateness_of_a_machine_with_lead_time_starts_at_the_opening() {
 
 #[tokio::test]
 async fn the_lateness_of_a_machine_created_late_starts_at_the_opening() {
-    let world = World::at("2026-03-06T13:00:00Z").await;
-    world.install_cluster_api().await;
-    world.wanted(&json!({"token": "abc"})).await;
+    let cluster = TestCluster::at("2026-03-06T13:00:00Z").await;
+    cluster.install_cluster_api().await;
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
     let instruments = Arc::new(Mutex::new(None));
     let kept = instruments.clone();
-    let _controller = world.run(|client, clock| {
-        let options = world.options(client, clock);
+    let _controller = cluster.run(|client, clock| {
+        let options = cluster.options(client, clock);
         *kept.lock().unwrap() = Some(options.instruments.clone());
         options
     });
     // The window opens at 14:00.
-    world.until("2026-03-06T14:20:00Z").await;
-    world.create_cluster().await;
-    world.clock.quiet().await;
-    world.join("worker").await;
-    world.until("2026-03-06T14:25:00Z").await;
-    world.ready("worker", true).await;
-    world.clock.quiet().await;
+    cluster.advance_to("2026-03-06T14:20:00Z").await;
+    cluster.create_cluster().await;
+    cluster.clock.wait_until_idle().await;
+    cluster.join("worker").await;
+    cluster.advance_to("2026-03-06T14:25:00Z").await;
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
     let instruments = instruments.lock().unwrap().clone().unwrap();
     let metrics = instruments.metrics();
     let sum = "fivespot_ready_lateness_seconds_sum 1500.0\n";
@@ -141,17 +150,17 @@ async fn the_lateness_of_a_machine_created_late_starts_at_the_opening() {
 
 #[tokio::test]
 async fn a_kubeconfig_with_exec_is_rejected() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
         .create_kubeconfig(&json!({"exec": {"command": "sh"}}))
         .await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
-    let access = World::condition(&status, "NodeAccess");
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
     assert_eq!(access["reason"], "KubeconfigRefused", "{status:#}");
     assert!(
         access["message"].as_str().unwrap().contains("user.exec"),
@@ -161,60 +170,62 @@ async fn a_kubeconfig_with_exec_is_rejected() {
 
 #[tokio::test]
 async fn an_unlabelled_object_of_that_name_is_reported_and_not_changed() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let foreign = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
         "metadata": {"name": "worker", "namespace": "default"},
         "spec": {"clusterName": "prod"},
     });
-    world.client.create(MACHINES, foreign).await.unwrap();
-    world.create_scheduled_machine("worker").await;
-    let controller = world.run(Options::new);
-    world.until("2026-03-06T15:10:00Z").await;
-    let status = world.status("worker").await;
-    let condition = World::condition(&status, "ReferencesValid");
+    cluster.client.create(MACHINES, foreign).await.unwrap();
+    cluster.create_scheduled_machine("worker").await;
+    let controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    let status = cluster.status("worker").await;
+    let condition = TestCluster::condition(&status, "ReferencesValid");
     assert_eq!(condition["reason"], "NameTaken", "{status:#}");
-    let writes = world.writes();
-    world.until("2026-03-06T16:10:00Z").await;
-    assert_eq!(world.writes()[writes.len()..], [""; 0]);
+    let writes = cluster.writes();
+    cluster.advance_to("2026-03-06T16:10:00Z").await;
+    assert_eq!(cluster.writes()[writes.len()..], [""; 0]);
     drop(controller);
 }
 
 #[tokio::test]
 async fn a_controller_may_be_dropped_and_restarted() {
-    let world = World::at("2026-03-06T15:00:00Z").await;
-    world.install_cluster_api().await;
-    world.create_scheduled_machine("worker").await;
-    let first = world.run(Options::new);
-    world.until("2026-03-06T15:05:00Z").await;
+    let cluster = TestCluster::at("2026-03-06T15:00:00Z").await;
+    cluster.install_cluster_api().await;
+    cluster.create_scheduled_machine("worker").await;
+    let first = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:05:00Z").await;
     drop(first);
-    world.create_cluster().await;
-    world.until("2026-03-06T15:30:00Z").await;
-    assert_eq!(world.names(MACHINES).await, [""; 0]);
-    let _second = world.run(Options::new);
-    world.clock.quiet().await;
-    assert_eq!(world.names(MACHINES).await, ["worker"]);
+    cluster.create_cluster().await;
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
+    assert_eq!(cluster.names(MACHINES).await, [""; 0]);
+    let _second = cluster.run(Options::new);
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.names(MACHINES).await, ["worker"]);
 }
 
 #[tokio::test]
 async fn rotated_credentials_are_used_at_once() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.wanted(&json!({"token": "refused"})).await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "refused"}))
+        .await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
     assert_eq!(
-        World::condition(&status, "NodeAccess")["reason"],
+        TestCluster::condition(&status, "NodeAccess")["reason"],
         "Unauthorized"
     );
-    world.rotate_kubeconfig(&json!({"token": "abc"})).await;
-    world.clock.quiet().await;
-    let status = world.status("worker").await;
+    cluster.rotate_kubeconfig(&json!({"token": "abc"})).await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
     assert_eq!(
-        World::condition(&status, "NodeAccess")["reason"],
+        TestCluster::condition(&status, "NodeAccess")["reason"],
         "Connected"
     );
     assert_eq!(status["phase"], "Active", "{status:#}");
@@ -224,61 +235,67 @@ async fn rotated_credentials_are_used_at_once() {
 async fn all_watches_restart_after_a_rotation_of_credentials() {
     const CONFIG: &str =
         "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker";
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
     });
     let namespaces = "/api/v1/namespaces";
-    world.client.create(namespaces, namespace).await.unwrap();
-    world.wanted(&json!({"token": "abc"})).await;
+    cluster.client.create(namespaces, namespace).await.unwrap();
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
     let commands = json!({"spec": {"killIfCommands": ["steam"]}});
-    world.merge(&format!("{SCHEDULED}/worker"), commands).await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
-    world.clock.quiet().await;
-    world.rotate_kubeconfig(&json!({"token": "def"})).await;
-    world.clock.quiet().await;
-    world.delete(CONFIG).await;
-    world.clock.quiet().await;
-    assert!(world.get(CONFIG).await.is_ok(), "it is created again");
+    cluster
+        .merge(&format!("{SCHEDULED}/worker"), commands)
+        .await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    cluster.rotate_kubeconfig(&json!({"token": "def"})).await;
+    cluster.clock.wait_until_idle().await;
+    cluster.delete(CONFIG).await;
+    cluster.clock.wait_until_idle().await;
+    assert!(cluster.get(CONFIG).await.is_ok(), "it is created again");
 }
 
 #[tokio::test]
 async fn an_unreachable_workload_cluster_does_not_delay_the_deadline() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.wanted(&json!({"token": "silent"})).await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.until("2026-03-06T23:04:59Z").await;
-    let status = world.status("worker").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "silent"}))
+        .await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.advance_to("2026-03-06T23:04:59Z").await;
+    let status = cluster.status("worker").await;
     assert_eq!(
-        World::condition(&status, "NodeAccess")["reason"],
+        TestCluster::condition(&status, "NodeAccess")["reason"],
         "Unreachable"
     );
-    assert_eq!(world.names(MACHINES).await, ["worker"]);
-    world.until("2026-03-06T23:05:00Z").await;
-    assert_eq!(world.names(MACHINES).await, [""; 0]);
+    assert_eq!(cluster.names(MACHINES).await, ["worker"]);
+    cluster.advance_to("2026-03-06T23:05:00Z").await;
+    assert_eq!(cluster.names(MACHINES).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn nodes_are_read_from_the_management_cluster_if_configured() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(|client, clock| {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(|client, clock| {
         let mut options = Options::new(client, clock);
         options.node_access = NodeAccess::Management;
         options
     });
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
-    world.clock.quiet().await;
-    assert_eq!(world.status("worker").await["phase"], "Active");
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
     assert!(
-        !world
+        !cluster
             .requests()
             .iter()
             .any(|line| line.contains("/secrets"))
@@ -287,21 +304,21 @@ async fn nodes_are_read_from_the_management_cluster_if_configured() {
 
 #[tokio::test]
 async fn only_the_configured_namespaces_are_read() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    world.create_scheduled_machine("worker").await;
-    let before = world.requests().len();
-    let _controller = world.run(|client, clock| {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let before = cluster.requests().len();
+    let _controller = cluster.run(|client, clock| {
         let mut options = Options::new(client, clock);
         options.namespaces = Namespaces::Only(["elsewhere".to_owned()].into());
         options
     });
-    world.until("2026-03-06T15:10:00Z").await;
-    for line in &world.requests()[before..] {
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    for line in &cluster.requests()[before..] {
         let is_foreign =
             line.contains("/default/") || line.contains("/v1alpha1/scheduled");
         assert!(!is_foreign, "{line}");
     }
-    assert_eq!(world.names(MACHINES).await, [""; 0]);
+    assert_eq!(cluster.names(MACHINES).await, [""; 0]);
 }
 
 #[derive(Default)]
@@ -329,18 +346,20 @@ impl Listener for TransitionLog {
 
 #[tokio::test]
 async fn each_transition_is_reported_once_and_has_an_event() {
-    let world = World::with_cluster_api("2026-03-06T13:50:00Z").await;
-    world.wanted(&json!({"token": "abc"})).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:50:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
     let recorder = Arc::new(TransitionLog::default());
-    let _controller = world.run(|client, clock| {
-        let mut options = world.options(client, clock);
+    let _controller = cluster.run(|client, clock| {
+        let mut options = cluster.options(client, clock);
         options.listener = recorder.clone();
         options
     });
-    world.until("2026-03-06T14:01:00Z").await;
-    world.join("worker").await;
-    world.ready("worker", true).await;
-    world.until("2026-03-06T15:00:00Z").await;
+    cluster.advance_to("2026-03-06T14:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
+    cluster.advance_to("2026-03-06T15:00:00Z").await;
     let printed = recorder.printed();
     assert_eq!(
         printed,
@@ -350,8 +369,8 @@ async fn each_transition_is_reported_once_and_has_an_event() {
             "2026-03-06T14:01:00Z Pending Active",
         ]
     );
-    let object = world.get(&format!("{SCHEDULED}/worker")).await.unwrap();
-    let events = world
+    let object = cluster.get(&format!("{SCHEDULED}/worker")).await.unwrap();
+    let events = cluster
         .items("/apis/events.k8s.io/v1/namespaces/default/events")
         .await;
     assert_eq!(events.len(), printed.len());

@@ -7,8 +7,8 @@ use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_controller::{Detail, Options};
 use serde_json::{Value, json};
 
+use crate::cluster::{OWNED, TestCluster};
 use crate::faults::in_service;
-use crate::world::{OWNED, World};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -31,44 +31,44 @@ fn own() -> String {
     format!("{DEFINITIONS}/{}", SCHEDULED_MACHINE.definition_name())
 }
 
-async fn store(world: &World, definition: &Value) {
+async fn store(cluster: &TestCluster, definition: &Value) {
     let change = json!({"spec": {"versions": definition["spec"]["versions"]}});
-    world.merge(&own(), change).await;
-    world.clock.quiet().await;
+    cluster.merge(&own(), change).await;
+    cluster.clock.wait_until_idle().await;
 }
 
 /// Installs the definitions of a release before overrides and calendars.
-async fn install_older(world: &World) {
-    store(world, &older()).await;
+async fn install_older(cluster: &TestCluster) {
+    store(cluster, &older()).await;
     for other in fivespot_api::RESOURCES
         .iter()
         .filter(|of| of.kind != SCHEDULED_MACHINE.kind)
     {
         let definition = format!("{DEFINITIONS}/{}", other.definition_name());
-        world.delete(&definition).await;
+        cluster.delete(&definition).await;
     }
-    world.clock.quiet().await;
+    cluster.clock.wait_until_idle().await;
 }
 
 #[tokio::test]
 async fn an_operator_newer_than_its_definitions_creates_no_machine() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    install_older(&world).await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T15:30:00Z").await;
-    let status = world.status("worker").await;
-    let ready = World::condition(&status, "Ready");
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    install_older(&cluster).await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
+    let status = cluster.status("worker").await;
+    let ready = TestCluster::condition(&status, "Ready");
     assert_eq!(
         ready["reason"], "CustomResourceDefinitionOutdated",
         "{status:#}"
     );
     let message = ready["message"].as_str().unwrap();
     assert!(message.contains("lacks spec.schedule.windows"), "{message}");
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
-    let before = world.requests().len();
-    world.until("2026-03-06T17:30:00Z").await;
-    let asked = world.requests().split_off(before);
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    let before = cluster.requests().len();
+    cluster.advance_to("2026-03-06T17:30:00Z").await;
+    let asked = cluster.requests().split_off(before);
     let is_retry = |line: &String| line.contains("/scheduleoverrides");
     assert!(asked.iter().all(is_retry), "{asked:#?}");
     assert!(asked.len() <= 30, "a retry every four minutes: {asked:#?}");
@@ -76,22 +76,22 @@ async fn an_operator_newer_than_its_definitions_creates_no_machine() {
 
 #[tokio::test]
 async fn updated_definitions_take_effect_at_once() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    install_older(&world).await;
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(Options::new);
-    world.until("2026-03-06T15:30:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    install_older(&cluster).await;
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:30:00Z").await;
     for resource in &fivespot_api::RESOURCES {
         let definition = crd::render_of(resource, 36);
         if resource.kind == SCHEDULED_MACHINE.kind {
-            store(&world, &definition).await;
+            store(&cluster, &definition).await;
         } else {
-            let created = world.client.create(DEFINITIONS, definition).await;
+            let created = cluster.client.create(DEFINITIONS, definition).await;
             created.unwrap();
         }
     }
-    world.until("2026-03-06T15:30:05Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T15:30:05Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
     let override_ = json!({
         "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
         "metadata": {"name": "not-today", "namespace": "default"},
@@ -99,31 +99,31 @@ async fn updated_definitions_take_effect_at_once() {
                  "endTime": "2026-03-06T20:00:00Z"},
     });
     let overrides = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides";
-    world.client.create(overrides, override_).await.unwrap();
-    world.until("2026-03-06T15:36:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.client.create(overrides, override_).await.unwrap();
+    cluster.advance_to("2026-03-06T15:36:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn an_older_definition_is_unready_and_does_not_block_a_shutdown() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &[]).await;
-    store(&world, &older()).await;
-    world.until("2026-03-06T22:59:00Z").await;
-    assert_eq!(world.status("worker").await["phase"], "Active");
-    world.until("2026-03-06T23:06:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    store(&cluster, &older()).await;
+    cluster.advance_to("2026-03-06T22:59:00Z").await;
+    assert_eq!(cluster.status("worker").await["phase"], "Active");
+    cluster.advance_to("2026-03-06T23:06:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 
     let printed = std::sync::Mutex::new(None);
-    let _second = world.run(|client, clock| {
+    let _second = cluster.run(|client, clock| {
         let options = Options::new(client, clock);
         *printed.lock().unwrap() = Some(options.instruments.clone());
         options
     });
-    world.until("2026-03-06T23:07:00Z").await;
+    cluster.advance_to("2026-03-06T23:07:00Z").await;
     let instruments = printed.lock().unwrap().take().unwrap();
-    let answer = instruments.on_health_port("/readyz", Detail::Verbose);
-    assert_eq!(answer.code, 503, "{}", answer.body);
+    let response = instruments.on_health_port("/readyz", Detail::Verbose);
+    assert_eq!(response.code, 503, "{}", response.body);
     let problem = "[-]definition failed: CustomResourceDefinitionOutdated: ";
-    assert!(answer.body.contains(problem), "{}", answer.body);
+    assert!(response.body.contains(problem), "{}", response.body);
 }

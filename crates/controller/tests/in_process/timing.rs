@@ -7,40 +7,42 @@ use fivespot_controller::Coordination;
 use jiff::SignedDuration;
 use serde_json::json;
 
+use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster, instant};
 use crate::faults::{in_service, machine, refusal};
-use crate::world::{OWNED, Running, SCHEDULED, World, instant};
 
 const AGENT_CONFIG: &str = "POST /api/v1/namespaces/5spot-system/configmaps";
 
 /// A machine in service from 15:10 on, whose agent's ConfigMap cannot be created, because its
 /// namespace does not exist. The first deletion of the Machine fails.
-async fn without_agent(world: &World) -> Running {
-    let running = in_service(world, &[]).await;
-    let answer = refusal(404, "namespaces \"5spot-system\" not found");
-    world.fail(usize::MAX, AGENT_CONFIG, (404, &answer));
+async fn without_agent(cluster: &TestCluster) -> RunningController {
+    let running = in_service(cluster, &[]).await;
+    let response = refusal(404, "namespaces \"5spot-system\" not found");
+    cluster.inject_fault(usize::MAX, AGENT_CONFIG, (404, &response));
     let commands = json!({"spec": {"killIfCommands": ["steam"]}});
-    world.merge(&format!("{SCHEDULED}/worker"), commands).await;
-    world.until("2026-03-06T15:40:00Z").await;
+    cluster
+        .merge(&format!("{SCHEDULED}/worker"), commands)
+        .await;
+    cluster.advance_to("2026-03-06T15:40:00Z").await;
     let delete = format!("DELETE {}", machine());
-    world.fail(1, &delete, (500, &refusal(500, "try again")));
+    cluster.inject_fault(1, &delete, (500, &refusal(500, "try again")));
     running
 }
 
 #[tokio::test]
 async fn a_permanent_agent_failure_does_not_delay_a_kill_switch() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = without_agent(&world).await;
-    set_kill_switch(&world).await;
-    world.until("2026-03-06T15:40:03Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = without_agent(&cluster).await;
+    set_kill_switch(&cluster).await;
+    cluster.advance_to("2026-03-06T15:40:03Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_permanent_agent_failure_does_not_delay_a_closing() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = without_agent(&world).await;
-    world.until("2026-03-06T23:00:03Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = without_agent(&cluster).await;
+    cluster.advance_to("2026-03-06T23:00:03Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 /// Limits starts to one per minute.
@@ -50,21 +52,21 @@ fn limit_starts_to_one_per_minute(options: &mut fivespot_controller::Options) {
 
 #[tokio::test]
 async fn the_start_limit_does_not_depend_on_a_clock_that_is_set_back() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let host = Host::default();
     host.set(SignedDuration::from_hours(1));
     let own = host.clone();
-    let _controller = world.run(move |client, clock| {
+    let _controller = cluster.run(move |client, clock| {
         let mut options = options(client, clock.of_host(own.clone()));
         limit_starts_to_one_per_minute(&mut options);
         options
     });
-    world.create_scheduled_machine("first").await;
-    world.until("2026-03-06T15:01:30Z").await;
+    cluster.create_scheduled_machine("first").await;
+    cluster.advance_to("2026-03-06T15:01:30Z").await;
     host.set(SignedDuration::ZERO);
-    world.create_scheduled_machine("second").await;
-    world.until("2026-03-06T15:03:10Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["first", "second"]);
+    cluster.create_scheduled_machine("second").await;
+    cluster.advance_to("2026-03-06T15:03:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["first", "second"]);
 }
 
 fn options(
@@ -76,52 +78,52 @@ fn options(
 
 #[tokio::test]
 async fn a_retry_is_not_delayed_by_a_clock_that_is_set_back() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let host = Host::default();
     host.set(SignedDuration::from_hours(1));
     let own = host.clone();
     let _controller =
-        world.run(move |client, clock| options(client, clock.of_host(own.clone())));
+        cluster.run(move |client, clock| options(client, clock.of_host(own.clone())));
     let create = format!("POST {}", OWNED[2]);
-    world.fail(4, &create, (500, &refusal(500, "try again")));
-    world.create_scheduled_machine("worker").await;
-    world.until("2026-03-06T15:00:05Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.inject_fault(4, &create, (500, &refusal(500, "try again")));
+    cluster.create_scheduled_machine("worker").await;
+    cluster.advance_to("2026-03-06T15:00:05Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
     host.set(SignedDuration::ZERO);
-    world.until("2026-03-06T15:01:00Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
 async fn a_start_with_a_conflict_releases_its_slot() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = world.run(|client, clock| {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = cluster.run(|client, clock| {
         let mut options = options(client, clock);
         limit_starts_to_one_per_minute(&mut options);
         options
     });
     let create = format!("POST {}", OWNED[0]);
-    world.fail(1, &create, (409, &refusal(409, "already exists")));
-    world.create_scheduled_machine("worker").await;
-    world.until("2026-03-06T15:00:10Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.inject_fault(1, &create, (409, &refusal(409, "already exists")));
+    cluster.create_scheduled_machine("worker").await;
+    cluster.advance_to("2026-03-06T15:00:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 /// No event triggers a reconcile: the edge passes while the operator's host is suspended.
 #[tokio::test]
 async fn an_edge_during_a_suspension_is_handled_within_half_a_minute() {
-    let world = World::with_cluster_api("2026-03-06T13:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:00:00Z").await;
     let host = Host::default();
     let own = host.clone();
-    world.create_scheduled_machine("worker").await;
+    cluster.create_scheduled_machine("worker").await;
     let _controller =
-        world.run(move |client, clock| options(client, clock.of_host(own.clone())));
-    world.until("2026-03-06T13:30:00Z").await;
+        cluster.run(move |client, clock| options(client, clock.of_host(own.clone())));
+    cluster.advance_to("2026-03-06T13:30:00Z").await;
     host.suspend(instant("2026-03-06T13:30:00Z"));
-    world.until("2026-03-06T16:00:00Z").await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
     host.resume(instant("2026-03-06T16:00:00Z"));
-    world.until("2026-03-06T16:00:30Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T16:00:30Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 /// The names of the pods of a full Node.
@@ -134,138 +136,140 @@ const PODS: &str = "/api/v1/namespaces/default/pods/";
 /// A webhook whose backend is down delays each deletion by ten seconds.
 #[tokio::test]
 async fn a_reclaim_waits_at_most_ten_seconds_for_slow_pod_deletions() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let pods = sixty_pods();
     let pods: Vec<&str> = pods.iter().map(String::as_str).collect();
-    let _controller = in_service(&world, &pods).await;
+    let _controller = in_service(&cluster, &pods).await;
     let delete = format!("DELETE {PODS}");
-    world.slow(&delete, SignedDuration::from_secs(10));
+    cluster.delay_requests(&delete, SignedDuration::from_secs(10));
     let request = json!({"metadata": {"annotations": {
         "5spot.finos.org/reclaim-requested": "true",
     }}});
-    world.merge("/api/v1/nodes/worker", request).await;
-    world.until("2026-03-06T15:10:12Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.merge("/api/v1/nodes/worker", request).await;
+    cluster.advance_to("2026-03-06T15:10:12Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn drain_requests_are_dropped_at_the_deadline() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a", "b", "c"]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a", "b", "c"]).await;
     let evict = format!("POST {PODS}");
-    world.slow(&evict, SignedDuration::from_mins(4));
-    world.until("2026-03-06T23:04:59Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
-    world.until("2026-03-06T23:05:01Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.delay_requests(&evict, SignedDuration::from_mins(4));
+    cluster.advance_to("2026-03-06T23:04:59Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T23:05:01Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn evictions_of_one_batch_are_concurrent() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let pods = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-    let _controller = in_service(&world, &pods).await;
+    let _controller = in_service(&cluster, &pods).await;
     let evict = format!("POST {PODS}");
-    world.slow(&evict, SignedDuration::from_secs(25));
-    world.until("2026-03-06T23:00:26Z").await;
+    cluster.delay_requests(&evict, SignedDuration::from_secs(25));
+    cluster.advance_to("2026-03-06T23:00:26Z").await;
     let evicted = |line: &&String| line.contains("/eviction");
-    assert_eq!(world.writes().iter().filter(evicted).count(), 10);
+    assert_eq!(cluster.writes().iter().filter(evicted).count(), 10);
 }
 
-async fn set_kill_switch(world: &World) {
+async fn set_kill_switch(cluster: &TestCluster) {
     let patch = json!({"spec": {"killSwitch": true}});
-    world.merge(&format!("{SCHEDULED}/worker"), patch).await;
+    cluster.merge(&format!("{SCHEDULED}/worker"), patch).await;
 }
 
 #[tokio::test]
 async fn a_kill_switch_does_not_wait_for_an_eviction() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a", "b", "c"]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a", "b", "c"]).await;
     let evict = format!("POST {PODS}");
-    world.slow(&evict, SignedDuration::from_secs(25));
-    world.until("2026-03-06T23:00:05Z").await;
-    set_kill_switch(&world).await;
-    world.until("2026-03-06T23:00:06Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.delay_requests(&evict, SignedDuration::from_secs(25));
+    cluster.advance_to("2026-03-06T23:00:05Z").await;
+    set_kill_switch(&cluster).await;
+    cluster.advance_to("2026-03-06T23:00:06Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_reopened_window_stops_the_evictions() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a", "b"]).await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a", "b"]).await;
     let evict = format!("POST {PODS}");
-    world.slow(&evict, SignedDuration::from_mins(2));
-    world.until("2026-03-06T23:00:05Z").await;
+    cluster.delay_requests(&evict, SignedDuration::from_mins(2));
+    cluster.advance_to("2026-03-06T23:00:05Z").await;
     let hours = json!({"spec": {"schedule": {"hoursOfDay": ["9-20"]}}});
-    world.merge(&format!("{SCHEDULED}/worker"), hours).await;
-    world.until("2026-03-06T23:00:10Z").await;
-    let status = world.status("worker").await;
+    cluster.merge(&format!("{SCHEDULED}/worker"), hours).await;
+    cluster.advance_to("2026-03-06T23:00:10Z").await;
+    let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active", "{status:#}");
-    let node = world.get("/api/v1/nodes/worker").await.unwrap();
+    let node = cluster.get("/api/v1/nodes/worker").await.unwrap();
     assert!(node["spec"]["unschedulable"].is_null(), "{node:#}");
 }
 
 #[tokio::test]
 async fn a_kill_switch_does_not_wait_for_a_read_of_the_node() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let _controller = in_service(&world, &["a"]).await;
-    world.slow("GET /api/v1/nodes/worker", SignedDuration::from_secs(30));
-    world.until("2026-03-06T23:00:05Z").await;
-    set_kill_switch(&world).await;
-    world.until("2026-03-06T23:00:06Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &["a"]).await;
+    cluster.delay_requests("GET /api/v1/nodes/worker", SignedDuration::from_secs(30));
+    cluster.advance_to("2026-03-06T23:00:05Z").await;
+    set_kill_switch(&cluster).await;
+    cluster.advance_to("2026-03-06T23:00:06Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_taken_name_is_used_as_soon_as_it_is_free() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let foreign = json!({
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
         "metadata": {"name": "worker", "namespace": "default"},
         "spec": {"clusterName": "prod"},
     });
-    world.client.create(OWNED[2], foreign).await.unwrap();
-    world.create_scheduled_machine("worker").await;
-    let _controller = world.run(options);
-    world.until("2026-03-06T15:10:20Z").await;
-    let before = world.requests();
-    world.until("2026-03-06T15:30:20Z").await;
-    assert_eq!(world.requests()[before.len()..], [""; 0], "no polling");
-    world.delete(&machine()).await;
-    world.clock.quiet().await;
-    let made = world.get(&machine()).await.unwrap();
+    cluster.client.create(OWNED[2], foreign).await.unwrap();
+    cluster.create_scheduled_machine("worker").await;
+    let _controller = cluster.run(options);
+    cluster.advance_to("2026-03-06T15:10:20Z").await;
+    let before = cluster.requests();
+    cluster.advance_to("2026-03-06T15:30:20Z").await;
+    assert_eq!(cluster.requests()[before.len()..], [""; 0], "no polling");
+    cluster.delete(&machine()).await;
+    cluster.clock.wait_until_idle().await;
+    let made = cluster.get(&machine()).await.unwrap();
     let label = &made["metadata"]["labels"]["5spot.finos.org/scheduled-machine"];
     assert_eq!(*label, "worker");
 }
 
 #[tokio::test]
 async fn an_unreadable_secret_is_reported_as_a_management_cluster_problem() {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let secrets = "GET /api/v1/namespaces/default/secrets";
-    world.fail(usize::MAX, secrets, (0, "connection timed out"));
-    world.wanted(&json!({"token": "abc"})).await;
-    let _controller = world.run(|client, clock| world.options(client, clock));
-    world.until("2026-03-06T15:01:00Z").await;
-    world.join("worker").await;
-    world.until("2026-03-06T15:03:00Z").await;
-    let status = world.status("worker").await;
-    let access = World::condition(&status, "NodeAccess");
+    cluster.inject_fault(usize::MAX, secrets, (0, "connection timed out"));
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.advance_to("2026-03-06T15:03:00Z").await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
     let message = access["message"].as_str().unwrap();
     assert!(message.contains("management cluster"), "{message}");
     assert!(message.contains("Secret prod-kubeconfig"), "{message}");
 }
 
 /// Captures the log of this thread, from level WARN on, while it is held.
-struct Logged(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
+struct LogCapture(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
 
-impl Logged {
+impl LogCapture {
     fn begin() -> Self {
         let lines = Arc::<Mutex<Vec<u8>>>::default();
         let sink = lines.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::WARN)
             .with_ansi(false)
-            .with_writer(move || Sink(sink.clone()))
+            .with_writer(move || LogWriter(sink.clone()))
             .finish();
         Self(lines, tracing::subscriber::set_default(subscriber))
     }
@@ -277,9 +281,9 @@ impl Logged {
     }
 }
 
-struct Sink(Arc<Mutex<Vec<u8>>>);
+struct LogWriter(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Sink {
+impl std::io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend_from_slice(bytes);
@@ -293,26 +297,26 @@ impl std::io::Write for Sink {
 
 #[tokio::test]
 async fn an_outage_of_the_server_is_logged_once() {
-    let world = World::with_cluster_api("2026-03-06T13:59:00Z").await;
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:59:00Z").await;
     for number in 0..20 {
         let name = format!("worker-{number:02}");
-        world.create_scheduled_machine(&name).await;
+        cluster.create_scheduled_machine(&name).await;
     }
-    let _controller = world.run(options);
-    world.until("2026-03-06T13:59:30Z").await;
-    let logged = Logged::begin();
-    world.go_silent(true);
-    world.until("2026-03-06T14:05:00Z").await;
+    let _controller = cluster.run(options);
+    cluster.advance_to("2026-03-06T13:59:30Z").await;
+    let logged = LogCapture::begin();
+    cluster.set_silent(true);
+    cluster.advance_to("2026-03-06T14:05:00Z").await;
     let mut lines = logged.lines();
     lines.retain(|line| line.contains("management cluster"));
     assert_eq!(lines.len(), 1, "{lines:#?}");
     assert!(lines[0].contains("the management cluster does not respond"));
-    world.go_silent(false);
-    world.until("2026-03-06T14:15:00Z").await;
+    cluster.set_silent(false);
+    cluster.advance_to("2026-03-06T14:15:00Z").await;
     let mut lines = logged.lines();
     lines.retain(|line| line.contains("management cluster"));
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert_eq!(world.names(OWNED[2]).await.len(), 20);
+    assert_eq!(cluster.names(OWNED[2]).await.len(), 20);
     drop(logged.1);
 }
 
@@ -321,73 +325,73 @@ fn lease() -> fivespot_controller::Lease {
     fivespot_controller::Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: fivespot_controller::Terms::default(),
+        terms: fivespot_controller::LeaseTiming::default(),
     }
 }
 
 /// A cluster with the namespace of that Lease.
-async fn with_election() -> World {
-    let world = World::with_cluster_api("2026-03-06T15:00:00Z").await;
+async fn with_election() -> TestCluster {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
     });
     let namespaces = "/api/v1/namespaces";
-    let created = world.client.create(namespaces, namespace).await;
+    let created = cluster.client.create(namespaces, namespace).await;
     created.expect("the namespace is created");
-    world
+    cluster
 }
 
 #[tokio::test]
 async fn a_start_that_loses_its_lease_releases_its_slot() {
-    let world = with_election().await;
-    let _controller = world.run(|client, clock| {
+    let cluster = with_election().await;
+    let _controller = cluster.run(|client, clock| {
         let mut options = options(client, clock);
         limit_starts_to_one_per_minute(&mut options);
         options.coordination = Coordination::Leader(lease());
         options
     });
-    world.until("2026-03-06T15:00:05Z").await;
+    cluster.advance_to("2026-03-06T15:00:05Z").await;
     let create = format!("POST {}", OWNED[0]);
-    world.slow(&create, SignedDuration::from_secs(60));
+    cluster.delay_requests(&create, SignedDuration::from_secs(60));
     let lease = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
     for method in ["PUT", "PATCH"] {
         let renewal = format!("{method} {lease}");
-        world.slow(&renewal, SignedDuration::from_secs(60));
+        cluster.delay_requests(&renewal, SignedDuration::from_secs(60));
     }
-    world.create_scheduled_machine("worker").await;
-    world.until("2026-03-06T15:00:25Z").await;
-    assert_eq!(world.names(OWNED[0]).await, [""; 0]);
-    world.slow_no_more();
-    world.until("2026-03-06T15:00:55Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.create_scheduled_machine("worker").await;
+    cluster.advance_to("2026-03-06T15:00:25Z").await;
+    assert_eq!(cluster.names(OWNED[0]).await, [""; 0]);
+    cluster.clear_delays();
+    cluster.advance_to("2026-03-06T15:00:55Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
 async fn an_unelected_replica_writes_nothing_while_another_holds_the_lease() {
-    let world = with_election().await;
-    let leader = world.run(|client, clock| {
+    let cluster = with_election().await;
+    let leader = cluster.run(|client, clock| {
         let mut options = options(client, clock);
         options.coordination = Coordination::Leader(lease());
         options
     });
-    world.until("2026-03-06T15:01:00Z").await;
-    let _other = world.run(|client, clock| {
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    let _other = cluster.run(|client, clock| {
         let mut options = options(client, clock);
         options.coordination = Coordination::Unelected(lease());
         options.identity = "other".to_owned();
         options
     });
-    world.until("2026-03-06T15:02:00Z").await;
+    cluster.advance_to("2026-03-06T15:02:00Z").await;
     // The leader's create fails, and the other replica does not act in its place.
     let create = format!("POST {}", OWNED[0]);
-    world.fail(1, &create, (500, &refusal(500, "try again")));
-    world.create_scheduled_machine("worker").await;
-    world.clock.quiet().await;
-    assert_eq!(world.names(OWNED[0]).await, [""; 0]);
+    cluster.inject_fault(1, &create, (500, &refusal(500, "try again")));
+    cluster.create_scheduled_machine("worker").await;
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.names(OWNED[0]).await, [""; 0]);
     drop(leader);
-    world.until("2026-03-06T15:02:10Z").await;
-    assert_eq!(world.names(OWNED[2]).await, [""; 0]);
+    cluster.advance_to("2026-03-06T15:02:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
     // The Lease is not renewed any more and expires.
-    world.until("2026-03-06T15:02:20Z").await;
-    assert_eq!(world.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T15:02:20Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }

@@ -7,24 +7,24 @@ use maud::{Markup, html};
 use crate::filter::Filter;
 use crate::machine::Machine;
 use crate::page::{self, Body};
-use crate::state::Held;
+use crate::state::Snapshot;
 
 /// The page of machines.
-pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
-    let machines = page::admitted(held, filter);
+pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
+    let machines = page::matching(snapshot, filter);
     let shown = page::page_of(&machines, filter);
     Body {
         fixed: html! {
             h1 { "Machines" }
-            (page::form("/machines", filter, held))
+            (page::form("/machines", filter, snapshot))
         },
         live: html! {
-            (page::notices(held))
-            (page::counts("/machines", filter, held))
+            (page::notices(snapshot))
+            (page::counts("/machines", filter, snapshot))
             @if machines.is_empty() {
-                @if held.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
+                @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
-                (page::shown(held, filter, machines.len()))
+                (page::shown_range(snapshot, filter, machines.len()))
                 table.stack {
                     thead {
                         tr {

@@ -11,40 +11,44 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use maud::{Markup, PreEscaped, html};
 
-use crate::machine::{Machine, Name};
+use crate::machine::{Machine, NamespacedName};
 use crate::page::{self, Body, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
 use crate::{shutdown, words};
 
 /// How long a page waits for the management and workload clusters of the machine.
-const PATIENCE: Duration = Duration::from_secs(3);
+const INSPECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How many changes of the schedule are listed.
-const TRANSITIONS: usize = 7;
+const MAX_TRANSITIONS: usize = 7;
 
 /// How far ahead changes of the schedule are searched.
-const AHEAD: SignedDuration = SignedDuration::from_hours(366 * 24);
+const TRANSITION_HORIZON: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 /// How many Events are listed.
-const EVENTS: usize = 50;
+const MAX_EVENTS: usize = 50;
 
 /// The page of a machine. `None` if there is no such machine.
-pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option<Body> {
-    let held = shared.state.view();
-    let machine = held.machines.get(name)?;
-    let (found, events) = futures::join!(
-        inspected(shared, name),
+pub(crate) async fn body(
+    shared: &Shared,
+    name: &NamespacedName,
+    now: Timestamp,
+) -> Option<Body> {
+    let snapshot = shared.state.snapshot();
+    let machine = snapshot.machines.get(name)?;
+    let (inspection, events) = futures::join!(
+        inspect_machine(shared, name),
         shared.reader.events_of(&name.namespace, &name.name)
     );
     let recorded = events.as_deref().unwrap_or_default();
-    let timeline = found
+    let timeline = inspection
         .as_ref()
         .ok()
-        .and_then(|found| shutdown::timeline(&found.object, recorded, now));
+        .and_then(|inspection| shutdown::timeline(&inspection.object, recorded, now));
     let live = html! {
         h1 { span.soft { (name.namespace) "/" } (name.name) }
-        (page::notices(&held))
+        (page::notices(&snapshot))
         p {
             (page::phase(machine.phase))
             @if machine.stalled.is_some() { " " span.phase.stalled { "Stalled" } }
@@ -52,11 +56,11 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
         }
         @if let Some(stalled) = &machine.stalled { p.notice { (stalled) } }
         (facts(machine, now))
-        (PreEscaped(drawing::figure(&week::of_one(&held, machine, now))))
+        (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, machine, now))))
         (transitions(machine, now))
         h2 { "Why" }
-        @match &found {
-            Ok(found) => (why(found, now)),
+        @match &inspection {
+            Ok(inspection) => (checks_table(inspection, now)),
             Err(error) => p.notice { "The objects of this machine could not be read: " (error) },
         }
         h2 { "Last shutdown" }
@@ -66,9 +70,9 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
             },
             None => p.empty { "No shutdown is recorded. Events are kept for an hour by most clusters." },
         }
-        @if let Ok(found) = &found { (conditions(found, now)) }
+        @if let Ok(inspection) = &inspection { (conditions(inspection, now)) }
         (usage(machine, shared.rates.as_ref(), now))
-        (happened(&events, now))
+        (events_table(&events, now))
     };
     Some(Body {
         fixed: html! {},
@@ -76,22 +80,25 @@ pub(crate) async fn body(shared: &Shared, name: &Name, now: Timestamp) -> Option
     })
 }
 
-/// Inspects the machine as the operator does. Fails after [`PATIENCE`].
-async fn inspected(shared: &Shared, name: &Name) -> Result<Inspection, String> {
+/// Inspects the machine as the operator does. Fails after [`INSPECTION_TIMEOUT`].
+async fn inspect_machine(
+    shared: &Shared,
+    name: &NamespacedName,
+) -> Result<Inspection, String> {
     let key = Key::new(name.namespace.as_str(), name.name.as_str());
     let inspecting = async {
-        let _place = shared
+        let _permit = shared
             .inspections
             .acquire()
             .await
             .map_err(|error| error.to_string())?;
         let mut options = shared.reader.options();
         options.namespaces = Namespaces::Only(BTreeSet::from([name.namespace.clone()]));
-        let found = inspect(options, &key).await?;
-        found.ok_or_else(|| "it has been deleted".to_owned())
+        let inspection = inspect(options, &key).await?;
+        inspection.ok_or_else(|| "it has been deleted".to_owned())
     };
-    match tokio::time::timeout(PATIENCE, inspecting).await {
-        Ok(found) => found,
+    match tokio::time::timeout(INSPECTION_TIMEOUT, inspecting).await {
+        Ok(inspection) => inspection,
         Err(_) => Err("its clusters did not respond within 3 seconds".to_owned()),
     }
 }
@@ -116,19 +123,21 @@ fn facts(machine: &Machine, now: Timestamp) -> Markup {
 }
 
 fn transitions(machine: &Machine, now: Timestamp) -> Markup {
-    let to = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
-    let schedule = machine.in_force();
-    let coming: Vec<_> = schedule
+    let to = now
+        .checked_add(TRANSITION_HORIZON)
+        .unwrap_or(Timestamp::MAX);
+    let schedule = machine.active_schedule();
+    let upcoming: Vec<_> = schedule
         .into_iter()
-        .flat_map(|schedule| schedule.transitions(now, to).take(TRANSITIONS))
+        .flat_map(|schedule| schedule.transitions(now, to).take(MAX_TRANSITIONS))
         .collect();
     html! {
         h2 { "Next changes of the schedule" }
-        @if let Some(schedule) = schedule.filter(|_| !coming.is_empty()) {
+        @if let Some(schedule) = schedule.filter(|_| !upcoming.is_empty()) {
             table.stack {
                 thead { tr { th scope="col" { "When" } th scope="col" { "In" } th scope="col" { "What" } th scope="col" { "Cause" } } }
                 tbody {
-                    @for (at, opens) in &coming {
+                    @for (at, opens) in &upcoming {
                         tr {
                             th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
                             td.nowrap { (page::relative(now, *at)) }
@@ -145,18 +154,22 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
 }
 
 /// The table of the checks in order of precedence, from the function that the operator uses.
-fn why(found: &Inspection, now: Timestamp) -> Markup {
+fn checks_table(inspection: &Inspection, now: Timestamp) -> Markup {
     let mut memory = Memory::default();
-    memory.observe(found.object.metadata.generation, &found.observed, now);
-    let explanation = explain(&found.object, &found.observed, &memory, now);
+    memory.observe(
+        inspection.object.metadata.generation,
+        &inspection.observed,
+        now,
+    );
+    let explanation = explain(&inspection.object, &inspection.observed, &memory, now);
     let deciding = explanation.precedence.iter().position(|it| it.decides);
     html! {
         table.stack {
             caption.soft { "Checked in this order; the first that applies decides" }
             thead { tr { th scope="col" { "Check" } th scope="col" { "Applies" } th scope="col" { "Observed" } } }
             tbody {
-                @for (place, check) in explanation.precedence.iter().enumerate() {
-                    @let is_below = deciding.is_some_and(|deciding| place > deciding);
+                @for (index, check) in explanation.precedence.iter().enumerate() {
+                    @let is_below = deciding.is_some_and(|deciding| index > deciding);
                     tr.decides[check.decides].passed[is_below] {
                         th scope="row" title=(check.reason) { (check.number) ". " (check.name) }
                         td data-label="Applies" {
@@ -170,8 +183,8 @@ fn why(found: &Inspection, now: Timestamp) -> Markup {
     }
 }
 
-fn conditions(found: &Inspection, now: Timestamp) -> Markup {
-    let status = found.object.status.as_ref();
+fn conditions(inspection: &Inspection, now: Timestamp) -> Markup {
+    let status = inspection.object.status.as_ref();
     let conditions: &[Condition] = status.map_or(&[], |status| &status.conditions);
     html! {
         h2 { "Conditions" }
@@ -229,7 +242,7 @@ pub(crate) fn usage(machine: &Machine, rates: Option<&Rates>, now: Timestamp) ->
     }
 }
 
-fn happened(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Markup {
+fn events_table(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Markup {
     html! {
         h2 { "Events" }
         @match events {
@@ -245,7 +258,7 @@ fn happened(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Markup
                     }
                 }
                 tbody {
-                    @for event in events.iter().rev().take(EVENTS) {
+                    @for event in events.iter().rev().take(MAX_EVENTS) {
                         tr {
                             th.nowrap scope="row" title=(event.at) { (page::relative(now, event.at)) }
                             td data-label="Type" { @if event.is_warning { "Warning" } @else { "Normal" } }

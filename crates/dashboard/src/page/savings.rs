@@ -6,19 +6,19 @@ use maud::{Markup, html};
 
 use crate::filter::Filter;
 use crate::page::{self, Body};
-use crate::state::Held;
+use crate::state::Snapshot;
 
 /// The report on the machines that the filter admits, for its month. A month in the future is
 /// replaced by the current month.
 pub(crate) fn report(
-    held: &Held,
+    snapshot: &Snapshot,
     filter: &Filter,
     rates: Option<&Rates>,
     now: Timestamp,
 ) -> Report {
     let present = Month::at(now);
     let month = filter.month().filter(|month| *month <= present);
-    let machines = page::admitted(held, filter);
+    let machines = page::matching(snapshot, filter);
     let query = Query {
         month: month.unwrap_or(present),
         now,
@@ -30,7 +30,7 @@ pub(crate) fn report(
 
 /// The page of savings.
 pub(crate) fn body(
-    held: &Held,
+    snapshot: &Snapshot,
     filter: &Filter,
     report: &Report,
     now: Timestamp,
@@ -42,7 +42,7 @@ pub(crate) fn body(
             (form(filter))
         },
         live: html! {
-            (page::notices(held))
+            (page::notices(snapshot))
             (months(filter, report, now))
             (drawing::part(report))
             @if !report.items.is_empty() {

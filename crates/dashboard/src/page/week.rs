@@ -9,28 +9,28 @@ use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
 
 use crate::filter::Filter;
-use crate::machine::{Division, Machine};
+use crate::machine::{ColumnRange, Machine};
 use crate::page::{self, Body};
-use crate::state::Held;
+use crate::state::Snapshot;
 
 /// The page of the week.
-pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
-    let machines = page::admitted(held, filter);
+pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
+    let machines = page::matching(snapshot, filter);
     let shown = page::page_of(&machines, filter);
-    let drawn = picture(held, filter, &machines, now);
+    let fleet = fleet(snapshot, filter, &machines, now);
     Body {
         fixed: html! {
             h1 { "Week" }
-            (page::form("/", filter, held))
+            (page::form("/", filter, snapshot))
         },
         live: html! {
-            (page::notices(held))
-            (page::counts("/", filter, held))
-            (times(filter, &drawn))
+            (page::notices(snapshot))
+            (page::counts("/", filter, snapshot))
+            (range_links(filter, &fleet))
             @if machines.is_empty() {
-                @if held.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
+                @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
-                (PreEscaped(drawing::figure(&drawn)))
+                (PreEscaped(drawing::figure(&fleet)))
                 (page::pages("/", filter, machines.len()))
                 p.soft {
                     @if shown.len() < machines.len() {
@@ -40,11 +40,11 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
                         "The curve counts each machine"
                     }
                     " in every hour in which it is wanted at some time. "
-                    "Times are those of " (drawn.zone.iana_name().unwrap_or("UTC")) "."
+                    "Times are those of " (fleet.zone.iana_name().unwrap_or("UTC")) "."
                 }
                 details #words {
                     summary { "As a table" }
-                    (PreEscaped(drawing::table(&drawn)))
+                    (PreEscaped(drawing::table(&fleet)))
                 }
             }
         },
@@ -52,10 +52,10 @@ pub(crate) fn body(held: &Held, filter: &Filter, now: Timestamp) -> Body {
 }
 
 /// Links to other time ranges.
-fn times(filter: &Filter, drawn: &Fleet) -> Markup {
+fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
     let day = |days: i64| {
-        let zone = drawn.zone.clone();
-        let date = zone.to_datetime(drawn.from).date();
+        let zone = fleet.zone.clone();
+        let date = zone.to_datetime(fleet.from).date();
         let from = date.checked_add(days.days()).unwrap_or(date).to_string();
         format!(
             "/{}",
@@ -95,8 +95,8 @@ fn times(filter: &Filter, drawn: &Fleet) -> Markup {
 }
 
 /// The picture of the machines on the current page, with a curve that counts all of `machines`.
-fn picture(
-    held: &Held,
+fn fleet(
+    snapshot: &Snapshot,
     filter: &Filter,
     machines: &[Arc<Machine>],
     now: Timestamp,
@@ -105,14 +105,14 @@ fn picture(
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
     let columns = Fleet::columns(from, to);
-    let division = Division {
+    let range = ColumnRange {
         from,
         length,
         columns,
     };
     let mut wanted = vec![0; columns];
     for machine in machines {
-        machine.count(division, &mut wanted);
+        machine.count(range, &mut wanted);
     }
     let shown = page::page_of(machines, filter);
     Fleet {
@@ -123,14 +123,18 @@ fn picture(
         now: Some(now),
         rows: shown
             .iter()
-            .map(|machine| row(held, machine, (from, to), now))
+            .map(|machine| row(snapshot, machine, (from, to), now))
             .collect(),
         wanted: Some(wanted),
     }
 }
 
 /// The picture of one machine.
-pub(crate) fn of_one(held: &Held, machine: &Machine, now: Timestamp) -> Fleet {
+pub(crate) fn machine_fleet(
+    snapshot: &Snapshot,
+    machine: &Machine,
+    now: Timestamp,
+) -> Fleet {
     let schedule = machine.schedule.as_ref();
     let zone = schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone());
     let (from, to) = range(&Filter::default(), &zone, now);
@@ -142,20 +146,20 @@ pub(crate) fn of_one(held: &Held, machine: &Machine, now: Timestamp) -> Fleet {
         now: Some(now),
         rows: vec![Row {
             link: None,
-            ..row(held, machine, (from, to), now)
+            ..row(snapshot, machine, (from, to), now)
         }],
         wanted: None,
     }
 }
 
 fn row(
-    held: &Held,
+    snapshot: &Snapshot,
     machine: &Machine,
     (from, to): (Timestamp, Timestamp),
     now: Timestamp,
 ) -> Row {
     let schedule = machine.schedule.as_ref();
-    let phases = held.phases.get(&machine.name);
+    let phases = snapshot.phases.get(&machine.name);
     Row {
         name: machine.name.name.clone(),
         note: format!("{}; {}", machine.name.namespace, machine.rule),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{PREFIX, changes, is_shown};
+use super::{PREFIX, clock_changes, is_shown};
 use crate::axis::Axis;
 use crate::markup::px;
 use crate::{Fleet, style};
@@ -43,7 +43,7 @@ pub(crate) fn marks(fleet: &Fleet) -> Vec<(String, &'static str)> {
     let zones = fleet.rows.iter().map(|row| &row.zone).chain([&fleet.zone]);
     if zones
         .into_iter()
-        .any(|zone| !changes(axis, zone).is_empty())
+        .any(|zone| !clock_changes(axis, zone).is_empty())
     {
         let mark = r#"<path class="clock-mark" d="M4 8.5l4 -4.5l4 4.5l-4 4.5z"/>"#;
         marks.push((mark.to_owned(), "clock change"));

@@ -1,7 +1,7 @@
 //! Character classes: in brackets, with a backslash, and by name.
 
 use super::escape::{self, Point, push_range};
-use super::{refused, unicode};
+use super::{syntax_error, unicode};
 
 /// The names of POSIX classes, as in `[:alpha:]`.
 const NAMED: &[&str] = &[
@@ -49,7 +49,7 @@ fn by_name<'p>(at: &'p str, out: &mut String) -> Result<&'p str, String> {
     let (letter, after) = at.split_at(2.min(at.len()));
     let mut negated = letter == r"\P";
     let (mut name, rest) = if let Some(inner) = after.strip_prefix('{') {
-        let unclosed = || refused("invalid character class range", at);
+        let unclosed = || syntax_error("invalid character class range", at);
         inner.split_once('}').ok_or_else(unclosed)?
     } else {
         let size = after.chars().next().map_or(0, char::len_utf8);
@@ -60,7 +60,7 @@ fn by_name<'p>(at: &'p str, out: &mut String) -> Result<&'p str, String> {
     }
     let Some(class) = unicode::class(name) else {
         let read = at.get(..at.len() - rest.len()).unwrap_or(at);
-        return Err(refused("invalid character class range", read));
+        return Err(syntax_error("invalid character class range", read));
     };
     if negated {
         out.extend(["[^", &class, "]"]);
@@ -104,7 +104,7 @@ fn named<'p>(at: &'p str, out: &mut String) -> Result<Option<&'p str>, String> {
     };
     let read = at.get(..at.len() - rest.len()).unwrap_or(at);
     if !NAMED.contains(&name.strip_prefix('^').unwrap_or(name)) {
-        return Err(refused("invalid character class range", read));
+        return Err(syntax_error("invalid character class range", read));
     }
     out.push_str(read);
     Ok(Some(rest))
@@ -121,7 +121,7 @@ fn range<'p>(at: &'p str, out: &mut String, whole: &str) -> Result<&'p str, Stri
         (last, rest) = member(after, whole)?;
         if last.0 < first.0 {
             let read = at.get(..at.len() - rest.len()).unwrap_or(at);
-            return Err(refused("invalid character class range", read));
+            return Err(syntax_error("invalid character class range", read));
         }
     }
     push_range(out, first, last);
@@ -135,6 +135,6 @@ fn member<'p>(at: &'p str, whole: &str) -> Result<(Point, &'p str), String> {
     let mut chars = at.chars();
     match chars.next() {
         Some(c) => Ok((Point(c.into()), chars.as_str())),
-        None => Err(refused("missing closing ]", whole)),
+        None => Err(syntax_error("missing closing ]", whole)),
     }
 }

@@ -26,7 +26,7 @@ struct Compiled {
     translated: String,
     /// The number of matches before there was a table; counted up to
     /// [`MATCHES_WITHOUT_TABLE`].
-    asked: AtomicU8,
+    match_count: AtomicU8,
     /// The NFA for simulating those matches. `None` inside if the pattern were invalid, which
     /// cannot happen.
     steps: OnceLock<Option<PikeVM>>,
@@ -85,7 +85,7 @@ impl Pattern {
         }
         Ok(Self(Arc::new(Compiled {
             translated,
-            asked: AtomicU8::new(0),
+            match_count: AtomicU8::new(0),
             steps: OnceLock::new(),
             table: OnceLock::new(),
             automaton,
@@ -116,10 +116,10 @@ impl Pattern {
     /// Whether the pattern has been used only a few times; counts this use.
     fn is_new(&self) -> bool {
         // Two concurrent uses may be counted as one: the table is then built slightly later.
-        let before = self.0.asked.load(Ordering::Relaxed);
+        let before = self.0.match_count.load(Ordering::Relaxed);
         let is_new = before < MATCHES_WITHOUT_TABLE;
         if is_new {
-            self.0.asked.store(before + 1, Ordering::Relaxed);
+            self.0.match_count.store(before + 1, Ordering::Relaxed);
         }
         is_new
     }

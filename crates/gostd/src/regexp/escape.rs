@@ -1,6 +1,6 @@
 //! Escapes, and characters in the syntax of the `regex` crate.
 
-use super::refused;
+use super::syntax_error;
 
 /// One character of a pattern, as parsed by Go's `parseEscape`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,16 @@ pub(super) fn escaped(at: &str) -> Result<(Point, &str), String> {
         rest: at.strip_prefix('\\').unwrap_or(at),
     };
     let Some(c) = reader.next() else {
-        return Err(refused("trailing backslash at end of expression", ""));
+        return Err(syntax_error("trailing backslash at end of expression", ""));
     };
     let value = match c {
-        '1'..='7' if !reader.rest.starts_with(is_octal) => return reader.refuse(),
+        '1'..='7' if !reader.rest.starts_with(is_octal) => {
+            return reader.invalid_escape();
+        }
         '0'..='7' => reader.octal(c),
         'x' => match reader.hexadecimal() {
             Some(value) => value,
-            None => return reader.refuse(),
+            None => return reader.invalid_escape(),
         },
         'a' => 0x07,
         'f' => 0x0c,
@@ -41,7 +43,7 @@ pub(super) fn escaped(at: &str) -> Result<(Point, &str), String> {
         'v' => 0x0b,
         // Punctuation is literal.
         c if c.is_ascii() && !c.is_ascii_alphanumeric() => u32::from(c),
-        _ => return reader.refuse(),
+        _ => return reader.invalid_escape(),
     };
     Ok((Point(value), reader.rest))
 }
@@ -68,10 +70,10 @@ impl Reader<'_> {
     }
 
     /// Returns Go's error for the part parsed so far.
-    fn refuse<T>(&self) -> Result<T, String> {
+    fn invalid_escape<T>(&self) -> Result<T, String> {
         let read = self.at.len() - self.rest.len();
         let read = self.at.get(..read).unwrap_or(self.at);
-        Err(refused("invalid escape sequence", read))
+        Err(syntax_error("invalid escape sequence", read))
     }
 
     /// Parses up to three octal digits, of which `first` has been parsed.

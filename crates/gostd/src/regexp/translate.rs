@@ -2,7 +2,7 @@
 //! `regex` crate.
 
 use super::escape::{self, Point, push_literal};
-use super::{class, refused};
+use super::{class, syntax_error};
 
 /// Maximum repetition count of RE2, as in `a{1000}` and, for the product of nested ones,
 /// `(a{50}){20}`.
@@ -29,7 +29,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     if translator.outer.is_empty() {
         Ok(translator.out)
     } else {
-        Err(refused("missing closing )", pattern))
+        Err(syntax_error("missing closing )", pattern))
     }
 }
 
@@ -224,11 +224,11 @@ impl<'p> Translator<'p> {
     ) -> Result<(), String> {
         let upper = most.unwrap_or(least);
         if least > upper || upper > MOST_REPEATS {
-            return Err(refused("invalid repeat count", self.since(at)));
+            return Err(syntax_error("invalid repeat count", self.since(at)));
         }
         let counted = self.repeat(at, least, most)?;
         if counted > MOST_REPEATS && upper >= 2 {
-            return Err(refused("invalid repeat count", self.since(at)));
+            return Err(syntax_error("invalid repeat count", self.since(at)));
         }
         Ok(())
     }
@@ -246,11 +246,14 @@ impl<'p> Translator<'p> {
         }
         if let Some(from) = self.operator {
             let both = self.since(from);
-            return Err(refused("invalid nested repetition operator", both));
+            return Err(syntax_error("invalid nested repetition operator", both));
         }
         let operator = self.since(at);
         let Some(item) = self.level.last else {
-            return Err(refused("missing argument to repetition operator", operator));
+            return Err(syntax_error(
+                "missing argument to repetition operator",
+                operator,
+            ));
         };
         let (mut end, once) = (item.end, item.weight);
         if item.is_repeated {
@@ -280,14 +283,14 @@ impl<'p> Translator<'p> {
             weight,
         });
         if self.level.sum().size > LARGEST {
-            return Err(refused("expression too large", self.whole));
+            return Err(syntax_error("expression too large", self.whole));
         }
         Ok(repeats)
     }
 
     fn close(&mut self) -> Result<(), String> {
         let Some(outer) = self.outer.pop() else {
-            return Err(refused("unexpected )", self.whole));
+            return Err(syntax_error("unexpected )", self.whole));
         };
         self.out.push(')');
         let inner = std::mem::replace(&mut self.level, outer);
@@ -336,12 +339,12 @@ impl<'p> Translator<'p> {
     fn open_named(&mut self, at: &'p str, name: &'p str) -> Result<(), String> {
         let what = "invalid named capture";
         let Some((name, rest)) = name.split_once('>') else {
-            return Err(refused(what, at));
+            return Err(syntax_error(what, at));
         };
         self.rest = rest;
         let is_inner = |c: char| c == '_' || c.is_ascii_alphanumeric();
         if name.is_empty() || !name.chars().all(is_inner) {
-            return Err(refused(what, self.since(at)));
+            return Err(syntax_error(what, self.since(at)));
         }
         let start = self.out.len();
         self.out.push('(');
@@ -371,7 +374,7 @@ impl<'p> Translator<'p> {
             }
         }
         let what = "invalid or unsupported Perl syntax";
-        Err(refused(what, self.since(at)))
+        Err(syntax_error(what, self.since(at)))
     }
 }
 

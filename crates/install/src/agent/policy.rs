@@ -21,7 +21,7 @@ pub const ANNOTATIONS: [&str; 4] = [
 ];
 
 /// The maximum length of such an annotation's value, in characters.
-const LONGEST_VALUE: u32 = 2048;
+const MAX_VALUE_LENGTH: u32 = 2048;
 
 /// The entry of a token's user info that names the Node of its pod; since Kubernetes 1.30.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
@@ -45,7 +45,7 @@ fn agent_user() -> String {
 }
 
 /// A policy and the binding of the same name.
-fn in_force(name: &str, spec: Value) -> [Value; 2] {
+fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
     let mut policy = object(VERSION, "ValidatingAdmissionPolicy", name, None);
     policy["spec"] = spec;
     let mut binding = object(VERSION, "ValidatingAdmissionPolicyBinding", name, None);
@@ -73,7 +73,7 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
          variables.before[?key] == variables.after[?key]) && \
          variables.before.all(key, !{is_ours} || key in variables.after)"
     );
-    in_force(
+    policy_and_binding(
         NODE_ANNOTATION_POLICY,
         json!({
             "failurePolicy": "Fail",
@@ -116,7 +116,7 @@ pub fn own_node() -> [Value; 2] {
     if let Some(variables) = variables.as_array_mut() {
         variables.push(json!({"name": "own", "expression": format!("[{annotated}]")}));
     }
-    in_force(
+    policy_and_binding(
         AGENT_POLICY,
         json!({
             "failurePolicy": "Fail",
@@ -182,10 +182,10 @@ fn validations() -> [(String, String); 5] {
         (
             format!(
                 "variables.own.all(key, \
-                 variables.after[?key].orValue('').size() <= {LONGEST_VALUE})"
+                 variables.after[?key].orValue('').size() <= {MAX_VALUE_LENGTH})"
             ),
             format!(
-                "an annotation of the reclaim agent must be at most {LONGEST_VALUE} characters"
+                "an annotation of the reclaim agent must be at most {MAX_VALUE_LENGTH} characters"
             ),
         ),
     ]

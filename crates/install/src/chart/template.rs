@@ -173,15 +173,15 @@ fn expand(yaml: &str) -> String {
 }
 
 fn expand_line(line: &str) -> String {
-    let Some(found) = Found::first_in(line) else {
+    let Some(mark) = Mark::first_in(line) else {
         return line.to_owned();
     };
-    let Found {
+    let Mark {
         before,
         form,
         source,
         after,
-    } = found;
+    } = mark;
     let depth = line.len() - line.trim_start().len();
     let pad = " ".repeat(depth);
     let key = before.trim_end_matches([' ', '"']).trim_end_matches(':');
@@ -218,14 +218,14 @@ fn expand_line(line: &str) -> String {
 }
 
 /// A mark in a line.
-struct Found<'l> {
+struct Mark<'l> {
     before: &'l str,
     form: Form,
     source: String,
     after: &'l str,
 }
 
-impl<'l> Found<'l> {
+impl<'l> Mark<'l> {
     fn first_in(line: &'l str) -> Option<Self> {
         let (before, rest) = line.split_once('@')?;
         let (mark, after) = rest.split_once('@')?;
@@ -252,14 +252,14 @@ mod tests {
 
     use super::*;
 
-    fn made(document: Value) -> String {
+    fn render(document: Value) -> String {
         let text = template(&[Block::always(vec![document])], |_| ()).unwrap();
         text.split_once("---\n").unwrap().1.to_owned()
     }
 
     #[test]
     fn each_mark_becomes_the_action_that_inserts_its_value() {
-        let text = made(json!({
+        let text = render(json!({
             "a": text("$.a"),
             "b": bare("int $.b"),
             "c": block("$.c"),
@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn helm_prints_braces_of_a_document_unchanged() {
-        let text = made(json!({"summary": "of {{ $labels.reason }}, to a@example.org"}));
+        let text =
+            render(json!({"summary": "of {{ $labels.reason }}, to a@example.org"}));
         assert!(
             text.contains(r#"of {{ "{{" }} $labels.reason }}, to a@example.org"#),
             "{text}"

@@ -170,7 +170,7 @@ pub fn dashboard() -> Value {
             "stat" => (6, 4),
             _ => (12, 8),
         };
-        panels.push(drawn(
+        panels.push(panel_json(
             panel,
             id + 1,
             json!({"x": left, "y": top, "w": width, "h": height}),
@@ -198,7 +198,7 @@ pub fn dashboard() -> Value {
     })
 }
 
-fn drawn(panel: &Panel, id: usize, place: Value) -> Value {
+fn panel_json(panel: &Panel, id: usize, place: Value) -> Value {
     let datasource = json!({"type": "prometheus", "uid": "${datasource}"});
     let targets: Vec<Value> = panel
         .series

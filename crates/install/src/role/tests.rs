@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Reach, Rights, workload};
+use super::{NamespaceScope, Rights, workload};
 use crate::permission::{PERMISSIONS, PROVIDER, Scope};
 use crate::provider::{self, PROVIDERS};
 
@@ -60,10 +60,10 @@ fn table(
         let namespace = match row.scope {
             Scope::Management
             | Scope::ReclaimOverride
-            | Scope::ManagementWide
+            | Scope::ManagementClusterWide
             | Scope::Workload
-            | Scope::WebhookWide => "",
-            Scope::Home | Scope::WebhookHome => home,
+            | Scope::WebhookClusterWide => "",
+            Scope::OperatorNamespace | Scope::WebhookNamespace => home,
             Scope::WorkloadSystem => "5spot-system",
         };
         let resources: Vec<(&str, &str)> = if row.resource == PROVIDER {
@@ -95,16 +95,16 @@ fn names(documents: &[Value], kind: &str) -> Vec<String> {
         .collect()
 }
 
-fn only(namespaces: &[&str]) -> Reach {
-    Reach::Only(namespaces.iter().map(|it| (*it).to_owned()).collect())
+fn only(namespaces: &[&str]) -> NamespaceScope {
+    NamespaceScope::Only(namespaces.iter().map(|it| (*it).to_owned()).collect())
 }
 
 #[test]
 fn the_roles_allow_the_table_and_nothing_else() {
     let rights = Rights {
-        home: "elsewhere".to_owned(),
+        namespace: "elsewhere".to_owned(),
         providers: PROVIDERS.iter().collect(),
-        kubeconfigs: Reach::Everywhere,
+        kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
         reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
@@ -114,8 +114,8 @@ fn the_roles_allow_the_table_and_nothing_else() {
     let scopes = [
         Scope::Management,
         Scope::ReclaimOverride,
-        Scope::ManagementWide,
-        Scope::Home,
+        Scope::ManagementClusterWide,
+        Scope::OperatorNamespace,
         Scope::Workload,
         Scope::WorkloadSystem,
     ];
@@ -164,7 +164,7 @@ fn secrets_can_be_read_only_in_given_namespaces() {
 #[test]
 fn a_confined_operator_is_bound_cluster_wide_only_for_crds() {
     let rights = Rights {
-        reach: only(&["a"]),
+        namespaces: only(&["a"]),
         ..Rights::default()
     };
     let documents = rights.management();
@@ -186,8 +186,8 @@ fn a_confined_operator_is_bound_cluster_wide_only_for_crds() {
 #[test]
 fn only_the_service_account_of_the_operator_is_bound() {
     let rights = Rights {
-        home: "elsewhere".to_owned(),
-        kubeconfigs: Reach::Everywhere,
+        namespace: "elsewhere".to_owned(),
+        kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
         ..Rights::default()
     };
@@ -217,7 +217,7 @@ fn a_workload_cluster_binds_its_roles_to_the_user_of_the_kubeconfig() {
 #[test]
 fn a_role_for_nodes_comes_after_its_namespace() {
     let elsewhere = Rights {
-        home: "elsewhere".to_owned(),
+        namespace: "elsewhere".to_owned(),
         is_workload_cluster: true,
         ..Rights::default()
     };

@@ -25,7 +25,7 @@ fn documents() -> Vec<Value> {
 fn widest_roles() -> Vec<Value> {
     let rights = role::Rights {
         providers: provider::PROVIDERS.iter().collect(),
-        kubeconfigs: role::Reach::Everywhere,
+        kubeconfigs: role::NamespaceScope::All,
         is_workload_cluster: true,
         ..role::Rights::default()
     };
@@ -83,12 +83,12 @@ fn has_any(rule: &Value, lists: &[&str], words: &[&str]) -> bool {
 }
 
 /// Fails with the violations of the rule.
-fn none(broken_by: Vec<Value>) {
-    assert_eq!(broken_by, Vec::<Value>::new());
+fn assert_none(violations: Vec<Value>) {
+    assert_eq!(violations, Vec::<Value>::new());
 }
 
 fn pods_where(is_broken: impl Fn(&Value) -> bool) {
-    none(
+    assert_none(
         pods()
             .into_iter()
             .filter(|it| is_broken(&it["spec"]))
@@ -97,11 +97,11 @@ fn pods_where(is_broken: impl Fn(&Value) -> bool) {
 }
 
 fn containers_where(is_broken: impl Fn(&Value) -> bool) {
-    none(containers().into_iter().filter(is_broken).collect());
+    assert_none(containers().into_iter().filter(is_broken).collect());
 }
 
 fn rules_where(is_broken: impl Fn(&Value) -> bool) {
-    none(rules().into_iter().filter(is_broken).collect());
+    assert_none(rules().into_iter().filter(is_broken).collect());
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn tokens_are_mounted_only_in_pods_that_access_the_api() {
     let open = accounts
         .into_iter()
         .filter(|it| it["automountServiceAccountToken"] != false);
-    none(open.collect());
+    assert_none(open.collect());
     pods_where(|pod| {
         pod["automountServiceAccountToken"] != true
             || !["5spot-controller", "5spot-webhook"]
@@ -212,7 +212,7 @@ fn nothing_is_in_the_default_namespace() {
         .into_iter()
         .filter(|it| it["metadata"]["namespace"] == "default")
         .collect();
-    none(lost);
+    assert_none(lost);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn traffic_is_denied_unless_it_is_allowed() {
         .filter(|rule| rule["ports"].as_array().is_none_or(Vec::is_empty))
         .cloned()
         .collect();
-    none(without_ports);
+    assert_none(without_ports);
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn no_pod_may_reach_the_port_of_the_probes() {
             .cloned()
             .collect()
     };
-    none(opened(of_kind("NetworkPolicy")));
-    none(opened(policies_of_the_chart()));
+    assert_none(opened(of_kind("NetworkPolicy")));
+    assert_none(opened(policies_of_the_chart()));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn policies_of_the_chart() -> Vec<Value> {
 fn in_a_shared_namespace_only_the_operators_pods_are_restricted() {
     let settings = Settings {
         rights: role::Rights {
-            home: "shared".to_owned(),
+            namespace: "shared".to_owned(),
             ..role::Rights::default()
         },
         ..Settings::default()
@@ -294,7 +294,7 @@ fn in_a_shared_namespace_only_the_operators_pods_are_restricted() {
             let labels = it["spec"]["podSelector"]["matchLabels"].as_object();
             labels.is_none_or(serde_json::Map::is_empty)
         };
-        none(policies.into_iter().filter(selects_all).collect());
+        assert_none(policies.into_iter().filter(selects_all).collect());
     }
     let labels = settings.namespace()["metadata"]["labels"].to_string();
     assert!(!labels.contains("pod-security"), "{labels}");
@@ -394,7 +394,7 @@ fn no_cluster_role_may_write_config_maps() {
                     && has_any(it, &["verbs"], &verbs)
             })
     };
-    none(widest_roles().into_iter().filter(is_broken).collect());
+    assert_none(widest_roles().into_iter().filter(is_broken).collect());
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn the_operator_cannot_write_what_its_policy_allows() {
     let inside = widest_roles()
         .into_iter()
         .filter(|it| it["metadata"]["namespace"] == *home);
-    none(inside.collect());
+    assert_none(inside.collect());
 }
 
 #[test]
@@ -426,7 +426,7 @@ fn no_binding_names_anonymous_or_all_users() {
                 .any(|name| it["subjects"].to_string().contains(name))
         })
         .collect();
-    none(bound);
+    assert_none(bound);
 }
 
 #[test]

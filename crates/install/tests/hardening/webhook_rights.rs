@@ -1,6 +1,6 @@
-//! The rights of the webhook in its cluster, by the keeper of its certificate.
+//! The rights of the webhook in its cluster, by the manager of its certificate.
 
-use fivespot_install::webhook::{Keeper, Settings};
+use fivespot_install::webhook::{CertificateManager, Settings};
 use serde_json::{Value, json};
 
 fn kinds(settings: &Settings) -> Vec<String> {
@@ -11,7 +11,7 @@ fn kinds(settings: &Settings) -> Vec<String> {
 #[test]
 fn with_cert_manager_the_webhook_has_no_rights() {
     let settings = Settings {
-        keeper: Keeper::CertManager,
+        certificate_manager: CertificateManager::CertManager,
         kube_minor: 30,
         ..Settings::default()
     };

@@ -22,7 +22,7 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
                 is_held |= blocks_rest(failure);
             }
             None if is_held && !is_independent(action.step) => {}
-            None => match resting(case, action.step) {
+            None => match paused_until(case, action.step) {
                 Some(until) => {
                     outcome.requeues.push(until);
                     is_held |=
@@ -48,7 +48,7 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
 }
 
 /// Until when a step waits that another client undoes again and again; `None` if it does not.
-fn resting(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
+fn paused_until(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
     let until = case.memory.repeats_until(step);
     until.filter(|until| *until > case.now)
 }
@@ -56,13 +56,16 @@ fn resting(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
 /// Removes the start of the machine from `outcome` until its turn has come, and reports that.
 pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     let starts = |action: &Action| action.step == Step::CreateBootstrap;
-    let turn = case.memory.start_delay().filter(|turn| turn.due > case.now);
-    let Some(turn) = turn.filter(|_| outcome.actions.iter().any(starts)) else {
+    let delay = case
+        .memory
+        .start_delay()
+        .filter(|delay| delay.due > case.now);
+    let Some(delay) = delay.filter(|_| outcome.actions.iter().any(starts)) else {
         return;
     };
     outcome.actions.retain(|action| is_independent(action.step));
-    outcome.requeues.push(turn.due);
-    let most = match turn.per_minute.get() {
+    outcome.requeues.push(delay.due);
+    let most = match delay.per_minute.get() {
         1 => "1 machine starts".to_owned(),
         number => format!("{number} machines start"),
     };

@@ -18,7 +18,7 @@ use crate::{Action, Freshness, Observed, Plan, Step};
 const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
 
 /// The longest backoff of a failed step. A later retry was recorded with a clock that was ahead.
-const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
+const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long after its retry was due a failed step is dropped: it is no longer required.
 const STALE: SignedDuration = SignedDuration::from_mins(1);
@@ -53,7 +53,7 @@ pub(crate) struct StartDelay {
     /// When to requeue.
     pub(crate) due: Timestamp,
     /// When the delay was recorded.
-    asked: Timestamp,
+    recorded_at: Timestamp,
     /// How many machines may start in a minute.
     pub(crate) per_minute: NonZeroU32,
 }
@@ -124,7 +124,7 @@ impl Memory {
         {
             self.has_created = false;
         }
-        self.forget_the_future(now);
+        self.drop_future_entries(now);
         let is_edited = self.generation != generation;
         self.generation = generation;
         if is_edited {
@@ -146,14 +146,14 @@ impl Memory {
 
     /// Drops what was recorded with a clock that was ahead and has been set back since: retries
     /// later than any backoff, and instants in the future.
-    fn forget_the_future(&mut self, now: Timestamp) {
-        self.repeats.forget_after(now);
-        let latest = after(now, LONGEST_BACKOFF);
+    fn drop_future_entries(&mut self, now: Timestamp) {
+        self.repeats.drop_after(now);
+        let latest = after(now, MAX_BACKOFF);
         self.failures
             .retain(|_, failure| failure.retry_at <= latest);
         let latest = after(now, EVICTION_RETRY);
         self.refusals.retain(|_, refusal| refusal.due <= latest);
-        self.start_delay = self.start_delay.filter(|delay| delay.asked <= now);
+        self.start_delay = self.start_delay.filter(|delay| delay.recorded_at <= now);
         self.status_written_at = self.status_written_at.filter(|written| *written <= now);
         self.changed_at = self.changed_at.map(|changed| changed.min(now));
         if let Some((_, since)) = &mut self.deleting {
@@ -245,7 +245,7 @@ impl Memory {
     ) {
         self.start_delay = Some(StartDelay {
             due: after(now, span),
-            asked: now,
+            recorded_at: now,
             per_minute,
         });
     }

@@ -12,7 +12,7 @@ const FREE: u32 = 5;
 /// How long a step must not be required before its count starts again.
 const QUIET: SignedDuration = SignedDuration::from_secs(60);
 /// The longest that a step has to wait.
-const LONGEST: SignedDuration = SignedDuration::from_mins(5);
+const MAX_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 
 /// How often each step has recently succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ impl Repeat {
         let Some(beyond) = self.count.checked_sub(FREE) else {
             return SignedDuration::ZERO;
         };
-        SignedDuration::from_secs(1 << beyond.min(10)).min(LONGEST)
+        SignedDuration::from_secs(1 << beyond.min(10)).min(MAX_PAUSE)
     }
 }
 
@@ -56,7 +56,7 @@ impl Repeats {
     }
 
     /// Drops what was recorded with a clock that was ahead and has been set back since.
-    pub(crate) fn forget_after(&mut self, now: Timestamp) {
+    pub(crate) fn drop_after(&mut self, now: Timestamp) {
         self.0.retain(|_, repeat| repeat.last <= now);
     }
 

@@ -22,14 +22,14 @@ const STALL: SignedDuration = SignedDuration::from_mins(10);
 /// What is derived from the ScheduledMachine and the observed state. Every [`Case`] is made from
 /// it, for the planner and for `explain`.
 #[derive(Debug)]
-pub(crate) struct Basis<'a> {
+pub(crate) struct CaseInputs<'a> {
     subject: Subject,
     desired: Desired,
     observed: &'a Observed,
     owned: OwnedObjects<'a>,
 }
 
-impl<'a> Basis<'a> {
+impl<'a> CaseInputs<'a> {
     /// Reads `object` and classifies the observed objects.
     pub(crate) fn of(object: &ScheduledMachine, observed: &'a Observed) -> Self {
         let (subject, desired) = (Subject::of(object), desired(object, observed));
@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
     }
 
     /// When [`is_wanted`](Self::is_wanted) changes next, if the schedule is in force.
-    pub(crate) fn next_flip(&self) -> Option<Timestamp> {
+    pub(crate) fn next_need_change(&self) -> Option<Timestamp> {
         self.need
             .filter(|_| self.desired.is_enabled)
             .and_then(Need::until)
@@ -136,7 +136,7 @@ impl<'a> Case<'a> {
         let overrides = self.observed.schedule.overrides.iter();
         let edges = overrides.flat_map(|of| of.start.into_iter().chain([of.end]));
         let window = self.window.and_then(Window::until);
-        let mut all: Vec<_> = self.next_flip().into_iter().chain(window).collect();
+        let mut all: Vec<_> = self.next_need_change().into_iter().chain(window).collect();
         let last_call = self.end_of_need().map(|end| self.last_call_before(end));
         all.extend(last_call.filter(|due| *due > self.now));
         all.extend(edges.filter(|edge| *edge > self.now));
@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
         let is_served =
             self.is_wanted() && !self.desired.is_killed && self.hold().is_none();
         let is_announced = is_served && !self.desired.last_call.is_zero();
-        self.next_flip().filter(|_| is_announced)
+        self.next_need_change().filter(|_| is_announced)
     }
 
     fn last_call_before(&self, end: Timestamp) -> Timestamp {
@@ -180,7 +180,9 @@ impl<'a> Case<'a> {
 
     /// Whether the remaining time in which a machine is needed is too short to create one.
     pub(crate) fn is_too_short(&self) -> bool {
-        let left = self.next_flip().map(|until| until.duration_since(self.now));
+        let left = self
+            .next_need_change()
+            .map(|until| until.duration_since(self.now));
         self.is_wanted() && left.is_some_and(|left| left < self.desired.minimum_run)
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum Drain {
         /// When to requeue.
         due: Timestamp,
         /// What blocks the drain, if anything does.
-        trouble: Option<String>,
+        problem: Option<String>,
     },
 }
 
@@ -42,10 +42,10 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
     let Some(link) = &machine.node else {
         return Drain::NotOurs;
     };
-    let silent = || Drain::Running {
+    let unreachable = || Drain::Running {
         actions: Vec::new(),
         due: after(case.now, RECHECK),
-        trouble: Some(format!(
+        problem: Some(format!(
             "Node {} is unreachable; the drain is retried until the deadline",
             link.name,
         )),
@@ -67,21 +67,21 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
         | Access::TooLarge { .. }
         | Access::Unauthorized { .. }
         | Access::Unreachable { .. }
-        | Access::NotRequested => return silent(),
+        | Access::NotRequested => return unreachable(),
     }
     if is_refused(case) {
         return Drain::NotOurs;
     }
     if let Some(node) = machine::node(case, machine) {
         return match &case.observed.workload.pods {
-            Fact::Known(pods) => empty(case, node, pods),
+            Fact::Known(pods) => drain_node(case, node, pods),
             Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
-            Fact::Unknown(_) => silent(),
+            Fact::Unknown(_) => unreachable(),
         };
     }
     match &case.observed.workload.node {
         Fact::Known(_) | Fact::Unknown(Unknown::Forbidden { .. }) => Drain::NotOurs,
-        Fact::Unknown(_) => silent(),
+        Fact::Unknown(_) => unreachable(),
     }
 }
 
@@ -93,7 +93,7 @@ fn is_refused(case: &Case<'_>) -> bool {
 }
 
 /// Cordons the Node and sends the evictions that are due.
-fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
+fn drain_node(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
     let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
     // Only a list of pods read after the Node was cordoned is complete.
     if leaving.is_empty() && node.is_unschedulable {
@@ -109,12 +109,12 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         .filter(|pod| !pod.is_deleting)
         .collect();
     // Pods with a refused eviction come last, so that they do not delay the others.
-    staying.sort_by_key(|pod| (tried(case, pod), &pod.namespace, &pod.name));
+    staying.sort_by_key(|pod| (retry_due(case, pod), &pod.namespace, &pod.name));
     let due = staying
         .iter()
-        .filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));
+        .filter(|pod| retry_due(case, pod).is_none_or(|due| due <= case.now));
     actions.extend(due.take(BATCH).map(|pod| write::evict(pod)));
-    let next_try = staying.iter().filter_map(|pod| tried(case, pod)).min();
+    let next_try = staying.iter().filter_map(|pod| retry_due(case, pod)).min();
     let recheck = after(case.now, RECHECK);
     let is_all_waiting = leaving.len() == staying.len() && actions.is_empty();
     Drain::Running {
@@ -123,14 +123,14 @@ fn empty(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         } else {
             recheck
         },
-        trouble: held(case, node, &leaving),
+        problem: blocking_pod(case, node, &leaving),
         actions,
     }
 }
 
 /// Deletes the pods of a reclaimed host at once, regardless of disruption budgets; `None` if no
 /// pod is left that can be deleted.
-pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcome> {
+pub(crate) fn delete_pods(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcome> {
     let leaving: Vec<&Pod> = pods.iter().filter(|pod| pod.has_to_leave()).collect();
     if leaving.is_empty() || case.failed_at(Step::DeletePod) == Some(Cause::Forbidden) {
         return None;
@@ -139,7 +139,8 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
     let cordon = (!node.is_unschedulable && case.failed_at(Step::CordonNode).is_none())
         .then(|| write::cordon(node, case.subject));
     let staying = leaving.iter().filter(|pod| !pod.is_deleting);
-    let due = staying.filter(|pod| tried(case, pod).is_none_or(|due| due <= case.now));
+    let due =
+        staying.filter(|pod| retry_due(case, pod).is_none_or(|due| due <= case.now));
     let deletions: Vec<Action> = due.map(|pod| write::delete_pod(pod)).collect();
     let (count, name) = (deletions.len(), &node.name);
     let message = format!("waiting for {} pods to leave Node {name}", leaving.len());
@@ -160,7 +161,7 @@ pub(crate) fn eject(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<Outcom
 }
 
 /// When a refused eviction may be retried; `None` if it was not refused.
-fn tried(case: &Case<'_>, pod: &Pod) -> Option<Timestamp> {
+fn retry_due(case: &Case<'_>, pod: &Pod) -> Option<Timestamp> {
     refusal(case, pod).map(|refusal| refusal.due)
 }
 
@@ -169,7 +170,7 @@ fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a Refusal> {
 }
 
 /// The pod that blocks the drain, with the reason, if one does.
-fn held(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> Option<String> {
+fn blocking_pod(case: &Case<'_>, node: &Node, leaving: &[&Pod]) -> Option<String> {
     let (pod, refusal) = leaving
         .iter()
         .find_map(|pod| Some((pod, refusal(case, pod)?)))?;

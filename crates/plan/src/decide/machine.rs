@@ -61,7 +61,7 @@ pub(crate) fn claimed_by_others(
             said(&claim.cluster),
         ));
     }
-    if let Some(rival) = &case.observed.workload.rival {
+    if let Some(rival) = &case.observed.workload.conflicting_machine {
         return Some(format!(
             "Machine {rival} of the same Cluster also claims Node {name}"
         ));

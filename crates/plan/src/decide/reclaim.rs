@@ -5,7 +5,7 @@
 //! every step may be repeated after a crash.
 
 use fivespot_api::condition::{self, ConditionType, Reason};
-use fivespot_api::status::LONGEST_UID;
+use fivespot_api::status::MAX_UID_LENGTH;
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
 use jiff::SignedDuration;
@@ -67,7 +67,7 @@ pub(crate) fn joined_uid(
     let is_known = is_cleared || stale_request(case, machine).is_none();
     // The workload cluster's API server may return a uid of any length: the status could not be
     // written.
-    (is_known && node.uid.len() <= LONGEST_UID as usize).then(|| node.uid.clone())
+    (is_known && node.uid.len() <= MAX_UID_LENGTH as usize).then(|| node.uid.clone())
 }
 
 /// The outcome before the Machine is deleted; `None` if the deletion is due.
@@ -278,7 +278,7 @@ fn empty(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
         Access::Unreachable { .. } | Access::NotRequested => return silent(),
     }
     match (machine::node(case, machine), &case.observed.workload.pods) {
-        (Some(node), Fact::Known(pods)) => drain::eject(case, node, pods),
+        (Some(node), Fact::Known(pods)) => drain::delete_pods(case, node, pods),
         (Some(_), Fact::Unknown(Unknown::Forbidden { .. })) | (None, _) => None,
         (Some(_), Fact::Unknown(_)) => silent(),
     }

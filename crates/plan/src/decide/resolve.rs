@@ -172,10 +172,10 @@ fn broken(violations: &[Violation], field: &str) -> Option<String> {
 }
 
 /// The commands, unless they exceed the limits of the schema.
-fn commands(asked: &[String]) -> Result<Vec<String>, String> {
+fn commands(commands: &[String]) -> Result<Vec<String>, String> {
     let is_fit = |command: &String| (1..=256).contains(&command.chars().count());
-    if asked.len() <= 100 && asked.iter().all(is_fit) {
-        Ok(asked.to_vec())
+    if commands.len() <= 100 && commands.iter().all(is_fit) {
+        Ok(commands.to_vec())
     } else {
         let bounds = "at most 100 commands of 1 to 256 characters";
         Err(format!("spec.killIfCommands: must be {bounds}"))

@@ -60,7 +60,7 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
         };
         let mut waiting = wait_for_machine(case, machine, exclusions, message);
         if is_over && !removal.is_at_once() {
-            waiting = undrained::warn_of_cut(machine, waiting);
+            waiting = undrained::warn_of_interrupted_drain(machine, waiting);
         }
         let waiting = without_claim(case, waiting, &unclaimed, claimable_until);
         return if is_over {
@@ -113,12 +113,12 @@ fn drain_first(
         Drain::Running {
             actions,
             due,
-            trouble,
+            problem,
         } => {
             let timeouts =
                 write::patch_machine(machine, &machine::timeouts(case, machine));
             let actions = timeouts.into_iter().chain(actions).collect();
-            Outcome::of(State::Terminating(trouble.unwrap_or(message)))
+            Outcome::of(State::Terminating(problem.unwrap_or(message)))
                 .with(actions)
                 .until(case.deadline(shutdown))
                 .requeue_at(due)

@@ -15,7 +15,7 @@ pub(crate) mod last_call;
 use std::fmt::Write as _;
 
 use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
-use fivespot_api::{MOST_APPLIED_TAINTS, MOST_TAINTS, NodeTaint, name, rules};
+use fivespot_api::{MAX_APPLIED_TAINTS, MAX_TAINTS, NodeTaint, name, rules};
 use fivespot_capi::Machine;
 
 use crate::act::write;
@@ -26,7 +26,7 @@ use crate::status::ConditionChange;
 use crate::{Access, Action, Fact, Node, Step, Taint};
 
 /// How many taints may be desired: those of the spec, and that of the last call.
-const MOST_WANTED: usize = MOST_TAINTS + 1;
+const MAX_DESIRED_TAINTS: usize = MAX_TAINTS + 1;
 
 /// How a Node's taints change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) struct Change {
     pub(crate) taints: Vec<Taint>,
     /// The annotation afterwards: ours, and entries that the status does not confirm.
     pub(crate) record: Vec<NodeTaint>,
-    /// Those that are ours afterwards; at most [`MOST_APPLIED_TAINTS`].
+    /// Those that are ours afterwards; at most [`MAX_APPLIED_TAINTS`].
     pub(crate) ours: Vec<NodeTaint>,
     /// Those that are ours now.
     pub(crate) before: Vec<NodeTaint>,
@@ -68,13 +68,13 @@ pub(crate) fn change(
         before: ours.clone(),
         ..Change::default()
     };
-    for desired in wanted.iter().take(MOST_WANTED) {
+    for desired in wanted.iter().take(MAX_DESIRED_TAINTS) {
         next.set(desired, ours.iter().find(|of| is_same(of, desired)));
     }
     let dropped = ours
         .iter()
         .filter(|of| !wanted.iter().any(|desired| is_same(desired, of)));
-    for of in dropped.take(MOST_APPLIED_TAINTS - MOST_WANTED) {
+    for of in dropped.take(MAX_APPLIED_TAINTS - MAX_DESIRED_TAINTS) {
         next.drop(of);
     }
     next.record = next.ours.clone();
@@ -92,8 +92,11 @@ pub(crate) fn change(
 impl Change {
     /// Adds or changes a desired taint; `ours` is the taint as we applied it before.
     fn set(&mut self, desired: &NodeTaint, ours: Option<&NodeTaint>) {
-        let there = self.taints.iter_mut().find(|there| is_at(there, desired));
-        match (there, ours) {
+        let existing = self
+            .taints
+            .iter_mut()
+            .find(|existing| is_at(existing, desired));
+        match (existing, ours) {
             (None, _) => {
                 self.taints.push(Taint {
                     key: desired.key.clone(),
@@ -104,13 +107,13 @@ impl Change {
                 self.ours.push(desired.clone());
                 self.claims.push(desired.clone());
             }
-            (Some(there), Some(ours))
-                if there.value == desired.value || there.value == ours.value =>
+            (Some(existing), Some(ours))
+                if existing.value == desired.value || existing.value == ours.value =>
             {
-                if there.value != desired.value || ours.value != desired.value {
+                if existing.value != desired.value || ours.value != desired.value {
                     self.claims.push(desired.clone());
                 }
-                there.value.clone_from(&desired.value);
+                existing.value.clone_from(&desired.value);
                 self.ours.push(desired.clone());
             }
             (Some(_), Some(ours)) => {
@@ -123,12 +126,12 @@ impl Change {
 
     /// Removes one of ours that is no longer desired.
     fn drop(&mut self, ours: &NodeTaint) {
-        let there = self.taints.iter().find(|there| is_at(there, ours));
-        if there.is_some_and(|there| there.value != ours.value) {
+        let existing = self.taints.iter().find(|existing| is_at(existing, ours));
+        if existing.is_some_and(|existing| existing.value != ours.value) {
             self.conflicts.push(ours.clone());
             self.ours.push(ours.clone());
         } else {
-            self.taints.retain(|there| !is_at(there, ours));
+            self.taints.retain(|existing| !is_at(existing, ours));
         }
     }
 
@@ -150,7 +153,7 @@ impl Change {
         let before = self.before.iter().filter(is_claimed);
         let mut all: Vec<_> = before.chain(&self.claims).cloned().collect();
         all.sort();
-        all.truncate(MOST_APPLIED_TAINTS);
+        all.truncate(MAX_APPLIED_TAINTS);
         all
     }
 }
@@ -159,8 +162,8 @@ fn is_same(one: &NodeTaint, other: &NodeTaint) -> bool {
     (&one.key, one.effect) == (&other.key, other.effect)
 }
 
-fn is_at(there: &Taint, taint: &NodeTaint) -> bool {
-    there.key == taint.key && there.effect == taint.effect.as_str()
+fn is_at(existing: &Taint, taint: &NodeTaint) -> bool {
+    existing.key == taint.key && existing.effect == taint.effect.as_str()
 }
 
 /// The taints in the annotation on a Node. An annotation that cannot be parsed is empty: our
@@ -178,7 +181,7 @@ pub(crate) fn recorded(node: &Node) -> Vec<NodeTaint> {
 
 /// The change of the taints of our Machine's Node; `wanted` are those of the spec.
 fn change_of(case: &Case<'_>, node: &Node, wanted: &[NodeTaint]) -> Change {
-    let mut wanted: Vec<_> = wanted.iter().take(MOST_TAINTS).cloned().collect();
+    let mut wanted: Vec<_> = wanted.iter().take(MAX_TAINTS).cloned().collect();
     wanted.extend(case.leaves_at().map(|_| last_call::taint()));
     let record = recorded(node);
     let ownership = Ownership {
@@ -226,13 +229,13 @@ pub(crate) struct TaintStatus {
 
 /// The decision, and the actions taken for it.
 #[derive(Clone, Copy)]
-pub(crate) struct Done<'a> {
+pub(crate) struct DecisionAndActions<'a> {
     pub(crate) decision: Decision<'a>,
     pub(crate) actions: &'a [Action],
 }
 
 /// The status after the actions have been taken.
-pub(crate) fn status(case: &Case<'_>, done: Done<'_>) -> TaintStatus {
+pub(crate) fn status(case: &Case<'_>, taken: DecisionAndActions<'_>) -> TaintStatus {
     let wanted = match &case.desired.taints {
         Ok(wanted) => wanted,
         Err(fault) => {
@@ -252,10 +255,10 @@ pub(crate) fn status(case: &Case<'_>, done: Done<'_>) -> TaintStatus {
     };
     let Some(node) = machine::node(case, machine) else {
         let is_gone = matches!(case.observed.workload.node, Fact::Known(None));
-        let message = unknown(why_unseen(case, machine, &link.name));
+        let message = unknown(why_unobserved(case, machine, &link.name));
         return message.unwrap_or_else(|| if is_gone { nothing() } else { unchanged() });
     };
-    status_of(case, node, wanted, done)
+    status_of(case, node, wanted, taken)
 }
 
 /// The status if the Node could be read.
@@ -263,9 +266,9 @@ fn status_of(
     case: &Case<'_>,
     node: &Node,
     wanted: &[NodeTaint],
-    done: Done<'_>,
+    taken: DecisionAndActions<'_>,
 ) -> TaintStatus {
-    let Done { decision, actions } = done;
+    let DecisionAndActions { decision, actions } = taken;
     // The Node of a machine that is shut down gets no more taints.
     let is_served = matches!(
         decision,
@@ -306,7 +309,7 @@ fn status_of(
     } else if is_served && node.is_ready {
         next.claimed()
     } else {
-        last_call::kept(case, next.before)
+        last_call::applied_during_shutdown(case, next.before)
     };
     TaintStatus {
         condition,
@@ -346,7 +349,7 @@ fn unchanged() -> TaintStatus {
     }
 }
 
-fn why_unseen(case: &Case<'_>, machine: &Machine, name: &str) -> String {
+fn why_unobserved(case: &Case<'_>, machine: &Machine, name: &str) -> String {
     if let Some(why) = machine::why_untouchable(case, machine) {
         return why;
     }

@@ -168,9 +168,9 @@ impl<'a> Ownership<'_, 'a> {
             part.unknown = Some(&NOT_REQUESTED);
         }
         for lookup in lookups {
-            let is_home = lookup.place.is_same_object(home);
+            let is_home = lookup.reference.is_same_object(home);
             match &lookup.found {
-                Fact::Known(None) => part.empty.push(&lookup.place),
+                Fact::Known(None) => part.empty.push(&lookup.reference),
                 Fact::Known(Some(found)) if self.is_ours(found) => part.ours.push(found),
                 Fact::Known(Some(found)) if is_home => part.occupant = Some(&found.meta),
                 Fact::Known(Some(_)) => {}

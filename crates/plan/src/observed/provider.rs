@@ -9,7 +9,7 @@ use crate::decide::case::Case;
 pub(crate) fn report(case: &Case<'_>) -> String {
     let owned = case.owned;
     let parts = [owned.infrastructure.first(), owned.bootstrap.first()];
-    let all = parts.into_iter().flatten().filter_map(trouble);
+    let all = parts.into_iter().flatten().filter_map(problem);
     // The empty first element puts the separator also before the first report.
     let all: Vec<String> = std::iter::once(String::new()).chain(all).collect();
     all.join("; ")
@@ -32,11 +32,11 @@ pub(crate) fn finalizers(case: &Case<'_>) -> String {
 }
 
 /// The report of an object that is not provisioned, or not removed, yet.
-fn trouble(provider: &Provider) -> Option<String> {
+fn problem(provider: &Provider) -> Option<String> {
     let is_waited_for = !provider.is_ready || provider.meta.is_deleting;
-    let trouble = provider.trouble.as_ref().filter(|_| is_waited_for)?;
+    let problem = provider.problem.as_ref().filter(|_| is_waited_for)?;
     let Provider { kind, meta, .. } = provider;
-    Some(format!("{kind} {}: {trouble}", meta.name))
+    Some(format!("{kind} {}: {problem}", meta.name))
 }
 
 /// The progress of a removal as Cluster API reports it, to be appended to a sentence: `:

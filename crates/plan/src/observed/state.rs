@@ -195,7 +195,7 @@ impl Unknown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
     /// The location.
-    pub place: Reference,
+    pub reference: Reference,
     /// The object there, ours or not; `None` is a 404.
     pub found: Fact<Option<Provider>>,
 }
@@ -209,7 +209,7 @@ pub struct Workload {
     pub node: Fact<Option<Node>>,
     /// Name of another Machine of the same Cluster that refers to that Node, or has its provider
     /// ID, if one is in the caches.
-    pub rival: Option<String>,
+    pub conflicting_machine: Option<String>,
     /// All pods bound to that Node, if [`Locations::wants_pods`](crate::Locations::wants_pods).
     /// They are listed after the Node was read: only then a cordoned Node without pods stays
     /// without pods.

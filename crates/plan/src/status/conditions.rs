@@ -4,7 +4,7 @@ use fivespot_api::condition::{
     self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
 };
 use fivespot_api::name;
-use fivespot_capi::{Meta, Reference, Truth, one_line};
+use fivespot_capi::{ConditionState, Meta, Reference, one_line};
 use fivespot_schedule::{DecidedBy, Override, OverrideMode};
 
 use crate::decide::case::Case;
@@ -340,9 +340,9 @@ pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
         ));
     };
     let (status, usual) = match ready.status {
-        Truth::True => (ConditionStatus::True, "Ready"),
-        Truth::False => (ConditionStatus::False, "NotReady"),
-        Truth::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
+        ConditionState::True => (ConditionStatus::True, "Ready"),
+        ConditionState::False => (ConditionStatus::False, "NotReady"),
+        ConditionState::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
     };
     let reason = if ready.reason.is_empty() {
         usual

@@ -43,13 +43,13 @@ pub(crate) fn is_progress(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> bool {
-    let mut brought = after.clone();
-    brought.message.clone_from(&before.message);
+    let mut expected = after.clone();
+    expected.message.clone_from(&before.message);
     // It can be read from the Machine at any time; it is recorded for when the Machine is gone.
     if before.provider_id.is_none() {
-        brought.provider_id = None;
+        expected.provider_id = None;
     }
-    brought.conditions.clone_from(&before.conditions);
+    expected.conditions.clone_from(&before.conditions);
     let lasting = |status: &ScheduledMachineStatus| {
         let mut lasting = status.conditions.clone();
         for kind in [ConditionType::MachineReady, ConditionType::NodeAccess] {
@@ -63,5 +63,5 @@ pub(crate) fn is_progress(
         }
         lasting
     };
-    brought == *before && lasting(before) == lasting(after)
+    expected == *before && lasting(before) == lasting(after)
 }

@@ -38,7 +38,7 @@ impl EventType {
 }
 
 /// The longest note that Kubernetes accepts, in bytes.
-const LONGEST_NOTE: usize = 1_024;
+const MAX_NOTE_BYTES: usize = 1_024;
 
 /// The events for the difference between two statuses: one for a change of phase, else one if
 /// `Ready` changed to another reason that a user should check.
@@ -161,14 +161,14 @@ fn transition(
 
 /// A note cut to the length that Kubernetes accepts.
 fn cut(note: &str) -> String {
-    let mut most = LONGEST_NOTE;
+    let mut most = MAX_NOTE_BYTES;
     loop {
         let cut = shortened(note, most);
-        if cut.len() <= LONGEST_NOTE {
+        if cut.len() <= MAX_NOTE_BYTES {
             return cut;
         }
         // The limit counts bytes.
-        most -= (cut.len() - LONGEST_NOTE).div_ceil(4);
+        most -= (cut.len() - MAX_NOTE_BYTES).div_ceil(4);
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn event(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> Option<Event> {
-    let why = needed(case)?;
+    let why = why_never_needed(case)?;
     let says = |status: &ScheduledMachineStatus| {
         let message = status.message.as_deref();
         message.is_some_and(|message| message.contains(&why))
@@ -24,11 +24,11 @@ pub(crate) fn event(
 
 /// Why no machine is needed within ten years, and what to do. `None` if one is needed, or if the
 /// schedule is disabled or invalid.
-pub(crate) fn needed(case: &Case<'_>) -> Option<String> {
+pub(crate) fn why_never_needed(case: &Case<'_>) -> Option<String> {
     let schedule = case.desired.schedule.as_ref().ok()?;
     let is_never = case.desired.is_enabled
         && case.need.is_some_and(|need| !need.is_needed())
-        && case.next_flip().is_none();
+        && case.next_need_change().is_none();
     if !is_never {
         return None;
     }

@@ -26,8 +26,8 @@ pub(crate) fn summary(
         Some(failure) if backoff::blocks_rest(failure) => failed(failure),
         Some(failure) => {
             let (phase, is_ready, reason, message) = summary_of(case, decision, state);
-            let (_, _, _, trouble) = failed(failure);
-            (phase, is_ready, reason, format!("{message}; {trouble}"))
+            let (_, _, _, problem) = failed(failure);
+            (phase, is_ready, reason, format!("{message}; {problem}"))
         }
         None => summary_of(case, decision, state),
     };
@@ -73,7 +73,7 @@ fn with_note(
         return message;
     }
     let note = outcome.undrained.clone();
-    match note.or_else(|| undrained::on_record(case)) {
+    match note.or_else(|| undrained::recorded_note(case)) {
         Some(note) if undrained::of(&message).is_none() => format!("{message}; {note}"),
         Some(_) | None => message,
     }
@@ -208,7 +208,7 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             )
         }
         Decision::ShutDown(_) => {
-            let message = match never::needed(case) {
+            let message = match never::why_never_needed(case) {
                 Some(why) => format!("no machine is wanted: {why}"),
                 None => format!("no machine is wanted{}", until(case)),
             };
@@ -288,7 +288,7 @@ fn disabled(case: &Case<'_>) -> Summary {
 
 /// Until when the window stays as it is, if it ever changes.
 fn until(case: &Case<'_>) -> String {
-    case.next_flip()
+    case.next_need_change()
         .map_or_else(String::new, |flip| format!(" until {flip}"))
 }
 

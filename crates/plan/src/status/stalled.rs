@@ -20,7 +20,7 @@ const CREATES: [Step; 3] = [
 ];
 
 /// Why there is no progress, and what to do.
-struct Cure {
+struct StalledReason {
     reason: Reason,
     message: String,
 }
@@ -38,7 +38,7 @@ pub(crate) fn condition(
         .or_else(|| provisioning(case, outcome));
     match found {
         None => ConditionChange::Remove,
-        Some(Cure { reason, message }) => {
+        Some(StalledReason { reason, message }) => {
             let kind = ConditionType::Stalled;
             ConditionChange::Set(ConditionUpdate::new(kind, true, reason, message))
         }
@@ -85,16 +85,16 @@ pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     all.filter(|due| *due > case.now).min()
 }
 
-fn invalid_schedule(case: &Case<'_>) -> Option<Cure> {
+fn invalid_schedule(case: &Case<'_>) -> Option<StalledReason> {
     let invalid = case.desired.schedule.as_ref().err()?;
-    Some(Cure {
+    Some(StalledReason {
         reason: invalid.reason.clone(),
         message: format!("{}; correct spec.schedule", invalid.message),
     })
 }
 
 /// An object that the spec refers to is missing, or not ours.
-fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
+fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> {
     let found = conditions::references(case, failure);
     let is_needed = case.is_wanted() && !case.desired.is_killed;
     let permanent = [
@@ -105,38 +105,38 @@ fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
     let is_permanent = permanent.contains(&found.reason)
         || found.reason == Reason::ClusterNotFound && is_needed;
     let is_stalled = found.status == ConditionStatus::False && is_permanent;
-    is_stalled.then_some(Cure {
+    is_stalled.then_some(StalledReason {
         reason: found.reason,
         message: found.message,
     })
 }
 
 /// A step has been refused for five minutes.
-fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Cure> {
+fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> {
     let failure = failure?;
     let since = case.memory.failing_since(failure.step)?;
     let is_long = after(since, REFUSALS) <= case.now;
-    let said = &failure.message;
+    let message = &failure.message;
     let (reason, message) = match failure.cause {
-        Cause::Forbidden => (Reason::Forbidden, conditions::forbidden(said)),
+        Cause::Forbidden => (Reason::Forbidden, conditions::forbidden(message)),
         Cause::Rejected => {
-            let cure = "correct the spec, or the cause of the rejection";
-            (Reason::Rejected, format!("{said}; {cure}"))
+            let remedy = "correct the spec, or the cause of the rejection";
+            (Reason::Rejected, format!("{message}; {remedy}"))
         }
-        Cause::NotServed => (Reason::KindNotServed, said.clone()),
+        Cause::NotServed => (Reason::KindNotServed, message.clone()),
         Cause::NamespaceTerminating | Cause::Unavailable => return None,
     };
-    is_long.then(|| Cure {
+    is_long.then(|| StalledReason {
         reason,
         message: long_refused(&message),
     })
 }
 
-fn removal(outcome: &Outcome) -> Option<Cure> {
+fn removal(outcome: &Outcome) -> Option<StalledReason> {
     let State::Stalled(message) = &outcome.state else {
         return None;
     };
-    Some(Cure {
+    Some(StalledReason {
         reason: Reason::RemovalStalled,
         message: format!(
             "{message}; look for the cause at the provider, and remove a finalizer only if the \
@@ -146,9 +146,9 @@ fn removal(outcome: &Outcome) -> Option<Cure> {
 }
 
 /// The Node is not ready within the provisioning timeout.
-fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<Cure> {
+fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<StalledReason> {
     let is_over = timeout_at(case).is_some_and(|due| due <= case.now);
-    (is_provisioning(case, outcome) && is_over).then(|| Cure {
+    (is_provisioning(case, outcome) && is_over).then(|| StalledReason {
         reason: Reason::ProvisioningTimeout,
         message: format!(
             "no Node is ready {:#} after provisioning started; inspect Machine {} and the objects \

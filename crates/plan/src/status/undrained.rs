@@ -18,10 +18,10 @@ const NOTE: &str = "the Machine was deleted without a finished drain: ";
 const NOTE_OF_0_1: &str = "the machine left without a finished drain: ";
 
 /// How many pods are listed at most.
-const MOST_PODS: usize = 5;
+const MAX_LISTED_PODS: usize = 5;
 
 /// How many characters of a note are kept.
-const LONGEST: usize = 768;
+const MAX_NOTE_CHARS: usize = 768;
 
 /// The outcome that deletes the Machine, with a Warning if the drain of its Node was not
 /// finished. No Warning if the spec requests no drain.
@@ -35,7 +35,7 @@ pub(crate) fn warn(case: &Case<'_>, machine: &Machine, outcome: Outcome) -> Outc
 }
 
 /// The same where Cluster API drains, and the deadline ends its drain.
-pub(crate) fn warn_of_cut(machine: &Machine, outcome: Outcome) -> Outcome {
+pub(crate) fn warn_of_interrupted_drain(machine: &Machine, outcome: Outcome) -> Outcome {
     let progress = machine.deletion_progress();
     let is_draining = progress.is_some_and(|at| at.reason.contains("Drain"));
     if outcome.actions.is_empty() || !is_draining {
@@ -61,11 +61,11 @@ fn note(mut outcome: Outcome, why: &str) -> Outcome {
 pub(crate) fn of(message: &str) -> Option<String> {
     let begin = message.rfind(NOTE).or_else(|| message.rfind(NOTE_OF_0_1))?;
     let note = message.get(begin..)?;
-    Some(shortened(note, LONGEST))
+    Some(shortened(note, MAX_NOTE_CHARS))
 }
 
 /// The recorded note. Only the message depends on it.
-pub(crate) fn on_record(case: &Case<'_>) -> Option<String> {
+pub(crate) fn recorded_note(case: &Case<'_>) -> Option<String> {
     let conditions = &case.subject.status.conditions;
     of(&condition::find(conditions, ConditionType::Ready)?.message)
 }
@@ -103,7 +103,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
         Fact::Known(Some(_)) => {
             return Some(format!("Node {name} did not match the Machine"));
         }
-        Fact::Unknown(unknown) => return Some(unread(name, unknown)),
+        Fact::Unknown(unknown) => return Some(unread_message(name, unknown)),
     }
     match &case.observed.workload.pods {
         Fact::Known(pods) => {
@@ -111,11 +111,11 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
             let left = left.map(|pod| format!("{}/{}", pod.namespace, pod.name));
             pods_left(name, left.collect())
         }
-        Fact::Unknown(unknown) => Some(unread(name, unknown)),
+        Fact::Unknown(unknown) => Some(unread_message(name, unknown)),
     }
 }
 
-fn unread(node: &str, unknown: &Unknown) -> String {
+fn unread_message(node: &str, unknown: &Unknown) -> String {
     let why = unknown.message().unwrap_or("not read");
     format!("the pods of Node {node} could not be read ({why}), some may remain")
 }
@@ -123,8 +123,8 @@ fn unread(node: &str, unknown: &Unknown) -> String {
 /// The pods that are left, sorted by name; `None` if there are none.
 fn pods_left(node: &str, mut pods: Vec<String>) -> Option<String> {
     pods.sort();
-    let rest = pods.len().saturating_sub(MOST_PODS);
-    pods.truncate(MOST_PODS);
+    let rest = pods.len().saturating_sub(MAX_LISTED_PODS);
+    pods.truncate(MAX_LISTED_PODS);
     let more = if rest == 0 {
         String::new()
     } else {

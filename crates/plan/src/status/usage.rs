@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use fivespot_api::status::MOST_MONTHS;
+use fivespot_api::status::MAX_MONTHS;
 use fivespot_api::{AccountedState, Phase, ScheduledMachineStatus, Usage, UsageMonth};
 use fivespot_schedule::{Override, Schedule};
 use jiff::tz::TimeZone;
@@ -42,7 +42,7 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     }
     usage.start_time = usage.start_time.or(Some(now));
     usage.accounted_state = Some(state);
-    let surplus = usage.months.len().saturating_sub(MOST_MONTHS);
+    let surplus = usage.months.len().saturating_sub(MAX_MONTHS);
     usage.months.drain(..surplus);
     after.usage = Some(usage);
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use crate::world::{CONTRACTS, NAME, World, at, cluster, pod};
+use crate::simulation::{CONTRACTS, NAME, Simulation, at, cluster, pod};
 
 /// How many scenarios are run.
 const CASES: u32 = 32;
@@ -81,62 +81,66 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn act(world: &mut World, memory: &mut Memory, action: Action) {
+fn act(simulation: &mut Simulation, memory: &mut Memory, action: Action) {
     match action {
-        Action::Kill(is_set) => world.edit(|sm| sm.spec.kill_switch = is_set),
-        Action::Enable(is_set) => world.edit(|sm| sm.spec.schedule.enabled = is_set),
+        Action::Kill(is_set) => simulation.edit(|sm| sm.spec.kill_switch = is_set),
+        Action::Enable(is_set) => simulation.edit(|sm| sm.spec.schedule.enabled = is_set),
         Action::Hours(hours) => {
-            world.edit(|sm| sm.spec.schedule.hours_of_day = vec![hours.to_owned()]);
+            simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec![hours.to_owned()]);
         }
         Action::Grace(text) => {
-            world.edit(|sm| sm.spec.graceful_shutdown_timeout = text.into());
+            simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = text.into());
         }
-        Action::Drain(text) => world.edit(|sm| sm.spec.node_drain_timeout = text.into()),
-        Action::Edit(port) => world.edit(|sm| {
+        Action::Drain(text) => {
+            simulation.edit(|sm| sm.spec.node_drain_timeout = text.into());
+        }
+        Action::Edit(port) => simulation.edit(|sm| {
             let spec = &mut sm.spec.infrastructure_spec.spec;
             spec.insert("port".to_owned(), json!(port));
         }),
         Action::Zone(zone) => {
-            world.edit(|sm| zone.clone_into(&mut sm.spec.schedule.timezone));
+            simulation.edit(|sm| zone.clone_into(&mut sm.spec.schedule.timezone));
         }
         Action::PauseCluster(is_set) => {
-            if let Some(cluster) = world.get_mut("Cluster") {
+            if let Some(cluster) = simulation.get_mut("Cluster") {
                 cluster["spec"]["paused"] = json!(is_set);
             }
         }
-        Action::TakeCluster => world.objects.retain(|(kind, _), _| kind != "Cluster"),
-        Action::GiveCluster => world.put(cluster(world.contract)),
-        Action::DeleteMachine => {
-            world.delete(&("Machine".to_owned(), NAME.to_owned()), None);
+        Action::TakeCluster => {
+            simulation.objects.retain(|(kind, _), _| kind != "Cluster");
         }
-        Action::AddPods => world.pods = vec![pod("a"), pod("b")],
-        Action::HoldPods => world.budget_until = Some(at("2030-01-01T00:00:00Z")),
-        Action::LetPodsGo => world.budget_until = None,
+        Action::GiveCluster => simulation.put(cluster(simulation.contract)),
+        Action::DeleteMachine => {
+            simulation.delete(&("Machine".to_owned(), NAME.to_owned()), None);
+        }
+        Action::AddPods => simulation.pods = vec![pod("a"), pod("b")],
+        Action::HoldPods => simulation.budget_until = Some(at("2030-01-01T00:00:00Z")),
+        Action::LetPodsGo => simulation.budget_until = None,
         Action::Access(which) => {
             let message = "why".to_owned();
-            world.access = match which {
+            simulation.access = match which {
                 0 => Access::Unreachable { message },
                 1 => Access::KubeconfigMissing { message },
                 2 => Access::Unauthorized { message },
                 _ => Access::Connected,
             };
         }
-        Action::Move(is_moving) => world.is_moving = is_moving,
-        Action::Fail(failing) => world.failing = failing,
+        Action::Move(is_moving) => simulation.is_moving = is_moving,
+        Action::Fail(failing) => simulation.failing = failing,
         Action::Crash(writes) => {
-            world.writes_left = writes;
-            world.settle(memory);
-            world.writes_left = usize::MAX;
+            simulation.writes_left = writes;
+            simulation.settle(memory);
+            simulation.writes_left = usize::MAX;
             *memory = Memory::default();
         }
         Action::Restart => *memory = Memory::default(),
-        Action::LoseStatus => world.edit(|sm| sm.status = None),
-        Action::DropFinalizer => world.edit(|sm| sm.metadata.finalizers = None),
+        Action::LoseStatus => simulation.edit(|sm| sm.status = None),
+        Action::DropFinalizer => simulation.edit(|sm| sm.metadata.finalizers = None),
     }
 }
 
 /// Ends all faults and obstacles.
-fn calm(world: &mut World, memory: &mut Memory) {
+fn calm(simulation: &mut Simulation, memory: &mut Memory) {
     for action in [
         Action::Kill(false),
         Action::Enable(true),
@@ -149,12 +153,12 @@ fn calm(world: &mut World, memory: &mut Memory) {
         Action::Grace("5m"),
         Action::Drain("5m"),
     ] {
-        act(world, memory, action);
+        act(simulation, memory, action);
     }
 }
 
-fn hours_later(world: &World, hours: i64) -> String {
-    (world.now + jiff::SignedDuration::from_hours(hours)).to_string()
+fn hours_later(simulation: &Simulation, hours: i64) -> String {
+    (simulation.now + jiff::SignedDuration::from_hours(hours)).to_string()
 }
 
 fn is_marked(node: &Value) -> bool {
@@ -168,15 +172,15 @@ fn actions() -> impl Strategy<Value = Vec<(Action, i64)>> {
 }
 
 /// Takes the actions, with some minutes after each.
-fn run(contract: Contract, actions: Vec<(Action, i64)>) -> (World, Memory) {
-    let mut world = World::new(contract, "2026-03-04T08:00:00Z");
+fn run(contract: Contract, actions: Vec<(Action, i64)>) -> (Simulation, Memory) {
+    let mut simulation = Simulation::new(contract, "2026-03-04T08:00:00Z");
     let mut memory = Memory::default();
     for (action, minutes) in actions {
-        act(&mut world, &mut memory, action);
-        let until = world.now + jiff::SignedDuration::from_mins(minutes);
-        world.run_until(&mut memory, &until.to_string());
+        act(&mut simulation, &mut memory, action);
+        let until = simulation.now + jiff::SignedDuration::from_mins(minutes);
+        simulation.run_until(&mut memory, &until.to_string());
     }
-    (world, memory)
+    (simulation, memory)
 }
 
 proptest! {
@@ -187,46 +191,46 @@ proptest! {
         contract in select(CONTRACTS.to_vec()),
         actions in actions(),
     ) {
-        let (mut world, mut memory) = run(contract, actions);
-        calm(&mut world, &mut memory);
-        act(&mut world, &mut memory, Action::Hours("0-23"));
-        let until = hours_later(&world, 3);
-        world.run_until(&mut memory, &until);
-        prop_assert_eq!(world.status().phase, Some(Phase::Active), "{:#?}", world.reported);
-        prop_assert_eq!(world.status().shutdown, None);
-        prop_assert!(!is_marked(world.get("Node").unwrap()));
-        let annotations = &world.get("Machine").unwrap()["metadata"]["annotations"];
+        let (mut simulation, mut memory) = run(contract, actions);
+        calm(&mut simulation, &mut memory);
+        act(&mut simulation, &mut memory, Action::Hours("0-23"));
+        let until = hours_later(&simulation, 3);
+        simulation.run_until(&mut memory, &until);
+        prop_assert_eq!(simulation.status().phase, Some(Phase::Active), "{:#?}", simulation.reported);
+        prop_assert_eq!(simulation.status().shutdown, None);
+        prop_assert!(!is_marked(simulation.get("Node").unwrap()));
+        let annotations = &simulation.get("Machine").unwrap()["metadata"]["annotations"];
         prop_assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_null());
         prop_assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_null());
-        act(&mut world, &mut memory, Action::Hours("3"));
-        world.now = at("2026-03-05T04:00:00Z").max(world.now);
-        let until = hours_later(&world, 1);
-        world.run_until(&mut memory, &until);
-        prop_assert_eq!(world.status().phase, Some(Phase::Inactive), "{:#?}", world.reported);
-        prop_assert!(world.kinds().is_empty(), "{:?}", world.kinds());
-        world.delete_sm();
-        world.settle(&mut memory);
-        prop_assert!(world.sm.is_none());
+        act(&mut simulation, &mut memory, Action::Hours("3"));
+        simulation.now = at("2026-03-05T04:00:00Z").max(simulation.now);
+        let until = hours_later(&simulation, 1);
+        simulation.run_until(&mut memory, &until);
+        prop_assert_eq!(simulation.status().phase, Some(Phase::Inactive), "{:#?}", simulation.reported);
+        prop_assert!(simulation.kinds().is_empty(), "{:?}", simulation.kinds());
+        simulation.delete_sm();
+        simulation.settle(&mut memory);
+        prop_assert!(simulation.sm.is_none());
     }
     #[test]
     fn after_random_actions_a_deleted_object_leaves_nothing_behind(
         contract in select(CONTRACTS.to_vec()), actions in actions(), is_killed in any::<bool>(),
     ) {
-        let (mut world, mut memory) = run(contract, actions);
-        let is_held = world.sm().metadata.finalizers.is_some();
-        let before = world.kinds().join(" ");
-        world.delete_sm();
+        let (mut simulation, mut memory) = run(contract, actions);
+        let is_held = simulation.sm().metadata.finalizers.is_some();
+        let before = simulation.kinds().join(" ");
+        simulation.delete_sm();
         if !is_held {
-            world.settle(&mut memory);
-            prop_assert!(world.sm.is_none());
-            prop_assert_eq!(world.kinds().join(" "), before);
+            simulation.settle(&mut memory);
+            prop_assert!(simulation.sm.is_none());
+            prop_assert_eq!(simulation.kinds().join(" "), before);
             return Ok(());
         }
-        calm(&mut world, &mut memory);
-        world.edit(|sm| sm.spec.kill_switch = is_killed);
-        let until = hours_later(&world, 1);
-        world.run_until(&mut memory, &until);
-        prop_assert!(world.sm.is_none(), "{:#?}", world.reported);
-        prop_assert!(world.kinds().is_empty(), "{:?}", world.kinds());
+        calm(&mut simulation, &mut memory);
+        simulation.edit(|sm| sm.spec.kill_switch = is_killed);
+        let until = hours_later(&simulation, 1);
+        simulation.run_until(&mut memory, &until);
+        prop_assert!(simulation.sm.is_none(), "{:#?}", simulation.reported);
+        prop_assert!(simulation.kinds().is_empty(), "{:?}", simulation.kinds());
     }
 }

@@ -4,14 +4,14 @@ mod input;
 
 use std::collections::BTreeSet;
 
-use fivespot_api::{MOST_APPLIED_TAINTS, Phase, name, rules};
+use fivespot_api::{MAX_APPLIED_TAINTS, Phase, name, rules};
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{Call, Fact, Freshness, Locations, Memory, Observed, Step, plan};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::world::{NAME, at, scheduled_machine};
+use crate::simulation::{NAME, at, scheduled_machine};
 use input::{machine, memory, now, object, observed};
 
 pub(crate) const SOME_NOON: &str = "2026-03-06T12:00:00Z";
@@ -77,7 +77,7 @@ proptest! {
     ) {
         let status = plan(&object, &observed, &memory, now).status.unwrap_or_default();
         let applied = &status.applied_node_taints;
-        prop_assert!(applied.len() <= MOST_APPLIED_TAINTS);
+        prop_assert!(applied.len() <= MAX_APPLIED_TAINTS);
         prop_assert!(applied.iter().all(rules::is_acceptable_taint));
         let keys: BTreeSet<_> = applied.iter().map(|of| (&of.key, of.effect)).collect();
         prop_assert_eq!(keys.len(), applied.len());

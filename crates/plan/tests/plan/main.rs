@@ -1,4 +1,4 @@
-//! Tests of the planner in a simulated world: an API server, a Cluster API and a Node of a few
+//! Tests of the planner in a simulation: an API server, a Cluster API and a Node of a few
 //! lines each.
 
 #![expect(
@@ -9,18 +9,18 @@
 
 mod chance;
 mod crash;
+mod foreign_objects;
 mod last_call;
 mod law;
-mod others;
+mod problems;
 mod providers;
 mod reclaiming;
 mod reporting;
 mod scenario;
 mod schedule_inputs;
 mod shutdown;
-mod spending;
+mod simulation;
 mod stalled;
 mod table;
 mod taints;
-mod trouble;
-mod world;
+mod write_counts;

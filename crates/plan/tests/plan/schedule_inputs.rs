@@ -6,8 +6,8 @@ use fivespot_capi::Contract;
 use fivespot_plan::{Memory, Step, Unknown, usage_until};
 use fivespot_schedule::{DateEntry, Override};
 
-use crate::world::{
-    BEFORE, CLOSES, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
+use crate::simulation::{
+    BEFORE, CLOSES, EVENING, MONDAY, NOON, OPENS, Simulation, at, in_service, pod,
 };
 
 fn overriding(mode: OverrideMode, start: Option<&str>, end: &str) -> Override {
@@ -20,48 +20,53 @@ fn overriding(mode: OverrideMode, start: Option<&str>, end: &str) -> Override {
     }
 }
 
-fn reason(world: &World, kind: ConditionType) -> String {
-    let conditions = world.status().conditions;
+fn reason(simulation: &Simulation, kind: ConditionType) -> String {
+    let conditions = simulation.status().conditions;
     let found = condition::find(&conditions, kind).unwrap();
     format!("{} {}", found.status, found.reason)
 }
 
-fn is_stalled(world: &World) -> bool {
-    condition::find(&world.status().conditions, ConditionType::Stalled).is_some()
+fn is_stalled(simulation: &Simulation) -> bool {
+    condition::find(&simulation.status().conditions, ConditionType::Stalled).is_some()
 }
 
 #[test]
 fn a_run_override_keeps_the_machine_beyond_its_window_to_its_own_end() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
     let until = "2026-03-06T19:30:00Z";
-    world.schedule.overrides = vec![overriding(OverrideMode::Run, Some(NOON), until)];
-    world.run_until(&mut memory, CLOSES);
-    assert_eq!(world.status().phase, Some(Phase::Active));
-    assert_eq!(reason(&world, ConditionType::Scheduled), "True OverrideRun");
-    assert_eq!(world.status().in_force.unwrap().name, "it");
-    assert_eq!(world.status().next_cleanup, Some(at(until)));
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.first("DeleteMachine"), at(until));
-    assert_eq!(world.status().in_force, None);
+    simulation.schedule.overrides =
+        vec![overriding(OverrideMode::Run, Some(NOON), until)];
+    simulation.run_until(&mut memory, CLOSES);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    assert_eq!(
+        reason(&simulation, ConditionType::Scheduled),
+        "True OverrideRun"
+    );
+    assert_eq!(simulation.status().in_force.unwrap().name, "it");
+    assert_eq!(simulation.status().next_cleanup, Some(at(until)));
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.first("DeleteMachine"), at(until));
+    assert_eq!(simulation.status().in_force, None);
 }
 
 #[test]
 fn a_stop_override_shuts_the_machine_down_until_its_end() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
     let (from, until) = ("2026-03-06T13:00:00Z", "2026-03-06T15:00:00Z");
-    world.schedule.overrides = vec![overriding(OverrideMode::Stop, Some(from), until)];
-    world.run_until(&mut memory, "2026-03-06T14:00:00Z");
-    assert_eq!(world.first("DeleteMachine"), at(from));
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    simulation.schedule.overrides =
+        vec![overriding(OverrideMode::Stop, Some(from), until)];
+    simulation.run_until(&mut memory, "2026-03-06T14:00:00Z");
+    assert_eq!(simulation.first("DeleteMachine"), at(from));
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
     assert_eq!(
-        reason(&world, ConditionType::Scheduled),
+        reason(&simulation, ConditionType::Scheduled),
         "False OverrideStop"
     );
-    assert_eq!(world.status().next_activation, Some(at(until)));
-    world.run_until(&mut memory, "2026-03-06T16:00:00Z");
-    assert_eq!(world.status().phase, Some(Phase::Active));
+    assert_eq!(simulation.status().next_activation, Some(at(until)));
+    simulation.run_until(&mut memory, "2026-03-06T16:00:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
 }
 
 #[test]
@@ -69,66 +74,74 @@ fn under_hold_nothing_is_created_or_shut_down() {
     let until = "2026-03-06T19:00:00Z";
     let hold = || vec![overriding(OverrideMode::Hold, None, until)];
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.schedule.overrides = hold();
-    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
-    assert_eq!(world.status().phase, Some(Phase::Active));
-    assert_eq!(reason(&world, ConditionType::Ready), "True MachineRunning");
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.schedule.overrides = hold();
+    simulation.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
     assert_eq!(
-        reason(&world, ConditionType::Scheduled),
+        reason(&simulation, ConditionType::Ready),
+        "True MachineRunning"
+    );
+    assert_eq!(
+        reason(&simulation, ConditionType::Scheduled),
         "Unknown OverrideHold"
     );
-    assert_eq!(world.status().shutdown, None);
-    assert_eq!(world.status().next_cleanup, Some(at(until)));
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.first("DeleteMachine"), at(until));
+    assert_eq!(simulation.status().shutdown, None);
+    assert_eq!(simulation.status().next_cleanup, Some(at(until)));
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.first("DeleteMachine"), at(until));
 
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.schedule.overrides = hold();
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.kinds(), [""; 0]);
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
-    assert_eq!(reason(&world, ConditionType::Ready), "True Inactive");
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    simulation.schedule.overrides = hold();
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(simulation.kinds(), [""; 0]);
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
+    assert_eq!(reason(&simulation, ConditionType::Ready), "True Inactive");
 }
 
 #[test]
 fn a_shutdown_that_has_begun_completes_under_hold_and_is_not_cancelled() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at(EVENING));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
-    assert!(world.status().shutdown.is_some());
-    world.schedule.overrides = vec![
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(EVENING));
+    simulation.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    assert!(simulation.status().shutdown.is_some());
+    simulation.schedule.overrides = vec![
         overriding(OverrideMode::Hold, None, EVENING),
         overriding(OverrideMode::Run, None, EVENING),
     ];
-    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    simulation.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T18:05:00Z")
+    );
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
 }
 
 #[test]
 fn the_kill_switch_and_a_disabled_schedule_precede_an_override() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.schedule.overrides = vec![overriding(OverrideMode::Hold, None, MONDAY)];
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.run_until(&mut memory, "2026-03-06T12:10:00Z");
-    assert_eq!(world.status().phase, Some(Phase::Terminated));
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.schedule.overrides = vec![overriding(OverrideMode::Hold, None, MONDAY)];
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.run_until(&mut memory, "2026-03-06T12:10:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Terminated));
 
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
-    world.edit(|sm| sm.spec.schedule.enabled = false);
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.status().phase, Some(Phase::Disabled));
-    assert_eq!(world.status().in_force, None);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
+    simulation.edit(|sm| sm.spec.schedule.enabled = false);
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
+    assert_eq!(simulation.status().in_force, None);
 }
 
-fn on_holidays(world: &mut World) {
-    world.edit(|sm| {
+fn on_holidays(simulation: &mut Simulation) {
+    simulation.edit(|sm| {
         let exception = serde_json::json!({
             "name": "holidays", "action": "Stop", "calendarRef": {"name": "zurich"},
         });
@@ -139,47 +152,59 @@ fn on_holidays(world: &mut World) {
 
 #[test]
 fn on_the_dates_of_a_calendar_no_machine_is_created() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    on_holidays(&mut world);
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    on_holidays(&mut simulation);
     let friday = DateEntry::parse("2026-03-06").unwrap();
     let dates = [friday].into_iter().collect();
-    world.schedule.calendars.insert("zurich".to_owned(), dates);
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    simulation
+        .schedule
+        .calendars
+        .insert("zurich".to_owned(), dates);
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
     assert_eq!(
-        reason(&world, ConditionType::Scheduled),
+        reason(&simulation, ConditionType::Scheduled),
         "False ExceptionStop"
     );
-    assert_eq!(world.status().next_activation, Some(at(MONDAY)));
+    assert_eq!(simulation.status().next_activation, Some(at(MONDAY)));
 }
 
 #[test]
 fn a_calendar_that_is_missing_is_reported_and_the_schedule_applies() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    on_holidays(&mut world);
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.status().phase, Some(Phase::Active));
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    on_holidays(&mut simulation);
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
     assert_eq!(
-        reason(&world, ConditionType::Ready),
+        reason(&simulation, ConditionType::Ready),
         "True CalendarNotFound"
     );
-    let references = reason(&world, ConditionType::ReferencesValid);
+    let references = reason(&simulation, ConditionType::ReferencesValid);
     assert_eq!(references, "False CalendarNotFound");
-    let mut events = world.events.iter();
+    let mut events = simulation.events.iter();
     assert!(events.any(|event| event.reason == "CalendarNotFound"));
-    assert!(!is_stalled(&world));
+    assert!(!is_stalled(&simulation));
 }
 
 #[test]
 fn a_lead_time_creates_the_machine_before_the_window_opens() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.edit(|sm| sm.spec.provisioning.lead_time = "10m".to_owned());
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.first("CreateMachine"), at("2026-03-06T08:50:00Z"));
-    let last = world.status().last_provisioning.unwrap();
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    simulation.edit(|sm| sm.spec.provisioning.lead_time = "10m".to_owned());
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(
+        simulation.first("CreateMachine"),
+        at("2026-03-06T08:50:00Z")
+    );
+    let last = simulation.status().last_provisioning.unwrap();
     assert_eq!(last.start_time, at("2026-03-06T08:50:00Z"));
     assert!(last.ready_time.is_some_and(|ready| ready < at(OPENS)));
 }
@@ -187,49 +212,59 @@ fn a_lead_time_creates_the_machine_before_the_window_opens() {
 #[test]
 fn no_machine_is_created_for_less_than_the_minimum_run() {
     let late = "2026-03-06T17:45:00Z";
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, late), Memory::default());
-    world.edit(|sm| sm.spec.provisioning.minimum_run = "30m".to_owned());
-    world.run_until(&mut memory, EVENING);
-    assert!(world.log.iter().all(|(_, step)| step != "CreateMachine"));
-    let first = world.reported.first().unwrap();
+    let (mut simulation, mut memory) =
+        (Simulation::new(Contract::V1Beta2, late), Memory::default());
+    simulation.edit(|sm| sm.spec.provisioning.minimum_run = "30m".to_owned());
+    simulation.run_until(&mut memory, EVENING);
+    assert!(
+        simulation
+            .log
+            .iter()
+            .all(|(_, step)| step != "CreateMachine")
+    );
+    let first = simulation.reported.first().unwrap();
     assert!(first.contains("minimumRun"), "{first}");
-    assert_eq!(world.status().next_activation, Some(at(MONDAY)));
+    assert_eq!(simulation.status().next_activation, Some(at(MONDAY)));
 }
 
 #[test]
 fn with_complete_by_window_end_a_machine_is_deleted_by_the_end_of_its_window() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at(EVENING));
-    world.run_until(&mut memory, "2026-03-06T17:57:00Z");
-    let shutdown = world.status().shutdown.unwrap();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(EVENING));
+    simulation.run_until(&mut memory, "2026-03-06T17:57:00Z");
+    let shutdown = simulation.status().shutdown.unwrap();
     assert_eq!(shutdown.started_at, at("2026-03-06T17:55:00Z"));
     assert_eq!(shutdown.window_end, Some(at(CLOSES)));
     assert_eq!(shutdown.deadline, at(CLOSES));
     // A shorter grace makes the machine needed again, for the same window: it is still shut down.
-    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".to_owned());
-    world.run_until(&mut memory, EVENING);
-    assert!(world.first("DeleteMachine") <= at(CLOSES));
-    assert!(world.log.iter().all(|(_, step)| step != "UncordonNode"));
+    simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".to_owned());
+    simulation.run_until(&mut memory, EVENING);
+    assert!(simulation.first("DeleteMachine") <= at(CLOSES));
+    assert!(
+        simulation
+            .log
+            .iter()
+            .all(|(_, step)| step != "UncordonNode")
+    );
 }
 
 #[test]
 fn a_machine_that_still_exists_at_the_end_of_its_window_has_left_late() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
-    world.run_until(&mut memory, "2026-03-06T17:54:00Z");
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T18:10:00Z");
-    assert!(world.reported.iter().any(|line| {
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
+    simulation.run_until(&mut memory, "2026-03-06T17:54:00Z");
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:10:00Z");
+    assert!(simulation.reported.iter().any(|line| {
         line.contains("the window closes at 2026-03-06T18:00:00Z; Machine worker")
     }));
-    world.is_moving = true;
-    world.run_until(&mut memory, EVENING);
-    let late = world.events.iter().find(|of| of.reason == "LeftLate");
+    simulation.is_moving = true;
+    simulation.run_until(&mut memory, EVENING);
+    let late = simulation.events.iter().find(|of| of.reason == "LeftLate");
     assert_eq!(
         late.unwrap().note,
         "the machine was removed 10m after the end of its window at 2026-03-06T18:00:00Z; a \
@@ -240,68 +275,78 @@ fn a_machine_that_still_exists_at_the_end_of_its_window_has_left_late() {
 #[test]
 fn the_cause_of_a_shutdown_is_reported_while_it_lasts() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
-    world.settle(&mut memory);
-    let said = |world: &World, part: &str| {
-        let reported = world.reported.iter();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.schedule.overrides = vec![overriding(OverrideMode::Stop, None, MONDAY)];
+    simulation.settle(&mut memory);
+    let condition_text = |simulation: &Simulation, part: &str| {
+        let reported = simulation.reported.iter();
         reported.filter(|line| line.contains(part)).count()
     };
     assert_eq!(
-        said(&world, "override it stops the machine; Machine worker"),
+        condition_text(&simulation, "override it stops the machine; Machine worker"),
         1
     );
-    assert_eq!(said(&world, "the window has closed"), 0);
+    assert_eq!(condition_text(&simulation, "the window has closed"), 0);
 
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    on_holidays(&mut world);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    on_holidays(&mut simulation);
     let friday = DateEntry::parse("2026-03-06").unwrap();
     let dates = [friday].into_iter().collect();
-    world.schedule.calendars.insert("zurich".to_owned(), dates);
-    world.settle(&mut memory);
-    assert_eq!(said(&world, "exception holidays applies today"), 1);
+    simulation
+        .schedule
+        .calendars
+        .insert("zurich".to_owned(), dates);
+    simulation.settle(&mut memory);
+    assert_eq!(
+        condition_text(&simulation, "exception holidays applies today"),
+        1
+    );
 }
 
 #[test]
 fn a_node_that_is_not_ready_in_time_is_stalled_and_not_replaced() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.edit(|sm| sm.spec.provisioning.timeout = "10m".to_owned());
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T09:09:00Z");
-    assert!(!is_stalled(&world));
-    world.run_until(&mut memory, "2026-03-06T09:11:00Z");
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    simulation.edit(|sm| sm.spec.provisioning.timeout = "10m".to_owned());
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T09:09:00Z");
+    assert!(!is_stalled(&simulation));
+    simulation.run_until(&mut memory, "2026-03-06T09:11:00Z");
     assert_eq!(
-        reason(&world, ConditionType::Stalled),
+        reason(&simulation, ConditionType::Stalled),
         "True ProvisioningTimeout"
     );
-    assert_eq!(world.status().phase, Some(Phase::Pending));
+    assert_eq!(simulation.status().phase, Some(Phase::Pending));
     let deleted = Step::DeleteMachine;
     assert!(
-        world
+        simulation
             .log
             .iter()
             .all(|(_, step)| *step != format!("{deleted:?}"))
     );
-    let mut events = world.events.iter();
+    let mut events = simulation.events.iter();
     assert!(events.any(|event| event.reason == "ProvisioningTimeout"));
-    world.is_moving = true;
-    world.run_until(&mut memory, NOON);
-    assert!(!is_stalled(&world));
+    simulation.is_moving = true;
+    simulation.run_until(&mut memory, NOON);
+    assert!(!is_stalled(&simulation));
 }
 
 #[test]
 fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
     let key = ("Cluster".to_owned(), "prod".to_owned());
-    world.objects.remove(&key);
-    world.run_until(&mut memory, "2026-03-06T08:30:00Z");
-    assert!(!is_stalled(&world));
-    world.run_until(&mut memory, NOON);
+    simulation.objects.remove(&key);
+    simulation.run_until(&mut memory, "2026-03-06T08:30:00Z");
+    assert!(!is_stalled(&simulation));
+    simulation.run_until(&mut memory, NOON);
     assert_eq!(
-        reason(&world, ConditionType::Stalled),
+        reason(&simulation, ConditionType::Stalled),
         "True ClusterNotFound"
     );
 }
@@ -309,62 +354,67 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
 #[test]
 fn a_machine_is_accounted_as_active_for_as_long_as_it_exists() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    let state = |world: &World| world.status().usage.unwrap().accounted_state;
-    world.edit(|sm| sm.spec.schedule.enabled = false);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Disabled));
-    assert_eq!(state(&world), Some(AccountedState::Active));
-    world.delete(&("Machine".to_owned(), "worker".to_owned()), None);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Disabled));
-    assert_eq!(state(&world), Some(AccountedState::None));
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    let state =
+        |simulation: &Simulation| simulation.status().usage.unwrap().accounted_state;
+    simulation.edit(|sm| sm.spec.schedule.enabled = false);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
+    assert_eq!(state(&simulation), Some(AccountedState::Active));
+    simulation.delete(&("Machine".to_owned(), "worker".to_owned()), None);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
+    assert_eq!(state(&simulation), Some(AccountedState::None));
 }
 
 #[test]
 fn nothing_is_created_while_the_stored_definition_is_outdated() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
     let lacks = Some("it lacks status.shutdown".to_owned());
-    world.outdated_definition.clone_from(&lacks);
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.kinds(), [""; 0]);
+    simulation.outdated_definition.clone_from(&lacks);
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(simulation.kinds(), [""; 0]);
     assert_eq!(
-        reason(&world, ConditionType::Ready),
+        reason(&simulation, ConditionType::Ready),
         "False CustomResourceDefinitionOutdated"
     );
-    let mut events = world.events.iter();
+    let mut events = simulation.events.iter();
     assert!(
         events.any(|of| of.reason == "CustomResourceDefinitionOutdated"
             && of.note.contains("it lacks status.shutdown"))
     );
-    world.outdated_definition = None;
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Active));
+    simulation.outdated_definition = None;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
     // The existing machine stays, and is shut down as usual.
-    world.outdated_definition = lacks;
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Active));
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
-    assert_eq!(world.kinds(), [""; 0]);
+    simulation.outdated_definition = lacks;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(simulation.kinds(), [""; 0]);
 }
 
 #[test]
 fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2026-03-06T18:02:00Z"));
-    world.run_until(&mut memory, EVENING);
-    let usage = world.status().usage.unwrap();
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2026-03-06T18:02:00Z"));
+    simulation.run_until(&mut memory, EVENING);
+    let usage = simulation.status().usage.unwrap();
     let [march] = &usage.months[..] else {
         panic!("{usage:#?}");
     };
     assert_eq!(march.month, "2026-03");
     assert_eq!(march.wanted_seconds, 9 * 3_600);
     let came_up = march.provisioning_seconds;
-    let left = world.phases.windows(2).find_map(|two| {
+    let left = simulation.phases.windows(2).find_map(|two| {
         let is_shutdown = two[0].1 == Phase::ShuttingDown;
         is_shutdown.then(|| two[1].0.duration_since(two[0].0).as_secs())
     });
@@ -375,45 +425,49 @@ fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
     assert_eq!(usage.accounted_state, Some(AccountedState::None));
 
     let end = "2026-04-01T10:00:00Z";
-    let (mut world, mut memory) = (
-        World::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"),
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"),
         Memory::default(),
     );
     let all = vec![overriding(OverrideMode::Run, None, "2026-04-01T02:00:00Z")];
-    world.schedule.overrides = all;
-    world.run_until(&mut memory, end);
-    let months = world.status().usage.unwrap().months;
+    simulation.schedule.overrides = all;
+    simulation.run_until(&mut memory, end);
+    let months = simulation.status().usage.unwrap().months;
     let wanted: Vec<_> = months.iter().map(|of| of.wanted_seconds).collect();
     assert_eq!(wanted[0], 4 * 3_600, "the end of March");
     assert!(wanted[1] >= 2 * 3_600, "{wanted:?}");
 }
 
-/// The account of March up to the world's clock.
-fn march(world: &World) -> fivespot_api::UsageMonth {
-    let usage = usage_until(&world.status(), None, world.now);
+/// The account of March up to the clock of the simulation.
+fn march(simulation: &Simulation) -> fivespot_api::UsageMonth {
+    let usage = usage_until(&simulation.status(), None, simulation.now);
     usage.months.into_iter().next().unwrap()
 }
 
 #[test]
 fn a_stopped_window_is_not_accounted_as_wanted_once_the_override_is_gone() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
     let stop = overriding(OverrideMode::Stop, Some("2026-03-06T07:30:00Z"), EVENING);
-    world.schedule.overrides = vec![stop];
-    world.run_until(&mut memory, "2026-03-06T17:00:00Z");
+    simulation.schedule.overrides = vec![stop];
+    simulation.run_until(&mut memory, "2026-03-06T17:00:00Z");
     // It is ended early, so that an hour of the window is left.
-    world.schedule.overrides.clear();
-    world.run_until(&mut memory, "2026-03-08T00:00:00Z");
-    let march = march(&world);
+    simulation.schedule.overrides.clear();
+    simulation.run_until(&mut memory, "2026-03-08T00:00:00Z");
+    let march = march(&simulation);
     assert_eq!(march.wanted_seconds, 3_600);
     assert_eq!(march.active_seconds + march.late_seconds, 3_600);
 }
 
 #[test]
 fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    world.run_until(&mut memory, "2026-03-06T08:20:00Z");
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    simulation.run_until(&mut memory, "2026-03-06T08:20:00Z");
     let created = at("2026-03-06T08:30:00Z");
     // It had ended before it was observed.
     let mut hold = overriding(OverrideMode::Hold, None, "2026-03-06T08:25:00Z");
@@ -421,85 +475,97 @@ fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
     let mut run = overriding(OverrideMode::Run, None, "2026-03-06T12:00:00Z");
     run.name = "now".to_owned();
     run.created = Some(created);
-    world.schedule.overrides = vec![hold];
-    world.now = created;
-    world.schedule.overrides.push(run);
-    world.run_until(&mut memory, "2026-03-06T10:00:00Z");
-    let usage = usage_until(&world.status(), None, world.now);
+    simulation.schedule.overrides = vec![hold];
+    simulation.now = created;
+    simulation.schedule.overrides.push(run);
+    simulation.run_until(&mut memory, "2026-03-06T10:00:00Z");
+    let usage = usage_until(&simulation.status(), None, simulation.now);
     assert_eq!(usage.months[0].wanted_seconds, 90 * 60);
 }
 
 #[test]
 fn the_time_before_the_schedule_was_disabled_is_accounted_as_wanted() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    let disabled_at = world.now;
-    world.edit(|sm| sm.spec.schedule.enabled = false);
-    world.run_until(&mut memory, EVENING);
-    let since = world.status().usage.unwrap().start_time.unwrap();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    let disabled_at = simulation.now;
+    simulation.edit(|sm| sm.spec.schedule.enabled = false);
+    simulation.run_until(&mut memory, EVENING);
+    let since = simulation.status().usage.unwrap().start_time.unwrap();
     let opened = at(OPENS).max(since);
     let wanted = disabled_at.duration_since(opened).as_secs();
     assert!(wanted > 0);
-    assert_eq!(march(&world).wanted_seconds, wanted);
+    assert_eq!(march(&simulation).wanted_seconds, wanted);
 }
 
 /// Reading overrides is forbidden, as with the roles of an earlier version.
-fn forbid_overrides(world: &mut World) {
+fn forbid_overrides(simulation: &mut Simulation) {
     let message = "scheduleoverrides is forbidden".to_owned();
-    world.schedule.unknown = Some(Unknown::Forbidden { message });
+    simulation.schedule.unknown = Some(Unknown::Forbidden { message });
 }
 
 #[test]
 fn while_overrides_cannot_be_read_the_schedule_neither_creates_nor_ends_a_machine() {
-    let (mut world, mut memory) =
-        (World::new(Contract::V1Beta2, BEFORE), Memory::default());
-    forbid_overrides(&mut world);
-    world.run_until(&mut memory, NOON);
-    assert_eq!(world.kinds(), [""; 0]);
-    assert_eq!(reason(&world, ConditionType::Ready), "False Forbidden");
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, BEFORE),
+        Memory::default(),
+    );
+    forbid_overrides(&mut simulation);
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(simulation.kinds(), [""; 0]);
+    assert_eq!(reason(&simulation, ConditionType::Ready), "False Forbidden");
 
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    forbid_overrides(&mut world);
-    world.run_until(&mut memory, EVENING);
-    assert!(world.log.iter().all(|(_, step)| step != "DeleteMachine"));
-    assert_eq!(reason(&world, ConditionType::Ready), "False Forbidden");
-    world.schedule.unknown = None;
-    world.settle(&mut memory);
-    assert_eq!(world.first("DeleteMachine"), at(EVENING));
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut simulation);
+    simulation.run_until(&mut memory, EVENING);
+    assert!(
+        simulation
+            .log
+            .iter()
+            .all(|(_, step)| step != "DeleteMachine")
+    );
+    assert_eq!(reason(&simulation, ConditionType::Ready), "False Forbidden");
+    simulation.schedule.unknown = None;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.first("DeleteMachine"), at(EVENING));
 }
 
 #[test]
 fn while_overrides_cannot_be_read_the_kill_switch_and_a_deletion_remove_the_machine() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    forbid_overrides(&mut world);
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Terminated));
-    assert_eq!(world.kinds(), [""; 0]);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut simulation);
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Terminated));
+    assert_eq!(simulation.kinds(), [""; 0]);
 
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    forbid_overrides(&mut world);
-    world.delete_sm();
-    world.settle(&mut memory);
-    assert!(world.sm.is_none());
-    assert_eq!(world.kinds(), [""; 0]);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    forbid_overrides(&mut simulation);
+    simulation.delete_sm();
+    simulation.settle(&mut memory);
+    assert!(simulation.sm.is_none());
+    assert_eq!(simulation.kinds(), [""; 0]);
 }
 
 #[test]
 fn while_overrides_cannot_be_read_a_shutdown_that_could_be_cancelled_waits() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at(EVENING));
-    world.run_until(&mut memory, "2026-03-06T18:01:00Z");
-    assert!(world.status().shutdown.is_some());
-    forbid_overrides(&mut world);
-    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
-    assert!(world.log.iter().all(|(_, step)| step != "DeleteMachine"));
-    world.schedule.unknown = None;
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(EVENING));
+    simulation.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    assert!(simulation.status().shutdown.is_some());
+    forbid_overrides(&mut simulation);
+    simulation.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    assert!(
+        simulation
+            .log
+            .iter()
+            .all(|(_, step)| step != "DeleteMachine")
+    );
+    simulation.schedule.unknown = None;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
 }

@@ -5,35 +5,35 @@ use fivespot_capi::{Contract, key};
 use fivespot_plan::{Access, Cause, EventType, Memory, Step};
 use serde_json::json;
 
-use crate::world::{
-    CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, World, at, in_service, pod,
+use crate::simulation::{
+    CLOSES, CONTRACTS, EVENING, MONDAY, NOON, OPENS, Simulation, at, in_service, pod,
 };
 
 /// A machine a minute after its window closed, blocked by a pod whose disruption budget never
 /// allows its eviction.
-fn held_back(memory: &mut Memory) -> World {
-    let mut world = in_service(Contract::V1Beta2, memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(memory, "2026-03-06T18:01:00Z");
-    world
+fn held_back(memory: &mut Memory) -> Simulation {
+    let mut simulation = in_service(Contract::V1Beta2, memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    simulation.run_until(memory, "2026-03-06T18:01:00Z");
+    simulation
 }
 
 #[test]
 fn a_refused_eviction_is_retried_before_the_machine_is_deleted() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut world = in_service(contract, &mut memory);
-        world.pods = vec![pod("a"), pod("b")];
-        world.budget_until = Some(at("2026-03-06T18:01:00Z"));
-        world.run_until(&mut memory, EVENING);
+        let mut simulation = in_service(contract, &mut memory);
+        simulation.pods = vec![pod("a"), pod("b")];
+        simulation.budget_until = Some(at("2026-03-06T18:01:00Z"));
+        simulation.run_until(&mut memory, EVENING);
         assert!(
-            world.count("429") >= 4,
+            simulation.count("429") >= 4,
             "two pods, several attempts: {:#?}",
-            world.log
+            simulation.log
         );
-        assert_eq!(world.first("CordonNode"), at(CLOSES));
-        let deleted = world.first("DeleteMachine");
+        assert_eq!(simulation.first("CordonNode"), at(CLOSES));
+        let deleted = simulation.first("DeleteMachine");
         assert!(
             deleted >= at("2026-03-06T18:01:00Z"),
             "not before the pods are gone: {deleted}"
@@ -42,29 +42,37 @@ fn a_refused_eviction_is_retried_before_the_machine_is_deleted() {
             deleted < at("2026-03-06T18:02:00Z"),
             "soon after: {deleted}"
         );
-        assert_eq!(world.count("ExcludeDrain"), 1, "our own drain has finished");
-        assert_eq!(world.status().phase, Some(Phase::Inactive));
+        assert_eq!(
+            simulation.count("ExcludeDrain"),
+            1,
+            "our own drain has finished"
+        );
+        assert_eq!(simulation.status().phase, Some(Phase::Inactive));
     }
 }
 
 #[test]
 fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
-    assert_eq!(world.count("DeleteMachine"), 0);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    simulation.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(simulation.count("DeleteMachine"), 0);
     assert_eq!(
-        world.status().next_cleanup,
+        simulation.status().next_cleanup,
         Some(at("2026-03-06T18:05:00Z"))
     );
-    let message = world.status().message.unwrap();
+    let message = simulation.status().message.unwrap();
     assert!(message.contains("default/a is not evicted"), "{message}");
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T18:05:01Z");
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
-    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:05:01Z");
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T18:05:00Z")
+    );
+    let annotations =
+        simulation.get("Machine").unwrap()["metadata"]["annotations"].clone();
     assert!(annotations[key::EXCLUDE_NODE_DRAINING].is_string());
     assert!(annotations[key::EXCLUDE_VOLUME_DETACH].is_string());
 }
@@ -72,12 +80,12 @@ fn an_eviction_that_is_always_refused_ends_at_the_deadline() {
 #[test]
 fn a_shutdown_that_begins_within_a_second_has_its_whole_timeout() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.now = at("2026-03-06T18:00:00.9Z");
-    world.run_until(&mut memory, "2026-03-06T18:05:02Z");
-    let deleted = world.first("DeleteMachine");
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    simulation.now = at("2026-03-06T18:00:00.9Z");
+    simulation.run_until(&mut memory, "2026-03-06T18:05:02Z");
+    let deleted = simulation.first("DeleteMachine");
     assert!(deleted >= at("2026-03-06T18:05:00.9Z"), "{deleted}");
     assert!(deleted <= at("2026-03-06T18:05:01Z"), "{deleted}");
 }
@@ -85,53 +93,53 @@ fn a_shutdown_that_begins_within_a_second_has_its_whole_timeout() {
 #[test]
 fn an_eviction_is_retried_within_five_seconds_after_its_budget_allows_it() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2026-03-06T18:01:56Z"));
-    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
-    let refused = world.last("429");
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2026-03-06T18:01:56Z"));
+    simulation.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    let refused = simulation.last("429");
     assert!(refused >= at("2026-03-06T18:01:51Z"), "{refused}");
-    let evicted = world.last("EvictPod");
+    let evicted = simulation.last("EvictPod");
     assert!(evicted <= at("2026-03-06T18:02:01Z"), "{evicted}");
 }
 
 #[test]
 fn no_timeout_means_no_waiting() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta1, &mut memory);
-    world.pods = vec![pod("a")];
-    world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".into());
-    world.run_until(&mut memory, CLOSES);
-    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
-    assert_eq!(world.count("EvictPod"), 0);
+    let mut simulation = in_service(Contract::V1Beta1, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".into());
+    simulation.run_until(&mut memory, CLOSES);
+    assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(simulation.count("EvictPod"), 0);
 }
 
 #[test]
 fn pods_that_cannot_be_evicted_do_not_block_the_drain() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
     let mut pods = [pod("daemon"), pod("mirror"), pod("finished")];
     pods[0].is_of_daemon_set = true;
     pods[1].is_mirror = true;
     pods[2].is_finished = true;
-    world.pods = pods.into();
-    world.run_until(&mut memory, CLOSES);
-    assert_eq!(world.count("EvictPod"), 0);
-    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
+    simulation.pods = pods.into();
+    simulation.run_until(&mut memory, CLOSES);
+    assert_eq!(simulation.count("EvictPod"), 0);
+    assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
 }
 
 #[test]
 fn at_most_ten_evictions_are_sent_at_a_time() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.pods = (0..25).map(|number| pod(&format!("p{number}"))).collect();
-    world.is_moving = false;
-    world.now = at(CLOSES);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = (0..25).map(|number| pod(&format!("p{number}"))).collect();
+    simulation.is_moving = false;
+    simulation.now = at(CLOSES);
     let batches: Vec<usize> = (0..5)
         .map(|_| {
-            let before = world.count("EvictPod");
-            world.reconcile(&mut memory);
-            world.count("EvictPod") - before
+            let before = simulation.count("EvictPod");
+            simulation.reconcile(&mut memory);
+            simulation.count("EvictPod") - before
         })
         .collect();
     assert_eq!(
@@ -145,251 +153,313 @@ fn at_most_ten_evictions_are_sent_at_a_time() {
 fn a_window_that_opens_again_cancels_the_shutdown() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut world = in_service(contract, &mut memory);
-        world.pods = vec![pod("a")];
-        world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-        world.run_until(&mut memory, "2026-03-06T18:02:00Z");
-        assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
-        let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
-        world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
-        world.settle(&mut memory);
+        let mut simulation = in_service(contract, &mut memory);
+        simulation.pods = vec![pod("a")];
+        simulation.budget_until = Some(at("2027-01-01T00:00:00Z"));
+        simulation.run_until(&mut memory, "2026-03-06T18:02:00Z");
         assert_eq!(
-            world.get("Node").unwrap()["spec"]["unschedulable"],
+            simulation.get("Node").unwrap()["spec"]["unschedulable"],
+            true
+        );
+        let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
+        simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+        simulation.settle(&mut memory);
+        assert_eq!(
+            simulation.get("Node").unwrap()["spec"]["unschedulable"],
             json!(null)
         );
-        assert_eq!(world.status().shutdown, None);
-        assert_eq!(world.status().phase, Some(Phase::Active));
-        world.run_until(&mut memory, "2026-03-06T19:00:00Z");
-        assert_eq!(world.get("Machine").unwrap()["metadata"]["uid"], uid);
-        assert_eq!(world.count("DeleteMachine"), 0);
+        assert_eq!(simulation.status().shutdown, None);
+        assert_eq!(simulation.status().phase, Some(Phase::Active));
+        simulation.run_until(&mut memory, "2026-03-06T19:00:00Z");
+        assert_eq!(simulation.get("Machine").unwrap()["metadata"]["uid"], uid);
+        assert_eq!(simulation.count("DeleteMachine"), 0);
     }
 }
 
 #[test]
 fn a_foreign_cordon_is_left_alone() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
-    world.pods = vec![pod("a")];
-    world.budget_until = Some(at("2027-01-01T00:00:00Z"));
-    world.run_until(&mut memory, "2026-03-06T18:02:00Z");
-    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
-    world.settle(&mut memory);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Node").unwrap()["spec"]["unschedulable"] = json!(true);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2027-01-01T00:00:00Z"));
+    simulation.run_until(&mut memory, "2026-03-06T18:02:00Z");
+    simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    simulation.settle(&mut memory);
     assert_eq!(
-        (world.count("CordonNode"), world.count("UncordonNode")),
+        (
+            simulation.count("CordonNode"),
+            simulation.count("UncordonNode")
+        ),
         (0, 0)
     );
-    assert_eq!(world.get("Node").unwrap()["spec"]["unschedulable"], true);
+    assert_eq!(
+        simulation.get("Node").unwrap()["spec"]["unschedulable"],
+        true
+    );
 }
 
 #[test]
 fn an_unreachable_workload_cluster_delays_the_removal_at_most_to_the_deadline() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.access = Access::Unreachable {
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.access = Access::Unreachable {
         message: "connection refused".to_owned(),
     };
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
-    assert_eq!(world.count("ExcludeDrain"), 1);
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T18:05:00Z")
+    );
+    assert_eq!(simulation.count("ExcludeDrain"), 1);
 }
 
 #[test]
 fn a_refused_kubeconfig_leaves_the_drain_to_cluster_api() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.access = Access::KubeconfigRefused {
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.access = Access::KubeconfigRefused {
         message: "it runs a program".to_owned(),
     };
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T18:04:59Z");
-    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
-    assert_eq!(world.count("ExcludeDrain"), 0);
-    world.run_until(&mut memory, "2026-03-06T18:05:00Z");
-    assert_eq!(world.first("ExcludeDrain"), at("2026-03-06T18:05:00Z"));
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:04:59Z");
+    assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(simulation.count("ExcludeDrain"), 0);
+    simulation.run_until(&mut memory, "2026-03-06T18:05:00Z");
+    assert_eq!(simulation.first("ExcludeDrain"), at("2026-03-06T18:05:00Z"));
 }
 
 #[test]
 fn a_removal_without_progress_is_reported_as_stalled_after_ten_minutes() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T18:30:00Z");
-    let ready = world.status().conditions[0].clone();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:30:00Z");
+    let ready = simulation.status().conditions[0].clone();
     assert_eq!(ready.reason, "RemovalStalled");
-    assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
-    world.is_moving = true;
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    assert_eq!(simulation.status().phase, Some(Phase::ShuttingDown));
+    simulation.is_moving = true;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
 }
 
 #[test]
 fn a_node_of_another_machine_is_never_touched() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.get_mut("Node").unwrap()["spec"]["providerID"] = json!("somebody://else");
-    world.pods = vec![pod("a")];
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.count("CordonNode") + world.count("EvictPod"), 0);
-    assert_eq!(world.status().phase, Some(Phase::Inactive));
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Node").unwrap()["spec"]["providerID"] = json!("somebody://else");
+    simulation.pods = vec![pod("a")];
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(
+        simulation.count("CordonNode") + simulation.count("EvictPod"),
+        0
+    );
+    assert_eq!(simulation.status().phase, Some(Phase::Inactive));
 }
 
 #[test]
 fn the_kill_switch_overtakes_a_shutdown_in_progress() {
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.is_moving = false;
-    world.settle(&mut memory);
-    let shutdown = world.status().shutdown.unwrap();
+    let mut simulation = held_back(&mut memory);
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.is_moving = false;
+    simulation.settle(&mut memory);
+    let shutdown = simulation.status().shutdown.unwrap();
     assert_eq!(shutdown.reason, ShutdownReason::KillSwitch);
     assert_eq!(
         (shutdown.started_at, shutdown.deadline),
         (at(CLOSES), at(CLOSES))
     );
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:01:00Z"));
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T18:01:00Z")
+    );
 }
 
 #[test]
 fn a_foreign_exclusion_outlives_a_cancelled_shutdown() {
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
-    let annotations = &mut world.get_mut("Machine").unwrap()["metadata"]["annotations"];
+    let mut simulation = held_back(&mut memory);
+    let annotations =
+        &mut simulation.get_mut("Machine").unwrap()["metadata"]["annotations"];
     annotations[key::EXCLUDE_NODE_DRAINING] = json!("by an admin");
-    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
-    world.settle(&mut memory);
-    let annotations = world.get("Machine").unwrap()["metadata"]["annotations"].clone();
+    simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    simulation.settle(&mut memory);
+    let annotations =
+        simulation.get("Machine").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations[key::EXCLUDE_NODE_DRAINING], "by an admin");
-    assert_eq!(world.status().shutdown, None);
+    assert_eq!(simulation.status().shutdown, None);
 }
 
 #[test]
 fn a_commitment_ends_only_after_its_writes_are_reverted() {
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
-    world.failing = Some((Step::UncordonNode, Cause::Unavailable));
-    world.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Error));
+    let mut simulation = held_back(&mut memory);
+    simulation.failing = Some((Step::UncordonNode, Cause::Unavailable));
+    simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec!["9-20".to_owned()]);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Error));
     assert!(
-        world.status().shutdown.is_some(),
+        simulation.status().shutdown.is_some(),
         "the Node is still cordoned for it"
     );
-    world.failing = None;
-    world.run_until(&mut memory, "2026-03-06T19:00:00Z");
-    assert_eq!(world.status().shutdown, None);
-    assert_eq!(world.status().phase, Some(Phase::Active));
+    simulation.failing = None;
+    simulation.run_until(&mut memory, "2026-03-06T19:00:00Z");
+    assert_eq!(simulation.status().shutdown, None);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
 }
 
 /// A machine that was just created, and whose objects Cluster API does not claim.
-fn unclaimed(contract: Contract, memory: &mut Memory) -> World {
-    let mut world = World::new(contract, OPENS);
-    world.is_moving = false;
-    world.settle(memory);
-    world
+fn unclaimed(contract: Contract, memory: &mut Memory) -> Simulation {
+    let mut simulation = Simulation::new(contract, OPENS);
+    simulation.is_moving = false;
+    simulation.settle(memory);
+    simulation
 }
 
 #[test]
 fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_objects() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut world = unclaimed(contract, &mut memory);
-        world.edit(|sm| sm.spec.kill_switch = true);
-        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
-        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
+        let mut simulation = unclaimed(contract, &mut memory);
+        simulation.edit(|sm| sm.spec.kill_switch = true);
+        simulation.run_until(&mut memory, "2026-03-06T09:00:59Z");
         assert_eq!(
-            world.status().message.unwrap(),
+            simulation.count("DeleteMachine"),
+            0,
+            "{:#?}",
+            simulation.log
+        );
+        assert_eq!(
+            simulation.status().message.unwrap(),
             "waiting for Cluster API to claim the objects of Machine worker, which is deleted at \
              2026-03-06T09:01:00Z in any case"
         );
-        world.run_until(&mut memory, "2026-03-06T09:02:00Z");
-        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
-        assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
-        assert_eq!(world.status().phase, Some(Phase::Terminated));
+        simulation.run_until(&mut memory, "2026-03-06T09:02:00Z");
+        assert_eq!(
+            simulation.first("DeleteMachine"),
+            at("2026-03-06T09:01:00Z")
+        );
+        assert_eq!(simulation.kinds(), [""; 0], "{:#?}", simulation.log);
+        assert_eq!(simulation.status().phase, Some(Phase::Terminated));
     }
 }
 
 #[test]
 fn unclaimed_objects_are_deleted_directly_once_their_machine_is_being_deleted() {
     let mut memory = Memory::default();
-    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
-    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
         json!([key::MACHINE_FINALIZER]);
-    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] =
+    simulation.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] =
         json!(["remote-machine"]);
-    world.delete_sm();
-    world.run_until(&mut memory, "2026-03-06T09:04:59Z");
-    assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
-    world.run_until(&mut memory, "2026-03-06T09:06:00Z");
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:05:00Z"));
+    simulation.delete_sm();
+    simulation.run_until(&mut memory, "2026-03-06T09:04:59Z");
     assert_eq!(
-        world.first("DeleteInfrastructure"),
+        simulation.count("DeleteMachine"),
+        0,
+        "{:#?}",
+        simulation.log
+    );
+    simulation.run_until(&mut memory, "2026-03-06T09:06:00Z");
+    assert_eq!(
+        simulation.first("DeleteMachine"),
         at("2026-03-06T09:05:00Z")
     );
-    let host = world.get("RemoteMachine").unwrap();
+    assert_eq!(
+        simulation.first("DeleteInfrastructure"),
+        at("2026-03-06T09:05:00Z")
+    );
+    let host = simulation.get("RemoteMachine").unwrap();
     assert!(host["metadata"]["deletionTimestamp"].is_string());
-    assert_eq!(world.count("DeleteInfrastructure"), 1, "{:#?}", world.log);
-    world.run_until(&mut memory, "2026-03-06T09:20:00Z");
-    assert_eq!(world.status().conditions[0].reason, "RemovalStalled");
+    assert_eq!(
+        simulation.count("DeleteInfrastructure"),
+        1,
+        "{:#?}",
+        simulation.log
+    );
+    simulation.run_until(&mut memory, "2026-03-06T09:20:00Z");
+    assert_eq!(simulation.status().conditions[0].reason, "RemovalStalled");
     // The provider may still need the bootstrap data.
-    assert_eq!(world.count("DeleteBootstrap"), 0, "{:#?}", world.log);
-    world.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] = json!([]);
+    assert_eq!(
+        simulation.count("DeleteBootstrap"),
+        0,
+        "{:#?}",
+        simulation.log
+    );
+    simulation.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] = json!([]);
     let host = ("RemoteMachine".to_owned(), "worker".to_owned());
-    world.delete(&host, None);
-    world.settle(&mut memory);
-    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+    simulation.delete(&host, None);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.kinds(), ["Machine"], "{:#?}", simulation.log);
 }
 
 #[test]
 fn a_shutdown_without_grace_also_waits_a_minute_for_the_claim() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut world = unclaimed(contract, &mut memory);
-        world.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
-        world.delete_sm();
-        world.run_until(&mut memory, "2026-03-06T09:00:59Z");
-        assert_eq!(world.count("DeleteMachine"), 0, "{:#?}", world.log);
-        world.run_until(&mut memory, "2026-03-06T09:01:00Z");
-        assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:01:00Z"));
+        let mut simulation = unclaimed(contract, &mut memory);
+        simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
+        simulation.delete_sm();
+        simulation.run_until(&mut memory, "2026-03-06T09:00:59Z");
+        assert_eq!(
+            simulation.count("DeleteMachine"),
+            0,
+            "{:#?}",
+            simulation.log
+        );
+        simulation.run_until(&mut memory, "2026-03-06T09:01:00Z");
+        assert_eq!(
+            simulation.first("DeleteMachine"),
+            at("2026-03-06T09:01:00Z")
+        );
     }
 }
 
 #[test]
 fn unclaimed_objects_of_a_machine_deleted_by_a_user_are_deleted_after_a_minute() {
     let mut memory = Memory::default();
-    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
-    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
+    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
         json!([key::MACHINE_FINALIZER]);
-    world.pause(60);
+    simulation.pause(60);
     let machine = ("Machine".to_owned(), "worker".to_owned());
-    world.delete(&machine, None);
-    world.run_until(&mut memory, "2026-03-06T09:01:59Z");
-    assert_eq!(world.count("DeleteInfrastructure"), 0, "{:#?}", world.log);
-    world.run_until(&mut memory, "2026-03-06T09:03:00Z");
+    simulation.delete(&machine, None);
+    simulation.run_until(&mut memory, "2026-03-06T09:01:59Z");
     assert_eq!(
-        world.first("DeleteInfrastructure"),
+        simulation.count("DeleteInfrastructure"),
+        0,
+        "{:#?}",
+        simulation.log
+    );
+    simulation.run_until(&mut memory, "2026-03-06T09:03:00Z");
+    assert_eq!(
+        simulation.first("DeleteInfrastructure"),
         at("2026-03-06T09:02:00Z")
     );
-    assert_eq!(world.kinds(), ["Machine"], "{:#?}", world.log);
+    assert_eq!(simulation.kinds(), ["Machine"], "{:#?}", simulation.log);
     // Cluster API, which has nothing more to delete, removes its finalizer.
-    world.get_mut("Machine").unwrap()["metadata"]["finalizers"] = json!([]);
-    world.delete(&machine, None);
-    world.is_moving = true;
-    world.run_until(&mut memory, "2026-03-06T09:10:00Z");
-    assert_eq!(world.status().phase, Some(Phase::Active));
+    simulation.get_mut("Machine").unwrap()["metadata"]["finalizers"] = json!([]);
+    simulation.delete(&machine, None);
+    simulation.is_moving = true;
+    simulation.run_until(&mut memory, "2026-03-06T09:10:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
 }
 
 #[test]
 fn objects_claimed_in_time_are_deleted_by_cluster_api() {
     let mut memory = Memory::default();
-    let mut world = unclaimed(Contract::V1Beta2, &mut memory);
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.run_until(&mut memory, "2026-03-06T09:00:30Z");
-    world.is_moving = true;
-    world.settle(&mut memory);
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T09:00:30Z"));
-    assert_eq!(world.count("DeleteInfrastructure"), 0);
-    assert_eq!(world.kinds(), [""; 0], "{:#?}", world.log);
+    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.run_until(&mut memory, "2026-03-06T09:00:30Z");
+    simulation.is_moving = true;
+    simulation.settle(&mut memory);
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T09:00:30Z")
+    );
+    assert_eq!(simulation.count("DeleteInfrastructure"), 0);
+    assert_eq!(simulation.kinds(), [""; 0], "{:#?}", simulation.log);
 }
 
 #[test]
@@ -399,32 +469,35 @@ fn a_drain_without_access_waits_for_it_until_the_deadline() {
     };
     // Lost a minute later: the drain may continue when access is back.
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
-    world.access = missing();
-    world.run_until(&mut memory, "2026-03-06T18:04:00Z");
-    assert_eq!(world.count("DeleteMachine"), 0);
-    world.run_until(&mut memory, "2026-03-06T18:06:00Z");
-    assert_eq!(world.first("DeleteMachine"), at("2026-03-06T18:05:00Z"));
-    assert_eq!(world.count("ExcludeDrain"), 1, "at the deadline");
+    let mut simulation = held_back(&mut memory);
+    simulation.access = missing();
+    simulation.run_until(&mut memory, "2026-03-06T18:04:00Z");
+    assert_eq!(simulation.count("DeleteMachine"), 0);
+    simulation.run_until(&mut memory, "2026-03-06T18:06:00Z");
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T18:05:00Z")
+    );
+    assert_eq!(simulation.count("ExcludeDrain"), 1, "at the deadline");
     // No access from the beginning: Cluster API drains, at once.
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.access = missing();
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.first("DeleteMachine"), at(CLOSES));
-    assert_eq!(world.count("ExcludeDrain"), 0);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.access = missing();
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
+    assert_eq!(simulation.count("ExcludeDrain"), 0);
 }
 
 #[test]
 fn a_refused_exclusion_is_reported_and_does_not_block_the_deletion() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.failing = Some((Step::ExcludeDrain, Cause::Rejected));
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.is_moving = false;
-    world.settle(&mut memory);
-    assert_eq!(world.first("DeleteMachine"), at(NOON));
-    let status = world.status();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.failing = Some((Step::ExcludeDrain, Cause::Rejected));
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.is_moving = false;
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.first("DeleteMachine"), at(NOON));
+    let status = simulation.status();
     assert_eq!(status.phase, Some(Phase::ShuttingDown));
     assert_eq!(
         status.message.unwrap(),
@@ -433,22 +506,22 @@ fn a_refused_exclusion_is_reported_and_does_not_block_the_deletion() {
     );
     // Without a response both are retried instead.
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.failing = Some((Step::ExcludeDrain, Cause::Unavailable));
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.settle(&mut memory);
-    assert_eq!(world.count("DeleteMachine"), 0);
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.failing = Some((Step::ExcludeDrain, Cause::Unavailable));
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.count("DeleteMachine"), 0);
 }
 
 #[test]
 fn a_deadline_that_has_passed_is_not_the_next_transition() {
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
+    let mut simulation = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
-    assert_eq!(world.status().next_transition, deadline);
-    world.is_moving = false;
-    world.run_until(&mut memory, "2026-03-06T18:10:00Z");
-    let status = world.status();
+    assert_eq!(simulation.status().next_transition, deadline);
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:10:00Z");
+    let status = simulation.status();
     assert_eq!(status.phase, Some(Phase::ShuttingDown));
     assert_eq!(status.next_transition, Some(at(MONDAY)));
     assert_eq!(status.next_cleanup, deadline);
@@ -458,20 +531,20 @@ fn a_deadline_that_has_passed_is_not_the_next_transition() {
 fn the_finalizer_of_a_hanging_removal_is_released_after_a_day_if_configured() {
     for releases in [false, true] {
         let mut memory = Memory::default();
-        let mut world = in_service(Contract::V1Beta2, &mut memory);
-        world.releases_stuck = releases;
-        world.delete_sm();
-        world.is_moving = false;
-        world.run_until(&mut memory, "2026-03-07T11:59:59Z");
-        assert!(world.sm.is_some());
-        world.run_until(&mut memory, "2026-03-07T12:00:00Z");
-        assert_eq!(world.sm.is_none(), releases);
-        let warned = world.events.iter().any(|event| {
+        let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+        simulation.releases_stuck = releases;
+        simulation.delete_sm();
+        simulation.is_moving = false;
+        simulation.run_until(&mut memory, "2026-03-07T11:59:59Z");
+        assert!(simulation.sm.is_some());
+        simulation.run_until(&mut memory, "2026-03-07T12:00:00Z");
+        assert_eq!(simulation.sm.is_none(), releases);
+        let warned = simulation.events.iter().any(|event| {
             event.reason == "FinalizerCleanupTimedOut" && event.kind == EventType::Warning
         });
         assert_eq!(warned, releases);
         assert!(
-            world.get("Machine").is_some(),
+            simulation.get("Machine").is_some(),
             "only the finalizer is removed"
         );
     }
@@ -480,19 +553,19 @@ fn the_finalizer_of_a_hanging_removal_is_released_after_a_day_if_configured() {
 #[test]
 fn a_finalizer_whose_release_is_refused_is_not_announced_as_released() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.releases_stuck = true;
-    world.delete_sm();
-    world.is_moving = false;
-    world.failing = Some((Step::RemoveFinalizer, Cause::Unavailable));
-    world.run_until(&mut memory, "2026-03-07T13:00:00Z");
-    assert!(world.sm.is_some());
-    let mut events = world.events.iter();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.releases_stuck = true;
+    simulation.delete_sm();
+    simulation.is_moving = false;
+    simulation.failing = Some((Step::RemoveFinalizer, Cause::Unavailable));
+    simulation.run_until(&mut memory, "2026-03-07T13:00:00Z");
+    assert!(simulation.sm.is_some());
+    let mut events = simulation.events.iter();
     assert!(events.all(|event| event.reason != "FinalizerCleanupTimedOut"));
-    world.failing = None;
-    world.run_until(&mut memory, "2026-03-07T14:00:00Z");
-    assert!(world.sm.is_none());
-    let mut events = world.events.iter();
+    simulation.failing = None;
+    simulation.run_until(&mut memory, "2026-03-07T14:00:00Z");
+    assert!(simulation.sm.is_none());
+    let mut events = simulation.events.iter();
     assert!(events.any(|event| event.reason == "FinalizerCleanupTimedOut"));
 }
 
@@ -500,56 +573,56 @@ fn a_finalizer_whose_release_is_refused_is_not_announced_as_released() {
 fn while_paused_the_leftovers_of_a_machine_are_not_reported_as_gone() {
     for is_killed in [true, false] {
         let mut memory = Memory::default();
-        let mut world = in_service(Contract::V1Beta2, &mut memory);
-        world.edit(|object| {
+        let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+        simulation.edit(|object| {
             object.spec.kill_switch = is_killed;
             object.spec.schedule.hours_of_day = vec!["1".to_owned()];
         });
-        world.objects.retain(|(kind, _), _| kind != "Machine");
-        world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
-        world.settle(&mut memory);
-        assert_eq!(world.status().phase, Some(Phase::ShuttingDown));
+        simulation.objects.retain(|(kind, _), _| kind != "Machine");
+        simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+        simulation.settle(&mut memory);
+        assert_eq!(simulation.status().phase, Some(Phase::ShuttingDown));
     }
 }
 
 #[test]
 fn a_deadline_that_passes_while_paused_is_not_reported_as_upcoming() {
     let mut memory = Memory::default();
-    let mut world = held_back(&mut memory);
+    let mut simulation = held_back(&mut memory);
     let deadline = Some(at("2026-03-06T18:05:00Z"));
-    assert_eq!(world.status().next_transition, deadline);
-    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
-    assert_eq!(world.settle(&mut memory).requeue_at, deadline);
-    world.run_until(&mut memory, EVENING);
-    assert_eq!(world.status().next_transition, Some(at(MONDAY)));
+    assert_eq!(simulation.status().next_transition, deadline);
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    assert_eq!(simulation.settle(&mut memory).requeue_at, deadline);
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.status().next_transition, Some(at(MONDAY)));
 }
 
 #[test]
 fn a_machine_that_was_paused_in_service_is_not_reported_as_joining_again() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Active));
-    world.get_mut("Node").unwrap()["status"] =
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    simulation.get_mut("Node").unwrap()["status"] =
         json!({ "conditions": [{ "type": "Ready", "status": "False" }] });
-    world.settle(&mut memory);
-    world.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
-    world.settle(&mut memory);
-    assert_eq!(world.status().phase, Some(Phase::Active));
-    assert_eq!(world.status().conditions[0].reason, "NodeNotReady");
+    simulation.settle(&mut memory);
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    simulation.settle(&mut memory);
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    assert_eq!(simulation.status().conditions[0].reason, "NodeNotReady");
 }
 
 #[test]
 fn while_a_machine_is_wanted_its_next_cleanup_is_the_end_of_the_window() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    let status = world.status();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    let status = simulation.status();
     assert_eq!(status.next_cleanup, Some(at(CLOSES)));
     assert_eq!(status.next_activation, None);
     assert_eq!(status.next_transition, Some(at(CLOSES)));
-    world.run_until(&mut memory, EVENING);
-    let status = world.status();
+    simulation.run_until(&mut memory, EVENING);
+    let status = simulation.status();
     assert_eq!(status.next_cleanup, None);
     assert_eq!(status.next_activation, Some(at(MONDAY)));
     assert_eq!(status.next_transition, Some(at(MONDAY)));
@@ -558,10 +631,10 @@ fn while_a_machine_is_wanted_its_next_cleanup_is_the_end_of_the_window() {
 #[test]
 fn under_the_kill_switch_no_time_is_announced_and_the_window_is_still_followed() {
     let mut memory = Memory::default();
-    let mut world = in_service(Contract::V1Beta2, &mut memory);
-    world.edit(|sm| sm.spec.kill_switch = true);
-    world.settle(&mut memory);
-    let status = world.status();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.edit(|sm| sm.spec.kill_switch = true);
+    simulation.settle(&mut memory);
+    let status = simulation.status();
     assert_eq!(status.phase, Some(Phase::Terminated));
     assert!(status.in_schedule);
     let times = [
@@ -570,6 +643,6 @@ fn under_the_kill_switch_no_time_is_announced_and_the_window_is_still_followed()
         status.next_transition,
     ];
     assert_eq!(times, [None; 3]);
-    world.run_until(&mut memory, EVENING);
-    assert!(!world.status().in_schedule);
+    simulation.run_until(&mut memory, EVENING);
+    assert!(!simulation.status().in_schedule);
 }

@@ -6,7 +6,7 @@ use fivespot_plan::{Access, Memory, Step, plan};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::world::{NAME, World, at, pod};
+use crate::simulation::{NAME, Simulation, at, pod};
 use Step::{
     AddFinalizer, CordonNode, CreateBootstrap, CreateInfrastructure, CreateMachine,
     DeleteBootstrap, DeleteInfrastructure, DeleteMachine, EvictPod, ExcludeDrain,
@@ -24,28 +24,33 @@ const OPENS: &str = "2026-03-09T09:00:00Z";
 struct Row {
     name: &'static str,
     now: &'static str,
-    given: fn(&mut World),
+    given: fn(&mut Simulation),
     steps: &'static [Step],
     requeue_at: Option<&'static str>,
 }
 
 /// All objects exist and the machine is in service, as in the middle of a window.
-fn in_service(world: &mut World) {
-    let now = world.now;
-    world.now = at("2026-03-06T09:00:00Z");
-    world.settle(&mut Memory::default());
-    world.now = now;
+fn in_service(simulation: &mut Simulation) {
+    let now = simulation.now;
+    simulation.now = at("2026-03-06T09:00:00Z");
+    simulation.settle(&mut Memory::default());
+    simulation.now = now;
 }
 
 /// The same, with a shutdown committed at 20:00 and five minutes to drain.
-fn leaving(world: &mut World) {
-    in_service(world);
-    let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
-    commit(world, uid.as_str().unwrap(), "2026-03-06T20:00:00Z");
+fn leaving(simulation: &mut Simulation) {
+    in_service(simulation);
+    let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
+    commit(simulation, uid.as_str().unwrap(), "2026-03-06T20:00:00Z");
 }
 
-fn commit(world: &mut World, uid: &str, started: &str) {
-    let status = world.sm.as_mut().unwrap().status.get_or_insert_default();
+fn commit(simulation: &mut Simulation, uid: &str, started: &str) {
+    let status = simulation
+        .sm
+        .as_mut()
+        .unwrap()
+        .status
+        .get_or_insert_default();
     status.shutdown = Some(Shutdown {
         machine_uid: uid.to_owned(),
         started_at: at(started),
@@ -55,32 +60,32 @@ fn commit(world: &mut World, uid: &str, started: &str) {
     });
 }
 
-fn cordoned(world: &mut World) {
-    leaving(world);
-    let node = world.get_mut("Node").unwrap();
+fn cordoned(simulation: &mut Simulation) {
+    leaving(simulation);
+    let node = simulation.get_mut("Node").unwrap();
     node["spec"]["unschedulable"] = json!(true);
     node["metadata"]["annotations"] = json!({ name::CORDONED_ANNOTATION: "sm-1" });
 }
 
 /// A Machine that is being deleted, kept by its finalizer.
-fn machine_deleting(world: &mut World) {
-    world.delete(&("Machine".to_owned(), NAME.to_owned()), None);
+fn machine_deleting(simulation: &mut Simulation) {
+    simulation.delete(&("Machine".to_owned(), NAME.to_owned()), None);
 }
 
-fn held(world: &mut World) {
-    world.sm.as_mut().unwrap().metadata.finalizers =
+fn held(simulation: &mut Simulation) {
+    simulation.sm.as_mut().unwrap().metadata.finalizers =
         Some(vec![name::FINALIZER.to_owned()]);
 }
 
 /// The first `writes` of an opening have been sent, and nothing changed since.
-fn opened_as_far_as(world: &mut World, writes: usize) {
-    let now = world.now;
-    world.now = at("2026-03-06T09:00:00Z");
-    world.is_moving = false;
-    world.writes_left = writes;
-    world.settle(&mut Memory::default());
-    world.writes_left = usize::MAX;
-    world.now = now;
+fn opened_as_far_as(simulation: &mut Simulation, writes: usize) {
+    let now = simulation.now;
+    simulation.now = at("2026-03-06T09:00:00Z");
+    simulation.is_moving = false;
+    simulation.writes_left = writes;
+    simulation.settle(&mut Memory::default());
+    simulation.writes_left = usize::MAX;
+    simulation.now = now;
 }
 
 const ROWS: &[Row] = &[
@@ -102,23 +107,23 @@ const ROWS: &[Row] = &[
     Row {
         name: "once recorded all three are created",
         now: OPEN,
-        given: |world| opened_as_far_as(world, 2),
+        given: |simulation| opened_as_far_as(simulation, 2),
         steps: &[CreateBootstrap, CreateInfrastructure, CreateMachine],
         requeue_at: Some(CLOSES),
     },
     Row {
         name: "unfinished owned objects are completed",
         now: OPEN,
-        given: |world| opened_as_far_as(world, 4),
+        given: |simulation| opened_as_far_as(simulation, 4),
         steps: &[CreateMachine],
         requeue_at: Some(CLOSES),
     },
     Row {
         name: "a bootstrap object of an older spec is created again",
         now: OPEN,
-        given: |world| {
-            opened_as_far_as(world, 3);
-            world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
+        given: |simulation| {
+            opened_as_far_as(simulation, 3);
+            simulation.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
         },
         steps: &[DeleteBootstrap],
         requeue_at: Some("2026-03-06T12:00:10Z"),
@@ -126,9 +131,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "with an infrastructure object it is completed as it is",
         now: OPEN,
-        given: |world| {
-            opened_as_far_as(world, 4);
-            world.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
+        given: |simulation| {
+            opened_as_far_as(simulation, 4);
+            simulation.edit(|sm| sm.spec.bootstrap_spec.spec.clear());
         },
         steps: &[CreateMachine],
         requeue_at: Some(CLOSES),
@@ -136,9 +141,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a leftover is deleted before anything is created",
         now: OPEN,
-        given: |world| {
-            opened_as_far_as(world, 4);
-            let owners = &mut world.get_mut("RemoteMachine").unwrap()["metadata"]["ownerReferences"];
+        given: |simulation| {
+            opened_as_far_as(simulation, 4);
+            let owners = &mut simulation.get_mut("RemoteMachine").unwrap()["metadata"]["ownerReferences"];
             owners.as_array_mut().unwrap().push(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
                 "name": NAME, "uid": "gone", "controller": true,
@@ -150,9 +155,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a leftover that is being deleted is waited for",
         now: OPEN,
-        given: |world| {
-            opened_as_far_as(world, 4);
-            let object = world.get_mut("RemoteMachine").unwrap();
+        given: |simulation| {
+            opened_as_far_as(simulation, 4);
+            let object = simulation.get_mut("RemoteMachine").unwrap();
             object["metadata"]["deletionTimestamp"] = json!(OPEN);
         },
         steps: &[],
@@ -161,9 +166,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "nothing is created while an earlier Machine is still recorded",
         now: OPEN,
-        given: |world| {
-            in_service(world);
-            world.objects.retain(|(kind, _), _| kind == "Cluster");
+        given: |simulation| {
+            in_service(simulation);
+            simulation.objects.retain(|(kind, _), _| kind == "Cluster");
         },
         steps: &[],
         requeue_at: Some(CLOSES),
@@ -178,9 +183,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "an edited timeout goes to the Machine at once",
         now: OPEN,
-        given: |world| {
-            in_service(world);
-            world.edit(|sm| sm.spec.node_drain_timeout = "9m".into());
+        given: |simulation| {
+            in_service(simulation);
+            simulation.edit(|sm| sm.spec.node_drain_timeout = "9m".into());
         },
         steps: &[UpdateMachine],
         requeue_at: Some(CLOSES),
@@ -188,9 +193,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a Machine under deletion is waited for",
         now: OPEN,
-        given: |world| {
-            in_service(world);
-            machine_deleting(world);
+        given: |simulation| {
+            in_service(simulation);
+            machine_deleting(simulation);
         },
         steps: &[],
         requeue_at: Some("2026-03-06T12:10:00Z"),
@@ -198,9 +203,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a commitment is cancelled in its order",
         now: OPEN,
-        given: |world| {
-            cordoned(world);
-            world.get_mut("Machine").unwrap()["metadata"]["annotations"]["machine.cluster.x-k8s.io/exclude-node-draining"] =
+        given: |simulation| {
+            cordoned(simulation);
+            simulation.get_mut("Machine").unwrap()["metadata"]["annotations"]["machine.cluster.x-k8s.io/exclude-node-draining"] =
                 json!("5spot-controller");
         },
         steps: &[UpdateMachine, UncordonNode],
@@ -209,11 +214,11 @@ const ROWS: &[Row] = &[
     Row {
         name: "a commitment is not cancelled once the Machine is being deleted",
         now: "2026-03-06T12:01:00Z",
-        given: |world| {
-            in_service(world);
-            let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
-            commit(world, uid.as_str().unwrap(), OPEN);
-            machine_deleting(world);
+        given: |simulation| {
+            in_service(simulation);
+            let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
+            commit(simulation, uid.as_str().unwrap(), OPEN);
+            machine_deleting(simulation);
         },
         steps: &[],
         requeue_at: Some("2026-03-06T12:05:00Z"),
@@ -236,9 +241,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "the Node is cordoned and its pods evicted",
         now: CLOSED,
-        given: |world| {
-            leaving(world);
-            world.pods = vec![pod("a"), pod("b")];
+        given: |simulation| {
+            leaving(simulation);
+            simulation.pods = vec![pod("a"), pod("b")];
         },
         steps: &[CordonNode, EvictPod, EvictPod],
         requeue_at: Some("2026-03-06T20:00:05Z"),
@@ -253,10 +258,10 @@ const ROWS: &[Row] = &[
     Row {
         name: "terminating pods are waited for",
         now: CLOSED,
-        given: |world| {
-            cordoned(world);
-            world.pods = vec![pod("a")];
-            world.pods[0].is_deleting = true;
+        given: |simulation| {
+            cordoned(simulation);
+            simulation.pods = vec![pod("a")];
+            simulation.pods[0].is_deleting = true;
         },
         steps: &[],
         requeue_at: Some("2026-03-06T20:00:05Z"),
@@ -271,9 +276,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "at the deadline the Machine is deleted, with or without pods",
         now: "2026-03-06T20:05:00Z",
-        given: |world| {
-            cordoned(world);
-            world.pods = vec![pod("a")];
+        given: |simulation| {
+            cordoned(simulation);
+            simulation.pods = vec![pod("a")];
         },
         steps: &[ExcludeDrain, DeleteMachine],
         requeue_at: Some(OPENS),
@@ -281,10 +286,10 @@ const ROWS: &[Row] = &[
     Row {
         name: "a shorter grace brings the deadline forward",
         now: "2026-03-06T20:01:00Z",
-        given: |world| {
-            cordoned(world);
-            world.pods = vec![pod("a")];
-            world.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".into());
+        given: |simulation| {
+            cordoned(simulation);
+            simulation.pods = vec![pod("a")];
+            simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "1m".into());
         },
         steps: &[ExcludeDrain, DeleteMachine],
         requeue_at: Some(OPENS),
@@ -292,11 +297,11 @@ const ROWS: &[Row] = &[
     Row {
         name: "a longer grace does not extend the deadline",
         now: "2026-03-06T20:05:00Z",
-        given: |world| {
-            cordoned(world);
-            world.pods = vec![pod("a")];
-            world.edit(|sm| sm.spec.graceful_shutdown_timeout = "20m".into());
-            world.edit(|sm| sm.spec.node_drain_timeout = "20m".into());
+        given: |simulation| {
+            cordoned(simulation);
+            simulation.pods = vec![pod("a")];
+            simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "20m".into());
+            simulation.edit(|sm| sm.spec.node_drain_timeout = "20m".into());
         },
         steps: &[ExcludeDrain, DeleteMachine],
         requeue_at: Some(OPENS),
@@ -304,9 +309,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "an unreachable cluster is read again",
         now: CLOSED,
-        given: |world| {
-            leaving(world);
-            world.access = Access::Unreachable {
+        given: |simulation| {
+            leaving(simulation);
+            simulation.access = Access::Unreachable {
                 message: "no route".to_owned(),
             };
         },
@@ -316,9 +321,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "without access to the Node the Machine is deleted at once",
         now: CLOSED,
-        given: |world| {
-            leaving(world);
-            world.access = Access::Unauthorized {
+        given: |simulation| {
+            leaving(simulation);
+            simulation.access = Access::Unauthorized {
                 message: "401".to_owned(),
             };
         },
@@ -328,9 +333,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a Machine under deletion is waited for until the deadline",
         now: CLOSED,
-        given: |world| {
-            leaving(world);
-            machine_deleting(world);
+        given: |simulation| {
+            leaving(simulation);
+            machine_deleting(simulation);
         },
         steps: &[],
         requeue_at: Some("2026-03-06T20:05:00Z"),
@@ -338,9 +343,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "at the deadline Cluster API is made to skip its drain",
         now: "2026-03-06T20:05:00Z",
-        given: |world| {
-            leaving(world);
-            machine_deleting(world);
+        given: |simulation| {
+            leaving(simulation);
+            machine_deleting(simulation);
         },
         steps: &[ExcludeDrain],
         requeue_at: Some("2026-03-06T20:15:00Z"),
@@ -348,23 +353,23 @@ const ROWS: &[Row] = &[
     Row {
         name: "a bootstrap object alone is deleted directly",
         now: CLOSED,
-        given: |world| opened_as_far_as(world, 3),
+        given: |simulation| opened_as_far_as(simulation, 3),
         steps: &[DeleteBootstrap],
         requeue_at: Some("2026-03-06T20:00:10Z"),
     },
     Row {
         name: "an infrastructure object gets a Machine, and both are deleted",
         now: CLOSED,
-        given: |world| opened_as_far_as(world, 4),
+        given: |simulation| opened_as_far_as(simulation, 4),
         steps: &[CreateMachine],
         requeue_at: Some(OPENS),
     },
     Row {
         name: "without a Cluster both are deleted directly",
         now: CLOSED,
-        given: |world| {
-            opened_as_far_as(world, 4);
-            world.objects.retain(|(kind, _), _| kind != "Cluster");
+        given: |simulation| {
+            opened_as_far_as(simulation, 4);
+            simulation.objects.retain(|(kind, _), _| kind != "Cluster");
         },
         steps: &[DeleteBootstrap, DeleteInfrastructure],
         requeue_at: Some("2026-03-06T20:00:10Z"),
@@ -373,13 +378,13 @@ const ROWS: &[Row] = &[
     Row {
         name: "the kill switch waits for nothing",
         now: OPEN,
-        given: |world| {
-            in_service(world);
-            world.pods = vec![pod("a")];
-            world.edit(|sm| sm.spec.kill_switch = true);
-            let uid = world.get("Machine").unwrap()["metadata"]["uid"].clone();
-            commit(world, uid.as_str().unwrap(), OPEN);
-            let shutdown = world
+        given: |simulation| {
+            in_service(simulation);
+            simulation.pods = vec![pod("a")];
+            simulation.edit(|sm| sm.spec.kill_switch = true);
+            let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
+            commit(simulation, uid.as_str().unwrap(), OPEN);
+            let shutdown = simulation
                 .sm
                 .as_mut()
                 .unwrap()
@@ -396,9 +401,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "a disabled schedule has no requeue",
         now: OPEN,
-        given: |world| {
-            in_service(world);
-            world.edit(|sm| sm.spec.schedule.enabled = false);
+        given: |simulation| {
+            in_service(simulation);
+            simulation.edit(|sm| sm.spec.schedule.enabled = false);
         },
         steps: &[],
         requeue_at: None,
@@ -406,9 +411,9 @@ const ROWS: &[Row] = &[
     Row {
         name: "the finalizer of a deleted object with nothing left is removed",
         now: OPEN,
-        given: |world| {
-            held(world);
-            world.delete_sm();
+        given: |simulation| {
+            held(simulation);
+            simulation.delete_sm();
         },
         steps: &[RemoveFinalizer],
         requeue_at: Some(CLOSES),
@@ -416,10 +421,10 @@ const ROWS: &[Row] = &[
     Row {
         name: "a paused object is left alone",
         now: CLOSED,
-        given: |world| {
-            in_service(world);
+        given: |simulation| {
+            in_service(simulation);
             let paused = [("cluster.x-k8s.io/paused".to_owned(), String::new())];
-            world.edit(|sm| sm.metadata.annotations = Some(paused.into()));
+            simulation.edit(|sm| sm.metadata.annotations = Some(paused.into()));
         },
         steps: &[],
         requeue_at: Some(OPENS),
@@ -430,12 +435,16 @@ const ROWS: &[Row] = &[
 fn every_row_of_the_table_holds() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         for row in ROWS {
-            let mut world = World::new(contract, row.now);
-            (row.given)(&mut world);
+            let mut simulation = Simulation::new(contract, row.now);
+            (row.given)(&mut simulation);
             let mut memory = Memory::default();
-            let observed = world.observed();
-            memory.observe(world.sm().metadata.generation, &observed, world.now);
-            let next = plan(world.sm(), &observed, &memory, world.now);
+            let observed = simulation.observed();
+            memory.observe(
+                simulation.sm().metadata.generation,
+                &observed,
+                simulation.now,
+            );
+            let next = plan(simulation.sm(), &observed, &memory, simulation.now);
             let requeue_at = row.requeue_at.map(at);
             let got: (Vec<Step>, Option<Timestamp>) = (next.steps(), next.requeue_at);
             assert_eq!(

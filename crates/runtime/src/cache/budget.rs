@@ -8,10 +8,10 @@ use thiserror::Error;
 
 /// How many objects of one kind are read from a workload cluster. A page of a list counts as one,
 /// so that an endless list ends too.
-pub const MOST_OBJECTS: usize = 10_000;
+pub const MAX_OBJECTS: usize = 10_000;
 
 /// How many bytes are cached of all objects of a workload cluster.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// What an object costs in addition to its text, in bytes.
 const OVERHEAD: usize = 256;
@@ -20,10 +20,10 @@ const OVERHEAD: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TooLarge {
     /// There are too many objects.
-    #[error("the workload cluster lists more than {MOST_OBJECTS} objects of a kind")]
+    #[error("the workload cluster lists more than {MAX_OBJECTS} objects of a kind")]
     Objects,
     /// Their cached form takes too much memory.
-    #[error("the cache of the workload cluster is larger than {MOST_BYTES} bytes")]
+    #[error("the cache of the workload cluster is larger than {MAX_BYTES} bytes")]
     Bytes,
 }
 
@@ -49,12 +49,12 @@ pub struct Budget(AtomicUsize);
 
 /// Part of a [`Budget`]. It is released on drop.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -65,15 +65,15 @@ impl Budget {
     ///
     /// # Errors
     /// The budget is exceeded; nothing is reserved.
-    pub fn add(self: &Arc<Self>, text: usize) -> Result<Reserved, TooLarge> {
+    pub fn add(self: &Arc<Self>, text: usize) -> Result<Reservation, TooLarge> {
         let bytes = text.saturating_add(OVERHEAD);
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
-        let share = Reserved {
+        let share = Reservation {
             budget: self.clone(),
             bytes,
         };
         // If the share is dropped, it is released again.
-        (before.saturating_add(bytes) <= MOST_BYTES)
+        (before.saturating_add(bytes) <= MAX_BYTES)
             .then_some(share)
             .ok_or(TooLarge::Bytes)
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_dropped_share_is_released_and_a_rejected_one_takes_nothing() {
         let budget = Arc::new(Budget::default());
-        let half = MOST_BYTES / 2 - OVERHEAD;
+        let half = MAX_BYTES / 2 - OVERHEAD;
         let first = budget.add(half).unwrap();
         let second = budget.add(half).unwrap();
         assert_eq!(budget.add(0).unwrap_err(), TooLarge::Bytes);

@@ -36,7 +36,7 @@ pub struct Expectation {
     /// The uid of the object.
     pub uid: String,
     /// The version in the response to the write; `None` if it removed the object.
-    pub left: Option<Version>,
+    pub version: Option<Version>,
     /// How many lists the cache had begun when the response arrived.
     pub lists_begun: u64,
 }
@@ -54,27 +54,32 @@ impl Expectations {
     }
 
     /// Removes every write for which `has_seen` returns true, and returns whether none is left.
-    pub fn are_met(
+    pub fn are_satisfied(
         &mut self,
         has_seen: impl Fn(&str, &Key, &Expectation) -> bool,
     ) -> bool {
         self.writes
             .retain(|(cache, object), expectation| !has_seen(cache, object, expectation));
-        let are_met = self.writes.is_empty();
-        if are_met {
+        let are_satisfied = self.writes.is_empty();
+        if are_satisfied {
             // An empty map keeps a node for eleven entries, and there is a map for each machine.
             self.writes = BTreeMap::new();
         }
-        are_met
+        are_satisfied
     }
 
     /// Whether a recorded write has left `object` in that version or a later one.
-    pub fn has_left(&self, cache: &str, object: &Key, version: &Version) -> bool {
+    pub fn has_written_version(
+        &self,
+        cache: &str,
+        object: &Key,
+        version: &Version,
+    ) -> bool {
         let expectation = self.writes.get(&(cache.to_owned(), object.clone()));
-        let left = expectation.and_then(|expectation| expectation.left.as_ref());
-        left.is_some_and(|left| {
-            left == version
-                || version.number().is_some() && version.number() <= left.number()
+        let written = expectation.and_then(|expectation| expectation.version.as_ref());
+        written.is_some_and(|written| {
+            written == version
+                || version.number().is_some() && version.number() <= written.number()
         })
     }
 
@@ -101,12 +106,12 @@ mod tests {
         let mut expectations = Expectations::default();
         let expectation = Expectation {
             uid: "u".to_owned(),
-            left: Some(Version::new("7")),
+            version: Some(Version::new("7")),
             lists_begun: 1,
         };
         expectations.expect("machines".to_owned(), Key::new("a", "b"), expectation);
-        assert!(!expectations.are_met(|_, _, _| false));
-        assert!(expectations.are_met(|cache, _, _| cache == "machines"));
-        assert!(expectations.are_met(|_, _, _| false));
+        assert!(!expectations.are_satisfied(|_, _, _| false));
+        assert!(expectations.are_satisfied(|cache, _, _| cache == "machines"));
+        assert!(expectations.are_satisfied(|_, _, _| false));
     }
 }

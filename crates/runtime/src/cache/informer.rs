@@ -6,14 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures::future::AbortHandle;
 use kube::api::ApiResource;
 
-use super::projection::Cached;
+use super::projection::CacheProjection;
 use super::store::Store;
 use crate::Key;
 use crate::http::error;
 
 /// A cache, its health, and the keys that wait for its first list.
 #[derive(Debug)]
-pub struct Informer<P: Cached> {
+pub struct Informer<P: CacheProjection> {
     /// The name of the cache, unique among all.
     pub name: String,
     /// The kind of its objects.
@@ -72,7 +72,7 @@ pub enum Health {
     Failing(WatchFailure),
 }
 
-impl<P: Cached> Informer<P> {
+impl<P: CacheProjection> Informer<P> {
     /// An empty cache without a watch.
     pub fn new(name: String, resource: ApiResource, projection: P) -> Self {
         Self {
@@ -100,12 +100,12 @@ impl<P: Cached> Informer<P> {
     }
 
     /// Records that `key` must be enqueued when the first list has succeeded or failed.
-    pub fn wait(&self, key: &Key) {
+    pub fn add_waiting(&self, key: &Key) {
         self.state().waiting.insert(key.clone());
     }
 
     /// Records that the watch works. Returns the keys that have waited for that.
-    pub fn recover(&self) -> BTreeSet<Key> {
+    pub fn record_success(&self) -> BTreeSet<Key> {
         let mut state = self.state();
         state.failure = None;
         std::mem::take(&mut state.waiting)
@@ -113,7 +113,7 @@ impl<P: Cached> Informer<P> {
 
     /// Records that the watch fails. Returns the keys that have waited for the outcome; none if
     /// it fails for the same reason as before.
-    pub fn fail(&self, error: &kube::Error) -> BTreeSet<Key> {
+    pub fn record_failure(&self, error: &kube::Error) -> BTreeSet<Key> {
         let mut state = self.state();
         let failure = Some(WatchFailure::of(error));
         if state.failure == failure {
@@ -133,8 +133,8 @@ impl<P: Cached> Informer<P> {
         self.state().failure.is_some()
     }
 
-    /// Keeps `task`, which fills the cache and ends with it.
-    pub fn keep(&self, task: Task) {
+    /// Adds `task`, which fills the cache and ends with it.
+    pub fn add_task(&self, task: Task) {
         self.state().tasks.push(task);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 
 /// A longer text is not used as a sample: searching it would cost more than it saves.
-const LONGEST_SAMPLE: usize = 16 * 1024;
+const MAX_SAMPLE_BYTES: usize = 16 * 1024;
 
 /// Compresses texts one after another, each with an earlier one as the dictionary.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Packer {
             .sample
             .as_ref()
             .map_or(0, |sample| sample.len() / 4 * 5);
-        if *length > outgrown && *length <= LONGEST_SAMPLE {
+        if *length > outgrown && *length <= MAX_SAMPLE_BYTES {
             self.sample = Some(Arc::from(&**bytes));
         }
         let Some(sample) = &self.sample else { return };
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_long_text_is_not_used_as_a_sample() {
         let mut packer = Packer::default();
-        let long = "x".repeat(LONGEST_SAMPLE + 1);
+        let long = "x".repeat(MAX_SAMPLE_BYTES + 1);
         let kept = packed(&mut packer, &long);
         assert!(packer.sample.is_none());
         assert_eq!(*kept.text(), *long.as_bytes());

@@ -12,17 +12,17 @@ use serde::de::{
 use serde_json::{Map, Value};
 
 use super::store::Object;
-use text::{Expectation, Text};
+use text::{Text, TextSeed};
 
 /// How many levels of objects and lists are read of a value. An API server stores values that are
 /// nested deeper than most parsers accept, and one object must not make a whole list unreadable.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Replaces a value that is nested deeper. No schema accepts it in the place of that value.
 pub const TOO_DEEP: &str = "(nested more than 100 levels deep)";
 
 /// How many bytes of labels, or of annotations, are kept of one object.
-const MOST_MARKS: usize = 64 << 10;
+const MAX_LABEL_BYTES: usize = 64 << 10;
 
 /// How much of a value is read.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub enum FieldMask {
     AllBut(&'static [(&'static str, FieldMask)]),
     /// Of labels or annotations: those of these domains. A domain that begins with a dot matches
     /// its subdomains.
-    Marks(&'static [&'static str]),
+    Domains(&'static [&'static str]),
     /// Of a list of conditions: those of these types, without the time of the last heartbeat.
     Conditions(&'static [&'static str]),
     /// Its compact JSON text, as a string; null if that would have more bytes than this.
@@ -50,10 +50,10 @@ pub enum FieldMask {
 /// How the objects of one kind are read.
 pub trait Projection: fmt::Debug + Send + Sync {
     /// How much is kept of an object.
-    fn keeps(&self) -> &'static FieldMask;
+    fn mask(&self) -> &'static FieldMask;
 
-    /// Completes an object that was read live, [as it is kept](Self::keeps).
-    fn settle(&self, _object: &mut Value) {}
+    /// Completes an object that was read live, [as it is kept](Self::mask).
+    fn complete(&self, _object: &mut Value) {}
 
     /// Whether only the metadata of objects is requested from the server.
     fn is_metadata_only(&self) -> bool {
@@ -62,21 +62,21 @@ pub trait Projection: fmt::Debug + Send + Sync {
 }
 
 /// How a cache keeps the objects of one kind.
-pub trait Cached: Projection {
+pub trait CacheProjection: Projection {
     /// The targets that an object may affect, such as keys to enqueue.
     type Target: Clone + Ord + fmt::Debug + Send + Sync;
 
     /// The cached form of an object of that kind, which was read [as it is
-    /// kept](Projection::keeps).
+    /// kept](Projection::mask).
     fn cache(&self, object: Value, resource: &ApiResource) -> Object<Self::Target>;
 }
 
 /// Reads all of an object except its managed fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Whole;
+pub struct WholeObject;
 
-impl Projection for Whole {
-    fn keeps(&self) -> &'static FieldMask {
+impl Projection for WholeObject {
+    fn mask(&self) -> &'static FieldMask {
         &LEAN
     }
 }
@@ -86,7 +86,7 @@ impl Projection for Whole {
 pub struct MetadataOnly;
 
 impl Projection for MetadataOnly {
-    fn keeps(&self) -> &'static FieldMask {
+    fn mask(&self) -> &'static FieldMask {
         &LEAN
     }
 
@@ -125,7 +125,7 @@ impl FieldMask {
                 among(parts).or_else(|| whole.contains(&name).then_some(&Self::All))
             }
             Self::AllBut(parts) => Some(among(parts).unwrap_or(&Self::All)),
-            Self::Marks(domains) => is_of_domain(name, domains).then_some(&Self::All),
+            Self::Domains(domains) => is_of_domain(name, domains).then_some(&Self::All),
             Self::All | Self::Conditions(_) | Self::Text(_) | Self::Nothing => {
                 Some(&Self::All)
             }
@@ -153,11 +153,11 @@ impl<'de> DeserializeSeed<'de> for &'static FieldMask {
             FieldMask::All => whole(deserializer),
             FieldMask::Only(..)
             | FieldMask::AllBut(_)
-            | FieldMask::Marks(_)
-            | FieldMask::Conditions(_) => deserializer.deserialize_any(Part(self)),
-            FieldMask::Text(most) => {
-                let mut text = Text::of_at_most(*most);
-                Expectation(&mut text, DEEPEST).deserialize(deserializer)?;
+            | FieldMask::Domains(_)
+            | FieldMask::Conditions(_) => deserializer.deserialize_any(PartVisitor(self)),
+            FieldMask::Text(limit) => {
+                let mut text = Text::with_limit(*limit);
+                TextSeed(&mut text, MAX_DEPTH).deserialize(deserializer)?;
                 Ok(text.value())
             }
             FieldMask::Nothing => {
@@ -171,8 +171,8 @@ impl<'de> DeserializeSeed<'de> for &'static FieldMask {
 /// All of a value, or [`TOO_DEEP`] if it is nested too deep.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     let mut is_whole = true;
-    let nested = Nested {
-        levels: DEEPEST,
+    let nested = NestedSeed {
+        levels: MAX_DEPTH,
         is_whole: &mut is_whole,
     };
     let value = nested.deserialize(deserializer)?;
@@ -218,9 +218,9 @@ macro_rules! scalars_as_they_are {
 
 /// A value of which a part is kept. A value of another type than expected is kept as it is, or as
 /// an empty list: the reader of the object reports what is wrong with it.
-struct Part(&'static FieldMask);
+struct PartVisitor(&'static FieldMask);
 
-impl<'de> Visitor<'de> for Part {
+impl<'de> Visitor<'de> for PartVisitor {
     type Value = Value;
 
     scalars_as_they_are!();
@@ -246,16 +246,16 @@ impl<'de> Visitor<'de> for Part {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
-        let mut marks = 0;
+        let mut label_bytes = 0;
         while let Some(name) = map.next_key::<String>()? {
             let Some(keep) = self.0.field(&name) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             let value = map.next_value_seed(keep)?;
-            if matches!(self.0, FieldMask::Marks(_)) {
-                marks += name.len() + value.as_str().map_or(0, str::len);
-                if marks > MOST_MARKS {
+            if matches!(self.0, FieldMask::Domains(_)) {
+                label_bytes += name.len() + value.as_str().map_or(0, str::len);
+                if label_bytes > MAX_LABEL_BYTES {
                     continue;
                 }
             }
@@ -268,23 +268,23 @@ impl<'de> Visitor<'de> for Part {
 }
 
 /// A value that is read to at most so many more levels.
-struct Nested<'a> {
+struct NestedSeed<'a> {
     levels: usize,
     /// Whether all of it has been read.
     is_whole: &'a mut bool,
 }
 
-impl Nested<'_> {
+impl NestedSeed<'_> {
     /// A value within this one.
-    fn inner(&mut self) -> Nested<'_> {
-        Nested {
+    fn inner(&mut self) -> NestedSeed<'_> {
+        NestedSeed {
             levels: self.levels - 1,
             is_whole: self.is_whole,
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Nested<'_> {
+impl<'de> DeserializeSeed<'de> for NestedSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(
@@ -300,7 +300,7 @@ impl<'de> DeserializeSeed<'de> for Nested<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Nested<'_> {
+impl<'de> Visitor<'de> for NestedSeed<'_> {
     type Value = Value;
 
     scalars_as_they_are!();

@@ -13,26 +13,26 @@ use crate::Key;
 /// At most one request is under way for each object. A caller that comes meanwhile needs the
 /// response to a later request, and waits for the next one.
 #[derive(Debug)]
-pub struct SharedReads<T>(StdMutex<BTreeMap<Place, Arc<Flights<T>>>>);
+pub struct SharedReads<T>(StdMutex<BTreeMap<ObjectId, Arc<ObjectReads<T>>>>);
 
 /// A cache's name, and the object.
-type Place = (String, Key);
+type ObjectId = (String, Key);
 
 #[derive(Debug)]
-struct Flights<T> {
+struct ObjectReads<T> {
     /// How many requests have been sent.
     sent: AtomicU64,
     /// Held while a request is under way.
-    under_way: Mutex<()>,
-    answered: StdMutex<Option<Answered<T>>>,
+    in_flight: Mutex<()>,
+    last_response: StdMutex<Option<NumberedResponse<T>>>,
 }
 
 /// The last response.
 #[derive(Clone, Debug)]
-struct Answered<T> {
+struct NumberedResponse<T> {
     /// The number of its request.
     number: u64,
-    answer: T,
+    response: T,
 }
 
 impl<T> Default for SharedReads<T> {
@@ -42,72 +42,78 @@ impl<T> Default for SharedReads<T> {
 }
 
 impl<T: Clone> SharedReads<T> {
-    /// The response to `ask`, or to a request that another caller sends from now on. `ask` is
-    /// sent at most once, when it is first polled.
+    /// The response to `request`, or to a request that another caller sends from now on.
+    /// `request` is sent at most once, when it is first polled.
     pub async fn read(
         &self,
         cache: &str,
         object: &Key,
-        ask: impl Future<Output = T>,
+        request: impl Future<Output = T>,
     ) -> T {
-        let place = (cache.to_owned(), object.clone());
-        let flights = self.places().entry(place.clone()).or_default().clone();
-        let answer = flights.answer(ask).await;
-        self.leave(&place, flights);
-        answer
+        let id = (cache.to_owned(), object.clone());
+        let reads = self
+            .reads_by_object()
+            .entry(id.clone())
+            .or_default()
+            .clone();
+        let response = reads.fetch(request).await;
+        self.remove_if_unused(&id, reads);
+        response
     }
 
-    fn places(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Flights<T>>>> {
+    fn reads_by_object(&self) -> MutexGuard<'_, BTreeMap<ObjectId, Arc<ObjectReads<T>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last caller removes the place, so that nothing is kept for objects that are gone.
-    fn leave(&self, place: &Place, flights: Arc<Flights<T>>) {
-        let mut places = self.places();
-        drop(flights);
-        if places
-            .get(place)
-            .is_some_and(|left| Arc::strong_count(left) == 1)
+    /// The last caller removes the entry, so that nothing is kept for objects that are gone.
+    fn remove_if_unused(&self, id: &ObjectId, reads: Arc<ObjectReads<T>>) {
+        let mut reads_by_object = self.reads_by_object();
+        drop(reads);
+        if reads_by_object
+            .get(id)
+            .is_some_and(|remaining| Arc::strong_count(remaining) == 1)
         {
-            places.remove(place);
+            reads_by_object.remove(id);
         }
     }
 }
 
-impl<T> Default for Flights<T> {
+impl<T> Default for ObjectReads<T> {
     fn default() -> Self {
         Self {
             sent: AtomicU64::new(0),
-            under_way: Mutex::default(),
-            answered: StdMutex::new(None),
+            in_flight: Mutex::default(),
+            last_response: StdMutex::new(None),
         }
     }
 }
 
-impl<T: Clone> Flights<T> {
-    async fn answer(&self, ask: impl Future<Output = T>) -> T {
+impl<T: Clone> ObjectReads<T> {
+    async fn fetch(&self, request: impl Future<Output = T>) -> T {
         let before = self.sent.load(Ordering::Relaxed);
-        let _alone = self.under_way.lock().await;
-        let later = |given: &Answered<T>| given.number > before;
-        if let Some(given) = self.answered().filter(later) {
-            return given.answer;
+        let _lock = self.in_flight.lock().await;
+        let later = |last: &NumberedResponse<T>| last.number > before;
+        if let Some(last) = self.last_response().filter(later) {
+            return last.response;
         }
         let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
-        let answer = ask.await;
-        let given = Answered {
+        let response = request.await;
+        let last = NumberedResponse {
             number,
-            answer: answer.clone(),
+            response: response.clone(),
         };
-        *self.last() = Some(given);
-        answer
+        *self.lock_last_response() = Some(last);
+        response
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Answered<T>>> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_last_response(&self) -> MutexGuard<'_, Option<NumberedResponse<T>>> {
+        self.last_response
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answered(&self) -> Option<Answered<T>> {
-        self.last().clone()
+    fn last_response(&self) -> Option<NumberedResponse<T>> {
+        self.lock_last_response().clone()
     }
 }
 
@@ -160,7 +166,7 @@ mod tests {
             })
         };
         assert_eq!([read().await, read().await, read().await], [1, 2, 3]);
-        assert!(shared.places().is_empty(), "nothing is kept");
+        assert!(shared.reads_by_object().is_empty(), "nothing is kept");
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::budget::{Budget, Reserved, TooLarge};
+use super::budget::{Budget, Reservation, TooLarge};
 use super::expectations::{Expectation, Version};
 use super::packed::{Packed, Packer};
 use crate::Key;
@@ -30,7 +30,7 @@ pub struct Object<T> {
     /// Whether only its name and its version are cached.
     is_name_only: bool,
     /// Its share of the memory budget of its cluster.
-    share: Option<Reserved>,
+    share: Option<Reservation>,
 }
 
 impl<T> Object<T> {
@@ -58,7 +58,7 @@ impl<T> Object<T> {
     }
 
     /// Drops everything except that the object exists in this version: nothing reads the rest.
-    pub fn forget(&mut self) {
+    pub fn keep_name_only(&mut self) {
         self.text = Packed::plain("{}".to_owned());
         self.targets.clear();
         self.terms = Box::default();
@@ -196,15 +196,15 @@ impl<T: Clone + Ord> Store<T> {
             .filter(|key| !listed.contains_key(key))
             .cloned()
             .collect();
-        let mut concerned = BTreeSet::new();
+        let mut affected = BTreeSet::new();
         for key in gone {
-            concerned.extend(state.replace(&key, None));
+            affected.extend(state.replace(&key, None));
         }
         for (key, object) in listed {
             state.note(part, &object.version);
-            concerned.extend(state.replace(&key, Some(object)));
+            affected.extend(state.replace(&key, Some(object)));
         }
-        concerned
+        affected
     }
 
     /// `object` is new or has changed. Returns the targets affected: none if only its version has
@@ -308,7 +308,7 @@ impl<T: Clone + Ord> Store<T> {
             return true;
         }
         let object = state.objects.get(key);
-        match &written.left {
+        match &written.version {
             Some(version) => match (version.number(), progress.newest) {
                 (Some(wanted), Some(newest)) => newest >= wanted,
                 // Versions that cannot be ordered can still be equal.

@@ -5,28 +5,28 @@ use thiserror::Error;
 
 /// How large one object may be, in bytes: an API server accepts 3 MiB at most, and its store
 /// less.
-pub const LARGEST_OBJECT: usize = 4 << 20;
+pub const MAX_OBJECT_BYTES: usize = 4 << 20;
 
 /// How much memory is kept for the next object, in bytes.
-const MOST_KEPT: usize = 64 << 10;
+const MAX_REUSED_BUFFER: usize = 64 << 10;
 
 /// Why what a server sends cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(super) enum Broken {
+pub(super) enum SplitError {
     /// It is not a list.
     #[error("the server's response is not a list")]
-    NoList,
+    NotAList,
     /// It is incomplete.
     #[error("the server's response is truncated")]
-    CutOff,
+    Truncated,
     /// An object in it is too large.
-    #[error("an object in the server's response is larger than {LARGEST_OBJECT} bytes")]
+    #[error("an object in the server's response is larger than {MAX_OBJECT_BYTES} bytes")]
     ObjectTooLarge,
 }
 
 /// A list, object by object: the items one after another, and at the end its metadata.
 #[derive(Debug, Default)]
-pub(super) struct Items {
+pub(super) struct ListSplitter {
     /// How many objects and lists are open.
     depth: usize,
     in_string: bool,
@@ -36,7 +36,7 @@ pub(super) struct Items {
     /// Whether an item, or the metadata, is open.
     in_piece: bool,
     /// The name of a field, or the piece, as far as it has arrived.
-    gathered: Vec<u8>,
+    buffer: Vec<u8>,
     metadata: Vec<u8>,
 }
 
@@ -70,17 +70,17 @@ impl Field {
     }
 }
 
-impl Items {
+impl ListSplitter {
     /// Takes the next chunk, and calls `each` with each item that is complete.
     ///
     /// # Errors
     /// The first syntax error, or the first error of `each`.
-    pub(super) fn push<E: From<Broken>>(
+    pub(super) fn push<E: From<SplitError>>(
         &mut self,
         chunk: &[u8],
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut begun = 0;
+        let mut start = 0;
         let mut at = 0;
         while at < chunk.len() {
             if self.in_string {
@@ -90,28 +90,28 @@ impl Items {
             let byte = chunk[at];
             match byte {
                 b'"' => self.in_string = true,
-                b'{' | b'[' if self.open(byte)? => begun = at,
+                b'{' | b'[' if self.open(byte)? => start = at,
                 b'}' | b']' => {
                     if self.closes_piece() {
-                        self.gather(&chunk[begun..=at])?;
-                        self.hand_over(&mut each)?;
+                        self.append(&chunk[start..=at])?;
+                        self.emit_piece(&mut each)?;
                     }
                     self.close()?;
                 }
                 b':' if self.depth == 1 => {
-                    self.field = Field::named(&self.gathered);
-                    self.gathered.clear();
+                    self.field = Field::named(&self.buffer);
+                    self.buffer.clear();
                 }
                 b',' if self.depth == 1 => self.field = Field::Name,
                 _ if self.depth == 0 && !byte.is_ascii_whitespace() => {
-                    return Err(Broken::NoList.into());
+                    return Err(SplitError::NotAList.into());
                 }
                 _ => {}
             }
             at += 1;
         }
         if self.in_piece {
-            self.gather(&chunk[begun..])?;
+            self.append(&chunk[start..])?;
         }
         Ok(())
     }
@@ -120,10 +120,10 @@ impl Items {
     ///
     /// # Errors
     /// The list is not complete.
-    pub(super) fn end(self) -> Result<Vec<u8>, Broken> {
+    pub(super) fn end(self) -> Result<Vec<u8>, SplitError> {
         self.is_complete
             .then_some(self.metadata)
-            .ok_or(Broken::CutOff)
+            .ok_or(SplitError::Truncated)
     }
 
     /// Skips the content of a string. Returns how many bytes that were.
@@ -136,8 +136,8 @@ impl Items {
         let special = chunk.iter().position(|byte| matches!(byte, b'"' | b'\\'));
         let within = &chunk[..special.unwrap_or(chunk.len())];
         // No name that matters is longer.
-        if is_name && self.gathered.len() < 16 {
-            self.gathered.extend(within.iter().take(16));
+        if is_name && self.buffer.len() < 16 {
+            self.buffer.extend(within.iter().take(16));
         }
         match special {
             None => chunk.len(),
@@ -150,9 +150,9 @@ impl Items {
     }
 
     /// Returns whether a piece begins here.
-    fn open(&mut self, byte: u8) -> Result<bool, Broken> {
+    fn open(&mut self, byte: u8) -> Result<bool, SplitError> {
         if self.is_complete || (self.depth == 0 && byte == b'[') {
-            return Err(Broken::NoList);
+            return Err(SplitError::NotAList);
         }
         self.depth += 1;
         let is_deep = self.field.depth_of_pieces() == Some(self.depth);
@@ -165,35 +165,35 @@ impl Items {
         self.in_piece && self.field.depth_of_pieces() == Some(self.depth)
     }
 
-    fn close(&mut self) -> Result<(), Broken> {
-        self.depth = self.depth.checked_sub(1).ok_or(Broken::NoList)?;
+    fn close(&mut self) -> Result<(), SplitError> {
+        self.depth = self.depth.checked_sub(1).ok_or(SplitError::NotAList)?;
         self.is_complete = self.depth == 0;
         Ok(())
     }
 
-    fn gather(&mut self, more: &[u8]) -> Result<(), Broken> {
-        if self.gathered.len() + more.len() > LARGEST_OBJECT {
-            return Err(Broken::ObjectTooLarge);
+    fn append(&mut self, more: &[u8]) -> Result<(), SplitError> {
+        if self.buffer.len() + more.len() > MAX_OBJECT_BYTES {
+            return Err(SplitError::ObjectTooLarge);
         }
-        self.gathered.extend_from_slice(more);
+        self.buffer.extend_from_slice(more);
         Ok(())
     }
 
-    fn hand_over<E>(
+    fn emit_piece<E>(
         &mut self,
         each: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.in_piece = false;
-        let piece = std::mem::take(&mut self.gathered);
+        let piece = std::mem::take(&mut self.buffer);
         if self.field == Field::Metadata {
             self.metadata = piece;
             return Ok(());
         }
         each(&piece)?;
         // Most pieces are small: the memory of a small one is kept for the next.
-        if piece.capacity() <= MOST_KEPT {
-            self.gathered = piece;
-            self.gathered.clear();
+        if piece.capacity() <= MAX_REUSED_BUFFER {
+            self.buffer = piece;
+            self.buffer.clear();
         }
         Ok(())
     }
@@ -203,40 +203,40 @@ impl Items {
 /// with its API, such as those of Cluster API's in-memory provider, write it on several lines,
 /// without a line break after it. What is not an object ends with its line.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    gathered: Vec<u8>,
+pub(super) struct EventSplitter {
+    buffer: Vec<u8>,
     /// How many objects are open in what is gathered.
     depth: usize,
     in_string: bool,
     is_escaped: bool,
 }
 
-impl Lines {
+impl EventSplitter {
     /// Takes the next chunk, and returns the events that are complete.
     ///
     /// # Errors
     /// An event is too large.
-    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, Broken> {
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, SplitError> {
         let mut complete = Vec::new();
-        let mut begun = 0;
+        let mut start = 0;
         for (at, byte) in chunk.iter().enumerate() {
             let is_line_break = *byte == b'\n';
-            if self.follow(*byte) {
+            if self.ends_event(*byte) {
                 let end = if is_line_break { at } else { at + 1 };
-                self.gather(&chunk[begun..end])?;
-                begun = at + 1;
-                let event = std::mem::take(self).gathered;
+                self.append(&chunk[start..end])?;
+                start = at + 1;
+                let event = std::mem::take(self).buffer;
                 if !event.is_empty() {
                     complete.push(event);
                 }
             }
         }
-        self.gather(&chunk[begun..])?;
+        self.append(&chunk[start..])?;
         Ok(complete)
     }
 
     /// Whether an event ends with this byte.
-    fn follow(&mut self, byte: u8) -> bool {
+    fn ends_event(&mut self, byte: u8) -> bool {
         match byte {
             // A string of JSON contains no line break.
             b'\n' => return self.depth == 0 || self.in_string,
@@ -253,11 +253,11 @@ impl Lines {
         false
     }
 
-    fn gather(&mut self, more: &[u8]) -> Result<(), Broken> {
-        if self.gathered.len() + more.len() > LARGEST_OBJECT {
-            return Err(Broken::ObjectTooLarge);
+    fn append(&mut self, more: &[u8]) -> Result<(), SplitError> {
+        if self.buffer.len() + more.len() > MAX_OBJECT_BYTES {
+            return Err(SplitError::ObjectTooLarge);
         }
-        self.gathered.extend_from_slice(more);
+        self.buffer.extend_from_slice(more);
         Ok(())
     }
 }
@@ -270,13 +270,13 @@ mod tests {
     use super::*;
 
     /// The items and the metadata of a text that arrives in chunks of that size.
-    fn taken_apart(text: &[u8], size: usize) -> Result<(Vec<Value>, Value), Broken> {
-        let mut items = Items::default();
+    fn split(text: &[u8], size: usize) -> Result<(Vec<Value>, Value), SplitError> {
+        let mut items = ListSplitter::default();
         let mut found = Vec::new();
         for chunk in text.chunks(size) {
             items.push(chunk, |item| {
                 found.push(serde_json::from_slice(item).unwrap());
-                Ok::<_, Broken>(())
+                Ok::<_, SplitError>(())
             })?;
         }
         let metadata = items.end()?;
@@ -305,7 +305,7 @@ mod tests {
             );
             for text in [compact, spaced] {
                 for size in 1..text.len() {
-                    let found = taken_apart(text.as_bytes(), size).unwrap();
+                    let found = split(text.as_bytes(), size).unwrap();
                     assert_eq!(found, (items.clone(), metadata.clone()));
                 }
             }
@@ -315,43 +315,43 @@ mod tests {
     #[test]
     fn a_list_without_items_has_none() {
         for text in [r#"{"items": null, "metadata": {}}"#, r#"{"metadata": {}}"#] {
-            assert_eq!(taken_apart(text.as_bytes(), 3), Ok((vec![], json!({}))));
+            assert_eq!(split(text.as_bytes(), 3), Ok((vec![], json!({}))));
         }
     }
 
     #[test]
     fn anything_but_a_complete_list_is_rejected() {
         for (text, expected) in [
-            ("<html>", Broken::NoList),
-            ("[{}]", Broken::NoList),
-            ("{}}", Broken::NoList),
-            ("{} {}", Broken::NoList),
-            ("", Broken::CutOff),
-            (r#"{"items": [{}"#, Broken::CutOff),
+            ("<html>", SplitError::NotAList),
+            ("[{}]", SplitError::NotAList),
+            ("{}}", SplitError::NotAList),
+            ("{} {}", SplitError::NotAList),
+            ("", SplitError::Truncated),
+            (r#"{"items": [{}"#, SplitError::Truncated),
         ] {
-            assert_eq!(taken_apart(text.as_bytes(), 2), Err(expected), "{text}");
+            assert_eq!(split(text.as_bytes(), 2), Err(expected), "{text}");
         }
     }
 
     #[test]
     fn an_object_that_is_too_large_is_not_read_to_its_end() {
         let begin = br#"{"items": [{"a": ""#;
-        let mut items = Items::default();
-        let mut lines = Lines::default();
-        let ignore = |_: &[u8]| Ok::<_, Broken>(());
+        let mut items = ListSplitter::default();
+        let mut lines = EventSplitter::default();
+        let ignore = |_: &[u8]| Ok::<_, SplitError>(());
         items.push(begin, ignore).unwrap();
-        let chunk = vec![b'x'; LARGEST_OBJECT - 100];
+        let chunk = vec![b'x'; MAX_OBJECT_BYTES - 100];
         assert_eq!(items.push(&chunk, ignore), Ok(()));
-        assert_eq!(items.push(&chunk, ignore), Err(Broken::ObjectTooLarge));
+        assert_eq!(items.push(&chunk, ignore), Err(SplitError::ObjectTooLarge));
         assert_eq!(lines.push(&chunk), Ok(vec![]));
-        assert_eq!(lines.push(&chunk), Err(Broken::ObjectTooLarge));
+        assert_eq!(lines.push(&chunk), Err(SplitError::ObjectTooLarge));
     }
 
     #[test]
     fn lines_are_split_wherever_their_chunks_end() {
         let text = b"one\ntwo\n\nthree";
         for size in 1..text.len() {
-            let mut lines = Lines::default();
+            let mut lines = EventSplitter::default();
             let chunks = text.chunks(size);
             let found: Vec<_> = chunks
                 .flat_map(|chunk| lines.push(chunk).unwrap())
@@ -373,7 +373,7 @@ mod tests {
         });
         let text = format!("{first}{second}\n{}\n", events[0]);
         for size in 1..text.len() {
-            let mut lines = Lines::default();
+            let mut lines = EventSplitter::default();
             let found: Vec<Value> = text
                 .as_bytes()
                 .chunks(size)
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn invalid_json_does_not_delay_later_events() {
-        let mut lines = Lines::default();
+        let mut lines = EventSplitter::default();
         let found = lines.push(b"\"{ not json\n{}\n").unwrap();
         assert_eq!(found, [b"\"{ not json".to_vec(), b"{}".to_vec()]);
     }
@@ -395,9 +395,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_input_makes_it_panic(text in "[\\[\\]{}\":,\\\\a items]{0,60}", size in 1_usize..9) {
-            let mut items = Items::default();
+            let mut items = ListSplitter::default();
             for chunk in text.as_bytes().chunks(size) {
-                if items.push(chunk, |_| Ok::<_, Broken>(())).is_err() {
+                if items.push(chunk, |_| Ok::<_, SplitError>(())).is_err() {
                     return Ok(());
                 }
             }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::cache::{FieldMask, LEAN, Projection};
-pub use watch::{Change, Events, Page};
+pub use watch::{EventStream, Page, WatchEvent};
 
 /// The media type of all responses but those with [metadata only](Projection::is_metadata_only).
 const JSON: &str = "application/json";
@@ -58,13 +58,13 @@ impl Address<'_> {
 
     /// Parses the part of an object that is read.
     fn parse(&self, text: &[u8]) -> kube::Result<Value> {
-        let read = self.keeps().read(text);
-        read.map_err(|error| response::unreadable(&error))
+        let read = self.mask().read(text);
+        read.map_err(|error| response::parse_error(&error))
     }
 
     /// The media type for the `Accept` header.
-    fn accept(&self, answer: Form) -> &'static str {
-        match (self.projection, answer) {
+    fn accept(&self, response: Form) -> &'static str {
+        match (self.projection, response) {
             (Some(projection), Form::List) if projection.is_metadata_only() => {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
             }
@@ -75,8 +75,8 @@ impl Address<'_> {
         }
     }
 
-    fn keeps(&self) -> &'static FieldMask {
-        self.projection.map_or(&LEAN, Projection::keeps)
+    fn mask(&self) -> &'static FieldMask {
+        self.projection.map_or(&LEAN, Projection::mask)
     }
 }
 
@@ -96,7 +96,7 @@ pub struct ApiClient {
     /// The field manager.
     manager: &'static str,
     /// Limits how many large responses are read at a time.
-    turns: Arc<Semaphore>,
+    large_response_permits: Arc<Semaphore>,
 }
 
 impl fmt::Debug for ApiClient {
@@ -111,7 +111,9 @@ impl ApiClient {
         Self {
             client,
             manager,
-            turns: Arc::new(Semaphore::new(response::MOST_LARGE)),
+            large_response_permits: Arc::new(Semaphore::new(
+                response::MAX_CONCURRENT_LARGE,
+            )),
         }
     }
 
@@ -123,39 +125,41 @@ impl ApiClient {
     pub async fn get(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
         let mut found = self.get_parsed(at).await;
         if let (Ok(Some(object)), Some(projection)) = (&mut found, at.projection) {
-            projection.settle(object);
+            projection.complete(object);
         }
         found
     }
 
-    /// The same without [settling](Projection::settle), as far as it is
-    /// [kept](Projection::keeps).
+    /// The same without [completing](Projection::complete), as far as it is
+    /// [kept](Projection::mask).
     pub async fn get_parsed(&self, at: &Address<'_>) -> kube::Result<Option<Value>> {
         // No object can have such a name, and it must not lead to another path.
         if !is_segment(at.name) {
             return Ok(None);
         }
-        let answer = self.parsed(Method::GET, &at.path(), Vec::new(), at).await;
-        match answer {
+        let response = self.parsed(Method::GET, &at.path(), Vec::new(), at).await;
+        match response {
             Err(kube::Error::Api(status))
                 if status.code == 404 && !is_about(&status, at.name) =>
             {
                 Err(kube::Error::Api(status))
             }
-            answer => found(answer),
+            response => found(response),
         }
     }
 
     /// Reads any document that the server serves under `path`; `None` for a 404.
     pub async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
-        let answer = self.exchange(Method::GET, path, Vec::new(), JSON).await;
-        let answer = match answer {
-            Ok(answer) => response::whole(answer, &self.turns).await,
+        let response = self.exchange(Method::GET, path, Vec::new(), JSON).await;
+        let response = match response {
+            Ok(response) => {
+                response::read_to_end(response, &self.large_response_permits).await
+            }
             Err(error) => Err(error),
         };
-        found(answer.and_then(|whole| {
-            let read = LEAN.read(&whole.bytes);
-            read.map_err(|error| response::unreadable(&error))
+        found(response.and_then(|response| {
+            let read = LEAN.read(&response.bytes);
+            read.map_err(|error| response::parse_error(&error))
         }))
     }
 
@@ -258,15 +262,15 @@ impl ApiClient {
             projection: None,
             ..*at
         };
-        let answer = self
+        let response = self
             .send(Method::POST, &path, bytes(&eviction), &at)
             .await?;
         // For a pod with two disruption budgets, Kubernetes returns 201 with a refusal in the
         // body.
-        let refusal = Status::deserialize(&answer).ok();
+        let refusal = Status::deserialize(&response).ok();
         match refusal.filter(Status::is_failure) {
             Some(refusal) => Err(kube::Error::Api(Box::new(refusal))),
-            None => Ok(answer),
+            None => Ok(response),
         }
     }
 
@@ -279,7 +283,7 @@ impl ApiClient {
     ) -> kube::Result<Value> {
         let mut object = self.parsed(method, path, body, at).await?;
         if let Some(projection) = at.projection {
-            projection.settle(&mut object);
+            projection.complete(&mut object);
         }
         Ok(object)
     }
@@ -291,9 +295,10 @@ impl ApiClient {
         body: Vec<u8>,
         at: &Address<'_>,
     ) -> kube::Result<Value> {
-        let answer = self.exchange(method, path, body, JSON).await?;
-        let whole = response::whole(answer, &self.turns).await?;
-        at.parse(&whole.bytes)
+        let response = self.exchange(method, path, body, JSON).await?;
+        let response =
+            response::read_to_end(response, &self.large_response_permits).await?;
+        at.parse(&response.bytes)
     }
 
     /// Sends a request. A refusal is returned as an error.
@@ -319,11 +324,11 @@ impl ApiClient {
         let request = request
             .body(Body::from(body))
             .map_err(kube::Error::HttpError)?;
-        let answer = self.client.send(request).await?;
-        if answer.status().is_client_error() || answer.status().is_server_error() {
-            return Err(response::refusal(answer).await);
+        let response = self.client.send(request).await?;
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return Err(response::read_error(response).await);
         }
-        Ok(answer)
+        Ok(response)
     }
 }
 
@@ -334,8 +339,8 @@ pub fn is_segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && text.chars().all(is_plain)
 }
 
-fn found(answer: kube::Result<Value>) -> kube::Result<Option<Value>> {
-    match answer {
+fn found(response: kube::Result<Value>) -> kube::Result<Option<Value>> {
+    match response {
         Ok(object) => Ok(Some(object)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),

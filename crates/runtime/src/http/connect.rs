@@ -11,7 +11,7 @@ use http::header::USER_AGENT;
 use kube::Client;
 use kube::client::ClientBuilder;
 
-use super::chunks::LARGEST_OBJECT;
+use super::chunks::MAX_OBJECT_BYTES;
 use bounds::Bounds;
 use resolve::Resolver;
 
@@ -25,7 +25,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// page of a list may be larger; it is read object by object.
 const BOUNDS: Bounds = Bounds {
     time: RESPONSE_TIMEOUT,
-    bytes: LARGEST_OBJECT,
+    bytes: MAX_OBJECT_BYTES,
 };
 
 /// The options of a client, in addition to kube's own configuration.
@@ -48,10 +48,10 @@ pub fn client(
     config: kube::Config,
     connection: Connection,
 ) -> Result<Client, kube::Error> {
-    within(config, BOUNDS, connection)
+    client_with_bounds(config, BOUNDS, connection)
 }
 
-fn within(
+fn client_with_bounds(
     mut config: kube::Config,
     bounds: Bounds,
     connection: Connection,
@@ -64,9 +64,9 @@ fn within(
     config.default_retry = false;
     if config.proxy_url.is_some() {
         let client = ClientBuilder::try_from(config)?;
-        return Ok(client.with_layer(&bounds::within(bounds)).build());
+        return Ok(client.with_layer(&bounds::layer(bounds)).build());
     }
-    pool::share(&config, bounds, Resolver::new(connection.local_refusal))
+    pool::client(&config, bounds, Resolver::new(connection.local_refusal))
 }
 
 #[cfg(test)]
@@ -86,9 +86,12 @@ mod tests {
             agent: "test",
             local_refusal: None,
         };
-        let client = within(config, bounds, connection).unwrap();
+        let client = client_with_bounds(config, bounds, connection).unwrap();
         // The server accepts the connection and sends nothing.
-        let answer = client.apiserver_version().await;
-        assert!(matches!(answer, Err(kube::Error::Service(_))), "{answer:?}");
+        let response = client.apiserver_version().await;
+        assert!(
+            matches!(response, Err(kube::Error::Service(_))),
+            "{response:?}"
+        );
     }
 }

@@ -25,7 +25,7 @@ struct State {
 
 impl Outage {
     /// The state of a server that has not failed yet. `server` is its name in the log.
-    pub fn of(server: &'static str) -> Self {
+    pub fn new(server: &'static str) -> Self {
         Self {
             server,
             state: Mutex::default(),
@@ -37,11 +37,11 @@ impl Outage {
     }
 
     /// Whether the last request got no response.
-    pub fn is_on(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.state().failed > 0
     }
 
-    fn has_failed(&self, why: &dyn fmt::Display) {
+    fn record_failure(&self, why: &dyn fmt::Display) {
         let mut state = self.state();
         state.failed = state.failed.saturating_add(1);
         if state.failed == 1 {
@@ -49,7 +49,7 @@ impl Outage {
         }
     }
 
-    fn has_answered(&self) {
+    fn record_response(&self) {
         let failed = std::mem::take(&mut self.state().failed);
         if failed > 0 {
             tracing::info!(failed, "{} responds again", self.server);
@@ -59,7 +59,7 @@ impl Outage {
     /// Logs that an operation failed. It is not a warning if the server does not respond, which
     /// has been logged already.
     pub fn warn(&self, what: fmt::Arguments<'_>, error: &str) {
-        if self.is_on() {
+        if self.is_active() {
             tracing::debug!(error, "{what}");
         } else {
             tracing::warn!(error, "{what}");
@@ -68,29 +68,31 @@ impl Outage {
 }
 
 /// A client like `client` that records in `outage` whether the server responds.
-pub fn noted(client: Client, outage: &Arc<Outage>) -> Client {
+pub fn track_outages(client: Client, outage: &Arc<Outage>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let outage = outage.clone();
     // Always ready: sending waits for its turn.
     let service = service_fn(move |request: Request<Body>| {
         let (client, outage) = (client.clone(), outage.clone());
         async move {
-            let answer = client.send(request).await;
-            match &answer {
-                Err(error) => outage.has_failed(error),
-                Ok(answer) if is_gateway(answer) => outage.has_failed(&answer.status()),
-                Ok(_) => outage.has_answered(),
+            let response = client.send(request).await;
+            match &response {
+                Err(error) => outage.record_failure(error),
+                Ok(response) if is_gateway(response) => {
+                    outage.record_failure(&response.status());
+                }
+                Ok(_) => outage.record_response(),
             }
-            answer
+            response
         }
     });
     Client::new(service, namespace)
 }
 
 /// Whether a response is that of a gateway: the server itself did not respond.
-fn is_gateway<T>(answer: &Response<T>) -> bool {
+fn is_gateway<T>(response: &Response<T>) -> bool {
     matches!(
-        answer.status(),
+        response.status(),
         StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT

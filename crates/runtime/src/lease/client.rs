@@ -11,9 +11,9 @@ use kube::api::ApiResource;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::record::{LeaseName, Record, Stored, Terms};
+use super::record::{LeaseName, LeaseTiming, Record, StoredLease};
 use super::{Observer, Replica};
-use crate::cache::Whole;
+use crate::cache::WholeObject;
 use crate::http::{Address, ApiClient, error};
 use crate::watch::{Retry, Selector, Sink, Watch, follow};
 
@@ -23,28 +23,28 @@ fn leases() -> ApiResource {
 }
 
 /// The outcome of a request for a Lease.
-pub(super) enum Answer<T> {
-    Done(T),
+pub(super) enum RequestResult<T> {
+    Success(T),
     /// The Lease has changed, is gone, or exists already.
     Conflict,
     /// No response, or one that is not about the Lease.
     Failed(String),
 }
 
-/// Requests for one Lease, each with the timeout [`Terms::request_timeout`].
+/// Requests for one Lease, each with the timeout [`LeaseTiming::request_timeout`].
 #[derive(Clone)]
 pub(super) struct LeaseClient {
     pub(super) client: ApiClient,
     /// The clock for timeouts.
     pub(super) clock: Clock,
-    pub(super) named: LeaseName,
-    pub(super) terms: Terms,
+    pub(super) lease_name: LeaseName,
+    pub(super) terms: LeaseTiming,
 }
 
 /// The status codes that mean that a Lease has changed or is gone.
-const OF_A_LEASE: &[u16] = &[404, 409];
+const LEASE_CONFLICTS: &[u16] = &[404, 409];
 /// A 404 to a create is about the namespace: an immediate retry would not help.
-const OF_A_NAMESPACE: &[u16] = &[409];
+const CREATE_CONFLICTS: &[u16] = &[409];
 
 impl LeaseClient {
     /// Waits for a response. A status code in `conflicts` means that the Lease is not as
@@ -53,102 +53,109 @@ impl LeaseClient {
         &self,
         request: impl Future<Output = kube::Result<T>>,
         conflicts: &[u16],
-    ) -> Answer<T> {
+    ) -> RequestResult<T> {
         let limit = self.clock.sleep(self.terms.request_timeout());
         match select(pin!(request), limit).await {
-            Either::Left((Ok(answer), _)) => Answer::Done(answer),
+            Either::Left((Ok(response), _)) => RequestResult::Success(response),
             Either::Left((Err(error), _)) => match error::code(&error) {
-                Some(code) if conflicts.contains(&code) => Answer::Conflict,
-                _ => Answer::Failed(error::message(&error)),
+                Some(code) if conflicts.contains(&code) => RequestResult::Conflict,
+                _ => RequestResult::Failed(error::message(&error)),
             },
-            Either::Right(_) => Answer::Failed("no response in time".to_owned()),
+            Either::Right(_) => RequestResult::Failed("no response in time".to_owned()),
         }
     }
 
-    pub(super) async fn read(&self) -> Answer<Option<Stored>> {
+    pub(super) async fn read(&self) -> RequestResult<Option<StoredLease>> {
         let resource = leases();
-        let at = self.address(&resource, &self.named.name);
-        let found = self.within(self.client.get(&at), OF_A_LEASE).await;
-        found.map(|found| found.as_ref().map(Stored::read))
+        let at = self.address(&resource, &self.lease_name.name);
+        let found = self.within(self.client.get(&at), LEASE_CONFLICTS).await;
+        found.map(|found| found.as_ref().map(StoredLease::read))
     }
 
-    pub(super) async fn create(&self, record: &Record) -> Answer<Stored> {
+    pub(super) async fn create(&self, record: &Record) -> RequestResult<StoredLease> {
         let resource = leases();
         let at = self.address(&resource, "");
-        let body = record.lease(&self.named, None);
+        let body = record.lease(&self.lease_name, None);
         let created = self
-            .within(self.client.create(&at, &body), OF_A_NAMESPACE)
+            .within(self.client.create(&at, &body), CREATE_CONFLICTS)
             .await;
-        created.map(|lease| Stored::read(&lease))
+        created.map(|lease| StoredLease::read(&lease))
     }
 
-    pub(super) async fn replace(&self, record: &Record, version: &str) -> Answer<Stored> {
+    pub(super) async fn replace(
+        &self,
+        record: &Record,
+        version: &str,
+    ) -> RequestResult<StoredLease> {
         let resource = leases();
-        let at = self.address(&resource, &self.named.name);
-        let body = record.lease(&self.named, Some(version));
+        let at = self.address(&resource, &self.lease_name.name);
+        let body = record.lease(&self.lease_name, Some(version));
         let replaced = self
-            .within(self.client.replace(&at, &body), OF_A_LEASE)
+            .within(self.client.replace(&at, &body), LEASE_CONFLICTS)
             .await;
-        replaced.map(|lease| Stored::read(&lease))
+        replaced.map(|lease| StoredLease::read(&lease))
     }
 
     /// Deletes a Lease of the same namespace, if it has not changed since `stored` was read.
-    pub(super) async fn delete(&self, stored: &Stored) -> Answer<()> {
+    pub(super) async fn delete(&self, stored: &StoredLease) -> RequestResult<()> {
         let resource = leases();
         let at = self.address(&resource, &stored.name);
         let request = self
             .client
             .delete_version(&at, &stored.uid, &stored.version);
-        self.within(request, OF_A_LEASE).await.map(|_| ())
+        self.within(request, LEASE_CONFLICTS).await.map(|_| ())
     }
 
     fn address<'a>(&'a self, resource: &'a ApiResource, name: &'a str) -> Address<'a> {
         Address {
             resource,
-            namespace: Some(&self.named.namespace),
+            namespace: Some(&self.lease_name.namespace),
             name,
             projection: None,
         }
     }
 }
 
-impl<T> Answer<T> {
-    fn map<U>(self, with: impl FnOnce(T) -> U) -> Answer<U> {
+impl<T> RequestResult<T> {
+    fn map<U>(self, with: impl FnOnce(T) -> U) -> RequestResult<U> {
         match self {
-            Self::Done(answer) => Answer::Done(with(answer)),
-            Self::Conflict => Answer::Conflict,
-            Self::Failed(why) => Answer::Failed(why),
+            Self::Success(response) => RequestResult::Success(with(response)),
+            Self::Conflict => RequestResult::Conflict,
+            Self::Failed(why) => RequestResult::Failed(why),
         }
     }
 }
 
 /// An event of the watch of Leases. A virtual clock is stopped until it has been processed.
-pub(super) struct Shown {
+pub(super) struct LeaseEvent {
     pub(super) event: Event,
     _processing: Busy,
 }
 
 pub(super) enum Event {
     /// All Leases.
-    Listed(Vec<Stored>),
+    Listed(Vec<StoredLease>),
     /// A Lease is new or has changed.
-    Changed(Stored),
+    Changed(StoredLease),
     /// A Lease is gone.
-    Deleted(Stored),
+    Deleted(StoredLease),
 }
 
 /// Watches the Leases that `selector` selects, for as long as the future is polled.
 pub(super) fn follow_leases(
     replica: &Replica,
     selector: Selector,
-) -> (impl Future<Output = ()> + use<>, UnboundedReceiver<Shown>) {
-    let (send, shown) = unbounded_channel();
+) -> (
+    impl Future<Output = ()> + use<>,
+    UnboundedReceiver<LeaseEvent>,
+) {
+    let (send, events) = unbounded_channel();
     let watch = Watch {
         client: replica.client.clone(),
         resource: leases(),
         namespace: Some(replica.lease.namespace.clone()),
         selector: Some(selector),
-        projection: Arc::new(Whole),
+        projection: Arc::new(WholeObject),
     };
     let retry = Retry {
         clock: replica.clock.clone(),
@@ -161,25 +168,25 @@ pub(super) fn follow_leases(
         listed: BTreeMap::new(),
         send,
     };
-    (follow(watch, retry, sink), shown)
+    (follow(watch, retry, sink), events)
 }
 
 /// Sends the events of the watch to a channel.
 struct Channel {
     clock: Clock,
     observer: Arc<dyn Observer>,
-    listed: BTreeMap<String, Stored>,
-    send: UnboundedSender<Shown>,
+    listed: BTreeMap<String, StoredLease>,
+    send: UnboundedSender<LeaseEvent>,
 }
 
 impl Channel {
     fn send(&self, event: Event) {
-        let shown = Shown {
+        let event = LeaseEvent {
             event,
             _processing: self.clock.busy(),
         };
         // The receiver is gone once the replica has released its Leases.
-        let _ = self.send.send(shown);
+        let _ = self.send.send(event);
     }
 }
 
@@ -189,7 +196,7 @@ impl Sink for Channel {
     }
 
     fn listed(&mut self, object: Value) -> kube::Result<()> {
-        let stored = Stored::read(&object);
+        let stored = StoredLease::read(&object);
         self.listed.insert(stored.name.clone(), stored);
         Ok(())
     }
@@ -199,13 +206,13 @@ impl Sink for Channel {
         self.send(Event::Listed(all.collect()));
     }
 
-    fn put(&mut self, object: Value) -> kube::Result<()> {
-        self.send(Event::Changed(Stored::read(&object)));
+    fn modified(&mut self, object: Value) -> kube::Result<()> {
+        self.send(Event::Changed(StoredLease::read(&object)));
         Ok(())
     }
 
     fn deleted(&mut self, object: Value) {
-        self.send(Event::Deleted(Stored::read(&object)));
+        self.send(Event::Deleted(StoredLease::read(&object)));
     }
 
     fn failed(&mut self, error: &kube::Error) {

@@ -7,44 +7,47 @@
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Record, Stored, Terms, micro_time};
+use super::record::{LeaseTiming, Record, StoredLease, micro_time};
 
 /// One candidate's view of the Lease.
 #[derive(Clone, Debug)]
 pub struct Election {
     identity: String,
-    terms: Terms,
+    terms: LeaseTiming,
     view: View,
-    held: Option<Held>,
+    term: Option<Term>,
     /// When the last write was tried.
-    tried: Option<Timestamp>,
+    last_try: Option<Timestamp>,
 }
 
 /// The observed state of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum View {
     /// Nothing; the watch will show it.
-    Unseen,
+    Unobserved,
     /// Another client has changed it: it must be read.
-    Doubtful,
+    Outdated,
     /// It does not exist, and may be created from that instant on: its holder may not have
     /// noticed that it was deleted.
     Absent { free: Timestamp },
     /// It exists, and has not changed since that instant.
-    Present { stored: Stored, since: Timestamp },
+    Present {
+        stored: StoredLease,
+        since: Timestamp,
+    },
 }
 
 /// Our own term as the holder.
 #[derive(Clone, Debug)]
-struct Held {
-    stored: Stored,
+struct Term {
+    stored: StoredLease,
     /// When the last successful renewal was sent.
-    asked: Timestamp,
+    sent: Timestamp,
 }
 
 /// The next action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum Action {
     /// Do nothing until then, or until the Lease changes.
     Wait(Option<Timestamp>),
     /// Read the Lease.
@@ -62,40 +65,40 @@ pub enum Move {
 
 impl Election {
     /// A candidate that has not observed the Lease.
-    pub fn new(identity: String, terms: Terms) -> Self {
+    pub fn new(identity: String, terms: LeaseTiming) -> Self {
         Self {
             identity,
             terms,
-            view: View::Unseen,
-            held: None,
-            tried: None,
+            view: View::Unobserved,
+            term: None,
+            last_try: None,
         }
     }
 
     /// Returns the next action.
-    pub fn next(&self, now: Timestamp) -> Move {
-        let pause = self.tried.map(|tried| self.terms.next_try(tried));
+    pub fn next(&self, now: Timestamp) -> Action {
+        let pause = self.last_try.map(|last_try| self.terms.next_try(last_try));
         if let Some(pause) = pause.filter(|pause| *pause > now) {
-            return Move::Wait(Some(pause));
+            return Action::Wait(Some(pause));
         }
-        match (&self.held, &self.view) {
-            (_, View::Doubtful) => Move::Read,
-            (Some(held), _) => Move::Replace {
+        match (&self.term, &self.view) {
+            (_, View::Outdated) => Action::Read,
+            (Some(term), _) => Action::Replace {
                 record: Record {
                     renewed: micro_time(now),
-                    ..held.stored.record.clone()
+                    ..term.stored.record.clone()
                 },
-                version: held.stored.version.clone(),
+                version: term.stored.version.clone(),
             },
-            (None, View::Unseen) => Move::Wait(None),
-            (None, View::Absent { free }) if *free > now => Move::Wait(Some(*free)),
-            (None, View::Absent { .. }) => Move::Create(self.record(now, 0)),
+            (None, View::Unobserved) => Action::Wait(None),
+            (None, View::Absent { free }) if *free > now => Action::Wait(Some(*free)),
+            (None, View::Absent { .. }) => Action::Create(self.record(now, 0)),
             (None, View::Present { stored, since }) => {
                 let free = self.free_at(stored, *since);
                 if free > now {
-                    return Move::Wait(Some(free));
+                    return Action::Wait(Some(free));
                 }
-                Move::Replace {
+                Action::Replace {
                     record: self.record(now, stored.record.transitions.saturating_add(1)),
                     version: stored.version.clone(),
                 }
@@ -104,7 +107,7 @@ impl Election {
     }
 
     /// When other candidates may take a Lease that has not changed since `since`.
-    fn free_at(&self, stored: &Stored, since: Timestamp) -> Timestamp {
+    fn free_at(&self, stored: &StoredLease, since: Timestamp) -> Timestamp {
         if stored.record.holder.is_empty() {
             return since;
         }
@@ -126,44 +129,44 @@ impl Election {
 
     /// The watch shows the Lease, or that there is none. A holder uses only its own renewals: the
     /// watch may be behind them.
-    pub fn shown(&mut self, lease: Option<Stored>, now: Timestamp) {
-        if self.held.is_none() && self.view != View::Doubtful {
+    pub fn observe(&mut self, lease: Option<StoredLease>, now: Timestamp) {
+        if self.term.is_none() && self.view != View::Outdated {
             self.note(lease, now);
         }
     }
 
     /// The Lease was read.
-    pub fn read(&mut self, lease: Option<Stored>, now: Timestamp) {
-        self.tried = None;
-        let is_same_term = |held: &Held, found: &Stored| {
-            let (held, found) = (&held.stored, found);
-            held.uid == found.uid
-                && held.record.holder == found.record.holder
-                && held.record.acquired == found.record.acquired
-                && held.record.transitions == found.record.transitions
+    pub fn read_succeeded(&mut self, lease: Option<StoredLease>, now: Timestamp) {
+        self.last_try = None;
+        let is_same_term = |term: &Term, found: &StoredLease| {
+            let (term, found) = (&term.stored, found);
+            term.uid == found.uid
+                && term.record.holder == found.record.holder
+                && term.record.acquired == found.record.acquired
+                && term.record.transitions == found.record.transitions
         };
-        let before = self.held.take();
-        if let (Some(held), Some(found)) = (&before, &lease)
-            && is_same_term(held, found)
+        let before = self.term.take();
+        if let (Some(term), Some(found)) = (&before, &lease)
+            && is_same_term(term, found)
         {
-            self.held = Some(Held {
+            self.term = Some(Term {
                 stored: found.clone(),
-                ..held.clone()
+                ..term.clone()
             });
         }
-        self.view = before.map_or(View::Unseen, |held| View::Present {
-            stored: held.stored,
-            since: held.asked,
+        self.view = before.map_or(View::Unobserved, |term| View::Present {
+            stored: term.stored,
+            since: term.sent,
         });
         self.note(lease, now);
     }
 
-    fn note(&mut self, lease: Option<Stored>, now: Timestamp) {
+    fn note(&mut self, lease: Option<StoredLease>, now: Timestamp) {
         let Some(stored) = lease else {
             let free = match &self.view {
                 View::Present { stored, since } => self.free_at(stored, *since),
                 View::Absent { free } => *free,
-                View::Unseen | View::Doubtful => now,
+                View::Unobserved | View::Outdated => now,
             };
             self.view = View::Absent { free };
             return;
@@ -179,49 +182,49 @@ impl Election {
         self.view = View::Present { stored, since };
     }
 
-    /// A write that was sent at `asked` succeeded.
-    pub fn wrote(&mut self, stored: Stored, asked: Timestamp) {
-        self.tried = Some(asked);
+    /// A write that was sent at `sent` succeeded.
+    pub fn write_succeeded(&mut self, stored: StoredLease, sent: Timestamp) {
+        self.last_try = Some(sent);
         self.view = View::Present {
             stored: stored.clone(),
-            since: asked,
+            since: sent,
         };
-        self.held = Some(Held { stored, asked });
+        self.term = Some(Term { stored, sent });
     }
 
     /// A write failed because the Lease has changed or is gone.
-    pub fn was_overtaken(&mut self) {
-        self.tried = None;
-        self.view = View::Doubtful;
+    pub fn write_conflicted(&mut self) {
+        self.last_try = None;
+        self.view = View::Outdated;
     }
 
     /// A write or a read failed, and no response gives the state of the Lease.
-    pub fn failed(&mut self, asked: Timestamp) {
-        self.tried = Some(asked);
+    pub fn request_failed(&mut self, sent: Timestamp) {
+        self.last_try = Some(sent);
     }
 
     /// Until when this candidate may write; `None` if it does not hold the Lease.
     pub fn fence(&self) -> Option<Timestamp> {
-        self.held.as_ref().map(|held| self.terms.fence(held.asked))
+        self.term.as_ref().map(|term| self.terms.fence(term.sent))
     }
 
     /// The write that releases the Lease; `None` if it is not held.
     pub fn release(&mut self, now: Timestamp) -> Option<(Record, String)> {
-        let held = self.held.take()?;
+        let term = self.term.take()?;
         let record = Record {
             holder: String::new(),
             duration: Some(SignedDuration::from_secs(1)),
             renewed: micro_time(now),
-            ..held.stored.record
+            ..term.stored.record
         };
-        Some((record, held.stored.version))
+        Some((record, term.stored.version))
     }
 
     /// The holder of the Lease, as last observed.
     pub fn holder(&self) -> Option<&str> {
         match &self.view {
             View::Present { stored, .. } => Some(stored.record.holder.as_str()),
-            View::Unseen | View::Doubtful | View::Absent { .. } => None,
+            View::Unobserved | View::Outdated | View::Absent { .. } => None,
         }
     }
 }

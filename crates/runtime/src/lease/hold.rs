@@ -8,24 +8,24 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use super::client::{Answer, Event, LeaseClient, follow_leases};
-use super::election::{Election, Move};
+use super::client::{Event, LeaseClient, RequestResult, follow_leases};
+use super::election::{Action, Election};
 use super::fence::Ownership;
-use super::record::{LeaseName, Stored};
+use super::record::{LeaseName, StoredLease};
 use super::shards::{ShardNames, Shards};
 use super::{Replica, Role};
 use crate::watch::Selector;
 
 /// Leads whenever no other replica does, until `leave` is ready or dropped; then releases the
 /// Lease.
-pub async fn lead(replica: Replica, leave: oneshot::Receiver<()>) {
+pub async fn run_leader_election(replica: Replica, leave: oneshot::Receiver<()>) {
     let selector = Selector::named(&replica.lease.name);
-    let named = LeaseName {
+    let lease_name = LeaseName {
         namespace: replica.lease.namespace.clone(),
         name: replica.lease.name.clone(),
         labels: BTreeMap::new(),
     };
-    let slots = vec![Slot::new(&replica, Which::Leader, named)];
+    let slots = vec![Slot::new(&replica, Purpose::Leader, lease_name)];
     let holder = Holder {
         replica,
         slots,
@@ -37,23 +37,23 @@ pub async fn lead(replica: Replica, leave: oneshot::Receiver<()>) {
 
 /// Holds this replica's part of so many shards, until `leave` is ready or dropped; then releases
 /// its Leases.
-pub async fn share(
+pub async fn run_sharding(
     replica: Replica,
     names: ShardNames,
     count: u32,
     leave: oneshot::Receiver<()>,
 ) {
     let selector = Selector::Labels(names.label.clone());
-    let named = |name: String| LeaseName {
+    let lease_name = |name: String| LeaseName {
         namespace: replica.lease.namespace.clone(),
         name,
         labels: BTreeMap::from([(names.label.clone(), count.to_string())]),
     };
-    let own = named(names.member(&replica.identity));
-    let mut slots = vec![Slot::new(&replica, Which::Member, own)];
+    let own = lease_name(names.member(&replica.identity));
+    let mut slots = vec![Slot::new(&replica, Purpose::Member, own)];
     slots.extend((0..count).map(|shard| {
-        let named = named(names.shard(shard, count));
-        Slot::new(&replica, Which::Shard(shard), named)
+        let lease_name = lease_name(names.shard(shard, count));
+        Slot::new(&replica, Purpose::Shard(shard), lease_name)
     }));
     let (identity, terms) = (replica.identity.clone(), replica.lease.terms);
     let holder = Holder {
@@ -67,7 +67,7 @@ pub async fn share(
 
 /// The purpose of a Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum Purpose {
     /// Its holder leads.
     Leader,
     /// Its holder is running.
@@ -78,7 +78,7 @@ enum Which {
 
 /// One Lease that this replica holds or may acquire.
 struct Slot {
-    which: Which,
+    purpose: Purpose,
     client: LeaseClient,
     election: Election,
     /// Whether a request for it is under way.
@@ -86,14 +86,14 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(replica: &Replica, which: Which, named: LeaseName) -> Self {
+    fn new(replica: &Replica, purpose: Purpose, lease_name: LeaseName) -> Self {
         let terms = replica.lease.terms;
         Self {
-            which,
+            purpose,
             client: LeaseClient {
                 client: replica.client.clone(),
                 clock: replica.fence.clock().clone(),
-                named,
+                lease_name,
                 terms,
             },
             election: Election::new(replica.identity.clone(), terms),
@@ -103,29 +103,29 @@ impl Slot {
 
     /// The shard, if the Lease is that of a shard and is held.
     fn held_shard(&self) -> Option<u32> {
-        match self.which {
-            Which::Shard(shard) if self.election.fence().is_some() => Some(shard),
-            Which::Shard(_) | Which::Leader | Which::Member => None,
+        match self.purpose {
+            Purpose::Shard(shard) if self.election.fence().is_some() => Some(shard),
+            Purpose::Shard(_) | Purpose::Leader | Purpose::Member => None,
         }
     }
 }
 
 /// The outcome of a request for a Lease.
-enum Ended {
-    Read(Option<Stored>),
-    Written(Answer<Stored>),
-    Released(Answer<Stored>),
+enum Outcome {
+    Read(Option<StoredLease>),
+    Written(RequestResult<StoredLease>),
+    Released(RequestResult<StoredLease>),
     /// The deletion of an obsolete Lease was tried.
-    Deleted(Stored),
+    Deleted(StoredLease),
 }
 
 /// A request that has ended.
-struct Done {
+struct CompletedRequest {
     /// Which slot it was for.
     slot: usize,
     /// When it was sent.
     sent: Timestamp,
-    ended: Ended,
+    outcome: Outcome,
 }
 
 struct Holder {
@@ -133,7 +133,7 @@ struct Holder {
     slots: Vec<Slot>,
     /// The view of the shards; `None` for a leader.
     shards: Option<Shards>,
-    requests: FuturesUnordered<BoxFuture<'static, Done>>,
+    requests: FuturesUnordered<BoxFuture<'static, CompletedRequest>>,
 }
 
 impl Holder {
@@ -142,14 +142,14 @@ impl Holder {
     }
 
     async fn hold(mut self, selector: Selector, mut leave: oneshot::Receiver<()>) {
-        let (watch, mut shown) = follow_leases(&self.replica, selector);
+        let (watch, mut events) = follow_leases(&self.replica, selector);
         let mut watch = Box::pin(watch);
         let (fence, clock) = (self.replica.fence.clone(), self.replica.fence.clock());
         let clock = clock.clone();
         loop {
             self.publish();
             let is_settled = fence.is_settled();
-            let due = self.step(is_settled);
+            let due = self.send_due_requests(is_settled);
             let alarm = async {
                 match due {
                     Some(due) => clock.sleep_until(due).await,
@@ -160,22 +160,22 @@ impl Holder {
                 // In this order, so that runs are reproducible.
                 biased;
                 _ = &mut leave => break,
-                Some(done) = self.requests.next(), if !self.requests.is_empty() => {
-                    self.note(done);
+                Some(completed) = self.requests.next(), if !self.requests.is_empty() => {
+                    self.handle_response(completed);
                 }
-                Some(news) = shown.recv() => self.on_event(&news.event),
+                Some(received) = events.recv() => self.on_event(&received.event),
                 () = fence.changed(), if !is_settled => {}
                 () = &mut watch => {}
                 () = alarm => {}
             }
         }
         // Events that are not processed any more would keep a virtual clock stopped.
-        drop((watch, shown));
+        drop((watch, events));
         self.release_all().await;
     }
 
     /// Sends the requests that are due for each Lease. Returns when the next one is due.
-    fn step(&mut self, is_settled: bool) -> Option<Timestamp> {
+    fn send_due_requests(&mut self, is_settled: bool) -> Option<Timestamp> {
         let now = self.now();
         let wanted = self.wanted(now);
         let mut due = self.shards.as_ref().and_then(|it| it.next_expiry(now));
@@ -184,24 +184,24 @@ impl Holder {
             if slot.is_busy {
                 continue;
             }
-            let is_wanted = match slot.which {
-                Which::Leader | Which::Member => true,
-                Which::Shard(shard) => wanted.contains(&shard),
+            let is_wanted = match slot.purpose {
+                Purpose::Leader | Purpose::Member => true,
+                Purpose::Shard(shard) => wanted.contains(&shard),
             };
             let is_held = slot.election.fence().is_some();
             if !is_wanted && is_held && is_settled {
                 if let Some((record, version)) = slot.election.release(now) {
                     let client = slot.client.clone();
                     self.send(index, async move {
-                        Ended::Released(client.replace(&record, &version).await)
+                        Outcome::Released(client.replace(&record, &version).await)
                     });
                 }
             } else if is_wanted || is_held {
                 match slot.election.next(now) {
-                    Move::Wait(until) => due = earlier(due, until),
-                    step => {
+                    Action::Wait(until) => due = earlier(due, until),
+                    action => {
                         let client = slot.client.clone();
-                        self.send(index, carry_out(client, step));
+                        self.send(index, carry_out(client, action));
                     }
                 }
             }
@@ -210,11 +210,19 @@ impl Holder {
         due
     }
 
-    fn send(&mut self, slot: usize, ended: impl Future<Output = Ended> + Send + 'static) {
+    fn send(
+        &mut self,
+        slot: usize,
+        outcome: impl Future<Output = Outcome> + Send + 'static,
+    ) {
         let sent = self.now();
         self.slots[slot].is_busy = true;
-        let done = ended.map(move |ended| Done { slot, sent, ended });
-        self.requests.push(done.boxed());
+        let completed = outcome.map(move |outcome| CompletedRequest {
+            slot,
+            sent,
+            outcome,
+        });
+        self.requests.push(completed.boxed());
     }
 
     /// Deletes one obsolete Lease, if any: those of replicas that have ended would stay forever.
@@ -228,7 +236,7 @@ impl Holder {
                 // If the Lease has changed, the watch shows that. If the request fails, the
                 // deletion is retried when the watch shows the Lease again.
                 let _ = client.delete(&stored).await;
-                Ended::Deleted(stored)
+                Outcome::Deleted(stored)
             });
         }
     }
@@ -246,16 +254,17 @@ impl Holder {
     fn on_event(&mut self, event: &Event) {
         let now = self.now();
         for slot in &mut self.slots {
-            let is_it = |stored: &&Stored| stored.name == slot.client.named.name;
+            let is_it =
+                |stored: &&StoredLease| stored.name == slot.client.lease_name.name;
             match event {
                 Event::Listed(all) => {
-                    slot.election.shown(all.iter().find(is_it).cloned(), now);
+                    slot.election.observe(all.iter().find(is_it).cloned(), now);
                 }
                 Event::Changed(stored) if is_it(&stored) => {
-                    slot.election.shown(Some(stored.clone()), now);
+                    slot.election.observe(Some(stored.clone()), now);
                 }
                 Event::Deleted(stored) if is_it(&stored) => {
-                    slot.election.shown(None, now);
+                    slot.election.observe(None, now);
                 }
                 Event::Changed(_) | Event::Deleted(_) => {}
             }
@@ -264,39 +273,39 @@ impl Holder {
             return;
         };
         match event {
-            Event::Listed(all) => shards.listed(all, now),
-            Event::Changed(stored) => shards.shown(stored, now),
-            Event::Deleted(stored) => shards.deleted(stored, now),
+            Event::Listed(all) => shards.observe_list(all, now),
+            Event::Changed(stored) => shards.observe(stored, now),
+            Event::Deleted(stored) => shards.observe_deletion(stored, now),
         }
     }
 
-    fn note(&mut self, done: Done) {
+    fn handle_response(&mut self, completed: CompletedRequest) {
         let now = self.now();
-        let slot = &mut self.slots[done.slot];
+        let slot = &mut self.slots[completed.slot];
         slot.is_busy = false;
-        let name = &slot.client.named.name;
-        match done.ended {
-            Ended::Read(found) => slot.election.read(found, now),
-            Ended::Written(Answer::Done(stored)) => {
-                slot.election.wrote(stored, done.sent);
+        let name = &slot.client.lease_name.name;
+        match completed.outcome {
+            Outcome::Read(found) => slot.election.read_succeeded(found, now),
+            Outcome::Written(RequestResult::Success(stored)) => {
+                slot.election.write_succeeded(stored, completed.sent);
             }
-            Ended::Written(Answer::Conflict) => slot.election.was_overtaken(),
-            Ended::Written(Answer::Failed(error)) => {
+            Outcome::Written(RequestResult::Conflict) => slot.election.write_conflicted(),
+            Outcome::Written(RequestResult::Failed(error)) => {
                 let observer = &self.replica.observer;
                 observer.failed("Lease could not be read, renewed or acquired", &error);
-                slot.election.failed(done.sent);
+                slot.election.request_failed(completed.sent);
             }
-            Ended::Released(Answer::Done(stored)) => {
+            Outcome::Released(RequestResult::Success(stored)) => {
                 tracing::info!(lease = name, "Lease released");
-                slot.election.shown(Some(stored), now);
+                slot.election.observe(Some(stored), now);
             }
             // The Lease expires.
-            Ended::Released(Answer::Conflict | Answer::Failed(_)) => {
+            Outcome::Released(RequestResult::Conflict | RequestResult::Failed(_)) => {
                 tracing::warn!(lease = name, "Lease could not be released");
             }
-            Ended::Deleted(stored) => {
+            Outcome::Deleted(stored) => {
                 if let Some(shards) = &mut self.shards {
-                    shards.deleted(&stored, now);
+                    shards.observe_deletion(&stored, now);
                 }
             }
         }
@@ -326,7 +335,7 @@ impl Holder {
         let wanted = self.wanted(now);
         let held = self.slots.iter().filter_map(|slot| {
             let shard = slot.held_shard()?;
-            let is_owned = wanted.contains(&shard) && shards.shows_as_held(shard);
+            let is_owned = wanted.contains(&shard) && shards.is_shown_as_held(shard);
             slot.election
                 .fence()
                 .filter(|_| is_owned)
@@ -373,8 +382,8 @@ impl Holder {
 
     async fn release_all(&mut self) {
         self.replica.fence.replace(Ownership::Nothing);
-        while let Some(done) = self.requests.next().await {
-            self.note(done);
+        while let Some(completed) = self.requests.next().await {
+            self.handle_response(completed);
         }
         let now = self.now();
         // The replica's own Lease comes last: the shards are free when it ends and others take
@@ -384,33 +393,35 @@ impl Holder {
             let Some((record, version)) = slot.election.release(now) else {
                 continue;
             };
-            let (client, which) = (slot.client.clone(), slot.which);
+            let (client, purpose) = (slot.client.clone(), slot.purpose);
             let released = client.replace(&record, &version).await;
-            if let (Which::Member, Answer::Done(stored)) = (which, &released) {
+            if let (Purpose::Member, RequestResult::Success(stored)) =
+                (purpose, &released)
+            {
                 // If this fails, another replica deletes it.
                 let _ = client.delete(stored).await;
             }
-            self.note(Done {
+            self.handle_response(CompletedRequest {
                 slot: index,
                 sent: now,
-                ended: Ended::Released(released),
+                outcome: Outcome::Released(released),
             });
         }
     }
 }
 
-async fn carry_out(client: LeaseClient, step: Move) -> Ended {
-    match step {
-        Move::Wait(_) | Move::Read => match client.read().await {
-            Answer::Done(found) => Ended::Read(found),
-            Answer::Conflict => {
-                Ended::Written(Answer::Failed("Leases are not served".to_owned()))
-            }
-            Answer::Failed(why) => Ended::Written(Answer::Failed(why)),
+async fn carry_out(client: LeaseClient, action: Action) -> Outcome {
+    match action {
+        Action::Wait(_) | Action::Read => match client.read().await {
+            RequestResult::Success(found) => Outcome::Read(found),
+            RequestResult::Conflict => Outcome::Written(RequestResult::Failed(
+                "Leases are not served".to_owned(),
+            )),
+            RequestResult::Failed(why) => Outcome::Written(RequestResult::Failed(why)),
         },
-        Move::Create(record) => Ended::Written(client.create(&record).await),
-        Move::Replace { record, version } => {
-            Ended::Written(client.replace(&record, &version).await)
+        Action::Create(record) => Outcome::Written(client.create(&record).await),
+        Action::Replace { record, version } => {
+            Outcome::Written(client.replace(&record, &version).await)
         }
     }
 }

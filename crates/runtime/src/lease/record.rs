@@ -8,14 +8,14 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 /// A Lease is valid for at most this long after its last observed change, whatever its duration.
-const LONGEST: SignedDuration = SignedDuration::from_hours(1);
+const MAX_DURATION: SignedDuration = SignedDuration::from_hours(1);
 
 /// By how much the clocks of two replicas, or one clock before and after a step, may differ.
 pub const SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long a Lease is valid, and how often it is renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseTiming {
     duration: SignedDuration,
     renew_deadline: SignedDuration,
     retry_period: SignedDuration,
@@ -23,7 +23,7 @@ pub struct Terms {
 
 /// Why terms are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TermsError {
+pub enum LeaseTimingError {
     /// The holder would write while another replica may already act.
     #[error("the duration must exceed the renew deadline by at least 5 seconds")]
     DurationTooShort,
@@ -38,7 +38,7 @@ pub enum TermsError {
     DurationTooLong,
 }
 
-impl Terms {
+impl LeaseTiming {
     /// Other replicas take over `duration` after they last observed a renewal. The holder stops
     /// writing `renew_deadline` after its last renewal, and renews every `retry_period`.
     ///
@@ -49,18 +49,18 @@ impl Terms {
         duration: SignedDuration,
         renew_deadline: SignedDuration,
         retry_period: SignedDuration,
-    ) -> Result<Self, TermsError> {
-        if duration > LONGEST {
-            return Err(TermsError::DurationTooLong);
+    ) -> Result<Self, LeaseTimingError> {
+        if duration > MAX_DURATION {
+            return Err(LeaseTimingError::DurationTooLong);
         }
         if duration < renew_deadline.saturating_add(SKEW) {
-            return Err(TermsError::DurationTooShort);
+            return Err(LeaseTimingError::DurationTooShort);
         }
         if renew_deadline <= retry_period {
-            return Err(TermsError::DeadlineTooShort);
+            return Err(LeaseTimingError::DeadlineTooShort);
         }
         if retry_period < SignedDuration::from_secs(1) {
-            return Err(TermsError::RetryTooShort);
+            return Err(LeaseTimingError::RetryTooShort);
         }
         Ok(Self {
             duration,
@@ -69,14 +69,14 @@ impl Terms {
         })
     }
 
-    /// Until when a holder may write, if it sent its last renewal at `asked`.
-    pub fn fence(&self, asked: Timestamp) -> Timestamp {
-        after(asked, self.renew_deadline)
+    /// Until when a holder may write, if it sent its last renewal at `sent`.
+    pub fn fence(&self, sent: Timestamp) -> Timestamp {
+        after(sent, self.renew_deadline)
     }
 
-    /// When a holder renews, if it last tried at `tried`.
-    pub fn next_try(&self, tried: Timestamp) -> Timestamp {
-        after(tried, self.retry_period)
+    /// When a holder renews, if it last tried at `last_try`.
+    pub fn next_try(&self, last_try: Timestamp) -> Timestamp {
+        after(last_try, self.retry_period)
     }
 
     /// The timeout of one request for a Lease. It leaves time to retry a renewal.
@@ -90,7 +90,7 @@ impl Terms {
     }
 }
 
-impl Default for Terms {
+impl Default for LeaseTiming {
     /// 15 s, 10 s and 2 s, as in Kubernetes' own components.
     fn default() -> Self {
         Self {
@@ -130,7 +130,7 @@ pub struct Record {
 
 /// A Lease as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredLease {
     /// Its name.
     pub name: String,
     /// Its uid.
@@ -143,7 +143,7 @@ pub struct Stored {
     pub record: Record,
 }
 
-impl Stored {
+impl StoredLease {
     /// Reads a Lease. Missing fields are empty.
     pub fn read(lease: &Value) -> Self {
         let meta = &lease["metadata"];
@@ -151,7 +151,7 @@ impl Stored {
         let labels = BTreeMap::deserialize(&meta["labels"]).ok();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let seconds = spec["leaseDurationSeconds"].as_i64().unwrap_or_default();
-        let duration = SignedDuration::from_secs(seconds).min(LONGEST);
+        let duration = SignedDuration::from_secs(seconds).min(MAX_DURATION);
         Self {
             name: text(&meta["name"]),
             uid: text(&meta["uid"]),
@@ -170,11 +170,11 @@ impl Stored {
 
 impl Record {
     /// The Lease with this content.
-    pub fn lease(&self, named: &LeaseName, version: Option<&str>) -> Value {
+    pub fn lease(&self, lease_name: &LeaseName, version: Option<&str>) -> Value {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": named.name, "namespace": named.namespace},
+            "metadata": {"name": lease_name.name, "namespace": lease_name.namespace},
             "spec": {
                 "holderIdentity": self.holder,
                 "leaseDurationSeconds": self.duration.map_or(1, |span| span.as_secs()),
@@ -187,8 +187,8 @@ impl Record {
         if let Some(version) = version {
             lease["metadata"]["resourceVersion"] = json!(version);
         }
-        if !named.labels.is_empty() {
-            lease["metadata"]["labels"] = json!(named.labels);
+        if !lease_name.labels.is_empty() {
+            lease["metadata"]["labels"] = json!(lease_name.labels);
         }
         lease
     }
@@ -211,14 +211,17 @@ mod tests {
     fn terms_leave_time_for_skew_and_for_a_second_attempt() {
         let rows = [
             ((15, 10, 2), Ok(())),
-            ((15, 11, 2), Err(TermsError::DurationTooShort)),
-            ((15, 2, 2), Err(TermsError::DeadlineTooShort)),
-            ((15, 10, 0), Err(TermsError::RetryTooShort)),
-            ((3_601, 10, 2), Err(TermsError::DurationTooLong)),
-            ((i64::MAX, i64::MAX, 2), Err(TermsError::DurationTooLong)),
+            ((15, 11, 2), Err(LeaseTimingError::DurationTooShort)),
+            ((15, 2, 2), Err(LeaseTimingError::DeadlineTooShort)),
+            ((15, 10, 0), Err(LeaseTimingError::RetryTooShort)),
+            ((3_601, 10, 2), Err(LeaseTimingError::DurationTooLong)),
+            (
+                (i64::MAX, i64::MAX, 2),
+                Err(LeaseTimingError::DurationTooLong),
+            ),
         ];
         for ((duration, deadline, retry), expected) in rows {
-            let terms = Terms::new(secs(duration), secs(deadline), secs(retry));
+            let terms = LeaseTiming::new(secs(duration), secs(deadline), secs(retry));
             assert_eq!(terms.map(|_| ()), expected, "{duration} {deadline} {retry}");
         }
     }
@@ -232,24 +235,24 @@ mod tests {
             renewed: "2026-03-06T21:30:02.000000Z".to_owned(),
             transitions: 3,
         };
-        let named = LeaseName {
+        let lease_name = LeaseName {
             namespace: "ns".to_owned(),
             name: "l".to_owned(),
             labels: BTreeMap::from([("x".to_owned(), "3".to_owned())]),
         };
-        let stored = Stored::read(&record.lease(&named, Some("7")));
-        assert_eq!(stored.labels, named.labels);
+        let stored = StoredLease::read(&record.lease(&lease_name, Some("7")));
+        assert_eq!(stored.labels, lease_name.labels);
         assert_eq!(stored.record, record);
         assert_eq!((stored.name.as_str(), stored.version.as_str()), ("l", "7"));
     }
 
     #[test]
     fn an_empty_or_invalid_lease_is_valid_for_a_bounded_time() {
-        let nothing = Stored::read(&json!({}));
+        let nothing = StoredLease::read(&json!({}));
         assert_eq!(nothing.record.duration, None);
         let spec = json!({"spec": {"leaseDurationSeconds": i64::MAX, "renewTime": 7}});
-        let nonsense = Stored::read(&spec);
-        assert_eq!(nonsense.record.duration, Some(LONGEST));
+        let nonsense = StoredLease::read(&spec);
+        assert_eq!(nonsense.record.duration, Some(MAX_DURATION));
         assert_eq!(nonsense.record.renewed, "");
     }
 }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fivespot_clock::after;
 use jiff::Timestamp;
 
-use super::record::{Stored, Terms};
+use super::record::{LeaseTiming, StoredLease};
 
 /// The names of the Leases of shards and of replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn shard_of(uid: &str, count: u32) -> Option<u32> {
 pub struct Shards {
     names: ShardNames,
     identity: String,
-    terms: Terms,
+    terms: LeaseTiming,
     count: u32,
     leases: BTreeMap<String, Observed>,
 }
@@ -75,7 +75,7 @@ pub struct Shards {
 /// A Lease as the watch shows it.
 #[derive(Clone, Debug)]
 struct Observed {
-    stored: Stored,
+    stored: StoredLease,
     /// Since when it has not changed, by our own clock.
     since: Timestamp,
     /// It was deleted: its holder may not have noticed.
@@ -84,7 +84,12 @@ struct Observed {
 
 impl Shards {
     /// A replica that has observed nothing.
-    pub fn new(names: ShardNames, identity: String, terms: Terms, count: u32) -> Self {
+    pub fn new(
+        names: ShardNames,
+        identity: String,
+        terms: LeaseTiming,
+        count: u32,
+    ) -> Self {
         Self {
             names,
             identity,
@@ -100,17 +105,17 @@ impl Shards {
     }
 
     /// The watch shows all Leases.
-    pub fn listed(&mut self, all: &[Stored], now: Timestamp) {
+    pub fn observe_list(&mut self, all: &[StoredLease], now: Timestamp) {
         for (name, observed) in &mut self.leases {
             observed.is_deleted |= !all.iter().any(|stored| stored.name == *name);
         }
         for stored in all {
-            self.shown(stored, now);
+            self.observe(stored, now);
         }
     }
 
     /// The watch shows one Lease.
-    pub fn shown(&mut self, stored: &Stored, now: Timestamp) {
+    pub fn observe(&mut self, stored: &StoredLease, now: Timestamp) {
         let before = self.leases.get(&stored.name).filter(|before| {
             !before.is_deleted
                 && before.stored.uid == stored.uid
@@ -126,7 +131,7 @@ impl Shards {
     }
 
     /// The watch shows that a Lease was deleted.
-    pub fn deleted(&mut self, stored: &Stored, now: Timestamp) {
+    pub fn observe_deletion(&mut self, stored: &StoredLease, now: Timestamp) {
         if let Some(observed) = self.leases.get_mut(&stored.name) {
             observed.is_deleted |= observed.stored.uid == stored.uid;
         }
@@ -140,7 +145,7 @@ impl Shards {
             .retain(|_, observed| !observed.is_deleted || observed.is_live(&terms, now));
     }
 
-    fn live(&self, now: Timestamp) -> impl Iterator<Item = &Stored> {
+    fn live(&self, now: Timestamp) -> impl Iterator<Item = &StoredLease> {
         let live = self
             .leases
             .values()
@@ -148,7 +153,7 @@ impl Shards {
         live.map(|observed| &observed.stored)
     }
 
-    fn count_of(&self, stored: &Stored) -> Option<u32> {
+    fn count_of(&self, stored: &StoredLease) -> Option<u32> {
         stored.labels.get(&self.names.label)?.parse().ok()
     }
 
@@ -193,7 +198,7 @@ impl Shards {
     }
 
     /// Whether the watch has shown that this replica holds the shard.
-    pub fn shows_as_held(&self, shard: u32) -> bool {
+    pub fn is_shown_as_held(&self, shard: u32) -> bool {
         let observed = self.leases.get(&self.names.shard(shard, self.count));
         observed.is_some_and(|observed| {
             !observed.is_deleted && observed.stored.record.holder == self.identity
@@ -209,11 +214,11 @@ impl Shards {
 
     /// An obsolete Lease: of a replica that has ended, or of a shard of another number. The first
     /// of the live replicas should delete it; `None` for the others.
-    pub fn obsolete(&self, now: Timestamp) -> Option<&Stored> {
+    pub fn obsolete(&self, now: Timestamp) -> Option<&StoredLease> {
         if !self.assigned(now).contains(&0) {
             return None;
         }
-        let is_own = |stored: &Stored| {
+        let is_own = |stored: &StoredLease| {
             !self.names.is_member(&stored.name)
                 && self.count_of(stored) == Some(self.count)
         };
@@ -227,13 +232,13 @@ impl Shards {
 }
 
 impl Observed {
-    fn expires(&self, terms: &Terms) -> Timestamp {
+    fn expires(&self, terms: &LeaseTiming) -> Timestamp {
         let duration = self.stored.record.duration;
         after(self.since, duration.unwrap_or(terms.duration()))
     }
 
     /// Whether it has a holder that may act on it.
-    fn is_live(&self, terms: &Terms, now: Timestamp) -> bool {
+    fn is_live(&self, terms: &LeaseTiming, now: Timestamp) -> bool {
         !self.stored.record.holder.is_empty() && now < self.expires(terms)
     }
 }

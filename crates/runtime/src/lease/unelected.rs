@@ -8,22 +8,22 @@ use tokio::sync::oneshot;
 
 use super::client::{Event, follow_leases};
 use super::fence::Ownership;
-use super::record::{Record, Terms};
+use super::record::{LeaseTiming, Record};
 use super::{Replica, Role};
 use crate::watch::Selector;
 
 /// Acts while no other replica renews the Lease, until `leave` is ready or dropped. If Leases
 /// cannot be read, it acts after the duration of a Lease.
-pub async fn act_unless_held(replica: Replica, mut leave: oneshot::Receiver<()>) {
+pub async fn run_unelected(replica: Replica, mut leave: oneshot::Receiver<()>) {
     let selector = Selector::named(&replica.lease.name);
-    let (watch, mut shown) = follow_leases(&replica, selector);
+    let (watch, mut events) = follow_leases(&replica, selector);
     let mut watch = pin!(watch);
     let clock = replica.fence.clock().clone();
-    let mut others = Others::new(replica.lease.terms, clock.now());
+    let mut others = OtherReplicas::new(replica.lease.terms, clock.now());
     loop {
-        publish(&replica, others.at(clock.now()));
+        publish(&replica, others.holder_state(clock.now()));
         let alarm = async {
-            match others.until(clock.now()) {
+            match others.certain_at(clock.now()) {
                 Some(until) => clock.sleep_until(until).await,
                 None => std::future::pending().await,
             }
@@ -31,15 +31,15 @@ pub async fn act_unless_held(replica: Replica, mut leave: oneshot::Receiver<()>)
         tokio::select! {
             biased;
             _ = &mut leave => break,
-            Some(news) = shown.recv() => {
+            Some(received) = events.recv() => {
                 let now = clock.now();
-                match news.event {
+                match received.event {
                     // The selector selects at most one.
                     Event::Listed(all) => {
-                        others.shown(all.into_iter().next().map(|lease| lease.record), now);
+                        others.observe(all.into_iter().next().map(|lease| lease.record), now);
                     }
-                    Event::Changed(lease) => others.shown(Some(lease.record), now),
-                    Event::Deleted(_) => others.shown(None, now),
+                    Event::Changed(lease) => others.observe(Some(lease.record), now),
+                    Event::Deleted(_) => others.observe(None, now),
                 }
             }
             () = &mut watch => {}
@@ -49,11 +49,13 @@ pub async fn act_unless_held(replica: Replica, mut leave: oneshot::Receiver<()>)
     replica.fence.replace(Ownership::Nothing);
 }
 
-fn publish(replica: &Replica, found: Found<'_>) {
-    let (ownership, role) = match found {
-        Found::NoHolder => (Ownership::Everything, Role::Alone),
-        Found::Unknown => (Ownership::Nothing, Role::Undecided),
-        Found::Holder(holder) => (Ownership::Nothing, Role::Barred(holder.to_owned())),
+fn publish(replica: &Replica, holder: HolderState<'_>) {
+    let (ownership, role) = match holder {
+        HolderState::NoHolder => (Ownership::Everything, Role::Alone),
+        HolderState::Unknown => (Ownership::Nothing, Role::Undecided),
+        HolderState::Holder(holder) => {
+            (Ownership::Nothing, Role::Barred(holder.to_owned()))
+        }
     };
     let is_gain = replica.fence.replace(ownership);
     replica.observer.role(role);
@@ -63,45 +65,45 @@ fn publish(replica: &Replica, found: Found<'_>) {
 }
 
 /// What has been observed of other replicas.
-struct Others {
-    terms: Terms,
-    lease: Shown,
+struct OtherReplicas {
+    terms: LeaseTiming,
+    lease: LeaseState,
     /// Since when the Lease has not changed.
     since: Timestamp,
 }
 
 /// What the watch shows of the Lease.
 #[derive(Debug, PartialEq, Eq)]
-enum Shown {
+enum LeaseState {
     /// Nothing yet.
-    Nothing,
+    Unobserved,
     /// It has no holder.
-    Free,
+    NotHeld,
     /// It has a holder.
     Held(Record),
 }
 
 /// Whether there is another replica.
 #[derive(Debug, PartialEq, Eq)]
-enum Found<'a> {
+enum HolderState<'a> {
     NoHolder,
     Unknown,
     /// This holder has the Lease, and may be running.
     Holder(&'a str),
 }
 
-impl Others {
-    fn new(terms: Terms, now: Timestamp) -> Self {
+impl OtherReplicas {
+    fn new(terms: LeaseTiming, now: Timestamp) -> Self {
         Self {
             terms,
-            lease: Shown::Nothing,
+            lease: LeaseState::Unobserved,
             since: now,
         }
     }
 
-    fn shown(&mut self, lease: Option<Record>, now: Timestamp) {
+    fn observe(&mut self, lease: Option<Record>, now: Timestamp) {
         let lease = lease.filter(|lease| !lease.holder.is_empty());
-        let lease = lease.map_or(Shown::Free, Shown::Held);
+        let lease = lease.map_or(LeaseState::NotHeld, LeaseState::Held);
         if self.lease != lease {
             (self.lease, self.since) = (lease, now);
         }
@@ -109,20 +111,22 @@ impl Others {
 
     /// When it will be certain, without a further event, that no replica renews the Lease; `None`
     /// if it is certain at `now`.
-    fn until(&self, now: Timestamp) -> Option<Timestamp> {
+    fn certain_at(&self, now: Timestamp) -> Option<Timestamp> {
         let span = match &self.lease {
-            Shown::Nothing => self.terms.duration(),
-            Shown::Free => return None,
-            Shown::Held(lease) => lease.duration.unwrap_or(self.terms.duration()),
+            LeaseState::Unobserved => self.terms.duration(),
+            LeaseState::NotHeld => return None,
+            LeaseState::Held(lease) => lease.duration.unwrap_or(self.terms.duration()),
         };
         Some(after(self.since, span)).filter(|until| *until > now)
     }
 
-    fn at(&self, now: Timestamp) -> Found<'_> {
-        match (&self.lease, self.until(now)) {
-            (_, None) => Found::NoHolder,
-            (Shown::Held(lease), Some(_)) => Found::Holder(&lease.holder),
-            (Shown::Nothing | Shown::Free, Some(_)) => Found::Unknown,
+    fn holder_state(&self, now: Timestamp) -> HolderState<'_> {
+        match (&self.lease, self.certain_at(now)) {
+            (_, None) => HolderState::NoHolder,
+            (LeaseState::Held(lease), Some(_)) => HolderState::Holder(&lease.holder),
+            (LeaseState::Unobserved | LeaseState::NotHeld, Some(_)) => {
+                HolderState::Unknown
+            }
         }
     }
 }
@@ -148,33 +152,33 @@ mod tests {
 
     #[test]
     fn a_lease_bars_while_it_is_renewed_and_for_its_duration_afterwards() {
-        let mut others = Others::new(Terms::default(), at(0));
-        assert_eq!(others.at(at(0)), Found::Unknown);
-        others.shown(Some(renewed("1")), at(1));
-        assert_eq!(others.at(at(15)), Found::Holder("pod-a"));
-        others.shown(Some(renewed("2")), at(15));
-        assert_eq!(others.at(at(29)), Found::Holder("pod-a"));
-        others.shown(Some(renewed("2")), at(29));
-        assert_eq!(others.until(at(29)), Some(at(30)));
-        assert_eq!(others.at(at(30)), Found::NoHolder);
-        others.shown(Some(renewed("3")), at(99));
-        assert_eq!(others.at(at(99)), Found::Holder("pod-a"));
+        let mut others = OtherReplicas::new(LeaseTiming::default(), at(0));
+        assert_eq!(others.holder_state(at(0)), HolderState::Unknown);
+        others.observe(Some(renewed("1")), at(1));
+        assert_eq!(others.holder_state(at(15)), HolderState::Holder("pod-a"));
+        others.observe(Some(renewed("2")), at(15));
+        assert_eq!(others.holder_state(at(29)), HolderState::Holder("pod-a"));
+        others.observe(Some(renewed("2")), at(29));
+        assert_eq!(others.certain_at(at(29)), Some(at(30)));
+        assert_eq!(others.holder_state(at(30)), HolderState::NoHolder);
+        others.observe(Some(renewed("3")), at(99));
+        assert_eq!(others.holder_state(at(99)), HolderState::Holder("pod-a"));
     }
 
     #[test]
     fn without_a_lease_or_without_a_holder_there_is_no_other_replica() {
         for lease in [None, Some(Record::default())] {
-            let mut others = Others::new(Terms::default(), at(0));
-            others.shown(lease, at(0));
-            assert_eq!(others.at(at(0)), Found::NoHolder);
-            assert_eq!(others.until(at(0)), None);
+            let mut others = OtherReplicas::new(LeaseTiming::default(), at(0));
+            others.observe(lease, at(0));
+            assert_eq!(others.holder_state(at(0)), HolderState::NoHolder);
+            assert_eq!(others.certain_at(at(0)), None);
         }
     }
 
     #[test]
     fn if_leases_cannot_be_read_it_acts_after_the_duration_of_a_lease() {
-        let others = Others::new(Terms::default(), at(0));
-        assert_eq!(others.at(at(14)), Found::Unknown);
-        assert_eq!(others.at(at(15)), Found::NoHolder);
+        let others = OtherReplicas::new(LeaseTiming::default(), at(0));
+        assert_eq!(others.holder_state(at(14)), HolderState::Unknown);
+        assert_eq!(others.holder_state(at(15)), HolderState::NoHolder);
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::SignedDuration;
 
 const FIRST_MILLIS: u64 = 1_000;
-const LONGEST_MILLIS: u64 = 300_000;
+const MAX_MILLIS: u64 = 300_000;
 
 /// Waits that double from one second to five minutes. Each is shortened by up to a fifth, so that
 /// keys that failed together are not retried together. Equal seeds give equal waits.
@@ -20,14 +20,14 @@ impl Backoff {
         Self { seed }
     }
 
-    /// The wait of `whom`, such as a key, after `failures` in a row, the first being 1.
-    pub fn wait(self, whom: &impl Hash, failures: u32) -> SignedDuration {
+    /// The wait of `key` after `failures` in a row, the first being 1.
+    pub fn wait(self, key: &impl Hash, failures: u32) -> SignedDuration {
         let doublings = failures.saturating_sub(1).min(16);
-        let full = (FIRST_MILLIS << doublings).min(LONGEST_MILLIS);
+        let full = (FIRST_MILLIS << doublings).min(MAX_MILLIS);
         // `DefaultHasher::new` has fixed keys: the same on every run.
         let mut hasher = DefaultHasher::new();
         (self.seed, failures).hash(&mut hasher);
-        whom.hash(&mut hasher);
+        key.hash(&mut hasher);
         let shortened = full - hasher.finish() % (full / 5 + 1);
         SignedDuration::from_millis(i64::try_from(shortened).unwrap_or(i64::MAX))
     }

@@ -13,17 +13,17 @@ const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// How long an object waits at least, so that all objects that are due together are recorded
 /// before the first of them starts.
-const GATHERING: SignedDuration = SignedDuration::from_secs(1);
+const MIN_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long an object counts after its turn if it has not tried again.
-const FORGOTTEN: SignedDuration = SignedDuration::from_secs(10);
+/// How long an object counts after `retry_at` if it has not tried again.
+const MAX_OVERDUE: SignedDuration = SignedDuration::from_secs(10);
 
 /// The objects that have started and those that wait.
 #[derive(Clone, Debug)]
 pub struct StartLimit {
     per_minute: Option<NonZeroU32>,
     /// Which objects have started within the last minute, and when, in order.
-    begun: VecDeque<(Timestamp, Key)>,
+    started: VecDeque<(Timestamp, Key)>,
     waiting: BTreeMap<Key, Waiting>,
 }
 
@@ -32,7 +32,7 @@ struct Waiting {
     priority: u8,
     since: Timestamp,
     /// The instant at which it should try again.
-    turn: Timestamp,
+    retry_at: Timestamp,
 }
 
 impl StartLimit {
@@ -40,7 +40,7 @@ impl StartLimit {
     pub fn at_most(per_minute: Option<NonZeroU32>) -> Self {
         Self {
             per_minute,
-            begun: VecDeque::new(),
+            started: VecDeque::new(),
             waiting: BTreeMap::new(),
         }
     }
@@ -60,49 +60,50 @@ impl StartLimit {
             return Ok(());
         };
         let limit = usize::try_from(per_minute.get()).unwrap_or(usize::MAX);
-        self.begun.retain(|(begun, _)| after(*begun, MINUTE) > now);
+        self.started
+            .retain(|(started_at, _)| after(*started_at, MINUTE) > now);
         self.waiting.retain(|other, waiting| {
-            other == key || after(waiting.turn, FORGOTTEN) > now
+            other == key || after(waiting.retry_at, MAX_OVERDUE) > now
         });
         let since = self.waiting.get(key).map_or(now, |waiting| waiting.since);
-        let place = self.place(key, priority, since);
-        let free = limit.saturating_sub(self.begun.len());
-        let gathered = after(since, GATHERING);
-        if place < free && gathered <= now {
+        let position = self.position(key, priority, since);
+        let free = limit.saturating_sub(self.started.len());
+        let wait_ends = after(since, MIN_WAIT);
+        if position < free && wait_ends <= now {
             self.waiting.remove(key);
-            self.begun.push_back((now, key.clone()));
+            self.started.push_back((now, key.clone()));
             return Ok(());
         }
-        let turn = if place < free {
-            gathered
+        let retry_at = if position < free {
+            wait_ends
         } else {
-            let later = place - free;
+            let later = position - free;
             let minutes = i32::try_from(later / limit).unwrap_or(i32::MAX);
-            let frees = self
-                .begun
+            let frees_at = self
+                .started
                 .get(later % limit)
-                .map_or(now, |(begun, _)| *begun);
-            after(after(frees, MINUTE), MINUTE.saturating_mul(minutes))
+                .map_or(now, |(started_at, _)| *started_at);
+            after(after(frees_at, MINUTE), MINUTE.saturating_mul(minutes))
         };
         let waiting = Waiting {
             priority,
             since,
-            turn,
+            retry_at,
         };
         self.waiting.insert(key.clone(), waiting);
-        Err(turn)
+        Err(retry_at)
     }
 
     /// Takes back a start: `key` was allowed to start and has not, so it does not count.
-    pub fn give_back(&mut self, key: &Key) {
-        let last = self.begun.iter().rposition(|(_, other)| other == key);
+    pub fn cancel_start(&mut self, key: &Key) {
+        let last = self.started.iter().rposition(|(_, other)| other == key);
         if let Some(last) = last {
-            self.begun.remove(last);
+            self.started.remove(last);
         }
     }
 
     /// How many of the objects that wait come before `key`.
-    fn place(&self, key: &Key, priority: u8, since: Timestamp) -> usize {
+    fn position(&self, key: &Key, priority: u8, since: Timestamp) -> usize {
         let order = |priority: u8| u8::MAX - priority;
         let own = (order(priority), since, key);
         let others = self.waiting.iter().filter(|(other, _)| *other != key);
@@ -150,9 +151,9 @@ mod tests {
                         let second = now.duration_since(later(0)).as_secs();
                         started.push((name.to_owned(), second));
                     }
-                    Err(turn) => {
-                        assert!(turn > now, "{name} would try again at once");
-                        due.entry(turn).or_default().push((name, priority));
+                    Err(retry_at) => {
+                        assert!(retry_at > now, "{name} would try again at once");
+                        due.entry(retry_at).or_default().push((name, priority));
                     }
                 }
             }
@@ -192,7 +193,7 @@ mod tests {
             assert!(starts.try_start(&key(name), priority, later(0)).is_err());
         }
         assert_eq!(starts.try_start(&key("broken"), 255, later(1_000)), Ok(()));
-        starts.give_back(&key("broken"));
+        starts.cancel_start(&key("broken"));
         assert_eq!(starts.try_start(&key("sound"), 1, later(1_000)), Ok(()));
     }
 

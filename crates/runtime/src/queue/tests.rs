@@ -22,7 +22,7 @@ fn taken<G>(queue: &mut Queue<G>, now: Timestamp) -> Vec<String> {
     names
 }
 
-const DONE: ReconcileResult = ReconcileResult::Done { requeue_at: None };
+const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 const FAILED: ReconcileResult = ReconcileResult::Failed { requeue_at: None };
 
 #[test]
@@ -43,7 +43,7 @@ fn a_key_that_is_being_reconciled_is_not_taken_but_due_again_afterwards() {
     assert!(queue.take(at(0)).is_none());
     queue.finish(
         &key("a"),
-        ReconcileResult::Done {
+        ReconcileResult::Succeeded {
             requeue_at: Some(at(99)),
         },
         at(1),
@@ -58,7 +58,7 @@ fn a_key_is_due_exactly_when_its_reconcile_requeued_it() {
     queue.take(at(0));
     queue.finish(
         &key("a"),
-        ReconcileResult::Done {
+        ReconcileResult::Succeeded {
             requeue_at: Some(at(60)),
         },
         at(0),
@@ -75,7 +75,7 @@ fn an_earlier_event_replaces_a_later_requeue() {
     queue.take(at(0));
     queue.finish(
         &key("a"),
-        ReconcileResult::Done {
+        ReconcileResult::Succeeded {
             requeue_at: Some(at(60)),
         },
         at(0),
@@ -202,7 +202,7 @@ fn the_guard_is_held_from_being_due_to_the_end_of_the_reconcile() {
     assert_eq!(Rc::strong_count(&guard), 2);
     queue.finish(
         &key("a"),
-        ReconcileResult::Done {
+        ReconcileResult::Succeeded {
             requeue_at: Some(at(60)),
         },
         at(0),
@@ -241,7 +241,7 @@ fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
         queue.rank(&key, rank);
         queue.finish(
             &key,
-            ReconcileResult::Done {
+            ReconcileResult::Succeeded {
                 requeue_at: Some(edge),
             },
             at(0),
@@ -383,7 +383,7 @@ fn a_clock_that_is_set_back_by_less_than_a_second_changes_nothing() {
     queue.take(at(9)).unwrap();
     queue.finish(
         &key("a"),
-        ReconcileResult::Done {
+        ReconcileResult::Succeeded {
             requeue_at: Some(at(60)),
         },
         at(9),

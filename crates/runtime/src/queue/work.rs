@@ -20,7 +20,7 @@ pub struct WorkQueue {
     queue: Mutex<Queue<Busy>>,
     changed: Notify,
     /// Reconciles that wait until their key is enqueued again.
-    listening: Mutex<BTreeMap<Key, Arc<Notify>>>,
+    listeners: Mutex<BTreeMap<Key, Arc<Notify>>>,
 }
 
 impl WorkQueue {
@@ -31,7 +31,7 @@ impl WorkQueue {
             monotonic: Monotonic::default(),
             queue: Mutex::new(Queue::new(backoff)),
             changed: Notify::new(),
-            listening: Mutex::default(),
+            listeners: Mutex::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl WorkQueue {
     pub fn enqueue(&self, key: &Key) {
         let busy = self.clock.busy();
         self.queue().enqueue(key, self.clock.now(), busy);
-        self.called(key);
+        self.notify(key);
     }
 
     /// Enqueues `key` with low priority after an event that can wait, if the work that its last
@@ -56,33 +56,33 @@ impl WorkQueue {
     pub fn enqueue_deferred(&self, key: &Key) {
         let busy = self.clock.busy();
         self.queue().enqueue_deferred(key, self.clock.now(), busy);
-        self.called(key);
+        self.notify(key);
     }
 
-    fn called(&self, key: &Key) {
+    fn notify(&self, key: &Key) {
         self.changed.notify_one();
-        if let Some(listener) = self.listening().get(key) {
+        if let Some(listener) = self.listeners().get(key) {
             listener.notify_waiters();
         }
     }
 
-    fn listening(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Notify>>> {
-        self.listening
+    fn listeners(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Notify>>> {
+        self.listeners
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `key`, which is being reconciled, has been enqueued more than `known` times
     /// since the reconcile began. Returns how often.
-    pub async fn called_again(&self, key: &Key, known: u64) -> u64 {
-        let listener = self.listening().entry(key.clone()).or_default().clone();
+    pub async fn enqueued_again(&self, key: &Key, known: u64) -> u64 {
+        let listener = self.listeners().entry(key.clone()).or_default().clone();
         loop {
-            let called = listener.notified();
-            let calls = self.queue().calls(key);
-            if calls > known {
-                return calls;
+            let notified = listener.notified();
+            let enqueues = self.queue().enqueues(key);
+            if enqueues > known {
+                return enqueues;
             }
-            called.await;
+            notified.await;
         }
     }
 
@@ -99,7 +99,7 @@ impl WorkQueue {
             if let Some((key, guard)) = taken {
                 return (key, guard.unwrap_or_else(|| self.clock.busy()));
             }
-            let asleep = async {
+            let alarm = async {
                 match due {
                     Some(due) => self.clock.sleep_until_or_set_back(due).await,
                     None => std::future::pending().await,
@@ -108,7 +108,7 @@ impl WorkQueue {
             tokio::select! {
                 // In this order, so that runs are reproducible.
                 biased;
-                () = asleep => {}
+                () = alarm => {}
                 () = self.changed.notified() => {}
             }
         }
@@ -126,7 +126,7 @@ impl WorkQueue {
 
     /// Ends the reconcile of `key`; returns how many reconciles in a row have failed.
     pub fn finish(&self, key: &Key, result: ReconcileResult) -> u32 {
-        self.listening().remove(key);
+        self.listeners().remove(key);
         let failures = self.queue().finish(key, result, self.clock.now());
         self.changed.notify_one();
         failures
@@ -164,7 +164,7 @@ mod tests {
                 assert_eq!(begun.last(), Some(&own_clock.now()));
                 own.finish(
                     &key,
-                    ReconcileResult::Done {
+                    ReconcileResult::Succeeded {
                         requeue_at: Some(edge),
                     },
                 );

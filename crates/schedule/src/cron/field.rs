@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::parse::{ParseError, Piece};
+use crate::parse::{ParseError, Token};
 use crate::set::Set;
 use crate::week::print_runs;
 
@@ -64,7 +64,7 @@ pub(super) const DAYS_OF_WEEK: Kind = Kind {
 };
 
 impl Field {
-    pub(super) fn parse(word: Piece<'_>, kind: &Kind) -> Result<Self, ParseError> {
+    pub(super) fn parse(word: Token<'_>, kind: &Kind) -> Result<Self, ParseError> {
         let mut matches = Set::default();
         for entry in word.split(',') {
             matches = matches.union(Self::parse_entry(entry, kind)?);
@@ -79,9 +79,9 @@ impl Field {
         })
     }
 
-    fn parse_entry(entry: Piece<'_>, kind: &Kind) -> Result<Set, ParseError> {
-        let (range, step) = entry.cut('/');
-        let (first, last) = range.cut('-');
+    fn parse_entry(entry: Token<'_>, kind: &Kind) -> Result<Set, ParseError> {
+        let (range, step) = entry.split_once('/');
+        let (first, last) = range.split_once('-');
         let (first, last) = match (first.text, last) {
             ("*", None) => (kind.least, kind.last),
             (_, None) if step.is_none() => {
@@ -89,12 +89,12 @@ impl Field {
                 (only, only)
             }
             (_, None) => {
-                return Err(range.fault("'*' or a range before '/'"));
+                return Err(range.error("'*' or a range before '/'"));
             }
             (_, Some(end)) => {
                 let (low, high) = (kind.number(first)?, kind.range_end(end)?);
                 if low > high {
-                    return Err(range.fault("a range that goes up"));
+                    return Err(range.error("a range that goes up"));
                 }
                 (low, high)
             }
@@ -104,7 +104,7 @@ impl Field {
             Some(step) => step
                 .number()
                 .filter(|step| *step > 0)
-                .ok_or_else(|| step.fault("a step of 1 or more"))?,
+                .ok_or_else(|| step.error("a step of 1 or more"))?,
         };
         Ok(Set::range(first, last, step))
     }
@@ -138,24 +138,24 @@ impl Field {
 }
 
 impl Kind {
-    fn number(&self, piece: Piece<'_>) -> Result<u32, ParseError> {
+    fn number(&self, token: Token<'_>) -> Result<u32, ParseError> {
         let named = self
             .names
             .iter()
-            .position(|name| name.eq_ignore_ascii_case(piece.text));
+            .position(|name| name.eq_ignore_ascii_case(token.text));
         let number = match named {
             Some(place) => u32::try_from(place).ok().map(|place| place + self.least),
-            None => piece.number(),
+            None => token.number(),
         };
         number
             .filter(|number| (self.least..=self.most).contains(number))
-            .ok_or_else(|| piece.fault(self.expected))
+            .ok_or_else(|| token.error(self.expected))
     }
 
     /// As [`Kind::number`], but a Sunday given by name ends the week: `mon-sun`.
-    fn range_end(&self, piece: Piece<'_>) -> Result<u32, ParseError> {
-        let end = self.number(piece)?;
-        let is_named = piece.number().is_none();
+    fn range_end(&self, token: Token<'_>) -> Result<u32, ParseError> {
+        let end = self.number(token)?;
+        let is_named = token.number().is_none();
         let has_two_names = self.last < self.most && end == self.least;
         Ok(if is_named && has_two_names {
             self.most

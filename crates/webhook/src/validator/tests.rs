@@ -36,15 +36,18 @@ fn validator() -> Validator {
     Validator::new(&["Deny"]).unwrap()
 }
 
-fn ask(validator: &Validator, question: &Value) -> Value {
-    let reply = validator.answer(question.to_string().as_bytes());
-    assert_eq!(reply.code, 200, "{}", reply.body);
-    let answer: Value = serde_json::from_str(&reply.body).unwrap();
+fn review_response(validator: &Validator, admission_review: &Value) -> Value {
+    let response = validator.review(admission_review.to_string().as_bytes());
+    assert_eq!(response.code, 200, "{}", response.body);
+    let answer: Value = serde_json::from_str(&response.body).unwrap();
     assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
     assert_eq!(answer["kind"], "AdmissionReview");
-    assert_eq!(answer["response"]["uid"], question["request"]["uid"]);
+    assert_eq!(
+        answer["response"]["uid"],
+        admission_review["request"]["uid"]
+    );
     let is_admitted = answer["response"]["allowed"] == true;
-    assert_eq!(is_admitted, reply.verdict == Verdict::Admitted);
+    assert_eq!(is_admitted, response.verdict == Verdict::Admitted);
     answer["response"].clone()
 }
 
@@ -59,11 +62,11 @@ fn every_example_is_decided_as_by_the_policy() {
         let rejected = examples(rule.examples.rejects(), false);
         for (example, allowed) in accepted.chain(rejected) {
             let object = rule.example(example);
-            let question = match rule.before(example) {
+            let admission_review = match rule.before(example) {
                 Some(before) => review("UPDATE", &object, &before),
                 None => review("CREATE", &object, &Value::Null),
             };
-            let response = ask(&validator, &question);
+            let response = review_response(&validator, &admission_review);
             assert_eq!(response["allowed"], allowed, "{} {example}", rule.id);
             if !allowed {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -105,14 +108,14 @@ fn an_update_is_validated_by_what_it_changes() {
     killed["spec"]["killSwitch"] = json!(true);
     for harmless in [&labelled, &killed] {
         assert_eq!(
-            ask(&validator, &review("UPDATE", harmless, &old))["allowed"],
+            review_response(&validator, &review("UPDATE", harmless, &old))["allowed"],
             true
         );
     }
     let mut worse = old.clone();
     worse["spec"]["gracefulShutdownTimeout"] = json!("six minutes");
     assert_eq!(
-        ask(&validator, &review("UPDATE", &worse, &old))["allowed"],
+        review_response(&validator, &review("UPDATE", &worse, &old))["allowed"],
         false
     );
 }
@@ -122,13 +125,13 @@ fn a_deletion_and_an_update_of_a_terminating_object_are_admitted() {
     let validator = validator();
     let old = wrong();
     assert_eq!(
-        ask(&validator, &review("DELETE", &Value::Null, &old))["allowed"],
+        review_response(&validator, &review("DELETE", &Value::Null, &old))["allowed"],
         true
     );
     let mut going = wrong();
     going["metadata"]["deletionTimestamp"] = json!("2026-03-06T21:30:00Z");
     assert_eq!(
-        ask(&validator, &review("UPDATE", &going, &old))["allowed"],
+        review_response(&validator, &review("UPDATE", &going, &old))["allowed"],
         true
     );
 }
@@ -138,21 +141,25 @@ fn what_the_policy_does_not_match_is_admitted() {
     let validator = validator();
     let mut status = review("UPDATE", &wrong(), &RULES[1].example("5m"));
     status["request"]["subResource"] = json!("status");
-    assert_eq!(ask(&validator, &status)["allowed"], true);
+    assert_eq!(review_response(&validator, &status)["allowed"], true);
     let mut other = review("CREATE", &wrong(), &Value::Null);
     other["request"]["resource"]["resource"] = json!("machines");
-    assert_eq!(ask(&validator, &other)["allowed"], true);
+    assert_eq!(review_response(&validator, &other)["allowed"], true);
 }
 
 #[test]
 fn audit_and_warn_admit_and_report() {
-    let question = review("CREATE", &wrong(), &Value::Null);
-    let audited = ask(&Validator::new(&["Audit"]).unwrap(), &question);
+    let admission_review = review("CREATE", &wrong(), &Value::Null);
+    let audited =
+        review_response(&Validator::new(&["Audit"]).unwrap(), &admission_review);
     assert_eq!(audited["allowed"], true);
     let audit = audited["auditAnnotations"]["validation_failure"].as_str();
     let audit: Value = serde_json::from_str(audit.unwrap()).unwrap();
     assert_eq!(audit[0]["policy"], "scheduledmachine-validation");
-    let warned = ask(&Validator::new(&["Warn", "Audit"]).unwrap(), &question);
+    let warned = review_response(
+        &Validator::new(&["Warn", "Audit"]).unwrap(),
+        &admission_review,
+    );
     assert_eq!(warned["allowed"], true);
     assert_eq!(
         warned["warnings"],
@@ -170,14 +177,14 @@ fn what_is_no_question_is_never_an_admission() {
     let validator = validator();
     let good = review("UPDATE", &RULES[1].example("5m"), &RULES[1].example("1h"));
     let without = |pointer: &str, key: &str| {
-        let mut question = good.clone();
-        question.pointer_mut(pointer).unwrap()[key].take();
-        question.to_string()
+        let mut admission_review = good.clone();
+        admission_review.pointer_mut(pointer).unwrap()[key].take();
+        admission_review.to_string()
     };
     let with = |key: &str, value: Value| {
-        let mut question = good.clone();
-        question["request"][key] = value;
-        question.to_string()
+        let mut admission_review = good.clone();
+        admission_review["request"][key] = value;
+        admission_review.to_string()
     };
     let mut older = good.clone();
     older["apiVersion"] = json!("admission.k8s.io/v1beta1");
@@ -202,13 +209,13 @@ fn what_is_no_question_is_never_an_admission() {
     ];
     let mut audit = String::new();
     for row in rows {
-        let reply = validator.answer(row.as_bytes());
+        let response = validator.review(row.as_bytes());
         assert_eq!(
-            (reply.code, reply.verdict),
+            (response.code, response.verdict),
             (400, Verdict::Malformed),
             "{row:.80}"
         );
-        audit.push_str(&reply.body);
+        audit.push_str(&response.body);
     }
     insta::assert_snapshot!(audit);
 }
@@ -223,7 +230,7 @@ fn no_bytes_make_it_panic() {
     )| {
         let mut body = good.clone().into_bytes();
         body.splice(at..(at + bytes.len()).min(good.len()), bytes);
-        let reply = validator.answer(&body);
-        prop_assert!(reply.code == 200 || reply.code == 400);
+        let response = validator.review(&body);
+        prop_assert!(response.code == 200 || response.code == 400);
     });
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{is_empty_list, is_set, text};
-use crate::schedule_override::LONGEST_OVERRIDE;
+use crate::schedule_override::MAX_OVERRIDE_DURATION;
 
 pub(in crate::rules) fn are_all_days(node: &Value, _: &Value) -> bool {
     let days = node.as_array().into_iter().flatten();
@@ -129,7 +129,8 @@ pub(in crate::rules) fn is_within_two_weeks(node: &Value, object: &Value) -> boo
     let created = created
         .and_then(Value::as_str)
         .and_then(|it| it.parse().ok());
-    let latest = created.and_then(|it: Timestamp| it.checked_add(LONGEST_OVERRIDE).ok());
+    let latest =
+        created.and_then(|it: Timestamp| it.checked_add(MAX_OVERRIDE_DURATION).ok());
     text(node, |text| {
         let both = time(text).zip(latest);
         both.is_none_or(|(end, latest)| end <= latest)

@@ -42,10 +42,10 @@ proptest! {
             let manager = ["a", "b", "c"][at];
             server.try_apply(manager, widget(spec.clone()), OnConflict::Force).unwrap();
             let shape = Shape::of(&server.resource);
-            let wanted = walk::field_set(&widget(spec.clone()), shape);
+            let requested = walk::field_set(&widget(spec.clone()), shape);
             let object = server.object.clone().unwrap();
             let found = walk::field_set(&object, shape).with_named_fields(shape);
-            prop_assert_eq!(wanted.difference(&found), FieldSet::default());
+            prop_assert_eq!(requested.difference(&found), FieldSet::default());
             // An empty list may come back at the second apply, as in Kubernetes: it had no
             // manager and was removed with its last entry.
             server.try_apply(manager, widget(spec.clone()), OnConflict::Refuse).unwrap();
@@ -68,8 +68,8 @@ proptest! {
                 "metadata": {"name": "w", "namespace": "default"}});
             server.try_apply(&format!("m{at}"), nothing, OnConflict::Refuse).unwrap();
         }
-        let left = server.object.clone().unwrap();
-        prop_assert!(left["spec"].is_null(), "{}", left);
+        let remaining = server.object.clone().unwrap();
+        prop_assert!(remaining["spec"].is_null(), "{}", remaining);
         prop_assert_eq!(server.managers(), "");
     }
 

@@ -81,8 +81,8 @@ pub(super) fn errors(write: &Write<'_>) -> Errors {
     let is_let_be = before
         .is_some_and(|it| it == certificate || check_certificates(&bytes(it)).is_err());
     if !is_let_be && let Err(why) = check_certificates(&bytes(certificate)) {
-        let said = json!("<certificate data>");
-        errors.push(FieldError::invalid("status.certificate", said, why));
+        let actual = json!("<certificate data>");
+        errors.push(FieldError::invalid("status.certificate", actual, why));
     }
     errors
 }
@@ -161,26 +161,26 @@ fn has_repeated(conditions: &[Value]) -> bool {
 
 fn condition_errors(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     let before = old.map(conditions).unwrap_or_default();
-    let had = |kind: &str| before.iter().any(|it| text(it, "type") == kind);
-    let both = DECISIONS.iter().all(|it| had(it));
+    let previous = |kind: &str| before.iter().any(|it| text(it, "type") == kind);
+    let both = DECISIONS.iter().all(|it| previous(it));
     let status = Field::of(object, "status");
     let all = status.child("conditions");
     let mut seen: Vec<&str> = Vec::new();
     for condition in all.items() {
         let kind = condition.child("type");
-        if kind.text().is_empty() && !had("") {
+        if kind.text().is_empty() && !previous("") {
             errors.push(kind.required(""));
         }
-        let said = condition.child("status");
+        let actual = condition.child("status");
         let known: &[&str] = if FINAL.contains(&kind.text()) {
             &["True"]
         } else {
             &["False", "True", "Unknown"]
         };
-        if said.text().is_empty() {
-            errors.push(said.required(""));
-        } else if !known.contains(&said.text()) {
-            errors.push(said.not_supported(known));
+        if actual.text().is_empty() {
+            errors.push(actual.required(""));
+        } else if !known.contains(&actual.text()) {
+            errors.push(actual.not_supported(known));
         }
         let other = DECISIONS.iter().find(|it| **it != kind.text());
         let is_decision = DECISIONS.contains(&kind.text());

@@ -62,10 +62,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     }
     let fields: Vec<&str> = text.split_whitespace().collect();
     if fields.len() != PARTS.len() {
-        let (wanted, found) = (PARTS.len(), fields.len());
+        let (expected, found) = (PARTS.len(), fields.len());
         let shown = fields.join(" ");
         return Err(format!(
-            "expected exactly {wanted} fields, found {found}: [{shown}]"
+            "expected exactly {expected} fields, found {found}: [{shown}]"
         ));
     }
     let mut parts = fields.iter().zip(&PARTS);

@@ -7,18 +7,18 @@ use crate::kind::text;
 use crate::meta;
 
 /// The maximum length of some fields of an event with an `eventTime`, in characters.
-const MOST: usize = 128;
+const MAX_FIELD_LENGTH: usize = 128;
 /// The maximum length of its message in characters.
-const MOST_OF_MESSAGE: usize = 1024;
+const MAX_MESSAGE_LENGTH: usize = 1024;
 
 /// The validation errors of an event of `v1`.
 pub(super) fn core_errors(object: &Value) -> Vec<FieldError> {
-    either(true, object)
+    all_errors(true, object)
 }
 
 /// The validation errors of an event of `events.k8s.io`, which has stricter rules.
 pub(super) fn events_errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = either(false, object);
+    let mut errors = all_errors(false, object);
     if old.is_none_or(|old| old["series"] != object["series"]) {
         series(object, &mut errors);
     }
@@ -29,11 +29,11 @@ pub(super) fn events_errors(object: &Value, old: Option<&Value>) -> Vec<FieldErr
     errors
 }
 
-fn either(core: bool, object: &Value) -> Vec<FieldError> {
+fn all_errors(core: bool, object: &Value) -> Vec<FieldError> {
     if object["eventTime"].is_string() {
-        timed(core, object)
+        errors_with_event_time(core, object)
     } else {
-        untimed(core, object)
+        errors_without_event_time(core, object)
     }
 }
 
@@ -45,53 +45,53 @@ fn object_of(core: bool, event: &Value) -> &Value {
     }
 }
 
-fn elsewhere(core: bool, event: &Value) -> FieldError {
+fn namespace_error(core: bool, event: &Value) -> FieldError {
     let namespace = text(object_of(core, event), "namespace").into();
     let why = "does not match event.namespace";
     FieldError::invalid("involvedObject.namespace", namespace, why)
 }
 
-fn untimed(core: bool, event: &Value) -> Vec<FieldError> {
+fn errors_without_event_time(core: bool, event: &Value) -> Vec<FieldError> {
     let namespace = text(object_of(core, event), "namespace");
     let own = meta::namespace(event);
     if namespace == own || (namespace.is_empty() && own == "default") {
         return Vec::new();
     }
-    vec![elsewhere(core, event)]
+    vec![namespace_error(core, event)]
 }
 
-fn timed(core: bool, event: &Value) -> Vec<FieldError> {
+fn errors_with_event_time(core: bool, event: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let everywhere = matches!(meta::namespace(event), "default" | "kube-system");
     if text(object_of(core, event), "namespace").is_empty() && !everywhere {
-        errors.push(elsewhere(core, event));
+        errors.push(namespace_error(core, event));
     }
     let controller = if core {
         "reportingComponent"
     } else {
         "reportingController"
     };
-    let said = text(event, controller);
-    if said.is_empty() {
+    let value = text(event, controller);
+    if value.is_empty() {
         errors.push(FieldError::required(controller, ""));
     }
-    let wrong = name::label_key(said).into_iter();
-    errors.extend(wrong.map(|it| FieldError::invalid(controller, said.into(), it)));
+    let wrong = name::label_key(value).into_iter();
+    errors.extend(wrong.map(|it| FieldError::invalid(controller, value.into(), it)));
     for field in ["reportingInstance", "action", "reason"] {
-        let said = text(event, field);
-        if said.is_empty() {
+        let value = text(event, field);
+        if value.is_empty() {
             errors.push(FieldError::required(field, ""));
         }
-        errors.extend(too_long(said, field, MOST));
+        errors.extend(too_long(value, field, MAX_FIELD_LENGTH));
     }
     let message = text(event, if core { "message" } else { "note" });
-    errors.extend(too_long(message, "message", MOST_OF_MESSAGE));
+    errors.extend(too_long(message, "message", MAX_MESSAGE_LENGTH));
     errors
 }
 
-fn too_long(said: &str, field: &str, most: usize) -> Option<FieldError> {
+fn too_long(value: &str, field: &str, most: usize) -> Option<FieldError> {
     let why = format!("can have at most {most} characters");
-    (said.len() > most).then(|| FieldError::invalid(field, "".into(), why))
+    (value.len() > most).then(|| FieldError::invalid(field, "".into(), why))
 }
 
 /// Validates the series of an event.

@@ -147,9 +147,9 @@ fn target(target: &Field<'_>, errors: &mut Errors) {
         let field = target.child(name);
         let amount = resource_name::quantity(field.value);
         if let Some(amount) = amount.filter(|it| it.signum() < 1) {
-            let said = amount.to_string().into();
+            let actual = amount.to_string().into();
             let path = field.path.clone();
-            errors.push(FieldError::invalid(path, said, "must be positive"));
+            errors.push(FieldError::invalid(path, actual, "must be positive"));
         }
     }
     let share = target.child("averageUtilization");
@@ -159,19 +159,19 @@ fn target(target: &Field<'_>, errors: &mut Errors) {
 }
 
 /// The first two metrics with their current and target values.
-pub(super) fn shown(metrics: &Value, current: &Value) -> String {
-    const MOST: usize = 2;
+pub(super) fn metrics_text(metrics: &Value, current: &Value) -> String {
+    const MAX_SHOWN: usize = 2;
     let all = column::list(metrics);
     if all.is_empty() {
         return "<none>".to_owned();
     }
     let current = column::list(current);
     let none = Value::Null;
-    let lines = all.iter().enumerate().take(MOST);
+    let lines = all.iter().enumerate().take(MAX_SHOWN);
     let lines = lines.map(|(index, it)| line(it, current.get(index).unwrap_or(&none)));
     let text = lines.collect::<Vec<_>>().join(", ");
-    if all.len() > MOST {
-        return format!("{text} + {} more...", all.len() - MOST);
+    if all.len() > MAX_SHOWN {
+        return format!("{text} + {} more...", all.len() - MAX_SHOWN);
     }
     text
 }
@@ -206,8 +206,8 @@ fn line(metric: &Value, current: &Value) -> String {
             format!("{name}: {now}/{}", share(&target[field], "<auto>"))
         }
         None => {
-            let wanted = text(&target["value"]).unwrap_or_default();
-            format!("{}/{wanted}", known(&now["value"]))
+            let requested = text(&target["value"]).unwrap_or_default();
+            format!("{}/{requested}", known(&now["value"]))
         }
     }
 }

@@ -77,14 +77,14 @@ fn is_cpu(metric: &Value) -> bool {
 }
 
 fn from_latest(object: &Value) -> Value {
-    let mut made = object.clone();
-    let fields = meta::fields(&mut made);
+    let mut converted = object.clone();
+    let fields = meta::fields(&mut converted);
     fields.insert("apiVersion".to_owned(), VERSION.into());
     let (spec, status) = (&object["spec"], &object["status"]);
     fields.insert("spec".to_owned(), spec_from_latest(spec));
     fields.insert("status".to_owned(), status_from_latest(status));
-    annotate(&mut made, spec, status);
-    made
+    annotate(&mut converted, spec, status);
+    converted
 }
 
 /// Whether this version has a field for the metric.
@@ -93,37 +93,37 @@ fn is_cpu_utilization(metric: &Value) -> bool {
 }
 
 fn spec_from_latest(spec: &Value) -> Value {
-    let mut kept = json!({});
+    let mut converted = json!({});
     for key in ["scaleTargetRef", "minReplicas", "maxReplicas"] {
         if let Some(value) = spec.get(key) {
-            kept[key] = value.clone();
+            converted[key] = value.clone();
         }
     }
     let mut metrics = column::list(&spec["metrics"]).iter();
     if let Some(cpu) = metrics.find(|it| is_cpu_utilization(it)) {
         let target = &cpu["resource"]["target"]["averageUtilization"];
-        kept["targetCPUUtilizationPercentage"] = target.clone();
+        converted["targetCPUUtilizationPercentage"] = target.clone();
     }
-    kept
+    converted
 }
 
 fn status_from_latest(status: &Value) -> Value {
-    let mut kept = json!({});
+    let mut converted = json!({});
     for key in ["observedGeneration", "lastScaleTime"] {
         if let Some(value) = status.get(key) {
-            kept[key] = value.clone();
+            converted[key] = value.clone();
         }
     }
     for key in ["currentReplicas", "desiredReplicas"] {
-        kept[key] = status[key].as_i64().unwrap_or_default().into();
+        converted[key] = status[key].as_i64().unwrap_or_default().into();
     }
     let current = column::list(&status["currentMetrics"]).iter();
     let cpu = current.filter(|it| is_cpu(it));
     let mut cpu = cpu.map(|it| &it["resource"]["current"]["averageUtilization"]);
     if let Some(value) = cpu.rfind(|it| !it.is_null()) {
-        kept["currentCPUUtilizationPercentage"] = value.clone();
+        converted["currentCPUUtilizationPercentage"] = value.clone();
     }
-    kept
+    converted
 }
 
 /// Writes the annotations for values without a field in this version.
@@ -139,18 +139,18 @@ fn annotate(object: &mut Value, spec: &Value, status: &Value) {
         .collect();
     let conditions = column::list(&status["conditions"]).iter();
     let conditions: Vec<Value> = conditions.map(condition).collect();
-    note(object, METRICS, !others.is_empty(), &json!(others));
-    note(object, STATUSES, !current.is_empty(), &json!(current));
+    write_annotation(object, METRICS, !others.is_empty(), &json!(others));
+    write_annotation(object, STATUSES, !current.is_empty(), &json!(current));
     let behavior = &spec["behavior"];
-    let is_said = behavior.is_object();
-    note(object, BEHAVIOR, is_said, &behavior::written(behavior));
-    let is_said = !conditions.is_empty();
-    note(object, CONDITIONS, is_said, &json!(conditions));
+    let is_set = behavior.is_object();
+    write_annotation(object, BEHAVIOR, is_set, &behavior::written(behavior));
+    let is_set = !conditions.is_empty();
+    write_annotation(object, CONDITIONS, is_set, &json!(conditions));
 }
 
 /// Writes an annotation if it has a value.
-fn note(object: &mut Value, key: &str, is_said: bool, value: &Value) {
-    if is_said {
+fn write_annotation(object: &mut Value, key: &str, is_set: bool, value: &Value) {
+    if is_set {
         let annotations = meta::field(meta::edit(object), "annotations");
         annotations.insert(key.to_owned(), value.to_string().into());
     }
@@ -158,43 +158,43 @@ fn note(object: &mut Value, key: &str, is_said: bool, value: &Value) {
 
 /// A condition with its fields in Go's order.
 fn condition(condition: &Value) -> Value {
-    let mut made = json!({"type": condition["type"], "status": condition["status"],
+    let mut converted = json!({"type": condition["type"], "status": condition["status"],
         "lastTransitionTime": condition["lastTransitionTime"]});
     for key in ["reason", "message"] {
         if let Some(value) = condition.get(key).filter(|it| *it != "") {
-            made[key] = value.clone();
+            converted[key] = value.clone();
         }
     }
-    made
+    converted
 }
 
 /// The value of an annotation; `None` if it is absent or not JSON.
-fn noted(object: &Value, key: &str) -> Option<Value> {
+fn read_annotation(object: &Value, key: &str) -> Option<Value> {
     let text = object["metadata"]["annotations"][key].as_str()?;
     serde_json::from_str(text).ok()
 }
 
 /// The value of an annotation; `None` if it is not a list.
-fn noted_list(object: &Value, key: &str) -> Option<Value> {
-    noted(object, key).filter(Value::is_array)
+fn read_list_annotation(object: &Value, key: &str) -> Option<Value> {
+    read_annotation(object, key).filter(Value::is_array)
 }
 
 fn to_latest(object: &Value) -> Value {
-    let mut made = object.clone();
+    let mut converted = object.clone();
     if object["apiVersion"] == LATEST {
-        return made;
+        return converted;
     }
-    let fields = meta::fields(&mut made);
+    let fields = meta::fields(&mut converted);
     fields.insert("apiVersion".to_owned(), LATEST.into());
     spec_to_latest(object, meta::field(fields, "spec"));
     status_to_latest(object, meta::field(fields, "status"));
-    remove_annotations(&mut made);
-    made
+    remove_annotations(&mut converted);
+    converted
 }
 
 /// Converts the spec to the latest version.
 fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
-    let mut metrics: Vec<Value> = noted_list(object, METRICS)
+    let mut metrics: Vec<Value> = read_list_annotation(object, METRICS)
         .iter()
         .flat_map(column::list)
         .map(|it| metric::to_latest(it, &metric::SOURCES))
@@ -209,7 +209,8 @@ fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
         None => {}
     }
     spec.insert("metrics".to_owned(), metrics.into());
-    if let Some(behavior) = noted(object, BEHAVIOR).map(|it| behavior::read(&it))
+    if let Some(behavior) =
+        read_annotation(object, BEHAVIOR).map(|it| behavior::read(&it))
         && behavior != json!({})
     {
         spec.insert("behavior".to_owned(), behavior);
@@ -222,7 +223,7 @@ fn status_to_latest(object: &Value, status: &mut Map<String, Value>) {
     if object["status"]["currentReplicas"] == 0 {
         status.shift_remove("currentReplicas");
     }
-    let current = match (noted_list(object, STATUSES), used) {
+    let current = match (read_list_annotation(object, STATUSES), used) {
         (Some(all), _) => column::list(&all)
             .iter()
             .map(|it| metric::to_latest(it, &metric::CURRENT))
@@ -232,7 +233,7 @@ fn status_to_latest(object: &Value, status: &mut Map<String, Value>) {
         (None, None) => Value::Null,
     };
     status.insert("currentMetrics".to_owned(), current);
-    if let Some(conditions) = noted_list(object, CONDITIONS) {
+    if let Some(conditions) = read_list_annotation(object, CONDITIONS) {
         status.insert("conditions".to_owned(), conditions);
     }
 }

@@ -10,9 +10,9 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::go_struct::{self, Names};
 use crate::kind::rule;
 
-const MOST_RULES: u64 = 20;
-const MOST_CODES: u64 = 255;
-const LONGEST_INDICES: u64 = 64 * 1024;
+const MAX_RULES: u64 = 20;
+const MAX_EXIT_CODES: u64 = 255;
+const MAX_INDEXES_LENGTH: u64 = 64 * 1024;
 
 fn too_many(field: &Field<'_>, most: u64, errors: &mut Errors) {
     let found = field.len() as u64;
@@ -24,7 +24,7 @@ fn too_many(field: &Field<'_>, most: u64, errors: &mut Errors) {
 /// Validates the pod failure policy.
 pub(super) fn failure(spec: &Field<'_>, errors: &mut Errors) {
     let rules = spec.child("podFailurePolicy.rules");
-    too_many(&rules, MOST_RULES, errors);
+    too_many(&rules, MAX_RULES, errors);
     for rule in rules.items() {
         failure_rule(spec, &rule, errors);
     }
@@ -52,7 +52,7 @@ fn failure_rule(spec: &Field<'_>, rule: &Field<'_>, errors: &mut Errors) {
         exit_codes(spec, &codes, errors);
     }
     let conditions = rule.child("onPodConditions");
-    too_many(&conditions, MOST_RULES, errors);
+    too_many(&conditions, MAX_RULES, errors);
     for pattern in conditions.items() {
         crate::kind::rule::qualified_name(&pattern.child("type"), errors);
         let known = ["False", "True", "Unknown"];
@@ -92,7 +92,7 @@ fn exit_codes(spec: &Field<'_>, codes: &Field<'_>, errors: &mut Errors) {
         let why = "at least one value is required";
         errors.push(FieldError::invalid(path, json!([]), why));
     }
-    too_many(&values, MOST_CODES, errors);
+    too_many(&values, MAX_EXIT_CODES, errors);
     let mut seen = BTreeSet::new();
     let numbers: Vec<i64> = values.items().map(|it| it.count()).collect();
     for value in values.items() {
@@ -128,7 +128,7 @@ pub(super) fn success(spec: &Field<'_>, errors: &mut Errors) {
             "at least one rules must be specified when the successPolicy is specified";
         errors.push(rules.required(why));
     }
-    too_many(&rules, MOST_RULES, errors);
+    too_many(&rules, MAX_RULES, errors);
     let completions = spec.child("completions").count();
     for rule in rules.items() {
         success_rule(&rule, completions, errors);
@@ -143,9 +143,9 @@ fn success_rule(rule: &Field<'_>, completions: i64, errors: &mut Errors) {
     }
     let mut total = 0;
     if indices.is_set() {
-        if indices.text().len() as u64 > LONGEST_INDICES {
+        if indices.text().len() as u64 > MAX_INDEXES_LENGTH {
             let path = indices.path.clone();
-            errors.push(FieldError::too_long(path, LONGEST_INDICES));
+            errors.push(FieldError::too_long(path, MAX_INDEXES_LENGTH));
         }
         match index::count(indices.text(), completions) {
             Ok(found) => total = found,

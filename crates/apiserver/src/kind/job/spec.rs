@@ -9,11 +9,11 @@ use crate::kind::{go_struct, pod_spec, rule};
 use crate::meta;
 
 /// The maximum parallelism of an indexed job, and the maximum of its failed indexes.
-const MOST_INDICES: i64 = 100_000;
+const MAX_INDEXED_PARALLELISM: i64 = 100_000;
 /// Further limits apply above this number of completions.
 const MANY_COMPLETIONS: i64 = 100_000;
 /// The maximum parallelism, and of failed indexes, of a job with many completions.
-const MOST_OF_MANY: i64 = 10_000;
+const MAX_WITH_MANY_COMPLETIONS: i64 = 10_000;
 
 /// Validates the parts of a spec that the template of a CronJob has too.
 pub(in crate::kind) fn errors(spec: &Field<'_>, errors: &mut Errors) {
@@ -64,7 +64,7 @@ fn template(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 fn managed_by(field: &Field<'_>, errors: &mut Errors) {
-    const LONGEST: u64 = 63;
+    const MAX_LENGTH: u64 = 63;
     if !field.is_set() {
         return;
     }
@@ -81,8 +81,8 @@ fn managed_by(field: &Field<'_>, errors: &mut Errors) {
             errors.push(field.invalid(why));
         }
     }
-    if field.text().len() as u64 > LONGEST {
-        errors.push(FieldError::too_long(field.path.clone(), LONGEST));
+    if field.text().len() as u64 > MAX_LENGTH {
+        errors.push(FieldError::too_long(field.path.clone(), MAX_LENGTH));
     }
 }
 
@@ -93,17 +93,17 @@ fn indexed(spec: &Field<'_>, errors: &mut Errors) {
     if !completions.is_set() {
         errors.push(completions.required("when completion mode is Indexed"));
     }
-    if parallelism.count() > MOST_INDICES {
+    if parallelism.count() > MAX_INDEXED_PARALLELISM {
         let why = format!(
-            "must be less than or equal to {MOST_INDICES} when completion mode is Indexed"
+            "must be less than or equal to {MAX_INDEXED_PARALLELISM} when completion mode is Indexed"
         );
         errors.push(parallelism.invalid(why));
     }
     if completions.is_set() && failed.count() > completions.count() {
         errors.push(failed.invalid("must be less than or equal to completions"));
     }
-    if failed.count() > MOST_INDICES {
-        let why = format!("must be less than or equal to {MOST_INDICES}");
+    if failed.count() > MAX_INDEXED_PARALLELISM {
+        let why = format!("must be less than or equal to {MAX_INDEXED_PARALLELISM}");
         errors.push(failed.invalid(why));
     }
     let by_index = spec.child("backoffLimitPerIndex").is_set();
@@ -116,9 +116,9 @@ fn indexed(spec: &Field<'_>, errors: &mut Errors) {
         errors.push(failed.required(&why));
     }
     for number in [parallelism, failed] {
-        if number.count() > MOST_OF_MANY {
+        if number.count() > MAX_WITH_MANY_COMPLETIONS {
             let why = format!(
-                "must be less than or equal to {MOST_OF_MANY} when completions are above \
+                "must be less than or equal to {MAX_WITH_MANY_COMPLETIONS} when completions are above \
                  {MANY_COMPLETIONS} and used with backoff limit per index"
             );
             errors.push(number.invalid(why));

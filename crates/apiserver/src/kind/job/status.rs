@@ -26,7 +26,7 @@ impl Change<'_> {
     }
 
     /// Whether the status of the condition has changed.
-    fn turned(&self, kind: &str) -> bool {
+    fn has_changed(&self, kind: &str) -> bool {
         has_condition(self.object, kind) != has_condition(self.old, kind)
     }
 
@@ -71,13 +71,16 @@ pub(super) fn errors(object: &Value, old: &Value, errors: &mut Errors) {
 
 fn conditions(change: &Change<'_>, errors: &mut Errors) {
     let complete = change.has("Complete");
-    let turned = change.turned("Complete");
-    if complete && change.has("Failed") && (turned || change.turned("Failed")) {
+    let complete_changed = change.has_changed("Complete");
+    if complete
+        && change.has("Failed")
+        && (complete_changed || change.has_changed("Failed"))
+    {
         let why = "cannot set Complete=True and Failed=true conditions";
         errors.push(change.conditions(why));
     }
     let target = change.has("FailureTarget");
-    if complete && target && (turned || change.turned("FailureTarget")) {
+    if complete && target && (complete_changed || change.has_changed("FailureTarget")) {
         let why = "cannot set Complete=True and FailureTarget=true conditions";
         errors.push(change.conditions(why));
     }
@@ -87,7 +90,7 @@ fn times(change: &Change<'_>, errors: &mut Errors) {
     let complete = change.has("Complete");
     let end = change.status.child("completionTime");
     let start = change.status.child("startTime");
-    if change.turned("Complete") || change.changed("completionTime") {
+    if change.has_changed("Complete") || change.changed("completionTime") {
         if end.is_set() && !complete {
             let why =
                 "cannot set completionTime when there is no Complete=True condition";
@@ -102,14 +105,16 @@ fn times(change: &Change<'_>, errors: &mut Errors) {
     if start.is_set() && end.is_set() && end.text() < start.text() {
         errors.push(end.invalid("must be equal to or after `startTime`"));
     }
-    let failed = change.turned("Failed") || change.changed("failedIndexes");
+    let failed = change.has_changed("Failed") || change.changed("failedIndexes");
     if failed && change.has("Failed") && !change.has("FailureTarget") {
         let why =
             "cannot set Failed=True condition without the FailureTarget=true condition";
         errors.push(change.conditions(why));
     }
-    let met = change.turned("SuccessCriteriaMet");
-    if complete && !change.has("SuccessCriteriaMet") && (change.turned("Complete") || met)
+    let met = change.has_changed("SuccessCriteriaMet");
+    if complete
+        && !change.has("SuccessCriteriaMet")
+        && (change.has_changed("Complete") || met)
     {
         let why = "cannot set Complete=True condition without the SuccessCriteriaMet=true \
              condition";
@@ -270,8 +275,8 @@ fn decreases(change: &Change<'_>, errors: &mut Errors) {
         }
     }
     let end = change.status.child("completionTime");
-    let had = old.child("completionTime");
-    if end.is_set() && had.is_set() && end.value != had.value {
+    let previous = old.child("completionTime");
+    if end.is_set() && previous.is_set() && end.value != previous.value {
         errors.push(end.invalid("field is immutable"));
     }
     let start = change.status.child("startTime");

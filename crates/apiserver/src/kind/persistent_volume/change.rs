@@ -27,8 +27,8 @@ pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
     let [mode, affinity, class] =
         ["volumeMode", "nodeAffinity", "volumeAttributesClassName"];
     if spec[mode] != old[mode] {
-        let said = spec[mode].clone();
-        errors.push(FieldError::invalid(mode, said, "field is immutable"));
+        let value = spec[mode].clone();
+        errors.push(FieldError::invalid(mode, value, "field is immutable"));
     }
     if !old[affinity].is_null() && spec[affinity] != old[affinity] {
         let why = "field is immutable, except for updating from beta label to GA";

@@ -105,7 +105,7 @@ fn source((kind, name): (&str, &str), spec: &Field<'_>, errors: &mut Errors) {
             if path.text().is_empty() {
                 errors.push(path.required(""));
             } else {
-                rule::path_without_backsteps(&path, errors);
+                rule::path_without_parent(&path, errors);
             }
             let affinity = spec.child("nodeAffinity");
             if !affinity.is_set() {

@@ -40,8 +40,8 @@ fn spec_errors(spec: &Value, name: &str) -> Errors {
         errors.push(FieldError::required(path, ""));
     }
     if capacity["storage"].is_null() || column::count(capacity) > 1 {
-        let said = capacity.clone();
-        errors.push(FieldError::not_supported(path, said, ["storage"]));
+        let actual = capacity.clone();
+        errors.push(FieldError::not_supported(path, actual, ["storage"]));
     }
     for (resource, amount) in resource_name::amounts(capacity) {
         let at = format!("{path}[{resource}]");

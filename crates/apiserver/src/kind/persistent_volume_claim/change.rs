@@ -15,8 +15,8 @@ pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     requested_storage(object, old, &mut errors);
     let field = "volumeMode";
     if object["spec"][field] != old["spec"][field] {
-        let said = object["spec"][field].clone();
-        errors.push(FieldError::invalid(field, said, "field is immutable"));
+        let value = object["spec"][field].clone();
+        errors.push(FieldError::invalid(field, value, "field is immutable"));
     }
     attributes_class(object, old, &mut errors);
     errors
@@ -39,9 +39,9 @@ fn class_annotation(object: &Value, old: &Value, errors: &mut Errors) {
     let may_drop = moves_to_field && object["metadata"]["annotations"][CLASS].is_null();
     if !keeps_annotation && !may_drop {
         let path = format!("metadata.annotations[{CLASS}]");
-        let said = object["metadata"]["annotations"][CLASS].clone();
-        let said = said.as_str().unwrap_or_default().into();
-        errors.push(FieldError::invalid(path, said, "field is immutable"));
+        let value = object["metadata"]["annotations"][CLASS].clone();
+        let value = value.as_str().unwrap_or_default().into();
+        errors.push(FieldError::invalid(path, value, "field is immutable"));
     }
 }
 

@@ -22,19 +22,19 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Errors {
     }
     let annotations = metadata.child("annotations");
     let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
-    for (name, said) in annotations.entries() {
+    for (name, value) in annotations.entries() {
         if name == MIRROR && node.is_empty() {
             let why = "must set spec.nodeName if mirror pod annotation is set";
-            errors.push(said.invalid(why));
+            errors.push(value.invalid(why));
         }
     }
     let cost = |object: &Value| {
-        let said = object["metadata"]["annotations"][DELETION_COST].as_str();
-        said.is_none_or(is_cost)
+        let value = object["metadata"]["annotations"][DELETION_COST].as_str();
+        value.is_none_or(is_cost)
     };
     if !cost(object) && old.is_none_or(cost) {
         let found = annotations.entries().find(|it| it.0 == DELETION_COST);
-        let found = found.map(|(_, said)| said.invalid("must be a 32bit integer"));
+        let found = found.map(|(_, value)| value.invalid("must be a 32bit integer"));
         errors.extend(found);
     }
     errors
@@ -61,17 +61,17 @@ fn changes(metadata: &Field<'_>, old: &Value, errors: &mut Errors) {
         let path = metadata.path_of(&format!("annotations[{name}]"));
         errors.push(FieldError::forbidden(path, why));
     };
-    let (new, had) = (
+    let (new, previous) = (
         &metadata.value["annotations"],
         &old["metadata"]["annotations"],
     );
-    for (name, value) in had.as_object().into_iter().flatten() {
+    for (name, value) in previous.as_object().into_iter().flatten() {
         if let Some(what) = fixed(name).filter(|_| new.get(name) != Some(value)) {
             forbid(name, format!("may not remove or update {what}"));
         }
     }
     for (name, _) in new.as_object().into_iter().flatten() {
-        if let Some(what) = fixed(name).filter(|_| had.get(name).is_none()) {
+        if let Some(what) = fixed(name).filter(|_| previous.get(name).is_none()) {
             forbid(name, format!("may not add {what}"));
         }
     }

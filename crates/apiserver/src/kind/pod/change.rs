@@ -42,7 +42,7 @@ pub(super) fn errors(field: &Field<'_>, old: &Value, errors: &mut Errors) {
             errors.push(FieldError::forbidden(path, why));
         }
     }
-    if settled(spec, old) != *old {
+    if with_old_mutable_fields(spec, old) != *old {
         let why = "pod updates may not change fields other than `spec.containers[*].image`,\
              `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
              (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
@@ -66,15 +66,15 @@ fn image_error(container: &Value, path: &str) -> Option<FieldError> {
 /// validated too.
 fn deadline(spec: &Field<'_>, old: &Value, errors: &mut Errors) -> bool {
     const FIELD: &str = "activeDeadlineSeconds";
-    let (deadline, had) = (spec.child(FIELD), old[FIELD].as_i64());
+    let (deadline, previous) = (spec.child(FIELD), old[FIELD].as_i64());
     let Some(seconds) = deadline.number() else {
         let why = "must not update from a positive integer to nil value";
-        errors.extend(had.map(|_| deadline.invalid(why)));
+        errors.extend(previous.map(|_| deadline.invalid(why)));
         return true;
     };
     let before = errors.len();
     rule::between(&deadline, 0..=i64::from(i32::MAX), errors);
-    if errors.len() == before && had.is_some_and(|it| it < seconds) {
+    if errors.len() == before && previous.is_some_and(|it| it < seconds) {
         errors.push(deadline.invalid("must be less than or equal to previous value"));
     }
     errors.len() == before
@@ -94,8 +94,8 @@ fn keeps_tolerations(spec: &Value, old: &Value) -> bool {
 }
 
 /// The new spec with the old values of all mutable fields.
-fn settled(spec: &Value, old: &Value) -> Value {
-    let mut settled = spec.clone();
+fn with_old_mutable_fields(spec: &Value, old: &Value) -> Value {
+    let mut merged = spec.clone();
     let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     let grace = "terminationGracePeriodSeconds";
     if old[grace].as_i64().is_some_and(|it| it < 0) && spec[grace] == 1 {
@@ -106,17 +106,17 @@ fn settled(spec: &Value, old: &Value) -> Value {
         free.extend(["nodeSelector", "affinity"]);
     }
     for field in free {
-        meta::copy_field(old, &mut settled, field);
+        meta::copy_field(old, &mut merged, field);
     }
     for list in ["containers", "initContainers"] {
-        let containers = settled.get_mut(list).and_then(Value::as_array_mut);
-        for (container, (_, had)) in
+        let containers = merged.get_mut(list).and_then(Value::as_array_mut);
+        for (container, (_, previous)) in
             containers.into_iter().flatten().zip(items(old, list))
         {
-            meta::copy_field(had, container, "image");
+            meta::copy_field(previous, container, "image");
         }
     }
-    settled
+    merged
 }
 
 #[cfg(test)]

@@ -58,9 +58,9 @@ fn pod_requests(spec: &mut Fields) {
 
 /// Defaults `hostPort` to the container port, for a pod in the host network.
 fn same_host_port(port: &mut Fields) {
-    let said = port.get("hostPort").and_then(Value::as_i64);
+    let value = port.get("hostPort").and_then(Value::as_i64);
     if let Some(number) = port.get("containerPort").cloned()
-        && said.unwrap_or_default() == 0
+        && value.unwrap_or_default() == 0
     {
         port.insert("hostPort".to_owned(), number);
     }

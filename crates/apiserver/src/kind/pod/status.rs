@@ -15,7 +15,7 @@ const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 pub(super) fn prepare(object: &mut Value, old: &Value) {
     // Old kubelets could otherwise break garbage collection.
     meta::copy(old, object, "ownerReferences");
-    let had = &old["status"];
+    let previous = &old["status"];
     let status = meta::field(meta::fields(object), "status");
     for name in ["qosClass", "observedGeneration"] {
         let missing = match status.get(name) {
@@ -23,12 +23,12 @@ pub(super) fn prepare(object: &mut Value, old: &Value) {
             Some(Value::String(text)) => text.is_empty(),
             Some(it) => *it == 0,
         };
-        if missing && !had[name].is_null() {
-            status.insert(name.to_owned(), had[name].clone());
+        if missing && !previous[name].is_null() {
+            status.insert(name.to_owned(), previous[name].clone());
         }
     }
     let mut generations: Vec<&Value> =
-        items(had, "conditions").map(|(_, it)| it).collect();
+        items(previous, "conditions").map(|(_, it)| it).collect();
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         let Some(condition) = condition.as_object_mut() else {
@@ -40,14 +40,14 @@ pub(super) fn prepare(object: &mut Value, old: &Value) {
             .position(|it| Some(&it["type"]) == kind.as_ref());
         let before =
             before.map(|it| generations.remove(it)["observedGeneration"].clone());
-        keep_generation(condition, before);
+        restore_generation(condition, before);
     }
 }
 
-fn keep_generation(condition: &mut Fields, before: Option<Value>) {
+fn restore_generation(condition: &mut Fields, before: Option<Value>) {
     const FIELD: &str = "observedGeneration";
-    let said = condition.get(FIELD).and_then(Value::as_i64).unwrap_or(0);
-    if let Some(before) = before.filter(|it| said == 0 && !it.is_null()) {
+    let value = condition.get(FIELD).and_then(Value::as_i64).unwrap_or(0);
+    if let Some(before) = before.filter(|it| value == 0 && !it.is_null()) {
         condition.insert(FIELD.to_owned(), before);
     }
 }
@@ -55,10 +55,11 @@ fn keep_generation(condition: &mut Fields, before: Option<Value>) {
 /// The validation errors of a new status.
 pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     let mut errors = Errors::new();
-    let (status, had) = (Field::of(object, "status"), Field::of(old, "status"));
+    let (status, previous) = (Field::of(object, "status"), Field::of(old, "status"));
     conditions(&status, &mut errors);
     let node = status.child("nominatedNodeName");
-    if node.value != had.child("nominatedNodeName").value && !node.text().is_empty() {
+    if node.value != previous.child("nominatedNodeName").value && !node.text().is_empty()
+    {
         rule::dns_subdomain(&node, &mut errors);
         if !old["spec"]["nodeName"].is_null() {
             let why = "may not be set on pods that are already bound to a node";
@@ -71,7 +72,7 @@ pub(super) fn errors(object: &Value, old: &Value) -> Errors {
     }
     rule::immutable(
         &status.child("qosClass"),
-        &had.child("qosClass"),
+        &previous.child("qosClass"),
         &mut errors,
     );
     for (list, containers) in [
@@ -79,17 +80,17 @@ pub(super) fn errors(object: &Value, old: &Value) -> Errors {
         ("initContainerStatuses", "initContainers"),
         ("ephemeralContainerStatuses", ""),
     ] {
-        let (new, before) = (status.child(list), had.child(list));
+        let (new, before) = (status.child(list), previous.child(list));
         transitions(&new, &before, (&old["spec"], containers), &mut errors);
     }
-    addresses(&status, &had, "podIPs", &mut errors);
+    addresses(&status, &previous, "podIPs", &mut errors);
     let host = status.child("hostIPs");
     if let Some(first) = host.items().next().map(|it| it.child("ip"))
         && first.text() != status.child("hostIP").text()
     {
         errors.push(first.invalid_text("must be equal to `hostIP`"));
     }
-    addresses(&status, &had, "hostIPs", &mut errors);
+    addresses(&status, &previous, "hostIPs", &mut errors);
     errors
 }
 
@@ -176,13 +177,13 @@ fn addresses(status: &Field<'_>, old: &Field<'_>, name: &str, errors: &mut Error
     let mut found = Vec::new();
     let mut broken = None;
     for address in list.items() {
-        let said = address.child("ip").at(address.path.clone());
+        let value = address.child("ip").at(address.path.clone());
         let mut wrong = Errors::new();
-        match rule::address(&said, &mut wrong) {
+        match rule::address(&value, &mut wrong) {
             Some(address) => found.push(address),
-            None => broken = broken.or(Some(said.text())),
+            None => broken = broken.or(Some(value.text())),
         }
-        if !before.contains(&said.text()) {
+        if !before.contains(&value.text()) {
             errors.extend(wrong);
         }
     }

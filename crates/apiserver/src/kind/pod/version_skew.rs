@@ -9,7 +9,7 @@ use crate::meta;
 
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 /// The maximum size of a profile's name in bytes.
-const LONGEST: usize = 4095;
+const MAX_PROFILE_LENGTH: usize = 4095;
 
 /// The warnings for annotations without an equal field.
 pub(super) fn warnings(pod: &Value) -> Vec<String> {
@@ -43,7 +43,7 @@ pub(super) fn fill_in(pod: &mut Value) {
 }
 
 /// A container with the annotation and without the field.
-struct Annotated {
+struct AnnotatedContainer {
     list: &'static str,
     index: usize,
     key: String,
@@ -55,7 +55,7 @@ fn of_pod(pod: &Value) -> &Value {
     &pod["spec"]["securityContext"]["appArmorProfile"]
 }
 
-fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
+fn of_containers(pod: &Value) -> impl Iterator<Item = AnnotatedContainer> {
     let annotations = &pod["metadata"]["annotations"];
     let is_for_windows = text(&pod["spec"]["os"], "name") == "windows";
     let lists = LISTS.into_iter().filter(move |_| !is_for_windows);
@@ -65,10 +65,10 @@ fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
             .enumerate()
             .filter_map(move |(index, container)| {
                 let key = format!("{APP_ARMOR}{}", text(container, "name"));
-                let said = annotations[&key].as_str()?;
+                let annotation = annotations[&key].as_str()?;
                 let own = &container["securityContext"]["appArmorProfile"];
-                let profile = profile(said);
-                own.is_null().then_some(Annotated {
+                let profile = profile(annotation);
+                own.is_null().then_some(AnnotatedContainer {
                     list,
                     index,
                     key,
@@ -81,7 +81,8 @@ fn of_containers(pod: &Value) -> impl Iterator<Item = Annotated> {
 /// The profile of an annotation; `None` if it is not a valid field value.
 fn profile(annotation: &str) -> Option<Value> {
     let local = |name: &str| {
-        let is_valid = !name.is_empty() && name.trim() == name && name.len() <= LONGEST;
+        let is_valid =
+            !name.is_empty() && name.trim() == name && name.len() <= MAX_PROFILE_LENGTH;
         is_valid.then(|| json!({"type": "Localhost", "localhostProfile": name}))
     };
     match annotation {
@@ -107,10 +108,10 @@ mod tests {
 
     #[test]
     fn an_annotation_becomes_the_field_of_its_container() {
-        let mut made = pod("localhost/p", json!({}), json!({}));
-        assert_eq!(warnings(&made).len(), 1);
-        fill_in(&mut made);
-        let own = &made["spec"]["containers"][0]["securityContext"]["appArmorProfile"];
+        let mut created = pod("localhost/p", json!({}), json!({}));
+        assert_eq!(warnings(&created).len(), 1);
+        fill_in(&mut created);
+        let own = &created["spec"]["containers"][0]["securityContext"]["appArmorProfile"];
         let expected = json!({"type": "Localhost", "localhostProfile": "p"});
         assert_eq!(*own, expected);
     }
@@ -118,25 +119,25 @@ mod tests {
     #[test]
     fn existing_fields_are_not_overwritten() {
         let profile = json!({"appArmorProfile": {"type": "RuntimeDefault"}});
-        for said in [
+        for annotation in [
             pod("runtime/default", profile.clone(), json!({})),
             pod("unconfined", json!({}), profile),
         ] {
-            assert_eq!(warnings(&said), [""; 0]);
-            let mut made = said.clone();
-            fill_in(&mut made);
-            assert_eq!(made, said);
+            assert_eq!(warnings(&annotation), [""; 0]);
+            let mut created = annotation.clone();
+            fill_in(&mut created);
+            assert_eq!(created, annotation);
         }
     }
 
     #[test]
     fn an_invalid_annotation_has_a_warning() {
-        for said in ["odd", "localhost/", "localhost/ p"] {
-            let mut made = pod(said, json!({}), json!({}));
-            let before = made.clone();
-            assert_eq!(warnings(&made).len(), 1, "{said}");
-            fill_in(&mut made);
-            assert_eq!(made, before);
+        for annotation in ["odd", "localhost/", "localhost/ p"] {
+            let mut created = pod(annotation, json!({}), json!({}));
+            let before = created.clone();
+            assert_eq!(warnings(&created).len(), 1, "{annotation}");
+            fill_in(&mut created);
+            assert_eq!(created, before);
         }
     }
 }

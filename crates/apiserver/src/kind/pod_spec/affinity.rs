@@ -26,9 +26,9 @@ pub(super) fn affinity(field: &Field<'_>, errors: &mut Errors) {
 fn weight(term: &Field<'_>, errors: &mut Errors) {
     let weight = term.child("weight");
     if !(1..=100).contains(&weight.count()) {
-        let said = weight.count().into();
+        let value = weight.count().into();
         let why = "must be in the range 1-100";
-        errors.push(FieldError::invalid(weight.path, said, why));
+        errors.push(FieldError::invalid(weight.path, value, why));
     }
 }
 

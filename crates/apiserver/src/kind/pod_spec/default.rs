@@ -79,10 +79,10 @@ pub(in crate::kind) fn spec(spec: &mut Fields) {
 
 /// Sets both fields with the service account's name to the same value.
 fn same_account(spec: &mut Fields) {
-    let said = ["serviceAccountName", "serviceAccount"]
+    let value = ["serviceAccountName", "serviceAccount"]
         .into_iter()
         .find_map(|key| spec.get(key).cloned());
-    if let Some(account) = said {
+    if let Some(account) = value {
         spec.insert("serviceAccountName".to_owned(), account.clone());
         spec.insert("serviceAccount".to_owned(), account);
     }

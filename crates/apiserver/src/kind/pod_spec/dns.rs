@@ -6,9 +6,9 @@ use super::Spec;
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;
 
-const MOST_SERVERS: usize = 3;
-const MOST_SEARCHES: usize = 32;
-const LONGEST_SEARCH: usize = 2048;
+const MAX_SERVERS: usize = 3;
+const MAX_SEARCHES: usize = 32;
+const MAX_SEARCH_LENGTH: usize = 2048;
 
 /// Validates the DNS policy and configuration of a pod.
 pub(super) fn dns(spec: &Spec<'_>, errors: &mut Errors) {
@@ -26,8 +26,8 @@ pub(super) fn dns(spec: &Spec<'_>, errors: &mut Errors) {
             return;
         }
     }
-    if servers.len() > MOST_SERVERS {
-        let why = format!("must not have more than {MOST_SERVERS} nameservers");
+    if servers.len() > MAX_SERVERS {
+        let why = format!("must not have more than {MAX_SERVERS} nameservers");
         errors.push(servers.invalid(why));
     }
     for server in servers.items() {
@@ -42,14 +42,14 @@ pub(super) fn dns(spec: &Spec<'_>, errors: &mut Errors) {
 }
 
 fn searches(list: &Field<'_>, errors: &mut Errors) {
-    if list.len() > MOST_SEARCHES {
-        let why = format!("must not have more than {MOST_SEARCHES} search paths");
+    if list.len() > MAX_SEARCHES {
+        let why = format!("must not have more than {MAX_SEARCHES} search paths");
         errors.push(list.invalid(why));
     }
     let length: usize = list.items().map(|it| it.text().len() + 1).sum();
-    if length > LONGEST_SEARCH + 1 {
+    if length > MAX_SEARCH_LENGTH + 1 {
         let why = format!(
-            "must not have more than {LONGEST_SEARCH} characters (including spaces) in the \
+            "must not have more than {MAX_SEARCH_LENGTH} characters (including spaces) in the \
              search list"
         );
         errors.push(list.invalid(why));

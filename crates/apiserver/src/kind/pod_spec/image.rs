@@ -1,9 +1,9 @@
 //! Image references, parsed as container engines do (github.com/distribution/reference).
 
 /// The maximum length of a name with its host in bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_LENGTH: usize = 255;
 /// The maximum length of a tag in bytes.
-const LONGEST_TAG: usize = 128;
+const MAX_TAG_LENGTH: usize = 128;
 /// The separators in a path component.
 const SEPARATORS: [char; 3] = ['.', '_', '-'];
 
@@ -27,7 +27,7 @@ pub(super) fn tag(image: &str) -> Option<&str> {
         && path.split('/').all(is_word)
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest)
-        && length < LONGEST_NAME;
+        && length < MAX_NAME_LENGTH;
     // A hex digest without its algorithm is not a valid name.
     let is_bare_digest = host.is_none() && is_hexadecimal(named) && named.len() == 64;
     if !is_valid || is_bare_digest {
@@ -90,7 +90,7 @@ fn is_word(text: &str) -> bool {
 fn is_tag(text: &str) -> bool {
     let word = |it: char| it.is_ascii_alphanumeric() || it == '_';
     text.starts_with(word)
-        && text.len() <= LONGEST_TAG
+        && text.len() <= MAX_TAG_LENGTH
         && text.chars().all(|it| word(it) || it == '.' || it == '-')
 }
 

@@ -123,7 +123,7 @@ pub(super) fn devices(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Error
         if paths.contains(path.text()) {
             errors.push(path.invalid_text("must be unique"));
         }
-        if rule::goes_up(path.text()) {
+        if rule::has_parent_step(path.text()) {
             errors.push(path.invalid("can not contain backsteps ('..')"));
         } else {
             paths.insert(path.text());

@@ -66,9 +66,9 @@ pub(super) fn host_ports(spec: &Spec<'_>, errors: &mut Errors) {
             let host = port.child("hostPort");
             let required = spec.owner.is_pod() || host.count() != 0;
             if required && host.count() != port.child("containerPort").count() {
-                let said = host.count().into();
+                let value = host.count().into();
                 let why = "must match `containerPort` when `hostNetwork` is true";
-                errors.push(FieldError::invalid(host.path, said, why));
+                errors.push(FieldError::invalid(host.path, value, why));
             }
         }
     }

@@ -82,9 +82,9 @@ fn page_multiple(
     if size > 0 && amount.value() % size == 0 {
         return None;
     }
-    let said = amount.to_string();
-    let why = format!("{said} is not positive integer multiple of {resource}");
-    Some(FieldError::invalid(field.path.clone(), said.into(), why))
+    let actual = amount.to_string();
+    let why = format!("{actual} is not positive integer multiple of {resource}");
+    Some(FieldError::invalid(field.path.clone(), actual.into(), why))
 }
 
 fn amounts(list: &Field<'_>, rule: NameRule, errors: &mut Errors) {
@@ -119,8 +119,8 @@ fn requested(
                     String::new()
                 };
                 if !why.is_empty() {
-                    let said = amount.to_string().into();
-                    errors.push(FieldError::invalid(requests.path.clone(), said, why));
+                    let actual = amount.to_string().into();
+                    errors.push(FieldError::invalid(requests.path.clone(), actual, why));
                 }
             }
             None if !overcommitted => {

@@ -26,8 +26,8 @@ pub(super) fn constraints(list: &Field<'_>, errors: &mut Errors) {
         };
         if all.iter().skip(index + 1).find(same).is_some() {
             let path = constraint.path_of("{topologyKey, whenUnsatisfiable}");
-            let said = format!("{{{}, {}}}", key.text(), action.text());
-            errors.push(FieldError::duplicate(path, said.into()));
+            let value = format!("{{{}, {}}}", key.text(), action.text());
+            errors.push(FieldError::duplicate(path, value.into()));
         }
         least_domains(constraint, errors);
         for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {

@@ -127,8 +127,8 @@ fn aliases(list: &Field<'_>, warnings: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for address in list.items().map(|it| it.child("ip")) {
         if !seen.insert(address.text()) {
-            let said = address.text();
-            warnings.push(format!("{}: duplicate ip {said:?}", address.path));
+            let value = address.text();
+            warnings.push(format!("{}: duplicate ip {value:?}", address.path));
         }
     }
 }
@@ -201,7 +201,7 @@ struct Port<'a> {
 
 impl Port<'_> {
     /// The conflict of this port with an earlier one, if any.
-    fn clash(&self, other: &Self) -> Option<&'static str> {
+    fn conflict(&self, other: &Self) -> Option<&'static str> {
         let one_is_general = self.address.is_empty() != other.address.is_empty();
         if self.address == other.address && self.host == other.host {
             Some("duplicate port definition with")
@@ -238,8 +238,8 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
         }
         let others = seen.entry((number.count(), protocol.text())).or_default();
         for other in others.iter() {
-            if let Some(clash) = port.clash(other) {
-                warnings.push(format!("{}: {clash} {}", field.path, other.field.path));
+            if let Some(conflict) = port.conflict(other) {
+                warnings.push(format!("{}: {conflict} {}", field.path, other.field.path));
             }
         }
         others.push(port);

@@ -98,16 +98,16 @@ pub(super) fn host_processes(spec: &Spec<'_>, errors: &mut Errors) {
     for container in spec.containers() {
         all += 1;
         let own = container.child(FIELD);
-        let said = own.value.as_bool();
-        if let (Some(of_pod), Some(said)) = (of_pod, said)
-            && of_pod != said
+        let actual = own.value.as_bool();
+        if let (Some(of_pod), Some(actual)) = (of_pod, actual)
+            && of_pod != actual
         {
             let why = format!(
                 "pod hostProcess value must be identical if both are specified, was {of_pod}"
             );
             errors.push(own.invalid(why));
         }
-        on_host += i32::from(said.or(of_pod).unwrap_or_default());
+        on_host += i32::from(actual.or(of_pod).unwrap_or_default());
     }
     if on_host == 0 {
         return;

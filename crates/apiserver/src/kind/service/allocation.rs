@@ -35,28 +35,27 @@ pub(super) fn same_address(object: &mut Value) {
 
 /// The addresses and ports that other services have.
 #[derive(Default)]
-struct Taken {
+struct Allocated {
     addresses: BTreeSet<String>,
     ports: BTreeSet<i64>,
 }
 
-impl Taken {
+impl Allocated {
     fn of(own: &Value, others: &mut dyn Iterator<Item = &Value>) -> Self {
-        let mut taken = Self::default();
-        let place =
-            |it: &Value| (meta::namespace(it).to_owned(), meta::name(it).to_owned());
-        let own = place(own);
-        for other in others.filter(|it| place(it) != own) {
+        let mut allocated = Self::default();
+        let id = |it: &Value| (meta::namespace(it).to_owned(), meta::name(it).to_owned());
+        let own = id(own);
+        for other in others.filter(|it| id(it) != own) {
             let spec = &other["spec"];
             let addresses = column::list(&spec["clusterIPs"]).iter();
             let addresses = addresses.filter_map(Value::as_str);
-            taken.addresses.extend(addresses.map(str::to_owned));
+            allocated.addresses.extend(addresses.map(str::to_owned));
             let ports =
                 items(spec, "ports").filter_map(|(_, it)| it["nodePort"].as_i64());
-            taken.ports.extend(ports);
-            taken.ports.extend(spec["healthCheckNodePort"].as_i64());
+            allocated.ports.extend(ports);
+            allocated.ports.extend(spec["healthCheckNodePort"].as_i64());
         }
-        taken
+        allocated
     }
 
     /// Allocates the lowest free port.
@@ -79,19 +78,19 @@ pub(super) fn allocate(
     object: &mut Value,
     others: &mut dyn Iterator<Item = &Value>,
 ) -> Vec<FieldError> {
-    let mut taken = Taken::of(object, others);
+    let mut allocated = Allocated::of(object, others);
     let mut errors = Vec::new();
     if !is_external_name(object) {
         errors.extend(families(object));
         if errors.is_empty() {
-            errors.extend(address(object, &taken));
+            errors.extend(address(object, &allocated));
         }
     }
     if has_node_ports(object) {
-        node_ports(object, &mut taken, &mut errors);
+        node_ports(object, &mut allocated, &mut errors);
     }
     if has_health_check(object) && object["spec"]["healthCheckNodePort"].is_null() {
-        let port = taken.next_port();
+        let port = allocated.next_port();
         let spec = meta::field(meta::fields(object), "spec");
         spec.insert("healthCheckNodePort".to_owned(), port.into());
     }
@@ -121,9 +120,9 @@ fn families(object: &mut Value) -> Option<FieldError> {
     }
     if let Some(index) = other {
         let path = format!("spec.ipFamilies[{index}]");
-        let said = families[index].clone();
+        let requested = families[index].clone();
         let why = "not configured on this cluster";
-        return Some(FieldError::invalid(path, said, why));
+        return Some(FieldError::invalid(path, requested, why));
     }
     if policy.is_none() {
         spec.insert("ipFamilyPolicy".to_owned(), "SingleStack".into());
@@ -132,31 +131,37 @@ fn families(object: &mut Value) -> Option<FieldError> {
     None
 }
 
-fn address(object: &mut Value, taken: &Taken) -> Option<FieldError> {
+fn address(object: &mut Value, allocated: &Allocated) -> Option<FieldError> {
     if is_headless(object) {
         return None;
     }
     let spec = meta::field(meta::fields(object), "spec");
-    let refuse = |said: &str, why: &str| {
-        let why = format!("failed to allocate IP {said}: {why}");
-        Some(FieldError::invalid("spec.clusterIPs", json!([said]), why))
+    let refuse = |requested: &str, why: &str| {
+        let why = format!("failed to allocate IP {requested}: {why}");
+        Some(FieldError::invalid(
+            "spec.clusterIPs",
+            json!([requested]),
+            why,
+        ))
     };
-    let said = spec.get("clusterIP").and_then(Value::as_str);
-    if let Some(said) = said.filter(|it| !it.is_empty()) {
-        let last = said.strip_prefix("10.0.0.").and_then(|it| it.parse().ok());
+    let requested = spec.get("clusterIP").and_then(Value::as_str);
+    if let Some(requested) = requested.filter(|it| !it.is_empty()) {
+        let last = requested
+            .strip_prefix("10.0.0.")
+            .and_then(|it| it.parse().ok());
         if !last.is_some_and(|it: u8| ADDRESSES.contains(&it)) {
             let why = format!(
-                "the provided IP ({said}) is not in the valid range. The range of valid IPs \
+                "the provided IP ({requested}) is not in the valid range. The range of valid IPs \
                  is {NETWORK}"
             );
-            return refuse(said, &why);
+            return refuse(requested, &why);
         }
-        if taken.addresses.contains(said) {
-            return refuse(said, "provided IP is already allocated");
+        if allocated.addresses.contains(requested) {
+            return refuse(requested, "provided IP is already allocated");
         }
         return None;
     }
-    let Some(free) = taken.next_address() else {
+    let Some(free) = allocated.next_address() else {
         return refuse("", "range is full");
     };
     spec.insert("clusterIPs".to_owned(), json!([free]));
@@ -164,7 +169,11 @@ fn address(object: &mut Value, taken: &Taken) -> Option<FieldError> {
     None
 }
 
-fn node_ports(object: &mut Value, taken: &mut Taken, errors: &mut Vec<FieldError>) {
+fn node_ports(
+    object: &mut Value,
+    allocated: &mut Allocated,
+    errors: &mut Vec<FieldError>,
+) {
     let ports = object
         .pointer_mut("/spec/ports")
         .and_then(Value::as_array_mut);
@@ -186,15 +195,15 @@ fn node_ports(object: &mut Value, taken: &mut Taken, errors: &mut Vec<FieldError
                  {least}-{most}"
             );
             errors.push(FieldError::invalid(path, number.into(), why));
-        } else if own.insert(number) && !taken.ports.insert(number) {
+        } else if own.insert(number) && !allocated.ports.insert(number) {
             let why = "provided port is already allocated";
             errors.push(FieldError::invalid(path, number.into(), why));
         }
     }
     for port in ports.iter_mut().filter_map(Value::as_object_mut) {
-        let said = port.get("nodePort").and_then(Value::as_i64);
-        if said.unwrap_or_default() == 0
-            && let Some(free) = taken.next_port()
+        let requested = port.get("nodePort").and_then(Value::as_i64);
+        if requested.unwrap_or_default() == 0
+            && let Some(free) = allocated.next_port()
         {
             port.insert("nodePort".to_owned(), free.into());
         }

@@ -15,7 +15,7 @@ pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
     follow_address(object, before);
     if !is_external_name(object) && !is_external_name(old) {
         let spec = meta::field(meta::fields(object), "spec");
-        let said = |spec: &serde_json::Map<String, Value>, name: &str| {
+        let value = |spec: &serde_json::Map<String, Value>, name: &str| {
             spec.get(name).is_some_and(|it| {
                 it.as_str().is_some_and(|it| !it.is_empty()) || column::count(it) > 0
             })
@@ -23,7 +23,7 @@ pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
         for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             let same =
                 field == "clusterIP" || spec.get("clusterIP") == before.get("clusterIP");
-            if !said(spec, field) && same && !before[field].is_null() {
+            if !value(spec, field) && same && !before[field].is_null() {
                 spec.insert(field.to_owned(), before[field].clone());
             }
         }
@@ -33,12 +33,12 @@ pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
         for port in each(spec, "ports") {
             let number = port.get("nodePort").and_then(Value::as_i64);
             let name = port.get("name").cloned().unwrap_or(Value::Null);
-            let had = items(before, "ports").find(|(_, it)| it["name"] == name);
-            if let Some((_, had)) = had
+            let previous = items(before, "ports").find(|(_, it)| it["name"] == name);
+            if let Some((_, previous)) = previous
                 && number.unwrap_or_default() == 0
-                && !had["nodePort"].is_null()
+                && !previous["nodePort"].is_null()
             {
-                port.insert("nodePort".to_owned(), had["nodePort"].clone());
+                port.insert("nodePort".to_owned(), previous["nodePort"].clone());
             }
         }
     }
@@ -62,10 +62,10 @@ fn follow_address(object: &mut Value, before: &Value) {
     if same(spec, "clusterIP") || !same(spec, "clusterIPs") {
         return;
     }
-    let said = spec.get("clusterIP").and_then(Value::as_str);
-    match said.filter(|it| !it.is_empty()) {
-        Some(said) => {
-            let all = serde_json::json!([said]);
+    let value = spec.get("clusterIP").and_then(Value::as_str);
+    match value.filter(|it| !it.is_empty()) {
+        Some(value) => {
+            let all = serde_json::json!([value]);
             spec.insert("clusterIPs".to_owned(), all);
         }
         None => {
@@ -87,7 +87,7 @@ pub(super) fn drop_unused(object: &mut Value, old: &Value) {
     let no_check = has_health_check(old) && !has_health_check(object);
     let is_balanced = |object: &Value| text(&object["spec"], "type") == "LoadBalancer";
     let not_balanced = is_balanced(old) && !is_balanced(object);
-    let is_outside = super::is_reached_from_outside;
+    let is_outside = super::is_externally_reachable;
     let inside = is_outside(old) && !is_outside(object);
     let clear_status = !is_balanced(object);
     let fields = meta::fields(object);

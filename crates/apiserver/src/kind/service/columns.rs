@@ -96,7 +96,7 @@ fn external_address(object: &Value) -> String {
         "ClusterIP" | "NodePort" if given.is_empty() => NONE.to_owned(),
         "ClusterIP" | "NodePort" => given.join(","),
         "LoadBalancer" => {
-            let own = load_balancer::shown(&object["status"]["loadBalancer"]);
+            let own = load_balancer::addresses_text(&object["status"]["loadBalancer"]);
             let own = (!own.is_empty()).then_some(own.as_str());
             let all: Vec<&str> = own.into_iter().chain(given).collect();
             if all.is_empty() {

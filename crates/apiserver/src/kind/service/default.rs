@@ -6,7 +6,7 @@ use crate::kind::pod_spec::default::{Fields, each, fill};
 use crate::meta;
 
 /// The default timeout of the session affinity in seconds.
-const AFFINITY_SECONDS: i64 = 10_800;
+const DEFAULT_AFFINITY_SECONDS: i64 = 10_800;
 
 /// Defaults the fields of a service.
 pub(super) fn fill_in(object: &mut Value) {
@@ -20,7 +20,8 @@ pub(super) fn fill_in(object: &mut Value) {
             let config = spec.get("sessionAffinityConfig");
             let seconds = config.and_then(|it| it.pointer("/clientIP/timeoutSeconds"));
             if seconds.is_none() {
-                let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
+                let config =
+                    json!({"clientIP": {"timeoutSeconds": DEFAULT_AFFINITY_SECONDS}});
                 spec.insert("sessionAffinityConfig".to_owned(), config);
             }
         }
@@ -37,7 +38,7 @@ pub(super) fn fill_in(object: &mut Value) {
             port.insert("targetPort".to_owned(), number);
         }
     }
-    let is_outside = super::is_reached_from_outside(object);
+    let is_outside = super::is_externally_reachable(object);
     let spec = meta::field(meta::fields(object), "spec");
     if is_outside {
         fill(spec, "externalTrafficPolicy", "Cluster");

@@ -9,7 +9,7 @@ use crate::kind::field::{Errors, Field};
 use crate::kind::{Write, rule};
 
 /// The maximum timeout of the session affinity in seconds.
-const LONGEST_AFFINITY: i64 = 86_400;
+const MAX_AFFINITY_SECONDS: i64 = 86_400;
 
 /// The validation errors of a service.
 pub(super) fn errors(write: &Write<'_>, errors: &mut Errors) {
@@ -94,8 +94,8 @@ fn affinity(spec: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let seconds = spec.child("sessionAffinityConfig.clientIP.timeoutSeconds");
-    if !(1..=LONGEST_AFFINITY).contains(&seconds.count()) {
-        let why = format!("must be greater than 0 and less than {LONGEST_AFFINITY}");
+    if !(1..=MAX_AFFINITY_SECONDS).contains(&seconds.count()) {
+        let why = format!("must be greater than 0 and less than {MAX_AFFINITY_SECONDS}");
         errors.push(seconds.invalid(why));
     }
 }
@@ -208,7 +208,7 @@ fn load_balancer(spec: &Field<'_>, errors: &mut Errors) {
 
 fn traffic(object: &Value, spec: &Field<'_>, errors: &mut Errors) {
     let external = spec.child("externalTrafficPolicy");
-    if super::is_reached_from_outside(object) {
+    if super::is_externally_reachable(object) {
         rule::one_of(&external, &["Cluster", "Local"], errors);
     } else if !external.text().is_empty() {
         let why = "may only be set for externally-accessible services";
@@ -262,6 +262,6 @@ pub(super) fn warnings(object: &Value) -> Vec<String> {
             "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
         ),
     ];
-    let said = rows.iter().filter(|(holds, _)| *holds);
-    said.map(|(_, warning)| (*warning).to_owned()).collect()
+    let value = rows.iter().filter(|(holds, _)| *holds);
+    value.map(|(_, warning)| (*warning).to_owned()).collect()
 }

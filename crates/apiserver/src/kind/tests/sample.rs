@@ -166,15 +166,15 @@ fn workload(resource: &Resource) -> Option<Sample> {
         ("autoscaling", "HorizontalPodAutoscaler") => {
             let target =
                 json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
-            let made =
+            let created =
                 Sample::of(json!({"spec": {"scaleTargetRef": target, "maxReplicas": 3}}))
                     .fills("/spec/minReplicas", json!(1));
-            let made = if resource.version == "v1" {
-                made.fills("/spec/targetCPUUtilizationPercentage", json!(80))
+            let created = if resource.version == "v1" {
+                created.fills("/spec/targetCPUUtilizationPercentage", json!(80))
             } else {
-                made.fills("/spec/metrics/0/resource/name", json!("cpu"))
+                created.fills("/spec/metrics/0/resource/name", json!("cpu"))
             };
-            made.refuses(json!({"spec": {"minReplicas": 5}}), "spec.maxReplicas")
+            created.refuses(json!({"spec": {"minReplicas": 5}}), "spec.maxReplicas")
         }
         _ => return None,
     })

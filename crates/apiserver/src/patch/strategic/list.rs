@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::error::go;
-use super::{DIRECTIVE, Error, SET_ELEMENT_ORDER, cleaned, merge_objects, suffix};
+use super::{
+    DIRECTIVE, Error, SET_ELEMENT_ORDER, merge_objects, suffix, without_directives,
+};
 use crate::decode::go_kind;
 use crate::openapi::shape::Shape;
 
@@ -44,7 +46,7 @@ pub(super) fn merge(
                     *slot = Value::Object(merge_objects(old, new, place.items())?);
                 }
             }
-            None => merged.extend(cleaned(entry.clone())),
+            None => merged.extend(without_directives(entry.clone())),
         }
     }
     in_order(merged, &patch, &original, Some(key))
@@ -109,7 +111,7 @@ pub(super) fn merge_ordered(
         let merged = match (old, new) {
             (None, None) => continue,
             (Some(old), None) => old,
-            (None, Some(new)) => new.into_iter().filter_map(cleaned).collect(),
+            (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
             (Some(old), Some(new)) => merge(old, new, place)?,
         };
         let ordered = in_order(merged, &order, &server_order, key)?;
@@ -124,10 +126,10 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
         return Ok(());
     }
     let mut announced = order.iter().peekable();
-    let kept = patch
+    let retained = patch
         .iter()
         .filter(|it| it.get(DIRECTIVE) != Some(&Value::from("delete")));
-    for entry in kept {
+    for entry in retained {
         // An entry with another directive is skipped while the given order has entries left,
         // as in Kubernetes.
         if entry.get(DIRECTIVE).is_some() && announced.peek().is_some() {

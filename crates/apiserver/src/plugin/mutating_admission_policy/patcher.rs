@@ -32,7 +32,7 @@ impl Patcher for Environment<'_> {
         let mut merged = merged
             .map_err(|why| PatchError::Policy(format!("error applying patch: {why}")))?;
         if let Some(resource) = resource.filter(|it| !it.custom) {
-            patch::cut(resource, &mut merged);
+            patch::truncate_numbers(resource, &mut merged);
         }
         let finished = finished(self, resource, merged);
         finished.map(|it| it.0).map_err(PatchError::Policy)
@@ -65,7 +65,7 @@ impl Patcher for Environment<'_> {
         )))
     }
 
-    fn restored(
+    fn converted_to_request_kind(
         &self,
         object: Value,
         _: GroupVersionKind<'_>,

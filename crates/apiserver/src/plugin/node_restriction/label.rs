@@ -23,14 +23,14 @@ const KUBELET_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.i
 
 /// The changed labels that a kubelet must not set, sorted.
 pub(super) fn forbidden(object: &Value, old: &Value) -> String {
-    let (labels, had) = (&object["metadata"]["labels"], &old["metadata"]["labels"]);
+    let (labels, previous) = (&object["metadata"]["labels"], &old["metadata"]["labels"]);
     let names = |it: &Value| {
         let all = it.as_object().into_iter().flatten();
         all.map(|(name, _)| name.clone()).collect::<Vec<_>>()
     };
     let mut changed = names(labels);
-    changed.extend(names(had));
-    changed.retain(|it| labels[it] != had[it] && is_forbidden(it));
+    changed.extend(names(previous));
+    changed.retain(|it| labels[it] != previous[it] && is_forbidden(it));
     changed.sort_unstable();
     changed.dedup();
     changed.join(", ")

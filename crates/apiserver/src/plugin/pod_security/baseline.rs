@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::check::{
-    Violation, containers, distinct, has_own_users, named, plural, quoted, setters, shown,
+    Violation, containers, containers_text, distinct, has_own_users, named, plural,
+    quoted, subject_text,
 };
 use crate::kind::APP_ARMOR;
 use crate::plugin::pod::{list, text};
@@ -55,9 +56,11 @@ pub(super) fn app_armor_profile(pod: &Value, _minor: u32) -> Option<Violation> {
     let spec = &pod["spec"];
     let of_pod = wrong(spec);
     let bad = named(pod, wrong);
-    let mut said: Vec<&str> = containers(pod).filter(|it| wrong(it)).map(kind).collect();
-    said.extend(of_pod.then(|| kind(spec)));
-    let mut values: Vec<String> = distinct(said).into_iter().map(str::to_owned).collect();
+    let mut actual: Vec<&str> =
+        containers(pod).filter(|it| wrong(it)).map(kind).collect();
+    actual.extend(of_pod.then(|| kind(spec)));
+    let mut values: Vec<String> =
+        distinct(actual).into_iter().map(str::to_owned).collect();
     let annotations = pod["metadata"]["annotations"].as_object();
     let annotations = annotations
         .into_iter()
@@ -71,7 +74,7 @@ pub(super) fn app_armor_profile(pod: &Value, _minor: u32) -> Option<Violation> {
         });
     let mut annotations: Vec<String> = annotations.collect();
     annotations.sort_unstable();
-    let mut who = setters(of_pod, &bad);
+    let mut who = subject_text(of_pod, &bad);
     if !annotations.is_empty() {
         let word = plural("annotation", "annotations", annotations.len());
         if !who.is_empty() {
@@ -107,7 +110,7 @@ pub(super) fn capabilities(pod: &Value, _minor: u32) -> Option<Violation> {
     (!bad.is_empty()).then(|| {
         let detail = format!(
             "{} must not include {} in securityContext.capabilities.add",
-            shown(&bad),
+            containers_text(&bad),
             quoted(&found)
         );
         Violation::new("non-default capabilities", detail)
@@ -143,7 +146,7 @@ pub(super) fn host_ports(pod: &Value, _minor: u32) -> Option<Violation> {
     (!bad.is_empty()).then(|| {
         let detail = format!(
             "{} {} {} {}",
-            shown(&bad),
+            containers_text(&bad),
             plural("uses", "use", bad.len()),
             plural("hostPort", "hostPorts", found.len()),
             found.join(", ")
@@ -173,7 +176,7 @@ pub(super) fn host_probes(pod: &Value, _minor: u32) -> Option<Violation> {
     (!bad.is_empty()).then(|| {
         let detail = format!(
             "{} {} {} {}",
-            shown(&bad),
+            containers_text(&bad),
             plural("uses", "use", bad.len()),
             plural(
                 "probe or lifecycle host",
@@ -191,7 +194,7 @@ pub(super) fn privileged(pod: &Value, _minor: u32) -> Option<Violation> {
     (!bad.is_empty()).then(|| {
         let detail = format!(
             "{} must not set securityContext.privileged=true",
-            shown(&bad)
+            containers_text(&bad)
         );
         Violation::new("privileged", detail)
     })
@@ -217,7 +220,7 @@ pub(super) fn any_proc_mount(pod: &Value) -> Option<Violation> {
     (!bad.is_empty()).then(|| {
         let detail = format!(
             "{} must not set securityContext.procMount to {}",
-            shown(&bad),
+            containers_text(&bad),
             quoted(&found)
         );
         Violation::new("procMount", detail)
@@ -259,7 +262,7 @@ pub(super) fn se_linux_options(pod: &Value, minor: u32) -> Option<Violation> {
     }
     let detail = format!(
         "{} set forbidden securityContext.seLinuxOptions: {}",
-        setters(of_pod, &bad),
+        subject_text(of_pod, &bad),
         data.join("; ")
     );
     Some(Violation::new("seLinuxOptions", detail))
@@ -286,7 +289,7 @@ pub(super) fn explicit_seccomp(pod: &Value) -> Option<Violation> {
     let kinds = wrong.map(|it| text(context(it, "seccompProfile"), "type"));
     let detail = format!(
         "{} must not set securityContext.seccompProfile.type to {}",
-        setters(of_pod, &bad),
+        subject_text(of_pod, &bad),
         quoted(&distinct(kinds))
     );
     Some(Violation::new("seccompProfile", detail))
@@ -334,7 +337,7 @@ pub(super) fn windows_host_process(pod: &Value, _minor: u32) -> Option<Violation
     (of_pod || !bad.is_empty()).then(|| {
         let detail = format!(
             "{} must not set securityContext.windowsOptions.hostProcess=true",
-            setters(of_pod, &bad)
+            subject_text(of_pod, &bad)
         );
         Violation::new("hostProcess", detail)
     })

@@ -95,7 +95,7 @@ const RESTRICTED: [Check; 7] = [
 
 /// The violations of a level by a pod, for a minor release. A later release than the served one
 /// counts as the served one.
-pub(super) fn broken(
+pub(super) fn violations_of(
     level: Level,
     minor: Option<u32>,
     pod: &Value,
@@ -141,15 +141,15 @@ pub(super) fn quoted(all: &[&str]) -> String {
 }
 
 /// The word `container` or `containers` with the names.
-pub(super) fn shown(containers: &[&str]) -> String {
+pub(super) fn containers_text(containers: &[&str]) -> String {
     let word = plural("container", "containers", containers.len());
     format!("{word} {}", quoted(containers))
 }
 
 /// The pod, the containers, or both, as the subject of a message.
-pub(super) fn setters(pod: bool, containers: &[&str]) -> String {
+pub(super) fn subject_text(pod: bool, containers: &[&str]) -> String {
     let own = pod.then(|| "pod".to_owned());
-    let theirs = (!containers.is_empty()).then(|| shown(containers));
+    let theirs = (!containers.is_empty()).then(|| containers_text(containers));
     let all: Vec<String> = own.into_iter().chain(theirs).collect();
     all.join(" and ")
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::baseline::{any_proc_mount, explicit_seccomp};
 use super::check::{
-    Violation, containers, distinct, has_own_users, is_windows, named, plural, quoted,
-    setters, shown,
+    Violation, containers, containers_text, distinct, has_own_users, is_windows, named,
+    plural, quoted, subject_text,
 };
 use crate::plugin::pod::{list, text};
 
@@ -52,7 +52,7 @@ pub(super) fn privilege_escalation(pod: &Value, minor: u32) -> Option<Violation>
     (!bad.is_empty() && !is_windows(pod, minor)).then(|| {
         let detail = format!(
             "{} must set securityContext.allowPrivilegeEscalation=false",
-            shown(&bad)
+            containers_text(&bad)
         );
         Violation::new("allowPrivilegeEscalation != false", detail)
     })
@@ -77,7 +77,7 @@ pub(super) fn capabilities(pod: &Value, minor: u32) -> Option<Violation> {
     if !missing.is_empty() {
         details.push(format!(
             "{} must set securityContext.capabilities.drop=[\"ALL\"]",
-            shown(&missing)
+            containers_text(&missing)
         ));
     }
     let adding = named(pod, |it| !added(it).is_empty());
@@ -85,7 +85,7 @@ pub(super) fn capabilities(pod: &Value, minor: u32) -> Option<Violation> {
         let found: Vec<String> = containers(pod).flat_map(added).collect();
         details.push(format!(
             "{} must not include {} in securityContext.capabilities.add",
-            shown(&adding),
+            containers_text(&adding),
             quoted(&distinct(found.iter().map(String::as_str)))
         ));
     }
@@ -129,19 +129,19 @@ pub(super) fn run_as_non_root(pod: &Value, minor: u32) -> Option<Violation> {
         return None;
     }
     let reason = "runAsNonRoot != true";
-    let said = |it: &Value| it["securityContext"]["runAsNonRoot"].as_bool();
-    let of_pod = said(&pod["spec"]);
-    let explicit = named(pod, |it| said(it) == Some(false));
+    let value = |it: &Value| it["securityContext"]["runAsNonRoot"].as_bool();
+    let of_pod = value(&pod["spec"]);
+    let explicit = named(pod, |it| value(it) == Some(false));
     if of_pod == Some(false) || !explicit.is_empty() {
-        let who = setters(of_pod == Some(false), &explicit);
+        let who = subject_text(of_pod == Some(false), &explicit);
         let detail = format!("{who} must not set securityContext.runAsNonRoot=false");
         return Some(Violation::new(reason, detail));
     }
-    let implicit = named(pod, |it| said(it).is_none() && of_pod != Some(true));
+    let implicit = named(pod, |it| value(it).is_none() && of_pod != Some(true));
     (!implicit.is_empty()).then(|| {
         let detail = format!(
             "pod or {} must set securityContext.runAsNonRoot=true",
-            shown(&implicit)
+            containers_text(&implicit)
         );
         Violation::new(reason, detail)
     })
@@ -154,7 +154,7 @@ pub(super) fn run_as_user(pod: &Value, minor: u32) -> Option<Violation> {
     let wrong = |it: &Value| it["securityContext"]["runAsUser"] == 0;
     let (of_pod, bad) = (wrong(&pod["spec"]), named(pod, wrong));
     (of_pod || !bad.is_empty()).then(|| {
-        let detail = format!("{} must not set runAsUser=0", setters(of_pod, &bad));
+        let detail = format!("{} must not set runAsUser=0", subject_text(of_pod, &bad));
         Violation::new("runAsUser=0", detail)
     })
 }
@@ -172,7 +172,7 @@ pub(super) fn seccomp_profile(pod: &Value, minor: u32) -> Option<Violation> {
             let detail = format!(
                 "pod or {} must set securityContext.seccompProfile.type to \"RuntimeDefault\" \
                  or \"Localhost\"",
-                shown(&implicit)
+                containers_text(&implicit)
             );
             Violation::new("seccompProfile", detail)
         })

@@ -41,7 +41,7 @@ pub(super) struct Standard {
 }
 
 impl Standard {
-    pub(super) fn shown(self) -> String {
+    pub(super) fn to_text(self) -> String {
         let level = self.level.as_str();
         match self.minor {
             Some(minor) => format!("{level}:v1.{minor}"),
@@ -80,23 +80,23 @@ impl Policy {
         let mut errors = Vec::new();
         let label = |mode: &str| labels[format!("{PREFIX}{mode}")].as_str();
         let mut level = |mode: &str, failing: Level, into: &mut Level| {
-            let Some(said) = label(mode) else {
+            let Some(value) = label(mode) else {
                 return false;
             };
-            let parsed = Level::parse(said);
+            let parsed = Level::parse(value);
             *into = *parsed.as_ref().unwrap_or(&failing);
             let is_sound = parsed.is_ok();
-            errors.extend(parsed.err().map(|why| wrong(mode, said, why)));
+            errors.extend(parsed.err().map(|why| wrong(mode, value, why)));
             is_sound
         };
         let enforced = level("enforce", Level::Restricted, &mut policy.enforce.level);
         level("audit", Level::Privileged, &mut policy.audit.level);
         level("warn", Level::Privileged, &mut policy.warn.level);
         let mut version = |mode: &str, into: &mut Option<u32>| {
-            if let Some(said) = label(mode) {
-                let parsed = parse_version(said);
+            if let Some(value) = label(mode) {
+                let parsed = parse_version(value);
                 *into = *parsed.as_ref().unwrap_or(&None);
-                errors.extend(parsed.err().map(|why| wrong(mode, said, why)));
+                errors.extend(parsed.err().map(|why| wrong(mode, value, why)));
             }
         };
         version("enforce-version", &mut policy.enforce.minor);
@@ -130,16 +130,16 @@ impl Policy {
             let wrong =
                 |field: &str, why: String| format!("{}.{field}: {why}", fields.path());
             let (level, version) = (fields.text(mode)?, format!("{mode}-version"));
-            let said = fields.text(&version)?;
+            let value = fields.text(&version)?;
             let level = if level.is_empty() {
                 Ok(Level::default())
             } else {
                 Level::parse(&level)
             };
-            let minor = if said.is_empty() {
+            let minor = if value.is_empty() {
                 Ok(None)
             } else {
-                parse_version(&said)
+                parse_version(&value)
             };
             Ok::<_, String>(Standard {
                 level: level.map_err(|why| wrong(mode, why))?,
@@ -154,7 +154,7 @@ impl Policy {
     }
 }
 
-fn wrong(mode: &str, said: &str, why: String) -> FieldError {
+fn wrong(mode: &str, value: &str, why: String) -> FieldError {
     let path = format!("metadata.labels[{PREFIX}{mode}]");
-    FieldError::invalid(path, said.into(), why)
+    FieldError::invalid(path, value.into(), why)
 }

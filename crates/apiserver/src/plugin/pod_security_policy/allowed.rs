@@ -48,12 +48,12 @@ pub(super) fn errors(policy: &Value, pod: &Value) -> Vec<FieldError> {
     }
     errors.extend(runtime_class_error(policy, spec));
     for (path, container) in containers(spec) {
-        let place = container::Place {
+        let context = container::ContainerContext {
             policy,
             of_pod: context,
             path: &path,
         };
-        errors.extend(place.errors(container));
+        errors.extend(context.errors(container));
     }
     errors
 }

@@ -8,7 +8,7 @@ use super::identity::{group_errors, selinux_errors, user_errors};
 use crate::plugin::pod::list;
 
 /// The path of a container, with the policy and the security context of its pod.
-pub(super) struct Place<'a> {
+pub(super) struct ContainerContext<'a> {
     pub(super) policy: &'a Value,
     /// The security context of the pod.
     pub(super) of_pod: &'a Value,
@@ -16,26 +16,26 @@ pub(super) struct Place<'a> {
     pub(super) path: &'a str,
 }
 
-impl Place<'_> {
+impl ContainerContext<'_> {
     /// The violations of the policy.
     pub(super) fn errors(&self, container: &Value) -> Vec<FieldError> {
         let policy = self.policy;
         let own = &container["securityContext"];
         // The values of the pod are the defaults of its containers.
-        let said = |key: &str| match &own[key] {
+        let effective = |key: &str| match &own[key] {
             Value::Null => &self.of_pod[key],
             found => found,
         };
         let at = format!("{}.securityContext", self.path);
         let strategy = &policy["runAsUser"];
-        let (user, non_root) = (said("runAsUser"), said("runAsNonRoot"));
+        let (user, non_root) = (effective("runAsUser"), effective("runAsNonRoot"));
         let mut errors = user_errors(strategy, &at, user, non_root);
         if policy["runAsGroup"].is_object() {
-            let groups: Vec<i64> = said("runAsGroup").as_i64().into_iter().collect();
+            let groups: Vec<i64> = effective("runAsGroup").as_i64().into_iter().collect();
             errors.extend(group_errors(&policy["runAsGroup"], &at, &groups));
         }
         let path = format!("{at}.seLinuxOptions");
-        let options = said("seLinuxOptions");
+        let options = effective("seLinuxOptions");
         errors.extend(selinux_errors(&policy["seLinux"], &path, options));
         if own["privileged"] == true && policy["privileged"] != true {
             let why = "Privileged containers are not allowed";

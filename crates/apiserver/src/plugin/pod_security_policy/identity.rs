@@ -22,7 +22,7 @@ fn is_in_range(strategy: &Value, id: i64) -> bool {
 }
 
 /// The ranges in Go's format.
-fn shown(strategy: &Value) -> String {
+fn ranges_text(strategy: &Value) -> String {
     let ranges = list(strategy, "ranges").iter().map(|range| {
         let end = |name: &str| range[name].as_i64().unwrap_or_default();
         format!("{{{} {}}}", end("min"), end("max"))
@@ -40,7 +40,7 @@ pub(super) fn group_errors(
     if !matches!(rule, "MustRunAs" | "MayRunAs") {
         return Vec::new();
     }
-    let ranges = shown(strategy);
+    let ranges = ranges_text(strategy);
     if groups.is_empty() && rule == "MustRunAs" {
         let why = "unable to validate empty groups against required ranges";
         return vec![FieldError::invalid(path, json!([]), why)];
@@ -68,7 +68,7 @@ pub(super) fn user_errors(
         "MustRunAs" => match number {
             None => errors.push(FieldError::required(of_user, "")),
             Some(id) if !is_in_range(strategy, id) => {
-                let why = format!("must be in the ranges: {}", shown(strategy));
+                let why = format!("must be in the ranges: {}", ranges_text(strategy));
                 errors.push(FieldError::invalid(of_user, user.clone(), why));
             }
             Some(_) => {}
@@ -104,12 +104,12 @@ pub(super) fn selinux_errors(
     if !options.is_object() {
         return vec![FieldError::required(path, "")];
     }
-    let wanted = &strategy["seLinuxOptions"];
+    let required = &strategy["seLinuxOptions"];
     let fields = ["level", "role", "type", "user"].into_iter();
-    let wrong = fields.filter(|it| text(wanted, it) != text(options, it));
+    let wrong = fields.filter(|it| text(required, it) != text(options, it));
     wrong
         .map(|field| {
-            let why = format!("must be {}", text(wanted, field));
+            let why = format!("must be {}", text(required, field));
             let value = text(options, field).into();
             FieldError::invalid(format!("{path}.{field}"), value, why)
         })

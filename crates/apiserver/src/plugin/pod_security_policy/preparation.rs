@@ -45,7 +45,7 @@ fn prepare_container(policy: &Value, of_pod: &Value, container: &mut Map<String,
     let own = container.get("securityContext").cloned();
     let own = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
     // The values of the pod are the defaults of its containers.
-    let said = |key: &str| match &own[key] {
+    let actual = |key: &str| match &own[key] {
         Value::Null => of_pod[key].clone(),
         found => found.clone(),
     };
@@ -58,16 +58,16 @@ fn prepare_container(policy: &Value, of_pod: &Value, container: &mut Map<String,
         }
     };
     let user = least(&policy["runAsUser"]);
-    fill("runAsUser", &said("runAsUser"), user.clone());
+    fill("runAsUser", &actual("runAsUser"), user.clone());
     fill(
         "runAsGroup",
-        &said("runAsGroup"),
+        &actual("runAsGroup"),
         least(&policy["runAsGroup"]),
     );
-    fill("seLinuxOptions", &said("seLinuxOptions"), selinux(policy));
-    let has_user = user.is_some() || !said("runAsUser").is_null();
+    fill("seLinuxOptions", &actual("seLinuxOptions"), selinux(policy));
+    let has_user = user.is_some() || !actual("runAsUser").is_null();
     if text(&policy["runAsUser"], "rule") == "MustRunAsNonRoot" && !has_user {
-        fill("runAsNonRoot", &said("runAsNonRoot"), Some(true.into()));
+        fill("runAsNonRoot", &actual("runAsNonRoot"), Some(true.into()));
     }
     let read_only = policy["readOnlyRootFilesystem"] == true;
     let key = "readOnlyRootFilesystem";

@@ -208,9 +208,9 @@ impl Evaluator {
                     let mut limits = pod_resources::total(spec, "limits", cluster.kube);
                     let overhead = pod_resources::amounts(&spec["overhead"]);
                     pod_resources::add(&mut requests, &overhead);
-                    let had = limits.clone();
+                    let previous = limits.clone();
                     let overhead = overhead.into_iter();
-                    let of_limits = overhead.filter(|(it, _)| had.contains_key(it));
+                    let of_limits = overhead.filter(|(it, _)| previous.contains_key(it));
                     pod_resources::add(&mut limits, &of_limits.collect());
                     usage.extend(compute_usage(&requests, &limits));
                 }

@@ -9,7 +9,7 @@ use fivespot_admission::policy::{
 };
 use serde_json::{Map, Value, json};
 
-use super::Hook;
+use super::AdmissionWebhook;
 use crate::plugin::pod::text;
 use crate::random::Random;
 use crate::status::{Reason, Status};
@@ -22,7 +22,7 @@ pub(super) struct Review {
 
 /// The response of a webhook.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct AdmissionResponse {
     pub(crate) allowed: bool,
     result: Value,
     /// The JSON patch; null if there is none.
@@ -45,13 +45,13 @@ impl Review {
         request: &Request<'_>,
         invocation: &Invocation<'_>,
         objects: [Value; 2],
-        hook: &Hook,
+        hook: &AdmissionWebhook,
     ) -> Self {
         let [object, old] = objects;
-        let mut asked = Map::new();
+        let mut fields = Map::new();
         let mut set = |name: &str, value: Value| {
             if value != "" {
-                asked.insert(name.to_owned(), value);
+                fields.insert(name.to_owned(), value);
             }
         };
         set("kind", of_kind(invocation.kind));
@@ -69,11 +69,11 @@ impl Review {
         set("dryRun", request.dry_run.into());
         let options = request.options.cloned();
         set("options", options.unwrap_or_default());
-        let uid = uid(&asked, hook);
-        asked.shift_insert(0, "uid".to_owned(), uid.as_str().into());
+        let uid = uid(&fields, hook);
+        fields.shift_insert(0, "uid".to_owned(), uid.as_str().into());
         let version = &hook.review_version;
         let body = json!({"kind": "AdmissionReview",
-            "apiVersion": format!("admission.k8s.io/{version}"), "request": asked});
+            "apiVersion": format!("admission.k8s.io/{version}"), "request": fields});
         Self { body, uid }
     }
 }
@@ -97,32 +97,36 @@ fn user(request: &Request<'_>) -> Value {
 
 /// A uid that looks random, and is the same if the request is performed again. It is seeded with an
 /// FNV-1a hash.
-fn uid(asked: &Map<String, Value>, hook: &Hook) -> String {
-    let text = format!("{}/{}", hook.id, Value::Object(asked.clone()));
+fn uid(fields: &Map<String, Value>, hook: &AdmissionWebhook) -> String {
+    let text = format!("{}/{}", hook.id, Value::Object(fields.clone()));
     let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     Random::new(seed).uid()
 }
 
-impl Reply {
+impl AdmissionResponse {
     /// Validates a response (`VerifyAdmissionResponse`).
     ///
     /// # Errors
     /// The error of the response.
-    pub(super) fn read(answer: &Value, uid: &str, hook: &Hook) -> Result<Self, String> {
-        let response = &answer["response"];
+    pub(super) fn read(
+        review: &Value,
+        uid: &str,
+        hook: &AdmissionWebhook,
+    ) -> Result<Self, String> {
+        let response = &review["response"];
         if !response.is_object() {
             return Err("webhook response was absent".to_owned());
         }
         let is_v1 = hook.review_version == "v1";
         let (patch, kind) = (text(response, "patch"), response["patchType"].as_str());
         if is_v1 {
-            let said = text(response, "uid");
-            if said != uid {
-                return Err(format!("expected response.uid={uid:?}, got {said:?}"));
+            let received = text(response, "uid");
+            if received != uid {
+                return Err(format!("expected response.uid={uid:?}, got {received:?}"));
             }
-            check_kind(answer)?;
+            check_kind(review)?;
             check_patch(hook, patch, kind)?;
         }
         let patch = if hook.is_mutating && !patch.is_empty() {
@@ -148,7 +152,7 @@ impl Reply {
     }
 
     /// The rejection by a webhook (`ToStatusErr`).
-    pub(crate) fn refusal(&self, hook: &Hook) -> Status {
+    pub(crate) fn refusal(&self, hook: &AdmissionWebhook) -> Status {
         let mut status = Status::from_value(&self.result, 0);
         status.code = status.code.max(400);
         let by = format!("admission webhook {:?} denied the request", hook.name);
@@ -167,8 +171,8 @@ impl Reply {
     }
 }
 
-fn check_kind(answer: &Value) -> Result<(), String> {
-    let (version, kind) = (text(answer, "apiVersion"), text(answer, "kind"));
+fn check_kind(review: &Value) -> Result<(), String> {
+    let (version, kind) = (text(review, "apiVersion"), text(review, "kind"));
     if version == "admission.k8s.io/v1" && kind == "AdmissionReview" {
         return Ok(());
     }
@@ -179,7 +183,11 @@ fn check_kind(answer: &Value) -> Result<(), String> {
     ))
 }
 
-fn check_patch(hook: &Hook, patch: &str, kind: Option<&str>) -> Result<(), String> {
+fn check_patch(
+    hook: &AdmissionWebhook,
+    patch: &str,
+    kind: Option<&str>,
+) -> Result<(), String> {
     let why = match (hook.is_mutating, patch.is_empty(), kind) {
         (true, false, None) => {
             "webhook returned response.patch but not response.patchType"

@@ -13,7 +13,7 @@ use crate::store::Change;
 
 /// A webhook of a configuration.
 #[derive(Debug)]
-pub(crate) struct Hook {
+pub(crate) struct AdmissionWebhook {
     /// The name of its configuration.
     pub(crate) configuration: String,
     pub(crate) name: String,
@@ -35,8 +35,8 @@ pub(crate) struct Hook {
 /// The webhooks of all configurations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WebhookSource {
-    mutating: BTreeMap<Arc<str>, Vec<Arc<Hook>>>,
-    validating: BTreeMap<Arc<str>, Vec<Arc<Hook>>>,
+    mutating: BTreeMap<Arc<str>, Vec<Arc<AdmissionWebhook>>>,
+    validating: BTreeMap<Arc<str>, Vec<Arc<AdmissionWebhook>>>,
 }
 
 impl WebhookSource {
@@ -60,17 +60,17 @@ impl WebhookSource {
     }
 
     /// The mutating webhooks, in the order in which they are called.
-    pub(crate) fn mutating(&self) -> Vec<Arc<Hook>> {
+    pub(crate) fn mutating(&self) -> Vec<Arc<AdmissionWebhook>> {
         self.mutating.values().flatten().cloned().collect()
     }
 
     /// The validating webhooks.
-    pub(crate) fn validating(&self) -> Vec<Arc<Hook>> {
+    pub(crate) fn validating(&self) -> Vec<Arc<AdmissionWebhook>> {
         self.validating.values().flatten().cloned().collect()
     }
 }
 
-fn hooks(configuration: &Value, kube: KubeVersion) -> Vec<Arc<Hook>> {
+fn hooks(configuration: &Value, kube: KubeVersion) -> Vec<Arc<AdmissionWebhook>> {
     let named = meta::name(configuration);
     let is_mutating = configuration["kind"] == "MutatingWebhookConfiguration";
     let all = list(configuration, "webhooks").iter();
@@ -80,7 +80,7 @@ fn hooks(configuration: &Value, kube: KubeVersion) -> Vec<Arc<Hook>> {
         let mut versions = list(hook, "admissionReviewVersions").iter();
         let known = versions.find(|it| **it == "v1" || **it == "v1beta1");
         let known = known.and_then(Value::as_str);
-        Hook {
+        AdmissionWebhook {
             configuration: named.to_owned(),
             name: name.to_owned(),
             id: format!("{named}/{name}"),

@@ -21,7 +21,7 @@ pub(super) fn may_ignore(pod: &Value) -> bool {
 ///
 /// # Errors
 /// 429 if the budget allows no disruption, or has not been reconciled since it changed.
-pub(super) fn spend(
+pub(super) fn check_and_decrement(
     state: &mut State,
     pod: &Object,
     rehearsal: bool,
@@ -70,7 +70,7 @@ pub(super) fn spend(
     if rehearsal {
         return Ok(());
     }
-    take_one(state, &budget, pod);
+    record_disruption(state, &budget, pod);
     Ok(())
 }
 
@@ -85,13 +85,13 @@ fn current(state: &mut State, key: &Key) -> Option<Object> {
 }
 
 /// Records the eviction of a pod in its budget.
-fn take_one(state: &mut State, budget: &Object, pod: &Value) {
-    let left = budget["status"]["disruptionsAllowed"].as_i64();
-    let left = left.unwrap_or_default() - 1;
+fn record_disruption(state: &mut State, budget: &Object, pod: &Value) {
+    let remaining = budget["status"]["disruptionsAllowed"].as_i64();
+    let remaining = remaining.unwrap_or_default() - 1;
     let mut budget = Value::clone(budget);
     let now = state.now();
     let status = meta::field(meta::fields(&mut budget), "status");
-    status.insert("disruptionsAllowed".to_owned(), left.into());
+    status.insert("disruptionsAllowed".to_owned(), remaining.into());
     let disrupted = meta::field(status, "disruptedPods");
     disrupted.insert(meta::name(pod).to_owned(), now.into());
     let bucket = state.buckets.budgets;

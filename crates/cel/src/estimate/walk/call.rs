@@ -129,10 +129,10 @@ impl<'t> Walk<'t> {
     ) {
         let mut size: Option<Range> = None;
         for overload in overloads {
-            let made = Formula::result_size(function, overload, operands);
-            size = match (size, made) {
-                (Some(size), Some(made)) => Some(size.or(made)),
-                (size, made) => size.or(made),
+            let created = Formula::result_size(function, overload, operands);
+            size = match (size, created) {
+                (Some(size), Some(created)) => Some(size.or(created)),
+                (size, created) => size.or(created),
             };
             let step = match overload {
                 "index_list" => Some(Step::Items),
@@ -169,7 +169,7 @@ impl<'t> Walk<'t> {
             _ => None,
         };
         let elements = item.map(|item| {
-            let size = path.look(|steps| self.size_at(steps, Some(&Step::Items)));
+            let size = path.with_steps(|steps| self.size_at(steps, Some(&Step::Items)));
             Elements {
                 are_text: matches!(item, Type::String | Type::Bytes),
                 size: size.unwrap_or(Range::UNKNOWN),

@@ -11,7 +11,7 @@ struct Command {
 }
 
 /// The settings of a command line, or the error message of clap or of the checks.
-fn said(words: &str, pod: Option<&str>) -> String {
+fn settings_text(words: &str, pod: Option<&str>) -> String {
     let command = ["5spot controller"]
         .into_iter()
         .chain(words.split_whitespace());
@@ -29,26 +29,26 @@ fn said(words: &str, pod: Option<&str>) -> String {
 
 #[test]
 fn leader_election_is_enabled_by_default() {
-    assert_snapshot!(said("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
+    assert_snapshot!(settings_text("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
     assert_snapshot!(
-        said("--enable-leader-election=false", Some("pod-a")),
-        @r#"pod-a Unelected(Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
+        settings_text("--enable-leader-election=false", Some("pod-a")),
+        @r#"pod-a Unelected(Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
     );
 }
 
 #[test]
 fn leader_election_can_be_set_by_flag() {
     assert_snapshot!(
-        said("--enable-leader-election --lease-namespace ops", Some("pod-a")),
-        @r#"pod-a Leader(Lease { namespace: "ops", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
+        settings_text("--enable-leader-election --lease-namespace ops", Some("pod-a")),
+        @r#"pod-a Leader(Lease { namespace: "ops", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
     );
 }
 
 #[test]
 fn more_than_one_instance_enables_shards_and_disables_leader_election() {
     assert_snapshot!(
-        said("--instance-count 3 --instance-id 2 --enable-leader-election", None),
-        @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", terms: Terms { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
+        settings_text("--instance-count 3 --instance-id 2 --enable-leader-election", None),
+        @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
     );
 }
 
@@ -69,7 +69,7 @@ fn invalid_values_are_refused_with_the_name_of_the_flag() {
         "--bind-address localhost",
         "--enable-leader-election=perhaps",
     ];
-    let all: Vec<String> = rows.iter().map(|row| said(row, None)).collect();
+    let all: Vec<String> = rows.iter().map(|row| settings_text(row, None)).collect();
     assert_snapshot!(all.join("\n\n"), @r#"
     error: --lease-duration-secs: 12 is not at least 5 seconds more than --lease-renew-deadline-secs 10; give at least 15
 
@@ -112,5 +112,5 @@ fn invalid_values_are_refused_with_the_name_of_the_flag() {
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(said("", Some("Not A Pod")), @r#"error: POD_NAME: "Not A Pod" is not a valid pod name; set it from the field metadata.name, or leave it unset"#);
+    assert_snapshot!(settings_text("", Some("Not A Pod")), @r#"error: POD_NAME: "Not A Pod" is not a valid pod name; set it from the field metadata.name, or leave it unset"#);
 }

@@ -11,7 +11,7 @@ fn resource(kind: &str) -> ApiResource {
 /// The cached form of an object that a server sends.
 fn cached(projection: &CachedKind, object: &Value, kind: &str) -> Object {
     let parsed = projection
-        .keeps()
+        .mask()
         .read(object.to_string().as_bytes())
         .unwrap();
     projection.cache(parsed, &resource(kind))
@@ -124,10 +124,10 @@ fn a_cached_provider_object_reads_like_the_whole_object() {
         let read = fivespot_capi::Provider::read(&whole).unwrap();
         let kept = cached(&CachedKind::Provider, &whole, "RemoteMachine").value();
         assert_eq!(fivespot_capi::Provider::read(&kept).unwrap(), read);
-        let trouble = read.trouble.unwrap();
+        let problem = read.problem.unwrap();
         assert!(
-            trouble.starts_with("ProvisionFailed: ssh dial: conn"),
-            "{trouble}"
+            problem.starts_with("ProvisionFailed: ssh dial: conn"),
+            "{problem}"
         );
         assert!(kept["status"]["deprecated"].get("other").is_none());
     }
@@ -284,10 +284,10 @@ fn a_provider_spec_over_the_limit_is_reported_and_not_parsed() {
         {
             let text = object.to_string();
             let mut live = CachedKind::ScheduledMachine
-                .keeps()
+                .mask()
                 .read(text.as_bytes())
                 .unwrap();
-            CachedKind::ScheduledMachine.settle(&mut live);
+            CachedKind::ScheduledMachine.complete(&mut live);
             live
         },
     ] {
@@ -304,20 +304,20 @@ fn a_provider_spec_over_the_limit_is_reported_and_not_parsed() {
 
 #[test]
 fn a_live_read_has_small_specs_and_the_hash_of_large_ones() {
-    let settled = |bootstrap: &Value| {
+    let completed = |bootstrap: &Value| {
         let text = scheduled(bootstrap).to_string();
         let mut live = CachedKind::ScheduledMachine
-            .keeps()
+            .mask()
             .read(text.as_bytes())
             .unwrap();
-        CachedKind::ScheduledMachine.settle(&mut live);
+        CachedKind::ScheduledMachine.complete(&mut live);
         live
     };
     let small = json!({"version": "v1.30.0"});
-    let live = settled(&small);
+    let live = completed(&small);
     assert_eq!(live, scheduled(&small));
     assert_eq!(provider_specs::of(&live), fivespot_plan::Specs::Included);
-    let large = settled(&json!({"files": "x".repeat(20_000)}));
+    let large = completed(&json!({"files": "x".repeat(20_000)}));
     assert!(matches!(
         provider_specs::of(&large),
         fivespot_plan::Specs::LeftOut { .. }
@@ -339,7 +339,7 @@ fn a_provider_spec_that_is_no_object_fails_to_parse_later() {
     let text = scheduled(&json!("here")).to_string();
     let text = text.replace("\"here\"", &deep);
     let parsed = CachedKind::ScheduledMachine
-        .keeps()
+        .mask()
         .read(text.as_bytes())
         .unwrap();
     let kept = CachedKind::ScheduledMachine.cache(parsed, &resource("ScheduledMachine"));

@@ -8,7 +8,7 @@ use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_capi::one_line;
 use fivespot_clock::{Busy, Clock, Sleep};
 use fivespot_plan::Access;
-use fivespot_runtime::cache::{Task, WatchFailure, Whole};
+use fivespot_runtime::cache::{Task, WatchFailure, WholeObject};
 use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use k8s_openapi::api::core::v1::Secret;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::{RETRY, Workload, follow_nodes};
 use crate::context::Context;
 use crate::observe::watch::retry;
-use crate::telemetry::metrics::counted;
+use crate::telemetry::metrics::count_requests;
 use crate::{failure, kubeconfig};
 
 /// The kubeconfig in use, and the watch of Nodes through it.
@@ -32,47 +32,51 @@ struct Session {
 /// Watches the Secret and uses its kubeconfig for as long as the future is polled.
 pub(super) async fn follow_secret(context: Arc<Context>, workload: Arc<Workload>) {
     let name = name::kubeconfig_secret(&workload.cluster.name);
-    let (watch, mut shown) = watch_secret(&context, &workload.cluster.namespace, &name);
+    let (watch, mut events) = watch_secret(&context, &workload.cluster.namespace, &name);
     let mut watch = pin!(watch);
     let mut session = Session::default();
-    let mut again = None;
+    let mut retry_sleep = None;
     loop {
-        let shown = tokio::select! {
+        let event = tokio::select! {
             biased;
-            Some(shown) = shown.recv() => shown,
+            Some(event) = events.recv() => event,
             () = &mut watch => continue,
-            () = workload.refused.notified() => {
-                if let Ok(Some(secret)) = secret_now(&context, &workload).await {
-                    session.begin(&context, &workload, &secret);
+            () = workload.credentials_refused.notified() => {
+                if let Ok(Some(secret)) = read_secret(&context, &workload).await {
+                    session.use_secret(&context, &workload, &secret);
                 }
                 continue;
             }
             // Events of the Secret are processed during the wait.
-            () = workload.lost.notified(), if again.is_none() => {
-                again = Some(context.clock.sleep(RETRY));
+            () = workload.connection_lost.notified(), if retry_sleep.is_none() => {
+                retry_sleep = Some(context.clock.sleep(RETRY));
                 continue;
             }
-            () = due(&mut again) => {
-                again = None;
-                let found = secret_now(&context, &workload).await;
-                session.begin_anew(&context, &workload, found);
+            () = due(&mut retry_sleep) => {
+                retry_sleep = None;
+                let found = read_secret(&context, &workload).await;
+                session.reconnect(&context, &workload, found);
                 continue;
             }
         };
-        match shown.what {
-            Shown::Secret(secret) => session.begin(&context, &workload, &secret),
-            Shown::Missing => {
+        match event.state {
+            SecretState::Secret(secret) => {
+                session.use_secret(&context, &workload, &secret);
+            }
+            SecretState::Missing => {
                 session = Session::default();
                 let message = format!("there is no Secret {name}");
-                workload.is_down(&context, Access::KubeconfigMissing { message });
+                workload.mark_down(&context, Access::KubeconfigMissing { message });
             }
-            Shown::Failed(failure) => session.cannot_read(&context, &workload, &failure),
+            SecretState::Failed(failure) => {
+                session.handle_read_failure(&context, &workload, &failure);
+            }
         }
     }
 }
 
 /// The Secret, read live.
-async fn secret_now(
+async fn read_secret(
     context: &Context,
     workload: &Workload,
 ) -> kube::Result<Option<Secret>> {
@@ -83,20 +87,20 @@ async fn secret_now(
         projection: None,
     };
     let found = context.api.get(&at).await?;
-    found.map(secret_in).transpose()
+    found.map(parse_secret).transpose()
 }
 
-fn secret_in(object: Value) -> kube::Result<Secret> {
+fn parse_secret(object: Value) -> kube::Result<Secret> {
     serde_json::from_value(object).map_err(kube::Error::SerdeError)
 }
 
 /// An event of the watch of the Secret. A virtual clock is stopped until it has been processed.
 struct Event {
-    what: Shown,
+    state: SecretState,
     _processing: Busy,
 }
 
-enum Shown {
+enum SecretState {
     /// The Secret exists.
     Secret(Box<Secret>),
     /// The Secret does not exist.
@@ -114,20 +118,20 @@ fn watch_secret(
     impl Future<Output = ()> + Send + use<>,
     UnboundedReceiver<Event>,
 ) {
-    let (send, shown) = unbounded_channel();
+    let (send, events) = unbounded_channel();
     let watch = Watch {
         client: context.api.clone(),
         resource: ApiResource::erase::<Secret>(&()),
         namespace: Some(namespace.to_owned()),
         selector: Some(Selector::named(name)),
-        projection: Arc::new(Whole),
+        projection: Arc::new(WholeObject),
     };
     let sink = SecretEvents {
         clock: context.clock.clone(),
         is_listed: false,
         send,
     };
-    (follow(watch, retry(context, name), sink), shown)
+    (follow(watch, retry(context, name), sink), events)
 }
 
 struct SecretEvents {
@@ -138,9 +142,9 @@ struct SecretEvents {
 }
 
 impl SecretEvents {
-    fn send(&self, what: Shown) {
+    fn send(&self, state: SecretState) {
         let event = Event {
-            what,
+            state,
             _processing: self.clock.busy(),
         };
         // The receiver is in the task that polls this future.
@@ -155,27 +159,27 @@ impl Sink for SecretEvents {
 
     fn listed(&mut self, object: Value) -> kube::Result<()> {
         self.is_listed = true;
-        self.put(object)
+        self.modified(object)
     }
 
     fn list_ends(&mut self) {
         if !self.is_listed {
-            self.send(Shown::Missing);
+            self.send(SecretState::Missing);
         }
     }
 
-    fn put(&mut self, object: Value) -> kube::Result<()> {
-        let secret = secret_in(object)?;
-        self.send(Shown::Secret(Box::new(secret)));
+    fn modified(&mut self, object: Value) -> kube::Result<()> {
+        let secret = parse_secret(object)?;
+        self.send(SecretState::Secret(Box::new(secret)));
         Ok(())
     }
 
     fn deleted(&mut self, _object: Value) {
-        self.send(Shown::Missing);
+        self.send(SecretState::Missing);
     }
 
     fn failed(&mut self, error: &kube::Error) {
-        self.send(Shown::Failed(WatchFailure::of(error)));
+        self.send(SecretState::Failed(WatchFailure::of(error)));
     }
 }
 
@@ -189,7 +193,7 @@ async fn due(sleep: &mut Option<Sleep>) {
 
 impl Session {
     /// Uses the kubeconfig that was found, even if it is already in use.
-    fn begin_anew(
+    fn reconnect(
         &mut self,
         context: &Arc<Context>,
         workload: &Arc<Workload>,
@@ -198,16 +202,16 @@ impl Session {
         match found {
             Ok(Some(secret)) => {
                 *self = Self::default();
-                self.begin(context, workload, &secret);
+                self.use_secret(context, workload, &secret);
             }
             // The watch of the Secret reports that.
             Ok(None) => {}
-            Err(_) => workload.lost.notify_one(),
+            Err(_) => workload.connection_lost.notify_one(),
         }
     }
 
     /// Uses the kubeconfig in `secret`, unless it is in use already.
-    fn begin(
+    fn use_secret(
         &mut self,
         context: &Arc<Context>,
         workload: &Arc<Workload>,
@@ -217,27 +221,27 @@ impl Session {
             Ok(bytes) if self.kubeconfig.as_deref() == Some(bytes) => {}
             Ok(bytes) => {
                 self.nodes = None;
-                workload.begin_anew(context);
+                workload.reconnect(context);
                 self.kubeconfig = Some(bytes.to_vec());
                 match connect(context, bytes) {
                     Ok(api) => {
                         self.nodes = Some(follow_nodes(context, workload, api));
                     }
                     Err(message) => {
-                        let refused = Access::KubeconfigRefused { message };
-                        workload.is_down(context, refused);
+                        let refusal = Access::KubeconfigRefused { message };
+                        workload.mark_down(context, refusal);
                     }
                 }
             }
             Err(access) => {
                 *self = Self::default();
-                workload.is_down(context, access);
+                workload.mark_down(context, access);
             }
         }
     }
 
     /// A kubeconfig that was read before stays in use: the management cluster has not responded.
-    fn cannot_read(
+    fn handle_read_failure(
         &self,
         context: &Context,
         workload: &Workload,
@@ -256,7 +260,7 @@ impl Session {
                 ),
             },
         };
-        workload.is_down(context, access);
+        workload.mark_down(context, access);
     }
 }
 
@@ -283,7 +287,7 @@ fn connect(context: &Context, kubeconfig: &[u8]) -> Result<ApiClient, String> {
     client
         .map(|client| {
             ApiClient::new(
-                counted(client, &context.metrics, "workload"),
+                count_requests(client, &context.metrics, "workload"),
                 name::FIELD_MANAGER,
             )
         })

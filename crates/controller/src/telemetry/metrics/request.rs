@@ -12,7 +12,7 @@ use fivespot_runtime::http::is_watch;
 use super::Metrics;
 
 /// The `client`, with its requests counted as those to `cluster`.
-pub(crate) fn counted(
+pub(crate) fn count_requests(
     client: Client,
     metrics: &Arc<Metrics>,
     cluster: &'static str,
@@ -21,18 +21,20 @@ pub(crate) fn counted(
     let metrics = metrics.clone();
     // Always ready: sending a request waits for the client to be ready.
     let service = service_fn(move |request: Request<Body>| {
-        let (verb, resource) = asked(request.method(), request.uri());
+        let (verb, resource) = verb_and_resource(request.method(), request.uri());
         let (client, metrics) = (client.clone(), metrics.clone());
         async move {
-            let answer = client.send(request).await;
-            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
-            metrics.requested(&[
+            let response = client.send(request).await;
+            let code = response
+                .as_ref()
+                .map_or(0, |response| response.status().as_u16());
+            metrics.count_request(&[
                 ("cluster", cluster.to_owned()),
                 ("verb", verb.to_owned()),
                 ("resource", resource),
                 ("code", code.to_string()),
             ]);
-            answer
+            response
         }
     });
     Client::new(service, namespace)
@@ -40,7 +42,7 @@ pub(crate) fn counted(
 
 /// The verb as in Kubernetes' authorization, and the resource with its subresource; `discovery`
 /// for paths that are no resource.
-fn asked(method: &Method, uri: &Uri) -> (&'static str, String) {
+fn verb_and_resource(method: &Method, uri: &Uri) -> (&'static str, String) {
     let mut parts = uri.path().split('/').filter(|part| !part.is_empty());
     let is_grouped = parts.next() == Some("apis");
     // Group and version, or only the version.
@@ -114,7 +116,11 @@ mod tests {
         ];
         for (method, path, (verb, resource)) in rows {
             let uri: Uri = path.parse().unwrap();
-            assert_eq!(asked(&method, &uri), (verb, resource.to_owned()), "{path}");
+            assert_eq!(
+                verb_and_resource(&method, &uri),
+                (verb, resource.to_owned()),
+                "{path}"
+            );
         }
     }
 }

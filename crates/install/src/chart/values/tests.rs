@@ -24,12 +24,12 @@ fn allowed<'s>(schema: &'s Value, place: &str) -> BTreeSet<&'s str> {
     words.iter().map(|it| it.as_str().unwrap()).collect()
 }
 
-fn shipped() -> Value {
+fn default_values() -> Value {
     serde_saphyr::from_str(&text().unwrap()).unwrap()
 }
 
 /// The path of each value that a template reads, in its longest form.
-fn read(templates: &str) -> BTreeSet<String> {
+fn values_read_by(templates: &str) -> BTreeSet<String> {
     let rests = templates.split("$.Values.").skip(1);
     let of_path = |it: char| it.is_ascii_alphanumeric() || it == '.';
     rests
@@ -61,7 +61,7 @@ fn the_schema_allows_the_values_that_templates_compare_with() {
 
 #[test]
 fn templates_read_exactly_the_values_of_the_schema() {
-    let read = read(&templates());
+    let read = values_read_by(&templates());
     let known: BTreeSet<String> =
         table::entries().into_iter().map(|it| it.path).collect();
     let is_read = |path: &String| {
@@ -81,7 +81,7 @@ fn templates_read_exactly_the_values_of_the_schema() {
 
 #[test]
 fn every_value_is_in_the_file_the_schema_and_the_readme() {
-    let (shipped, schema, readme) = (shipped(), schema(), markdown());
+    let (shipped, schema, readme) = (default_values(), schema(), markdown());
     for entry in table::entries() {
         let pointer = format!("/{}", entry.path.replace('.', "/"));
         assert_eq!(shipped.pointer(&pointer), Some(&entry.default), "{pointer}");

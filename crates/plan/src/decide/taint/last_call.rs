@@ -53,12 +53,12 @@ pub(crate) fn conflict(
 /// Removes the last call from the Node of a machine that is shut down, once the commitment is
 /// stored: in the patch that cordons the Node if that is sent now, else in addition to writes to
 /// other objects.
-pub(crate) fn withdraw(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+pub(crate) fn remove(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let is_committing = matches!(outcome.shutdown, Commitment::Make(_));
     let machine = case.owned.our_machine().filter(|_| !is_committing);
     let node = machine.and_then(|machine| machine::node(case, machine));
-    let withdrawal = node.and_then(|node| Some((node, without(case, node)?)));
-    let Some((node, change)) = withdrawal else {
+    let removal = node.and_then(|node| Some((node, change_without(case, node)?)));
+    let Some((node, change)) = removal else {
         return outcome;
     };
     let mut on_node = outcome
@@ -78,7 +78,7 @@ pub(crate) fn withdraw(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
 
 /// The Node's taints without that of the last call, if it is ours; `None` if the Node has nothing
 /// of the last call.
-fn without(case: &Case<'_>, node: &Node) -> Option<Change> {
+fn change_without(case: &Case<'_>, node: &Node) -> Option<Change> {
     let taint = taint();
     let is_taint = |of: &NodeTaint| is_same(of, &taint);
     let record = recorded(node);
@@ -110,7 +110,10 @@ fn is_named(case: &Case<'_>) -> bool {
 
 /// What the status of a machine that is shut down lists of our taints: `ours`, and that of the
 /// last call for as long as there is a Node, so that its removal needs no separate status write.
-pub(crate) fn kept(case: &Case<'_>, mut ours: Vec<NodeTaint>) -> Vec<NodeTaint> {
+pub(crate) fn applied_during_shutdown(
+    case: &Case<'_>,
+    mut ours: Vec<NodeTaint>,
+) -> Vec<NodeTaint> {
     let taint = taint();
     if is_named(case) && !ours.contains(&taint) {
         ours.push(taint);

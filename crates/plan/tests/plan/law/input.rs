@@ -6,7 +6,8 @@ use fivespot_api::{
     ShutdownReason, TaintEffect, name,
 };
 use fivespot_capi::{
-    Condition, Contract, Machine, Meta, NodeLink, Owner, Provider, Reference, Truth, key,
+    Condition, ConditionState, Contract, Machine, Meta, NodeLink, Owner, Provider,
+    Reference, key,
 };
 use fivespot_plan::{
     Access, AgentConfig, Cause, Fact, Failure, Freshness, Lookup, Memory, Node,
@@ -21,7 +22,7 @@ use proptest::sample::select;
 use serde_json::json;
 
 use super::SOME_NOON;
-use crate::world::{NAME, at, cluster, pod, scheduled_machine};
+use crate::simulation::{NAME, at, cluster, pod, scheduled_machine};
 
 fn unknown() -> impl Strategy<Value = Unknown> {
     let message = "why".to_owned();
@@ -113,7 +114,11 @@ fn meta(uid: &'static str) -> impl Strategy<Value = Meta> {
 pub(super) fn machine() -> impl Strategy<Value = Machine> {
     let contract = select(vec![Contract::V1Beta1, Contract::V1Beta2]);
     let node = option::of(option::of(Just("node-1".to_owned())));
-    let ready = option::of(select(vec![Truth::True, Truth::False, Truth::Unknown]));
+    let ready = option::of(select(vec![
+        ConditionState::True,
+        ConditionState::False,
+        ConditionState::Unknown,
+    ]));
     (contract, meta("machine-1"), node, any::<[bool; 5]>(), ready).prop_map(
         |(
             contract,
@@ -137,7 +142,8 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
             let ready = ready.into_iter().flat_map(|status| {
                 ["Ready", "NodeReady", "NodeHealthy"].map(|kind| condition(kind, status))
             });
-            let sick = is_sick.then(|| condition("OwnerRemediated", Truth::False));
+            let sick =
+                is_sick.then(|| condition("OwnerRemediated", ConditionState::False));
             Machine {
                 contract,
                 meta,
@@ -166,13 +172,13 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
 }
 
 fn provider(kind: &'static str, group: &'static str) -> impl Strategy<Value = Provider> {
-    let trouble = proptest::option::of(Just("ProvisionFailed: no answer".to_owned()));
-    (meta("provider-1"), trouble).prop_map(move |(meta, trouble)| Provider {
+    let problem = proptest::option::of(Just("ProvisionFailed: no answer".to_owned()));
+    (meta("provider-1"), problem).prop_map(move |(meta, problem)| Provider {
         api_version: format!("{group}/v1beta1"),
         kind: kind.to_owned(),
         meta,
         is_ready: false,
-        trouble,
+        problem,
     })
 }
 
@@ -277,7 +283,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         .prop_map(|(access, node, pods, agent_config)| Workload {
             access,
             node,
-            rival: None,
+            conflicting_machine: None,
             pods,
             agent_config,
         })
@@ -297,7 +303,7 @@ pub(super) fn observed(freshness: Freshness) -> impl Strategy<Value = Observed> 
         let place = Reference::new(&format!("{group}/v1beta1"), kind, NAME);
         let lookup =
             fact(option::of(provider(kind, group))).prop_map(move |found| Lookup {
-                place: place.clone(),
+                reference: place.clone(),
                 found,
             });
         vec(lookup, 0..3)

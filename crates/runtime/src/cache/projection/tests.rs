@@ -86,7 +86,7 @@ fn only_the_fields_that_are_kept_are_read() {
     assert_eq!(read(&KEEP, &odd), odd);
 }
 
-static MARKS: FieldMask = FieldMask::Marks(&[
+static MARKS: FieldMask = FieldMask::Domains(&[
     "own.example",
     "cluster.x-k8s.io",
     ".cluster.x-k8s.io",

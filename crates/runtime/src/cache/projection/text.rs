@@ -11,18 +11,18 @@ use super::TOO_DEEP;
 
 /// A text that grows up to a limit.
 pub(super) struct Text {
-    written: String,
-    most: usize,
+    content: String,
+    limit: usize,
     is_too_large: bool,
     is_too_deep: bool,
 }
 
 impl Text {
     /// An empty text of at most so many bytes.
-    pub(super) fn of_at_most(most: usize) -> Self {
+    pub(super) fn with_limit(limit: usize) -> Self {
         Self {
-            written: String::new(),
-            most,
+            content: String::new(),
+            limit,
             is_too_large: false,
             is_too_deep: false,
         }
@@ -38,21 +38,21 @@ impl Text {
             Self {
                 is_too_deep: true, ..
             } => TOO_DEEP.into(),
-            Self { written, .. } => written.into(),
+            Self { content, .. } => content.into(),
         }
     }
 
     fn push(&mut self, more: &str) {
-        if self.written.len() + more.len() > self.most {
+        if self.content.len() + more.len() > self.limit {
             self.is_too_large = true;
-            self.written = String::new();
+            self.content = String::new();
         }
         if !self.is_too_large {
-            self.written.push_str(more);
+            self.content.push_str(more);
         }
     }
 
-    fn push_shown(&mut self, what: impl fmt::Display) {
+    fn push_display(&mut self, what: impl fmt::Display) {
         // Writing to a text never fails.
         let _ = write!(self, "{what}");
     }
@@ -60,10 +60,10 @@ impl Text {
     /// A string in quotes.
     fn push_quoted(&mut self, text: &str) {
         // The quoted string is at least as long.
-        if text.len() > self.most {
+        if text.len() > self.limit {
             self.is_too_large = true;
         } else if !self.is_too_large {
-            self.push_shown(Value::from(text));
+            self.push_display(Value::from(text));
         }
     }
 }
@@ -77,9 +77,9 @@ impl fmt::Write for Text {
 
 /// Writes what is read to a text, up to so many levels. Once the text is too large, the rest is
 /// skipped.
-pub(super) struct Expectation<'a>(pub(super) &'a mut Text, pub(super) usize);
+pub(super) struct TextSeed<'a>(pub(super) &'a mut Text, pub(super) usize);
 
-impl<'de> DeserializeSeed<'de> for Expectation<'_> {
+impl<'de> DeserializeSeed<'de> for TextSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -93,7 +93,7 @@ impl<'de> DeserializeSeed<'de> for Expectation<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Expectation<'_> {
+impl<'de> Visitor<'de> for TextSeed<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,23 +106,23 @@ impl<'de> Visitor<'de> for Expectation<'_> {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        self.0.push_shown(value);
+        self.0.push_display(value);
         Ok(())
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.0.push_shown(value);
+        self.0.push_display(value);
         Ok(())
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.0.push_shown(value);
+        self.0.push_display(value);
         Ok(())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
         // In the form that is parsed as the same number.
-        self.0.push_shown(Value::from(value));
+        self.0.push_display(Value::from(value));
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Expectation<'_> {
             is_first = false;
             text.push_quoted(&name);
             text.push(":");
-            fields.next_value_seed(Expectation(text, levels - 1))?;
+            fields.next_value_seed(TextSeed(text, levels - 1))?;
         }
         text.push("}");
         Ok(())
@@ -181,6 +181,6 @@ impl<'de> DeserializeSeed<'de> for Item<'_> {
         if !self.is_first {
             self.text.push(",");
         }
-        Expectation(self.text, self.levels).deserialize(deserializer)
+        TextSeed(self.text, self.levels).deserialize(deserializer)
     }
 }

@@ -47,7 +47,7 @@ fn relist(store: &Store<Target>, objects: Vec<Object<Target>>) -> Vec<Target> {
 fn written(store: &Store<Target>, version: &str) -> Expectation {
     Expectation {
         uid: "uid-a".to_owned(),
-        left: Some(Version::new(version)),
+        version: Some(Version::new(version)),
         lists_begun: store.lists_begun("default"),
     }
 }
@@ -153,7 +153,7 @@ fn a_removal_is_seen_when_no_object_of_that_uid_is_left() {
     let store = listed(vec![object("a", "5", "x")]);
     let gone = Expectation {
         uid: "uid-a".to_owned(),
-        left: None,
+        version: None,
         lists_begun: store.lists_begun("default"),
     };
     assert!(!store.has_seen(&key("a"), &gone));

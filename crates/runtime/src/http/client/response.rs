@@ -11,46 +11,49 @@ use serde::Deserialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// A response larger than this, in bytes, is read while few others of that size are.
-const LARGE: usize = 64 << 10;
+const LARGE_BYTES: usize = 64 << 10;
 
 /// How many large responses are read at a time.
-pub(super) const MOST_LARGE: usize = 2;
+pub(super) const MAX_CONCURRENT_LARGE: usize = 2;
 
 /// How much of a refusal is read, in bytes: a larger one is not that of an API server.
-const LARGEST_REFUSAL: usize = 64 << 10;
+const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// A complete response. While a large one is held, other large ones wait.
-pub(super) struct Whole<'a> {
+pub(super) struct CompleteResponse<'a> {
     pub(super) bytes: Vec<u8>,
-    _turn: Option<SemaphorePermit<'a>>,
+    _permit: Option<SemaphorePermit<'a>>,
 }
 
 /// Reads a response to its end.
 ///
 /// # Errors
 /// It is cut off, or is larger than the client allows.
-pub(super) async fn whole(
-    answer: Response<Body>,
-    turns: &Semaphore,
-) -> kube::Result<Whole<'_>> {
-    let mut body = answer.into_body();
+pub(super) async fn read_to_end(
+    response: Response<Body>,
+    permits: &Semaphore,
+) -> kube::Result<CompleteResponse<'_>> {
+    let mut body = response.into_body();
     let mut bytes = Vec::new();
-    let mut turn = None;
-    while let Some(chunk) = next(&mut body).await? {
-        if turn.is_none() && bytes.len() + chunk.len() > LARGE {
+    let mut permit = None;
+    while let Some(chunk) = next_chunk(&mut body).await? {
+        if permit.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
             // The semaphore is never closed.
-            turn = turns.acquire().await.ok();
+            permit = permits.acquire().await.ok();
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Whole { bytes, _turn: turn })
+    Ok(CompleteResponse {
+        bytes,
+        _permit: permit,
+    })
 }
 
 /// The next chunk of a response; `None` at its end.
 ///
 /// # Errors
 /// It is cut off.
-pub(super) async fn next(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> {
+pub(super) async fn next_chunk(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame?.into_data() {
             return Ok(Some(data));
@@ -61,7 +64,7 @@ pub(super) async fn next(body: &mut Body) -> kube::Result<Option<bytes::Bytes>> 
 
 /// Whether a watch with this error has ended, rather than failed: servers and proxies close
 /// connections without an orderly end.
-pub(super) fn is_end(error: &kube::Error) -> bool {
+pub(super) fn is_end_of_watch(error: &kube::Error) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {
         let io = error.downcast_ref::<std::io::Error>();
@@ -76,12 +79,12 @@ pub(super) fn is_end(error: &kube::Error) -> bool {
 }
 
 /// The error of a response that refuses a request.
-pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
-    let code = answer.status();
-    let mut body = answer.into_body();
+pub(super) async fn read_error(response: Response<Body>) -> kube::Error {
+    let code = response.status();
+    let mut body = response.into_body();
     let mut bytes = Vec::new();
-    while bytes.len() <= LARGEST_REFUSAL {
-        match next(&mut body).await {
+    while bytes.len() <= MAX_ERROR_BYTES {
+        match next_chunk(&mut body).await {
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
             Ok(None) => break,
             // The status code has arrived in any case.
@@ -97,16 +100,16 @@ pub(super) async fn refusal(answer: Response<Body>) -> kube::Error {
 /// The refusal of an API server, or only the code: the text of another server is not trusted, and
 /// is not repeated.
 fn status(code: StatusCode, body: &[u8]) -> Status {
-    let said = said(body).unwrap_or_else(|| Status::failure("", ""));
-    said.with_code(code.as_u16())
+    let status = parse_status(body).unwrap_or_else(|| Status::failure("", ""));
+    status.with_code(code.as_u16())
 }
 
 /// The Status in a text; `None` if it is not one of Kubernetes, or is too large for one.
-pub(super) fn said(text: &[u8]) -> Option<Status> {
-    if text.len() > LARGEST_REFUSAL {
+pub(super) fn parse_status(text: &[u8]) -> Option<Status> {
+    if text.len() > MAX_ERROR_BYTES {
         return None;
     }
-    let of = serde_json::from_slice::<Kind>(text).ok()?;
+    let of = serde_json::from_slice::<TypeMeta>(text).ok()?;
     if of.kind != "Status" || of.api_version != "v1" {
         return None;
     }
@@ -115,26 +118,26 @@ pub(super) fn said(text: &[u8]) -> Option<Status> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct TypeMeta {
     kind: String,
     api_version: String,
 }
 
 /// The error for a response that cannot be parsed. Its text is not repeated.
-pub(super) fn unreadable(error: &serde_json::Error) -> kube::Error {
-    kube::Error::Service(Box::new(Unreadable {
+pub(super) fn parse_error(error: &serde_json::Error) -> kube::Error {
+    kube::Error::Service(Box::new(ParseError {
         line: error.line(),
         column: error.column(),
     }))
 }
 
 #[derive(Debug)]
-struct Unreadable {
+struct ParseError {
     line: usize,
     column: usize,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for ParseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column } = self;
         write!(
@@ -144,7 +147,7 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for ParseError {}
 
 #[cfg(test)]
 mod tests {
@@ -181,11 +184,11 @@ mod tests {
     async fn no_more_of_a_refusal_is_held_than_an_api_server_sends() {
         let long =
             json!({"kind": "Status", "apiVersion": "v1", "message": "x".repeat(1 << 20)});
-        let answer = Response::builder().status(500);
-        let answer = answer
+        let response = Response::builder().status(500);
+        let response = response
             .body(Body::from(long.to_string().into_bytes()))
             .unwrap();
-        let kube::Error::Api(status) = refusal(answer).await else {
+        let kube::Error::Api(status) = read_error(response).await else {
             panic!("a refusal");
         };
         assert_eq!((status.code, &*status.message), (500, ""));

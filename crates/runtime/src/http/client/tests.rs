@@ -11,31 +11,34 @@ fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
 }
 
 /// A request: method, path with query, body.
-type Seen = (Method, String, Value);
+type ReceivedRequest = (Method, String, Value);
 
 /// A server that sends the same response to all requests and records them.
-fn server(code: StatusCode, answer: Value) -> (ApiClient, Arc<Mutex<Vec<Seen>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let own = seen.clone();
+fn server(
+    code: StatusCode,
+    content: Value,
+) -> (ApiClient, Arc<Mutex<Vec<ReceivedRequest>>>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let own = requests.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (seen, answer) = (own.clone(), answer.clone());
+        let (requests, content) = (own.clone(), content.clone());
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect_bytes().await?;
             let body = serde_json::from_slice(&body).unwrap_or_default();
-            let asked = (head.method, head.uri.to_string(), body);
-            seen.lock().unwrap().push(asked);
+            let received = (head.method, head.uri.to_string(), body);
+            requests.lock().unwrap().push(received);
             let response = Response::builder().status(code);
             Ok::<_, kube::Error>(
                 response
-                    .body(Body::from(answer.to_string().into_bytes()))
+                    .body(Body::from(content.to_string().into_bytes()))
                     .unwrap(),
             )
         }
     });
     (
         ApiClient::new(Client::new(service, "default"), "5spot"),
-        seen,
+        requests,
     )
 }
 
@@ -76,18 +79,18 @@ async fn an_eviction_that_is_refused_with_a_success_code_is_an_error() {
         "message": "This pod has more than one PodDisruptionBudget",
     });
     let (api, _) = server(StatusCode::CREATED, refusal);
-    let answer = api.evict(&at(&pod(), "web"), "uid-1").await;
-    let Err(kube::Error::Api(status)) = answer else {
-        panic!("{answer:?}");
+    let response = api.evict(&at(&pod(), "web"), "uid-1").await;
+    let Err(kube::Error::Api(status)) = response else {
+        panic!("{response:?}");
     };
     assert_eq!(status.code, 500);
 }
 
 #[tokio::test]
 async fn an_eviction_has_the_uid_of_its_pod_as_the_precondition() {
-    let (api, seen) = server(StatusCode::CREATED, json!({"kind": "Status"}));
+    let (api, requests) = server(StatusCode::CREATED, json!({"kind": "Status"}));
     api.evict(&at(&pod(), "web"), "uid-1").await.unwrap();
-    let (method, path, body) = seen.lock().unwrap().remove(0);
+    let (method, path, body) = requests.lock().unwrap().remove(0);
     assert_eq!(method, Method::POST);
     assert_eq!(path, "/api/v1/namespaces/default/pods/web/eviction");
     assert_eq!(body["apiVersion"], "policy/v1");
@@ -96,9 +99,9 @@ async fn an_eviction_has_the_uid_of_its_pod_as_the_precondition() {
 
 #[tokio::test]
 async fn a_deletion_has_the_uid_of_its_object_as_the_precondition() {
-    let (api, seen) = server(StatusCode::OK, json!({"kind": "Status"}));
+    let (api, requests) = server(StatusCode::OK, json!({"kind": "Status"}));
     api.delete(&at(&pod(), "web"), "uid-1", None).await.unwrap();
-    let (method, _, body) = seen.lock().unwrap().remove(0);
+    let (method, _, body) = requests.lock().unwrap().remove(0);
     assert_eq!(method, Method::DELETE);
     assert_eq!(body["preconditions"]["uid"], "uid-1");
     assert_eq!(body["propagationPolicy"], "Background");
@@ -106,10 +109,10 @@ async fn a_deletion_has_the_uid_of_its_object_as_the_precondition() {
 
 #[tokio::test]
 async fn a_create_uses_strict_field_validation() {
-    let (api, seen) = server(StatusCode::CREATED, json!({}));
+    let (api, requests) = server(StatusCode::CREATED, json!({}));
     let object = json!({"metadata": {"name": "web"}});
     api.create(&at(&pod(), ""), &object).await.unwrap();
-    let (_, path, body) = seen.lock().unwrap().remove(0);
+    let (_, path, body) = requests.lock().unwrap().remove(0);
     assert!(path.contains("fieldValidation=Strict"), "{path}");
     assert!(path.contains("fieldManager=5spot"), "{path}");
     assert_eq!(body, object);
@@ -133,8 +136,8 @@ async fn a_missing_object_is_no_error_and_every_other_failure_is() {
 
 #[tokio::test]
 async fn the_query_of_a_list_is_escaped() {
-    let answer = json!({"items": [{"metadata": {"name": "web"}}]});
-    let (api, seen) = server(StatusCode::OK, answer);
+    let response = json!({"items": [{"metadata": {"name": "web"}}]});
+    let (api, requests) = server(StatusCode::OK, response);
     let mut found = 0;
     let each = |_| {
         found += 1;
@@ -146,7 +149,7 @@ async fn the_query_of_a_list_is_escaped() {
     ];
     let page = api.page(&at(&pod(), ""), &query, each).await.unwrap();
     assert_eq!((found, page), (1, Page::default()));
-    let (_, path, _) = seen.lock().unwrap().remove(0);
+    let (_, path, _) = requests.lock().unwrap().remove(0);
     assert!(
         path.ends_with("?fieldSelector=spec.nodeName%3Dn1&continue=a%2B/%3D%26b"),
         "{path}"

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Address, ApiClient, Form, response};
 use crate::cache::{FieldMask, LEAN};
-use crate::http::chunks::{Broken, Items, Lines};
+use crate::http::chunks::{EventSplitter, ListSplitter, SplitError};
 
 /// After how long a server should end a watch, in seconds.
 const WATCH_SECONDS: u64 = 290;
@@ -41,19 +41,19 @@ struct ListMeta {
 
 /// An event of a watch.
 #[derive(Debug)]
-pub enum Change {
+pub enum WatchEvent {
     /// The object is new or has changed.
-    Put(Value),
+    Modified(Value),
     /// The object is gone; this is its last state.
-    Gone(Value),
+    Deleted(Value),
     /// A bookmark: nothing has happened up to this version.
-    Nothing(String),
+    Bookmark(String),
 }
 
 /// An event of a watch. Only as much of its object is read as is kept.
-struct Line(&'static FieldMask);
+struct EventSeed(&'static FieldMask);
 
-impl<'de> DeserializeSeed<'de> for Line {
+impl<'de> DeserializeSeed<'de> for EventSeed {
     type Value = (String, Value);
 
     fn deserialize<D: Deserializer<'de>>(
@@ -64,7 +64,7 @@ impl<'de> DeserializeSeed<'de> for Line {
     }
 }
 
-impl<'de> Visitor<'de> for Line {
+impl<'de> Visitor<'de> for EventSeed {
     type Value = (String, Value);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,14 +104,14 @@ impl ApiClient {
         query: &[(&str, &str)],
         mut each: impl FnMut(Value) -> kube::Result<()>,
     ) -> kube::Result<Page> {
-        let path = format!("{}{}", at.path(), written(query));
+        let path = format!("{}{}", at.path(), query_string(query));
         let accept = at.accept(Form::List);
-        let answer = self
+        let response = self
             .exchange(Method::GET, &path, Vec::new(), accept)
             .await?;
-        let mut body = answer.into_body();
-        let mut items = Items::default();
-        while let Some(chunk) = response::next(&mut body).await? {
+        let mut body = response.into_body();
+        let mut items = ListSplitter::default();
+        while let Some(chunk) = response::next_chunk(&mut body).await? {
             items.push(&chunk, |item| -> Result<(), Stop> {
                 each(at.parse(item)?).map_err(Stop::Error)
             })?;
@@ -122,7 +122,7 @@ impl ApiClient {
         let meta: ListMeta = match meta.as_slice() {
             [] => ListMeta::default(),
             text => serde_json::from_slice(text)
-                .map_err(|error| response::unreadable(&error))?,
+                .map_err(|error| response::parse_error(&error))?,
         };
         Ok(Page {
             version: meta.resource_version.unwrap_or_default(),
@@ -139,7 +139,7 @@ impl ApiClient {
         at: &Address<'_>,
         query: &[(&str, &str)],
         version: &str,
-    ) -> kube::Result<Events> {
+    ) -> kube::Result<EventStream> {
         let seconds = WATCH_SECONDS.to_string();
         let mut query = query.to_vec();
         query.extend([
@@ -148,14 +148,14 @@ impl ApiClient {
             ("allowWatchBookmarks", "true"),
             ("resourceVersion", version),
         ]);
-        let path = format!("{}{}", at.path(), written(&query));
+        let path = format!("{}{}", at.path(), query_string(&query));
         let accept = at.accept(Form::Object);
-        let answer = self
+        let response = self
             .exchange(Method::GET, &path, Vec::new(), accept)
             .await?;
-        Ok(Events {
-            body: answer.into_body(),
-            lines: Lines::default(),
+        Ok(EventStream {
+            body: response.into_body(),
+            lines: EventSplitter::default(),
             complete: VecDeque::new(),
         })
     }
@@ -163,29 +163,29 @@ impl ApiClient {
 
 /// A running watch.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventStream {
     body: Body,
-    lines: Lines,
+    lines: EventSplitter,
     complete: VecDeque<Vec<u8>>,
 }
 
-impl Events {
+impl EventStream {
     /// The next event of the watch at `at`; `None` once it has ended, or has been silent for
     /// longer than it may last.
     ///
     /// # Errors
     /// It is cut off, or sends an error.
-    pub async fn next(&mut self, at: &Address<'_>) -> kube::Result<Option<Change>> {
+    pub async fn next(&mut self, at: &Address<'_>) -> kube::Result<Option<WatchEvent>> {
         let limit = Duration::from_secs(WATCH_SECONDS) + MARGIN;
         loop {
             if let Some(line) = self.complete.pop_front() {
                 if line.iter().all(u8::is_ascii_whitespace) {
                     continue;
                 }
-                return change(at, &line).map(Some);
+                return parse_event(at, &line).map(Some);
             }
             let Ok(chunk) =
-                tokio::time::timeout(limit, response::next(&mut self.body)).await
+                tokio::time::timeout(limit, response::next_chunk(&mut self.body)).await
             else {
                 return Ok(None);
             };
@@ -195,41 +195,41 @@ impl Events {
                         .extend(self.lines.push(&chunk).map_err(broken)?);
                 }
                 Ok(None) => return Ok(None),
-                Err(error) if response::is_end(&error) => return Ok(None),
+                Err(error) if response::is_end_of_watch(&error) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
     }
 }
 
-fn change(at: &Address<'_>, line: &[u8]) -> kube::Result<Change> {
+fn parse_event(at: &Address<'_>, line: &[u8]) -> kube::Result<WatchEvent> {
     let mut text = serde_json::Deserializer::from_slice(line);
-    let read = Line(at.keeps()).deserialize(&mut text);
-    let (kind, object) = read.map_err(|error| response::unreadable(&error))?;
+    let read = EventSeed(at.mask()).deserialize(&mut text);
+    let (kind, object) = read.map_err(|error| response::parse_error(&error))?;
     match kind.as_str() {
-        "ADDED" | "MODIFIED" => Ok(Change::Put(object)),
-        "DELETED" => Ok(Change::Gone(object)),
+        "ADDED" | "MODIFIED" => Ok(WatchEvent::Modified(object)),
+        "DELETED" => Ok(WatchEvent::Deleted(object)),
         "BOOKMARK" => {
             let version = object["metadata"]["resourceVersion"].as_str();
-            Ok(Change::Nothing(version.unwrap_or_default().to_owned()))
+            Ok(WatchEvent::Bookmark(version.unwrap_or_default().to_owned()))
         }
         _ => {
-            let said = response::said(object.to_string().as_bytes());
-            let said = said.unwrap_or_else(|| Status::failure("", "").with_code(500));
-            Err(kube::Error::Api(Box::new(said)))
+            let status = response::parse_status(object.to_string().as_bytes());
+            let status = status.unwrap_or_else(|| Status::failure("", "").with_code(500));
+            Err(kube::Error::Api(Box::new(status)))
         }
     }
 }
 
 /// Why a page is not read to its end.
 enum Stop {
-    Broken(Broken),
+    Split(SplitError),
     Error(kube::Error),
 }
 
-impl From<Broken> for Stop {
-    fn from(why: Broken) -> Self {
-        Self::Broken(why)
+impl From<SplitError> for Stop {
+    fn from(why: SplitError) -> Self {
+        Self::Split(why)
     }
 }
 
@@ -242,21 +242,21 @@ impl From<kube::Error> for Stop {
 impl From<Stop> for kube::Error {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Broken(why) => broken(why),
+            Stop::Split(why) => broken(why),
             Stop::Error(error) => error,
         }
     }
 }
 
-fn broken(why: Broken) -> kube::Error {
+fn broken(why: SplitError) -> kube::Error {
     kube::Error::Service(Box::new(why))
 }
 
 /// A query as part of a URL.
-fn written(query: &[(&str, &str)]) -> String {
+fn query_string(query: &[(&str, &str)]) -> String {
     let pairs = query
         .iter()
-        .map(|(name, value)| format!("{name}={}", escaped(value)));
+        .map(|(name, value)| format!("{name}={}", percent_encode(value)));
     match pairs.collect::<Vec<_>>().join("&") {
         none if none.is_empty() => none,
         pairs => format!("?{pairs}"),
@@ -264,7 +264,7 @@ fn written(query: &[(&str, &str)]) -> String {
 }
 
 /// A value as part of a query: each character with a meaning there is escaped.
-fn escaped(value: &str) -> String {
+fn percent_encode(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!".contains(&byte);
     let mut text = String::new();
     for byte in value.bytes() {

@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 
 /// Why the rest of a response is not read.
 #[derive(Debug, Error)]
-enum Beyond {
+enum BoundExceeded {
     /// It takes too long.
     #[error("the server did not complete its response within {} s", .0.as_secs_f64())]
     Time(Duration),
@@ -50,18 +50,18 @@ pub(super) struct Bounded<B> {
 }
 
 /// Bounds the responses of a service.
-pub(super) fn within<S>(bounds: Bounds) -> impl Layer<S, Service = Within<S>> {
-    layer_fn(move |inner| Within { inner, bounds })
+pub(super) fn layer<S>(bounds: Bounds) -> impl Layer<S, Service = BoundedService<S>> {
+    layer_fn(move |inner| BoundedService { inner, bounds })
 }
 
 /// A service with bounded responses.
 #[derive(Clone)]
-pub(super) struct Within<S> {
+pub(super) struct BoundedService<S> {
     inner: S,
     bounds: Bounds,
 }
 
-impl<S, T, B> Service<Request<T>> for Within<S>
+impl<S, T, B> Service<Request<T>> for BoundedService<S>
 where
     S: Service<Request<T>, Response = Response<B>>,
     S::Error: Into<BoxError>,
@@ -85,23 +85,23 @@ where
             bounds.bytes
         };
         let bounds = Bounds { bytes, ..bounds };
-        let begun = timeout(bounds.time, self.inner.call(request));
+        let response = timeout(bounds.time, self.inner.call(request));
         Box::pin(async move {
-            let answer = begun.await.map_err(|_| Elapsed::new())?;
+            let response = response.await.map_err(|_| Elapsed::new())?;
             let bounded = |inner| Bounded {
                 inner,
                 end: end.map(|end| Box::pin(sleep_until(end))),
                 bounds,
                 read: 0,
             };
-            Ok(answer.map_err(Into::into)?.map(bounded))
+            Ok(response.map_err(Into::into)?.map(bounded))
         })
     }
 }
 
 impl<B> Bounded<B> {
     /// Counts the bytes that have arrived, and returns whether they are too many.
-    fn is_beyond(&mut self, chunk: &[u8]) -> bool {
+    fn is_too_large(&mut self, chunk: &[u8]) -> bool {
         let is_watch = self.end.is_none();
         // Each event of a watch is a line.
         let line = chunk.iter().rposition(|byte| is_watch && *byte == b'\n');
@@ -128,7 +128,7 @@ where
         if let Some(end) = &mut self.end
             && end.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(Some(Err(Beyond::Time(self.bounds.time).into())));
+            return Poll::Ready(Some(Err(BoundExceeded::Time(self.bounds.time).into())));
         }
         let frame = match Pin::new(&mut self.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => frame,
@@ -136,9 +136,9 @@ where
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Pending => return Poll::Pending,
         };
-        let is_beyond = frame.data_ref().is_some_and(|data| self.is_beyond(data));
-        Poll::Ready(Some(if is_beyond {
-            Err(Beyond::Bytes(self.bounds.bytes).into())
+        let is_too_large = frame.data_ref().is_some_and(|data| self.is_too_large(data));
+        Poll::Ready(Some(if is_too_large {
+            Err(BoundExceeded::Bytes(self.bounds.bytes).into())
         } else {
             Ok(frame)
         }))
@@ -172,7 +172,7 @@ mod tests {
 
     /// Reads a response of these pieces, each an hour after the one before.
     async fn read(path: &str, pieces: &'static [&'static str]) -> Result<Bytes, String> {
-        let answer = service_fn(move |_: Request<()>| {
+        let response = service_fn(move |_: Request<()>| {
             let pieces = stream::iter(pieces).then(async |piece| {
                 tokio::time::sleep(Duration::from_hours(1)).await;
                 Ok(Frame::data(Bytes::from_static(piece.as_bytes())))
@@ -181,8 +181,8 @@ mod tests {
             async { Ok::<_, Infallible>(Response::new(StreamBody::new(pieces))) }
         });
         let request = Request::get(path).body(()).unwrap();
-        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
-        let body = answer.into_body().collect().await;
+        let response = layer(BOUNDS).layer(response).call(request).await.unwrap();
+        let body = response.into_body().collect().await;
         body.map(http_body_util::Collected::to_bytes)
             .map_err(|error| error.to_string())
     }
@@ -209,25 +209,30 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_page_of_a_list_is_not_limited_in_size() {
-        let answer = service_fn(async |_: Request<()>| {
+        let response = service_fn(async |_: Request<()>| {
             let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
             Ok::<_, Infallible>(Response::new(body))
         });
         let request = Request::get("/api/v1/nodes?limit=100").body(()).unwrap();
-        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
-        let read = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = layer(BOUNDS).layer(response).call(request).await.unwrap();
+        let read = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(read.len(), 9);
     }
 
     #[tokio::test]
     async fn a_response_that_is_too_large_is_not_read_to_its_end() {
-        let answer = service_fn(async |_: Request<()>| {
+        let response = service_fn(async |_: Request<()>| {
             let body = http_body_util::Full::new(Bytes::from_static(b"123456789"));
             Ok::<_, Infallible>(Response::new(body))
         });
         let request = Request::get("/api/v1/nodes").body(()).unwrap();
-        let answer = within(BOUNDS).layer(answer).call(request).await.unwrap();
-        let error = answer.into_body().collect().await.unwrap_err().to_string();
+        let response = layer(BOUNDS).layer(response).call(request).await.unwrap();
+        let error = response
+            .into_body()
+            .collect()
+            .await
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "the server's response is larger than 8 bytes");
     }
 }

@@ -31,15 +31,15 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 32 << 20;
 
 /// How many watches share a connection: as many as every server with HTTP/2 allows.
-const WATCHES_EACH: usize = 100;
+const WATCHES_PER_CONNECTION: usize = 100;
 
 /// How many requests share a connection before another one is opened. A server in Go reads and
 /// writes the frames of a connection one after another, each with a switch between goroutines.
 /// When it is busy, that takes longer than the requests.
-const REQUESTS_EACH: usize = 16;
+const REQUESTS_PER_CONNECTION: usize = 16;
 
 /// How many connections there are at most for requests.
-const MOST_FOR_REQUESTS: usize = 8;
+const MAX_REQUEST_CONNECTIONS: usize = 8;
 
 /// A client whose requests share a few connections, and whose watches share others.
 ///
@@ -53,7 +53,7 @@ const MOST_FOR_REQUESTS: usize = 8;
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
-pub(super) fn share(
+pub(super) fn client(
     config: &Config,
     bounds: Bounds,
     resolver: Resolver,
@@ -83,23 +83,23 @@ pub(super) fn share(
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .build::<_, Body>(connector.clone())
     };
-    let requests = Arc::new(Connections::kept(dial.clone()));
-    let watches = Arc::new(Connections::unbounded(dial));
+    let requests = Arc::new(Connections::for_requests(dial.clone()));
+    let watches = Arc::new(Connections::for_watches(dial));
     // Always ready: sending waits for its turn.
     let send = service_fn(move |request: Request<Body>| {
         let (connection, slot) = if is_watch(request.uri()) {
-            watches.take()
+            watches.acquire()
         } else {
-            requests.take()
+            requests.acquire()
         };
         async move {
-            let answer = connection.request(request).await?;
-            let held = move |frame| held_for(&slot, frame);
-            Ok::<_, legacy::Error>(answer.map(|body| body.map_frame(held)))
+            let response = connection.request(request).await?;
+            let hold_slot = move |frame| keep_slot(&slot, frame);
+            Ok::<_, legacy::Error>(response.map(|body| body.map_frame(hold_slot)))
         }
     });
     let service = ServiceBuilder::new()
-        .layer(bounds::within(bounds))
+        .layer(bounds::layer(bounds))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
@@ -113,55 +113,56 @@ type Slot = Arc<()>;
 
 /// Returns `frame`. A body with frames that pass through here holds the slot until all of it is
 /// read.
-fn held_for<T>(_: &Slot, frame: T) -> T {
+fn keep_slot<T>(_: &Slot, frame: T) -> T {
     frame
 }
 
 /// Connections, each with so many slots.
 struct Connections<T, D> {
     dial: D,
-    slots_each: usize,
+    slots_per_connection: usize,
     /// How many there are at most, each of which stays open; `None` if one is added whenever all
     /// are full, and closed when it is unused.
-    most: Option<usize>,
+    max: Option<usize>,
     open: Mutex<Vec<(T, Slot)>>,
 }
 
 impl<T: Clone, D: Fn() -> T> Connections<T, D> {
     /// For requests: an open connection is kept, because a handshake costs as much as several
     /// requests.
-    fn kept(dial: D) -> Self {
+    fn for_requests(dial: D) -> Self {
         Self {
             dial,
-            slots_each: REQUESTS_EACH,
-            most: Some(MOST_FOR_REQUESTS),
+            slots_per_connection: REQUESTS_PER_CONNECTION,
+            max: Some(MAX_REQUEST_CONNECTIONS),
             open: Mutex::default(),
         }
     }
 
     /// For watches: an unused connection is closed.
-    fn unbounded(dial: D) -> Self {
+    fn for_watches(dial: D) -> Self {
         Self {
             dial,
-            slots_each: WATCHES_EACH,
-            most: None,
+            slots_per_connection: WATCHES_PER_CONNECTION,
+            max: None,
             open: Mutex::default(),
         }
     }
 
     /// The first connection with a free slot; a new one if there is none; the one with the fewest
     /// requests if there may be no more.
-    fn take(&self) -> (T, Slot) {
+    fn acquire(&self) -> (T, Slot) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.most.is_none() {
+        if self.max.is_none() {
             open.retain(|(_, slots)| Arc::strong_count(slots) > 1);
         }
-        let is_free =
-            |(_, slots): &&(T, Slot)| Arc::strong_count(slots) <= self.slots_each;
+        let is_free = |(_, slots): &&(T, Slot)| {
+            Arc::strong_count(slots) <= self.slots_per_connection
+        };
         if let Some(free) = open.iter().find(is_free) {
             return free.clone();
         }
-        let is_full = self.most.is_some_and(|most| open.len() >= most);
+        let is_full = self.max.is_some_and(|max| open.len() >= max);
         let fewest = open
             .iter()
             .min_by_key(|(_, slots)| Arc::strong_count(slots));
@@ -197,11 +198,11 @@ mod tests {
     use super::*;
 
     /// The path, the protocol and the User-Agent of each request.
-    type Seen = Arc<Mutex<Vec<(String, Version, String)>>>;
+    type ReceivedRequests = Arc<Mutex<Vec<(String, Version, String)>>>;
 
     /// A server that supports these protocols, a client of it, and the requests that it has
     /// received.
-    async fn server(protocols: &[&[u8]]) -> (Client, Seen) {
+    async fn server(protocols: &[&[u8]]) -> (Client, ReceivedRequests) {
         let own =
             rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let certificate = own.cert.der().clone();
@@ -229,13 +230,13 @@ mod tests {
                 shutdown_timeout: Duration::ZERO,
             },
         };
-        let seen = Seen::default();
-        let recorded = seen.clone();
+        let requests = ReceivedRequests::default();
+        let recorded = requests.clone();
         let respond = move |request: Request<hyper::body::Incoming>| {
             let agent = request.headers().get("user-agent");
             let agent = agent.map_or("", |it| it.to_str().unwrap()).to_owned();
-            let said = (request.uri().path().to_owned(), request.version(), agent);
-            recorded.lock().unwrap().push(said);
+            let received = (request.uri().path().to_owned(), request.version(), agent);
+            recorded.lock().unwrap().push(received);
             async { Response::new(http_body_util::Full::new(bytes::Bytes::from("{}"))) }
         };
         tokio::spawn(server.serve(respond, std::future::pending()));
@@ -246,7 +247,7 @@ mod tests {
             agent: AGENT,
             local_refusal: None,
         };
-        (super::super::client(config, connection).unwrap(), seen)
+        (super::super::client(config, connection).unwrap(), requests)
     }
 
     /// The User-Agent, which identifies the client in audit logs.
@@ -259,62 +260,70 @@ mod tests {
 
     #[tokio::test]
     async fn requests_and_watches_use_http_2_if_the_server_supports_it() {
-        let (client, seen) = server(&[b"h2", b"http/1.1"]).await;
+        let (client, requests) = server(&[b"h2", b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
             ("/request".to_owned(), Version::HTTP_2, AGENT.to_owned()),
             ("/watch".to_owned(), Version::HTTP_2, AGENT.to_owned()),
         ];
-        assert_eq!(*seen.lock().unwrap(), expected);
+        assert_eq!(*requests.lock().unwrap(), expected);
     }
 
     #[tokio::test]
     async fn a_server_without_http_2_is_supported() {
-        let (client, seen) = server(&[b"http/1.1"]).await;
+        let (client, requests) = server(&[b"http/1.1"]).await;
         get(&client, "/request").await;
         get(&client, "/watch?watch=true").await;
         let expected = [
             ("/request".to_owned(), Version::HTTP_11, AGENT.to_owned()),
             ("/watch".to_owned(), Version::HTTP_11, AGENT.to_owned()),
         ];
-        assert_eq!(*seen.lock().unwrap(), expected);
+        assert_eq!(*requests.lock().unwrap(), expected);
     }
 
     #[test]
     fn a_watch_opens_a_connection_if_all_are_full_and_unused_ones_are_closed() {
         let dialled = AtomicUsize::new(0);
-        let watches = Connections::unbounded(|| dialled.fetch_add(1, Ordering::Relaxed));
-        let mut first: Vec<_> = (0..WATCHES_EACH).map(|_| watches.take()).collect();
+        let watches =
+            Connections::for_watches(|| dialled.fetch_add(1, Ordering::Relaxed));
+        let mut first: Vec<_> = (0..WATCHES_PER_CONNECTION)
+            .map(|_| watches.acquire())
+            .collect();
         assert!(first.iter().all(|(connection, _)| *connection == 0));
-        let second = watches.take();
+        let second = watches.acquire();
         assert_eq!(second.0, 1);
         first.pop();
-        assert_eq!(watches.take().0, 0, "a slot has become free");
+        assert_eq!(watches.acquire().0, 0, "a slot has become free");
         drop(first);
-        assert_eq!(watches.take().0, 1, "the first connection has been closed");
+        assert_eq!(
+            watches.acquire().0,
+            1,
+            "the first connection has been closed"
+        );
         drop(second);
-        assert_eq!(watches.take().0, 2);
+        assert_eq!(watches.acquire().0, 2);
     }
 
     #[test]
     fn requests_fill_the_connections_in_order_and_then_use_the_least_loaded() {
         let dialled = AtomicUsize::new(0);
-        let requests = Connections::kept(|| dialled.fetch_add(1, Ordering::Relaxed));
-        drop(requests.take());
-        let mut all: Vec<_> = (0..MOST_FOR_REQUESTS * REQUESTS_EACH)
-            .map(|_| requests.take())
+        let requests =
+            Connections::for_requests(|| dialled.fetch_add(1, Ordering::Relaxed));
+        drop(requests.acquire());
+        let mut all: Vec<_> = (0..MAX_REQUEST_CONNECTIONS * REQUESTS_PER_CONNECTION)
+            .map(|_| requests.acquire())
             .collect();
         for (place, (connection, _)) in all.iter().enumerate() {
-            assert_eq!(*connection, place / REQUESTS_EACH);
+            assert_eq!(*connection, place / REQUESTS_PER_CONNECTION);
         }
-        all.remove(3 * REQUESTS_EACH);
-        all.remove(3 * REQUESTS_EACH);
-        let more = [requests.take().0, requests.take().0];
+        all.remove(3 * REQUESTS_PER_CONNECTION);
+        all.remove(3 * REQUESTS_PER_CONNECTION);
+        let more = [requests.acquire().0, requests.acquire().0];
         assert_eq!(more, [3, 3], "slots have become free");
-        let full = requests.take();
-        assert_eq!(dialled.load(Ordering::Relaxed), MOST_FOR_REQUESTS);
+        let full = requests.acquire();
+        assert_eq!(dialled.load(Ordering::Relaxed), MAX_REQUEST_CONNECTIONS);
         drop((all, full));
-        assert_eq!(requests.take().0, 0, "connections are kept");
+        assert_eq!(requests.acquire().0, 0, "connections are kept");
     }
 }

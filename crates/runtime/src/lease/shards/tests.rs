@@ -18,8 +18,8 @@ fn names() -> ShardNames {
 }
 
 /// A Lease with this holder, for 15 seconds.
-fn lease(name: String, holder: &str, count: u32) -> Stored {
-    Stored {
+fn lease(name: String, holder: &str, count: u32) -> StoredLease {
+    StoredLease {
         uid: format!("uid of {name}"),
         name,
         version: "1".to_owned(),
@@ -32,18 +32,19 @@ fn lease(name: String, holder: &str, count: u32) -> Stored {
     }
 }
 
-fn member(identity: &str, count: u32) -> Stored {
+fn member(identity: &str, count: u32) -> StoredLease {
     lease(names().member(identity), identity, count)
 }
 
-fn shard(shard: u32, count: u32, holder: &str) -> Stored {
+fn shard(shard: u32, count: u32, holder: &str) -> StoredLease {
     lease(names().shard(shard, count), holder, count)
 }
 
 /// The view of `identity`, with so many shards, after it was shown these Leases.
-fn view(identity: &str, count: u32, shown: &[Stored]) -> Shards {
-    let mut view = Shards::new(names(), identity.to_owned(), Terms::default(), count);
-    view.listed(shown, later(0));
+fn view(identity: &str, count: u32, shown: &[StoredLease]) -> Shards {
+    let mut view =
+        Shards::new(names(), identity.to_owned(), LeaseTiming::default(), count);
+    view.observe_list(shown, later(0));
     view
 }
 
@@ -73,7 +74,7 @@ fn the_shards_of_a_replica_that_does_not_renew_are_taken_over() {
     assert_eq!(wanted(&view, &[], 14), [0]);
     let mut renewed = member("a", 2);
     renewed.record.renewed = "later".to_owned();
-    view.shown(&renewed, later(14));
+    view.observe(&renewed, later(14));
     assert_eq!(view.next_expiry(later(14)), Some(later(15)));
     assert_eq!(wanted(&view, &[0], 15), [0, 1]);
     let obsolete = view.obsolete(later(15)).map(|stored| &*stored.name);
@@ -85,15 +86,15 @@ fn a_replica_that_has_released_its_lease_does_not_count() {
     let mut view = view("a", 2, &[member("a", 2), member("b", 2)]);
     let mut released = member("b", 2);
     released.record.holder.clear();
-    view.shown(&released, later(1));
+    view.observe(&released, later(1));
     assert_eq!(wanted(&view, &[0], 1), [0, 1]);
 }
 
 #[test]
 fn a_deleted_lease_counts_until_it_would_have_expired() {
     let mut view = view("a", 2, &[member("a", 2), member("b", 2), shard(1, 5, "c")]);
-    view.deleted(&member("b", 2), later(1));
-    view.deleted(&shard(1, 5, "c"), later(1));
+    view.observe_deletion(&member("b", 2), later(1));
+    view.observe_deletion(&shard(1, 5, "c"), later(1));
     assert_eq!(wanted(&view, &[], 1), Vec::<u32>::new());
     assert_eq!(view.other_count(later(14)), Some(5));
     assert_eq!(view.other_count(later(15)), None);
@@ -102,12 +103,12 @@ fn a_deleted_lease_counts_until_it_would_have_expired() {
 #[test]
 fn a_shard_is_held_once_the_watch_shows_it() {
     let mut view = view("a", 2, &[member("a", 2), shard(0, 2, "b")]);
-    assert!(!view.shows_as_held(0));
-    view.shown(&shard(0, 2, "a"), later(1));
-    assert!(view.shows_as_held(0));
-    assert!(!view.shows_as_held(1));
-    view.deleted(&shard(0, 2, "a"), later(2));
-    assert!(!view.shows_as_held(0));
+    assert!(!view.is_shown_as_held(0));
+    view.observe(&shard(0, 2, "a"), later(1));
+    assert!(view.is_shown_as_held(0));
+    assert!(!view.is_shown_as_held(1));
+    view.observe_deletion(&shard(0, 2, "a"), later(2));
+    assert!(!view.is_shown_as_held(0));
 }
 
 #[test]
@@ -136,7 +137,7 @@ proptest! {
         count in 1_u32..20, instances in 1_usize..8,
     ) {
         let identities: Vec<String> = (0..instances).map(|it| format!("pod-{it}")).collect();
-        let shown: Vec<Stored> = identities.iter().map(|it| member(it, count)).collect();
+        let shown: Vec<StoredLease> = identities.iter().map(|it| member(it, count)).collect();
         let mut all = Vec::new();
         let mut sizes = Vec::new();
         for identity in &identities {

@@ -24,14 +24,14 @@ fn renamed<'a>(
     is_complete: bool,
     inner: impl Fn(&Value) -> Value,
 ) -> Value {
-    let mut made = json!({});
+    let mut converted = json!({});
     for (from, to) in names {
         let found = value.get(from).unwrap_or(&Value::Null);
         if is_complete || !found.is_null() {
-            made[to] = inner(found);
+            converted[to] = inner(found);
         }
     }
-    made
+    converted
 }
 
 /// The annotation for a behavior of the latest version.

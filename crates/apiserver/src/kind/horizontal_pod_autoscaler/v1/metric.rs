@@ -4,19 +4,19 @@
 use serde_json::{Map, Value, json};
 
 use crate::meta;
-use Absent::{Omitted, Zero};
+use AbsentField::{Omitted, Zero};
 
 /// One kind of metric: its name, and the paths of its fields in this version and in the latest, in
 /// the order of this version.
 pub(super) struct Metric {
     kind: &'static str,
     name: &'static str,
-    fields: &'static [(&'static str, &'static str, Absent)],
+    fields: &'static [(&'static str, &'static str, AbsentField)],
 }
 
 /// How a field that is absent in the latest version is written in this one: omitted or `0`.
 #[derive(Clone, Copy, PartialEq)]
-enum Absent {
+enum AbsentField {
     Omitted,
     Zero,
 }
@@ -145,7 +145,7 @@ pub(super) const CURRENT: [Metric; 5] = [
 
 /// A metric of the latest version, converted to this one.
 pub(super) fn from_latest(metric: &Value, all: &[Metric]) -> Value {
-    let mut made = json!({"type": metric["type"]});
+    let mut converted = json!({"type": metric["type"]});
     let found = all.iter().find(|it| metric["type"] == it.kind);
     if let Some(known) = found {
         let mut fields = Map::new();
@@ -158,14 +158,14 @@ pub(super) fn from_latest(metric: &Value, all: &[Metric]) -> Value {
                 fields.insert((*own).to_owned(), "0".into());
             }
         }
-        made[known.name] = fields.into();
+        converted[known.name] = fields.into();
     }
-    made
+    converted
 }
 
 /// A metric of this version, converted to the latest.
 pub(super) fn to_latest(metric: &Value, all: &[Metric]) -> Value {
-    let mut made = json!({"type": metric["type"]});
+    let mut converted = json!({"type": metric["type"]});
     let found = all.iter().find(|it| metric["type"] == it.kind);
     if let Some(known) = found {
         let mut fields = json!({});
@@ -183,9 +183,9 @@ pub(super) fn to_latest(metric: &Value, all: &[Metric]) -> Value {
             let kind = target_kind(known.kind, target);
             target["type"] = kind.into();
         }
-        made[known.name] = fields;
+        converted[known.name] = fields;
     }
-    made
+    converted
 }
 
 /// The type of a metric target.

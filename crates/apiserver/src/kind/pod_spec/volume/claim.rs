@@ -100,13 +100,13 @@ fn data_source(source: &Field<'_>, had_group: bool, errors: &mut Errors) {
 
 fn storage(spec: &Field<'_>, errors: &mut Errors) {
     let path = spec.path_of("resources[storage]");
-    let asked = spec.child("resources.requests.storage");
-    match resource_name::quantity(asked.value) {
+    let requested = spec.child("resources.requests.storage");
+    match resource_name::quantity(requested.value) {
         None => errors.push(FieldError::required(path, "")),
         Some(amount) if amount.signum() <= 0 => {
-            let said = amount.to_string().into();
+            let actual = amount.to_string().into();
             let why = "must be greater than zero";
-            errors.push(FieldError::invalid(path, said, why));
+            errors.push(FieldError::invalid(path, actual, why));
         }
         Some(_) => {}
     }

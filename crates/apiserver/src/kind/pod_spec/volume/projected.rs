@@ -50,9 +50,9 @@ pub(super) fn projected(volume: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn conflict(volume: &Field<'_>, said: &str) -> FieldError {
+fn conflict(volume: &Field<'_>, value: &str) -> FieldError {
     let path = volume.path.clone();
-    FieldError::invalid(path, said.into(), "conflicting duplicate paths")
+    FieldError::invalid(path, value.into(), "conflicting duplicate paths")
 }
 
 /// Validates the keys of a secret or of a config map.

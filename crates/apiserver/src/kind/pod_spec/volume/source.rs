@@ -146,7 +146,7 @@ pub(in crate::kind) fn host_path(source: &Field<'_>, errors: &mut Errors) {
         errors.push(path.required(""));
         return;
     }
-    rule::path_without_backsteps(&path, errors);
+    rule::path_without_parent(&path, errors);
     rule::one_of_if_set(&source.child("type"), TYPES, errors);
 }
 
@@ -212,8 +212,8 @@ pub(super) fn downward_file(item: &Field<'_>, errors: &mut Errors) {
         if resource.is_set() {
             let why = "fieldRef and resourceFieldRef can not be specified simultaneously";
             let path = item.path.clone();
-            let said = "resource".into();
-            errors.push(FieldError::invalid(path, said, why));
+            let value = "resource".into();
+            errors.push(FieldError::invalid(path, value, why));
         }
     } else if resource.is_set() {
         env::resource_of_container(&resource, errors);

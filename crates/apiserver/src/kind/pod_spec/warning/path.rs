@@ -18,7 +18,7 @@ impl<'a> File<'a> {
         Self { path, source, name }
     }
 
-    fn shown(&self) -> String {
+    fn text(&self) -> String {
         let Self { path, source, name } = self;
         match name {
             _ if source.is_empty() => format!("{path:?}"),
@@ -27,7 +27,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn meets(&self, other: &File<'_>) -> bool {
+    fn overlaps_with(&self, other: &File<'_>) -> bool {
         let is_below = |one: &str, other: &str| {
             let rest = one.strip_prefix(other);
             rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
@@ -73,10 +73,10 @@ pub(super) fn overlapping(volumes: &Field<'_>, warnings: &mut Vec<String>) {
 
 /// The files of a projected source: those of the first source type that is set.
 fn source<'a>(source: &Field<'a>) -> Vec<File<'a>> {
-    for (name, shown) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
+    for (name, text) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
         let of = source.child(name);
         if of.child("items").is_set() {
-            return items(&of, shown, Some(of.child("name").text()));
+            return items(&of, text, Some(of.child("name").text()));
         }
     }
     let downward = source.child("downwardAPI");
@@ -123,9 +123,8 @@ fn overlaps(files: &[File<'_>]) -> Vec<String> {
     for (index, file) in files.iter().enumerate() {
         if !file.path.is_empty() {
             let others = files.iter().take(index).filter(|it| !it.path.is_empty());
-            let others = others.filter(|it| it.meets(file));
-            found
-                .extend(others.map(|it| format!("{} with {}", file.shown(), it.shown())));
+            let others = others.filter(|it| it.overlaps_with(file));
+            found.extend(others.map(|it| format!("{} with {}", file.text(), it.text())));
         }
     }
     found

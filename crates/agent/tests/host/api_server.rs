@@ -1,0 +1,515 @@
+//! Tests the agent with an API server: configuration in, annotations out.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fivespot_agent::detect::DetectionMode;
+use fivespot_agent::node::{Identity, OwnNode};
+use fivespot_agent::policy_check::PolicyRequirement;
+use fivespot_agent::run::{Agent, run};
+use fivespot_api::name;
+use fivespot_api::reclaim::{agent_config, config_hash};
+use fivespot_apiserver::{
+    Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
+};
+use fivespot_clock::Clock;
+use fivespot_install::agent::policy;
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::fake_proc::FakeProc;
+use crate::program::unique;
+
+const NODE: &str = "/api/v1/nodes/worker-1";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
+const CONFIG_MAP: &str =
+    "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
+const POLICIES: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
+
+/// Long enough for any machine; an event that takes longer counts as missing.
+const NEVER: Duration = Duration::from_mins(2);
+
+/// A server with one Node, and an agent for it that scans a fake `/proc`.
+struct Fixture {
+    server: Server,
+    log: Arc<Mutex<Vec<AuditEvent>>>,
+    fake: FakeProc,
+    machine_id: PathBuf,
+    agent: Option<JoinHandle<()>>,
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            agent.abort();
+        }
+        let _ = fs::remove_file(&self.machine_id);
+    }
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
+        let received = log.clone();
+        let mut options = Options::new(Clock::system());
+        options.audit = Some(Audit::new(move |event| {
+            received.lock().unwrap().push(event.clone());
+        }));
+        let server = Server::new(options).unwrap();
+        let machine_id = std::env::temp_dir().join(unique("5spot-agent-machine-id-"));
+        fs::write(&machine_id, "c0ffee\n").unwrap();
+        let fixture = Self {
+            server,
+            log,
+            fake: FakeProc::new(),
+            machine_id,
+            agent: None,
+        };
+        let namespace = json!({"metadata": {"name": "5spot-system"}});
+        fixture
+            .client()
+            .create("/api/v1/namespaces", namespace)
+            .await
+            .unwrap();
+        let node = json!({"metadata": {"name": "worker-1"}});
+        fixture
+            .client()
+            .create("/api/v1/nodes", node)
+            .await
+            .unwrap();
+        fixture.set_machine_id("c0ffee").await;
+        for document in policy::own_node() {
+            let plural = match document["kind"].as_str() {
+                Some("ValidatingAdmissionPolicy") => POLICIES,
+                _ => BINDINGS,
+            };
+            fixture.client().create(plural, document).await.unwrap();
+        }
+        fixture
+    }
+
+    /// Deletes the binding of the policy that limits the agent to its Node.
+    async fn unbind(&self) {
+        let path = format!("{BINDINGS}/{}", name::AGENT_POLICY);
+        self.client()
+            .delete(&path, &Delete::default())
+            .await
+            .unwrap();
+    }
+
+    /// Creates the binding again.
+    async fn bind(&self) {
+        let [_, binding] = policy::own_node();
+        self.client().create(BINDINGS, binding).await.unwrap();
+    }
+
+    fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    async fn set_machine_id(&self, id: &str) {
+        let status = json!({"status": {"nodeInfo": {"machineID": id}}});
+        let path = format!("{NODE}/status");
+        self.client()
+            .patch(&path, Patch::Merge(status))
+            .await
+            .unwrap();
+    }
+
+    /// Applies the agent's ConfigMap with `text`, as the operator does.
+    async fn configure(&self, text: &str) {
+        let config_map = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "reclaim-agent-worker-1", "namespace": "5spot-system"},
+            "data": {"reclaim.toml": text},
+        });
+        let patch = Patch::Apply {
+            body: config_map,
+            manager: "test".to_owned(),
+            force: true,
+        };
+        self.client().patch(CONFIG_MAP, patch).await.unwrap();
+    }
+
+    fn start_agent(&mut self) {
+        let mut user = User::new(AGENT, &["system:masters"]);
+        let node = "authentication.kubernetes.io/node-name".to_owned();
+        user.extra.insert(node, vec!["worker-1".to_owned()]);
+        let service = self.server.in_process_as(user);
+        let agent = Agent {
+            node: OwnNode {
+                client: kube::Client::new(service, "default"),
+                name: "worker-1".to_owned(),
+                identity: Identity::File(self.machine_id.clone()),
+            },
+            proc: self.fake.proc(),
+            mode: DetectionMode::Scan,
+            requirement: PolicyRequirement::Required,
+            now: || "2026-03-06T22:50:00Z".parse().unwrap(),
+        };
+        self.agent = Some(tokio::spawn(async move {
+            run(agent, std::future::pending()).await.unwrap();
+        }));
+    }
+
+    /// Waits until the annotations of the Node satisfy `holds`, and returns them without the
+    /// prefix.
+    async fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
+        let selector = Selector::fields("metadata.name=worker-1");
+        let list = self
+            .client()
+            .list("/api/v1/nodes", &selector)
+            .await
+            .unwrap();
+        let mut found = annotations(&list.items[0]);
+        let events = self
+            .client()
+            .watch("/api/v1/nodes", &selector, &list.version);
+        let mut events = events.unwrap();
+        while !holds(&found) {
+            let event = tokio::time::timeout(NEVER, events.next()).await;
+            let event = event.unwrap_or_else(|_| panic!("still {found}")).unwrap();
+            found = annotations(&event.unwrap().object);
+        }
+        found
+    }
+
+    async fn wait_for_report(&self, report: &str) {
+        self.wait_for(|found| found["reclaim-agent"] == report)
+            .await;
+    }
+
+    async fn wait_for_request(&self) -> Value {
+        self.wait_for(|found| found["reclaim-requested"] == "true")
+            .await
+    }
+
+    /// Removes the request as the operator does.
+    async fn clear(&self) {
+        self.annotate(&json!({
+            "5spot.finos.org/reclaim-requested": null,
+            "5spot.finos.org/reclaim-reason": null,
+            "5spot.finos.org/reclaim-requested-at": null,
+        }))
+        .await;
+    }
+
+    async fn annotate(&self, annotations: &Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.client()
+            .patch(NODE, Patch::Merge(patch))
+            .await
+            .unwrap();
+    }
+
+    /// The number of successful writes of the agent.
+    fn writes(&self) -> usize {
+        let log = self.log.lock().unwrap();
+        let own = log
+            .iter()
+            .filter(|event| event.user == AGENT && event.is_write() && event.code == 200);
+        own.count()
+    }
+
+    /// Waits until the agent has read its Node `times` in total.
+    async fn wait_for_reads(&self, times: usize) {
+        let reads = || {
+            let log = self.log.lock().unwrap();
+            let is_read =
+                |event: &&AuditEvent| event.user == AGENT && event.verb == "get";
+            log.iter().filter(is_read).count()
+        };
+        while reads() < times {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn annotations(node: &Value) -> Value {
+    let found = node["metadata"]["annotations"].as_object();
+    let found = found.into_iter().flatten().map(|(key, value)| {
+        (
+            key.trim_start_matches("5spot.finos.org/").to_owned(),
+            value.clone(),
+        )
+    });
+    found.collect::<serde_json::Map<_, _>>().into()
+}
+
+fn config_text(commands: &[&str]) -> String {
+    let commands: Vec<String> = commands.iter().map(|name| (*name).to_owned()).collect();
+    agent_config(&commands).replace("poll_interval_ms = 250", "poll_interval_ms = 5")
+}
+
+fn accepted(text: &str) -> String {
+    format!("{} ok", config_hash(text))
+}
+
+#[tokio::test]
+async fn a_listed_program_leads_to_three_annotations_and_the_report() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.fake.start(7, "steam");
+    assert_eq!(
+        fixture.wait_for_request().await,
+        json!({
+            "reclaim-agent": accepted(&text),
+            "reclaim-requested": "true",
+            "reclaim-reason": "process-match: steam",
+            "reclaim-requested-at": "2026-03-06T22:50:00.000Z",
+        })
+    );
+    assert_eq!(fixture.writes(), 2);
+}
+
+#[tokio::test]
+async fn a_running_program_and_the_report_are_written_together_at_start() {
+    let mut fixture = Fixture::new().await;
+    fixture.configure(&config_text(&["steam"])).await;
+    fixture.fake.start(7, "steam");
+    fixture.start_agent();
+    fixture.wait_for_request().await;
+    assert!(fixture.writes() <= 2, "{}", fixture.writes());
+}
+
+#[tokio::test]
+async fn a_restarted_agent_does_not_repeat_existing_annotations() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.fake.start(7, "steam");
+    fixture
+        .annotate(&json!({
+            "5spot.finos.org/reclaim-agent": accepted(&text),
+            "5spot.finos.org/reclaim-requested": "true",
+            "5spot.finos.org/reclaim-reason": "process-match: other",
+        }))
+        .await;
+    fixture.start_agent();
+    // Then the program ends, the request is removed, and another program starts. The request for
+    // that program is the first write.
+    fixture.fake.end(7);
+    fixture.clear().await;
+    fixture.fake.start(8, "steam");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
+    assert_eq!(fixture.writes(), 1);
+}
+
+#[tokio::test]
+async fn a_request_removed_while_the_program_runs_is_repeated() {
+    let mut fixture = Fixture::new().await;
+    fixture.configure(&config_text(&["steam"])).await;
+    fixture.start_agent();
+    fixture.fake.start(7, "steam");
+    for _ in 0..3 {
+        fixture.wait_for_request().await;
+        fixture.clear().await;
+    }
+    fixture.wait_for_request().await;
+}
+
+#[tokio::test]
+async fn a_changed_configuration_is_loaded_at_run_time() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.fake.start(7, "idea");
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    let text = config_text(&["steam", "idea"]);
+    fixture.configure(&text).await;
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: idea");
+    fixture.wait_for_report(&accepted(&text)).await;
+}
+
+#[tokio::test]
+async fn an_invalid_edit_is_reported_and_the_last_configuration_is_kept() {
+    let mut fixture = Fixture::new().await;
+    let good = config_text(&["steam"]);
+    fixture.configure(&good).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&good)).await;
+    let bad = "match_commands = [\"idea\"]\npoll_interval_ms = 0";
+    fixture.configure(bad).await;
+    fixture
+        .wait_for_report(&format!(
+            "{} rejected: poll_interval_ms: must be between 1 and 60000, not 0",
+            config_hash(bad)
+        ))
+        .await;
+    fixture.fake.start(6, "idea");
+    fixture.fake.start(7, "steam");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
+}
+
+#[tokio::test]
+async fn a_configmap_without_its_key_is_rejected() {
+    let mut fixture = Fixture::new().await;
+    let config_map = json!({"metadata": {"name": "reclaim-agent-worker-1"}});
+    fixture
+        .client()
+        .create(CONFIG_MAPS, config_map)
+        .await
+        .unwrap();
+    fixture.start_agent();
+    let found = fixture
+        .wait_for(|found| found["reclaim-agent"].is_string())
+        .await;
+    let report = found["reclaim-agent"].as_str().unwrap();
+    assert!(
+        report.ends_with(" rejected: the ConfigMap has no key reclaim.toml"),
+        "{report}"
+    );
+}
+
+#[tokio::test]
+async fn without_a_configuration_detection_stops_and_the_report_is_removed() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture
+        .client()
+        .delete(CONFIG_MAP, &Delete::default())
+        .await
+        .unwrap();
+    fixture
+        .wait_for(|found| found["reclaim-agent"].is_null())
+        .await;
+    fixture.fake.start(7, "steam");
+    let text = config_text(&["idea"]);
+    fixture.configure(&text).await;
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.fake.start(8, "idea");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: idea");
+}
+
+#[tokio::test]
+async fn a_node_of_another_machine_is_not_written() {
+    let mut fixture = Fixture::new().await;
+    fixture.set_machine_id("decaf").await;
+    fixture.configure(&config_text(&["steam"])).await;
+    fixture.fake.start(7, "steam");
+    fixture.start_agent();
+    fixture.wait_for_reads(1).await;
+    assert_eq!(fixture.writes(), 0);
+    fixture.set_machine_id("").await;
+    fixture.wait_for_reads(2).await;
+    assert_eq!(fixture.writes(), 0);
+    fixture.set_machine_id("c0ffee").await;
+    fixture.wait_for_request().await;
+}
+
+#[tokio::test]
+async fn the_agent_waits_for_a_node_that_is_created_later() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture
+        .client()
+        .delete(NODE, &Delete::default())
+        .await
+        .unwrap();
+    fixture.fake.start(7, "steam");
+    fixture.start_agent();
+    let node = json!({
+        "metadata": {"name": "worker-1"},
+        "status": {"nodeInfo": {"machineID": "c0ffee"}},
+    });
+    fixture
+        .client()
+        .create("/api/v1/nodes", node)
+        .await
+        .unwrap();
+    fixture.set_machine_id("c0ffee").await;
+    fixture.wait_for_request().await;
+}
+
+fn not_in_force(text: &str) -> String {
+    format!(
+        "{} rejected: the policy 5spot-reclaim-agent-own-node is not in force",
+        config_hash(text)
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_could_write_to_other_nodes_says_so_and_asks_for_nothing() {
+    let mut fixture = Fixture::new().await;
+    fixture.unbind().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.fake.start(7, "steam");
+    fixture.start_agent();
+    let report = not_in_force(&text);
+    let found = fixture
+        .wait_for(|found| found["reclaim-agent"].is_string())
+        .await;
+    assert_eq!(found, json!({"reclaim-agent": report}));
+    // The policy is bound again, and the program still runs.
+    fixture.bind().await;
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.wait_for_request().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_policy_is_checked_on_another_node_if_there_is_one() {
+    let mut fixture = Fixture::new().await;
+    let node = json!({"metadata": {"name": "another"}});
+    fixture
+        .client()
+        .create("/api/v1/nodes", node)
+        .await
+        .unwrap();
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    let tried: Vec<(String, u16)> = {
+        let log = fixture.log.lock().unwrap();
+        let own = log
+            .iter()
+            .filter(|event| event.user == AGENT && event.is_write());
+        own.map(|event| (event.path.clone(), event.code)).collect()
+    };
+    assert_eq!(
+        tried,
+        [
+            ("/api/v1/nodes/another".to_owned(), 403),
+            (NODE.to_owned(), 200)
+        ]
+    );
+    let another = fixture.client().get("/api/v1/nodes/another").await.unwrap();
+    assert_eq!(annotations(&another), json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_goes_out_of_force_is_noticed_within_a_day() {
+    let mut fixture = Fixture::new().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.unbind().await;
+    tokio::time::advance(Duration::from_hours(24)).await;
+    fixture.wait_for_report(&not_in_force(&text)).await;
+    fixture.fake.start(7, "steam");
+    fixture.bind().await;
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.wait_for_request().await;
+}
