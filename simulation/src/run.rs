@@ -121,15 +121,15 @@ async fn run_scenario(scenario: &Scenario) -> Outcome {
 const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases/5spot-leader";
 
-/// The settings of the Lease of an operator. Its terms are longer than the defaults, so that not
+/// The settings of the Lease of an operator. Its times are longer than the defaults, so that not
 /// most requests are renewals.
 fn lease() -> Option<Lease> {
     let minutes = SignedDuration::from_mins;
-    let terms = LeaseTiming::new(minutes(10), minutes(8), minutes(2)).ok()?;
+    let timing = LeaseTiming::new(minutes(10), minutes(8), minutes(2)).ok()?;
     Some(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms,
+        timing,
     })
 }
 

@@ -41,9 +41,9 @@ pub enum Coordination {
     /// One replica, the holder of the Lease, acts on all objects; the others stand by.
     Leader(Lease),
     /// All objects are divided into shards, and the replicas divide the shards. Each shard has a
-    /// Lease, and so has each replica. They are in the namespace of this Lease and have its terms.
+    /// Lease, and so has each replica. They are in the namespace of this Lease and have its timing.
     Shards {
-        /// The namespace and the terms of the Leases.
+        /// The namespace and the timing of the Leases.
         lease: Lease,
         /// The number of shards: the same for every replica.
         count: NonZeroU32,

@@ -36,7 +36,7 @@ pub struct Lease {
     /// Its name: a DNS label.
     pub name: String,
     /// How long it is valid, and how often it is renewed.
-    pub terms: LeaseTiming,
+    pub timing: LeaseTiming,
 }
 
 /// One of the replicas that elect a leader or divide shards.
@@ -52,7 +52,7 @@ pub struct Replica {
     pub backoff: Backoff,
     /// The identity of this replica, unique among all.
     pub identity: String,
-    /// The Lease. For shards: the namespace and the terms of all their Leases.
+    /// The Lease. For shards: the namespace and the timing of all their Leases.
     pub lease: Lease,
     /// Called with the state of the Leases.
     pub observer: Arc<dyn Observer>,

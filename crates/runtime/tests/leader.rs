@@ -41,7 +41,7 @@ async fn a_missing_namespace_is_reported() {
         lease: Lease {
             namespace: "not-there".to_owned(),
             name: "leader".to_owned(),
-            terms: LeaseTiming::default(),
+            timing: LeaseTiming::default(),
         },
         observer: failures.clone(),
     };

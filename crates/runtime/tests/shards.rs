@@ -99,7 +99,7 @@ impl TestCluster {
             lease: Lease {
                 namespace: "default".to_owned(),
                 name: String::new(),
-                terms: LeaseTiming::default(),
+                timing: LeaseTiming::default(),
             },
             observer: Arc::new(NoObserver),
         };

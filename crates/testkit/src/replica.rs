@@ -140,6 +140,6 @@ fn lease() -> Lease {
     Lease {
         namespace: "default".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: LeaseTiming::default(),
+        timing: LeaseTiming::default(),
     }
 }

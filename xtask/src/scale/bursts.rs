@@ -32,15 +32,15 @@ requests and the patches are the median of the pairs.
 The floor has three requests per machine. `edge` has two more reads: the ScheduledMachine, and
 whether the name of the Machine is free. `enabled` has the edit of the client as well, and `created` the
 creation by the client, the finalizer and the first status. Meanwhile Cluster API writes about the
-machines that exist already, which it does for the floor too, but later. In a row with one core,
-another program used the other core.
+machines that exist already, which it does for the floor too, but later.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.
 
 ```console
-$ cargo build --release --bin 5spot --bin scale
-$ target/release/scale --profile release --machines 300 --burst edge --pairs 3 --open-minutes 8 \\
+$ cargo build --profile dist --bin 5spot
+$ cargo build --release --bin scale
+$ target/release/scale --machines 300 --burst edge --pairs 3 --open-minutes 8 \\
     --record benches/bursts/edge-300.json
 ```
 

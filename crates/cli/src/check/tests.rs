@@ -17,7 +17,7 @@ fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: LeaseTiming::default(),
+        timing: LeaseTiming::default(),
     });
 }
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";

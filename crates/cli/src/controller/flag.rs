@@ -238,7 +238,7 @@ impl Args {
         let lease = Lease {
             namespace: self.lease_namespace.clone(),
             name: self.lease_name.clone(),
-            terms: self.terms()?,
+            timing: self.timing()?,
         };
         let count = self.instance_count;
         Ok(if count.get() > 1 {
@@ -250,7 +250,7 @@ impl Args {
         })
     }
 
-    fn terms(&self) -> Result<LeaseTiming, Failure> {
+    fn timing(&self) -> Result<LeaseTiming, Failure> {
         let (duration, deadline, retry) = (
             self.lease_duration_secs,
             self.lease_renew_deadline_secs,

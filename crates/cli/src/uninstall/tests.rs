@@ -19,7 +19,7 @@ fn elected(options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: LeaseTiming::default(),
+        timing: LeaseTiming::default(),
     });
 }
 const NIGHT: &str = "2026-03-07T03:00:00Z";

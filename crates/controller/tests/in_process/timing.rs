@@ -325,7 +325,7 @@ fn lease() -> fivespot_controller::Lease {
     fivespot_controller::Lease {
         namespace: "5spot-system".to_owned(),
         name: "5spot-leader".to_owned(),
-        terms: fivespot_controller::LeaseTiming::default(),
+        timing: fivespot_controller::LeaseTiming::default(),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct LeaseClient {
     /// The clock for timeouts.
     pub(super) clock: Clock,
     pub(super) lease_name: LeaseName,
-    pub(super) terms: LeaseTiming,
+    pub(super) timing: LeaseTiming,
 }
 
 /// The status codes that mean that a Lease has changed or is gone.
@@ -54,7 +54,7 @@ impl LeaseClient {
         request: impl Future<Output = kube::Result<T>>,
         conflicts: &[u16],
     ) -> RequestResult<T> {
-        let limit = self.clock.sleep(self.terms.request_timeout());
+        let limit = self.clock.sleep(self.timing.request_timeout());
         match select(pin!(request), limit).await {
             Either::Left((Ok(response), _)) => RequestResult::Success(response),
             Either::Left((Err(error), _)) => match error::code(&error) {

@@ -13,7 +13,7 @@ use super::record::{LeaseTiming, Record, StoredLease, micro_time};
 #[derive(Clone, Debug)]
 pub struct Election {
     identity: String,
-    terms: LeaseTiming,
+    timing: LeaseTiming,
     view: View,
     term: Option<Term>,
     /// When the last write was tried.
@@ -65,10 +65,10 @@ pub enum Action {
 
 impl Election {
     /// A candidate that has not observed the Lease.
-    pub fn new(identity: String, terms: LeaseTiming) -> Self {
+    pub fn new(identity: String, timing: LeaseTiming) -> Self {
         Self {
             identity,
-            terms,
+            timing,
             view: View::Unobserved,
             term: None,
             last_try: None,
@@ -77,7 +77,7 @@ impl Election {
 
     /// Returns the next action.
     pub fn next(&self, now: Timestamp) -> Action {
-        let pause = self.last_try.map(|last_try| self.terms.next_try(last_try));
+        let pause = self.last_try.map(|last_try| self.timing.next_try(last_try));
         if let Some(pause) = pause.filter(|pause| *pause > now) {
             return Action::Wait(Some(pause));
         }
@@ -113,14 +113,14 @@ impl Election {
         }
         after(
             since,
-            stored.record.duration.unwrap_or(self.terms.duration()),
+            stored.record.duration.unwrap_or(self.timing.duration()),
         )
     }
 
     fn record(&self, now: Timestamp, transitions: i64) -> Record {
         Record {
             holder: self.identity.clone(),
-            duration: Some(self.terms.duration()),
+            duration: Some(self.timing.duration()),
             acquired: micro_time(now),
             renewed: micro_time(now),
             transitions,
@@ -205,7 +205,7 @@ impl Election {
 
     /// Until when this candidate may write; `None` if it does not hold the Lease.
     pub fn fence(&self) -> Option<Timestamp> {
-        self.term.as_ref().map(|term| self.terms.fence(term.sent))
+        self.term.as_ref().map(|term| self.timing.fence(term.sent))
     }
 
     /// The write that releases the Lease; `None` if it is not held.

@@ -55,9 +55,9 @@ pub async fn run_sharding(
         let lease_name = lease_name(names.shard(shard, count));
         Slot::new(&replica, Purpose::Shard(shard), lease_name)
     }));
-    let (identity, terms) = (replica.identity.clone(), replica.lease.terms);
+    let (identity, timing) = (replica.identity.clone(), replica.lease.timing);
     let holder = Holder {
-        shards: Some(Shards::new(names, identity, terms, count)),
+        shards: Some(Shards::new(names, identity, timing, count)),
         replica,
         slots,
         requests: FuturesUnordered::new(),
@@ -87,16 +87,16 @@ struct Slot {
 
 impl Slot {
     fn new(replica: &Replica, purpose: Purpose, lease_name: LeaseName) -> Self {
-        let terms = replica.lease.terms;
+        let timing = replica.lease.timing;
         Self {
             purpose,
             client: LeaseClient {
                 client: replica.client.clone(),
                 clock: replica.fence.clock().clone(),
                 lease_name,
-                terms,
+                timing,
             },
-            election: Election::new(replica.identity.clone(), terms),
+            election: Election::new(replica.identity.clone(), timing),
             is_busy: false,
         }
     }

@@ -21,7 +21,7 @@ pub struct LeaseTiming {
     retry_period: SignedDuration,
 }
 
-/// Why terms are invalid.
+/// Why a timing is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseTimingError {
     /// The holder would write while another replica may already act.
@@ -221,8 +221,12 @@ mod tests {
             ),
         ];
         for ((duration, deadline, retry), expected) in rows {
-            let terms = LeaseTiming::new(secs(duration), secs(deadline), secs(retry));
-            assert_eq!(terms.map(|_| ()), expected, "{duration} {deadline} {retry}");
+            let timing = LeaseTiming::new(secs(duration), secs(deadline), secs(retry));
+            assert_eq!(
+                timing.map(|_| ()),
+                expected,
+                "{duration} {deadline} {retry}"
+            );
         }
     }
 

@@ -67,7 +67,7 @@ pub fn shard_of(uid: &str, count: u32) -> Option<u32> {
 pub struct Shards {
     names: ShardNames,
     identity: String,
-    terms: LeaseTiming,
+    timing: LeaseTiming,
     count: u32,
     leases: BTreeMap<String, Observed>,
 }
@@ -87,13 +87,13 @@ impl Shards {
     pub fn new(
         names: ShardNames,
         identity: String,
-        terms: LeaseTiming,
+        timing: LeaseTiming,
         count: u32,
     ) -> Self {
         Self {
             names,
             identity,
-            terms,
+            timing,
             count,
             leases: BTreeMap::new(),
         }
@@ -140,16 +140,16 @@ impl Shards {
 
     /// Removes Leases that were deleted and have expired.
     fn forget(&mut self, now: Timestamp) {
-        let terms = self.terms;
+        let timing = self.timing;
         self.leases
-            .retain(|_, observed| !observed.is_deleted || observed.is_live(&terms, now));
+            .retain(|_, observed| !observed.is_deleted || observed.is_live(&timing, now));
     }
 
     fn live(&self, now: Timestamp) -> impl Iterator<Item = &StoredLease> {
         let live = self
             .leases
             .values()
-            .filter(move |observed| observed.is_live(&self.terms, now));
+            .filter(move |observed| observed.is_live(&self.timing, now));
         live.map(|observed| &observed.stored)
     }
 
@@ -208,7 +208,7 @@ impl Shards {
     /// When the next Lease expires, if it is not renewed.
     pub fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let all = self.leases.values();
-        let ends = all.map(|observed| observed.expires(&self.terms));
+        let ends = all.map(|observed| observed.expires(&self.timing));
         ends.filter(|end| *end > now).min()
     }
 
@@ -224,7 +224,7 @@ impl Shards {
         };
         let all = self.leases.values();
         let mut expired = all.filter(|observed| {
-            !observed.is_deleted && !observed.is_live(&self.terms, now)
+            !observed.is_deleted && !observed.is_live(&self.timing, now)
         });
         let obsolete = expired.find(|observed| !is_own(&observed.stored));
         obsolete.map(|observed| &observed.stored)
@@ -232,14 +232,14 @@ impl Shards {
 }
 
 impl Observed {
-    fn expires(&self, terms: &LeaseTiming) -> Timestamp {
+    fn expires(&self, timing: &LeaseTiming) -> Timestamp {
         let duration = self.stored.record.duration;
-        after(self.since, duration.unwrap_or(terms.duration()))
+        after(self.since, duration.unwrap_or(timing.duration()))
     }
 
     /// Whether it has a holder that may act on it.
-    fn is_live(&self, terms: &LeaseTiming, now: Timestamp) -> bool {
-        !self.stored.record.holder.is_empty() && now < self.expires(terms)
+    fn is_live(&self, timing: &LeaseTiming, now: Timestamp) -> bool {
+        !self.stored.record.holder.is_empty() && now < self.expires(timing)
     }
 }
 

@@ -19,7 +19,7 @@ pub async fn run_unelected(replica: Replica, mut leave: oneshot::Receiver<()>) {
     let (watch, mut events) = follow_leases(&replica, selector);
     let mut watch = pin!(watch);
     let clock = replica.fence.clock().clone();
-    let mut others = OtherReplicas::new(replica.lease.terms, clock.now());
+    let mut others = OtherReplicas::new(replica.lease.timing, clock.now());
     loop {
         publish(&replica, others.holder_state(clock.now()));
         let alarm = async {
@@ -66,7 +66,7 @@ fn publish(replica: &Replica, holder: HolderState<'_>) {
 
 /// What has been observed of other replicas.
 struct OtherReplicas {
-    terms: LeaseTiming,
+    timing: LeaseTiming,
     lease: LeaseState,
     /// Since when the Lease has not changed.
     since: Timestamp,
@@ -93,9 +93,9 @@ enum HolderState<'a> {
 }
 
 impl OtherReplicas {
-    fn new(terms: LeaseTiming, now: Timestamp) -> Self {
+    fn new(timing: LeaseTiming, now: Timestamp) -> Self {
         Self {
-            terms,
+            timing,
             lease: LeaseState::Unobserved,
             since: now,
         }
@@ -113,9 +113,9 @@ impl OtherReplicas {
     /// if it is certain at `now`.
     fn certain_at(&self, now: Timestamp) -> Option<Timestamp> {
         let span = match &self.lease {
-            LeaseState::Unobserved => self.terms.duration(),
+            LeaseState::Unobserved => self.timing.duration(),
             LeaseState::NotHeld => return None,
-            LeaseState::Held(lease) => lease.duration.unwrap_or(self.terms.duration()),
+            LeaseState::Held(lease) => lease.duration.unwrap_or(self.timing.duration()),
         };
         Some(after(self.since, span)).filter(|until| *until > now)
     }

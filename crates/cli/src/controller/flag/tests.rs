@@ -29,10 +29,10 @@ fn settings_text(words: &str, pod: Option<&str>) -> String {
 
 #[test]
 fn leader_election_is_enabled_by_default() {
-    assert_snapshot!(settings_text("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
+    assert_snapshot!(settings_text("", None), @r#"5spot-0 Leader(Lease { namespace: "5spot-system", name: "5spot-leader", timing: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#);
     assert_snapshot!(
         settings_text("--enable-leader-election=false", Some("pod-a")),
-        @r#"pod-a Unelected(Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
+        @r#"pod-a Unelected(Lease { namespace: "5spot-system", name: "5spot-leader", timing: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
     );
 }
 
@@ -40,7 +40,7 @@ fn leader_election_is_enabled_by_default() {
 fn leader_election_can_be_set_by_flag() {
     assert_snapshot!(
         settings_text("--enable-leader-election --lease-namespace ops", Some("pod-a")),
-        @r#"pod-a Leader(Lease { namespace: "ops", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
+        @r#"pod-a Leader(Lease { namespace: "ops", name: "5spot-leader", timing: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } })"#
     );
 }
 
@@ -48,7 +48,7 @@ fn leader_election_can_be_set_by_flag() {
 fn more_than_one_instance_enables_shards_and_disables_leader_election() {
     assert_snapshot!(
         settings_text("--instance-count 3 --instance-id 2 --enable-leader-election", None),
-        @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", terms: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
+        @r#"5spot-2 Shards { lease: Lease { namespace: "5spot-system", name: "5spot-leader", timing: LeaseTiming { duration: 15s, renew_deadline: 10s, retry_period: 2s } }, count: 3 }"#
     );
 }
 
