@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use crate::random::Random;
 
 /// Longest input in bytes; a longer one is truncated.
-const LONGEST: usize = 64 << 10;
+const MAX_LENGTH: usize = 64 << 10;
 /// Most inputs that are kept.
-const MOST_TEXTS: usize = 4096;
+const MAX_TEXTS: usize = 4096;
 /// Most mutations of one input at a time.
-const MOST_CHANGES: usize = 6;
+const MAX_CHANGES: usize = 6;
 
 /// The inputs to mutate, and the answers that occurred.
 pub(crate) struct Corpus {
@@ -40,7 +40,7 @@ impl Corpus {
             .filter(|letter| !letter.is_ascii_digit())
             .take(96)
             .collect();
-        if self.texts.len() < MOST_TEXTS && self.answers.insert(kind) {
+        if self.texts.len() < MAX_TEXTS && self.answers.insert(kind) {
             self.texts.push(text.to_vec());
         }
     }
@@ -48,10 +48,10 @@ impl Corpus {
     /// The next input, which depends only on the random numbers.
     pub(crate) fn next(&self, random: &mut Random) -> Vec<u8> {
         let mut text = random.one_of(&self.texts).cloned().unwrap_or_default();
-        for _ in 0..=random.below(MOST_CHANGES) {
+        for _ in 0..=random.below(MAX_CHANGES) {
             self.change(&mut text, random);
         }
-        text.truncate(LONGEST);
+        text.truncate(MAX_LENGTH);
         text
     }
 

@@ -49,7 +49,7 @@ pub enum Scope {
 }
 
 /// The maximum total size of all annotations' keys and values, in bytes.
-const MOST_ANNOTATION_BYTES: usize = 256 * 1024;
+const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 /// Validates the `metadata` of an object for its creation; paths start at `metadata`.
 ///
@@ -210,8 +210,8 @@ impl<'a> Check<'a> {
             self.invalid(path, key, name::label_key(&to_lower(key)));
             bytes += key.len() + value.as_str().unwrap_or_default().len();
         }
-        if bytes > MOST_ANNOTATION_BYTES {
-            let most = MOST_ANNOTATION_BYTES as u64;
+        if bytes > MAX_ANNOTATION_BYTES {
+            let most = MAX_ANNOTATION_BYTES as u64;
             self.errors.push(FieldError::too_long(path, most));
         }
     }

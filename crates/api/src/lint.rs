@@ -23,7 +23,7 @@ pub use window::of_calendar;
 
 /// The minimum length of an entry that is searched for in command lines without matching
 /// unrelated commands.
-const SHORTEST_COMMAND: usize = 4;
+const MIN_COMMAND_LENGTH: usize = 4;
 
 /// A kind of warning.
 #[derive(Debug, PartialEq, Eq)]
@@ -320,7 +320,7 @@ fn short_window(
 fn short_commands(object: &ScheduledMachine) -> Vec<LintWarning> {
     let commands = object.spec.kill_if_commands.iter().flatten().enumerate();
     commands
-        .filter(|(_, command)| command.chars().count() < SHORTEST_COMMAND)
+        .filter(|(_, command)| command.chars().count() < MIN_COMMAND_LENGTH)
         .map(|(place, command)| {
             let field = format!("spec.killIfCommands[{place}]");
             let message = format!("'{command}' matches many unrelated command lines");

@@ -397,8 +397,8 @@ fn no_overload_error(function: &'static str, args: &[Value<'_>]) -> RunError {
 /// The maximum size of lists and texts that a function creates, in items and bytes. Only
 /// functions whose cost does not bound their result check it; no evaluation that an API server
 /// would finish reaches it.
-const LARGEST_LIST: usize = 4_000_000;
-const LARGEST_TEXT: usize = 64 << 20;
+const MAX_LIST_LENGTH: usize = 4_000_000;
+const MAX_TEXT_SIZE: usize = 64 << 20;
 
 /// Rejects a result larger than `largest`.
 fn within(size: usize, largest: usize) -> Result<(), RunError> {
@@ -412,7 +412,7 @@ fn within(size: usize, largest: usize) -> Result<(), RunError> {
 
 /// Rejects a list that would grow too long.
 pub(crate) fn check_list_size(items: usize, more: usize) -> Result<(), RunError> {
-    within(items.saturating_add(more), LARGEST_LIST)
+    within(items.saturating_add(more), MAX_LIST_LENGTH)
 }
 
 /// The error of a call that no overload accepts.

@@ -13,10 +13,10 @@ use crate::lexer::{self, Sign, Token, TokenKind};
 use crate::{Env, Value, macros};
 
 pub(crate) use builder::{Builder, Parse, SyntaxError, located};
-use builder::{MOST_NESTING, too_deep};
+use builder::{MAX_NESTING, too_deep};
 
 /// The maximum length of a source, in code points.
-const MOST_CODE_POINTS: usize = 100_000;
+const MAX_CODE_POINTS: usize = 100_000;
 
 /// The tokens that may start an expression, in the API server's notation.
 const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
@@ -70,12 +70,12 @@ pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
         }
     };
     // There are never more code points than bytes.
-    if source.len() > MOST_CODE_POINTS {
+    if source.len() > MAX_CODE_POINTS {
         let size = source.chars().count();
-        if size > MOST_CODE_POINTS {
+        if size > MAX_CODE_POINTS {
             let message = format!(
                 "expression code point size exceeds limit: size: {size}, limit \
-                 {MOST_CODE_POINTS}"
+                 {MAX_CODE_POINTS}"
             );
             return Err(failed(vec![(0, message)]));
         }
@@ -91,7 +91,7 @@ pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
         closers: Vec::new(),
         errors: Vec::new(),
         quiet: false,
-        names: Vec::with_capacity(MOST_LOOKAHEAD_NAMES / 2),
+        names: Vec::with_capacity(MAX_LOOKAHEAD_NAMES / 2),
         env,
         builder: Builder::new(env.dialect()),
     };
@@ -140,7 +140,7 @@ struct Parser<'s> {
 }
 
 /// The number of latest names that are searched for a repeated one.
-const MOST_LOOKAHEAD_NAMES: usize = 16;
+const MAX_LOOKAHEAD_NAMES: usize = 16;
 
 impl<'s> Parser<'s> {
     fn whole(&mut self) -> Parse<Expr> {
@@ -182,7 +182,7 @@ impl<'s> Parser<'s> {
 
     /// A shared copy of a name: expressions have few different names and repeat them often.
     fn shared(&mut self, name: &str) -> Arc<str> {
-        let mut latest = self.names.iter().rev().take(MOST_LOOKAHEAD_NAMES);
+        let mut latest = self.names.iter().rev().take(MAX_LOOKAHEAD_NAMES);
         if let Some(known) = latest.find(|known| ***known == *name) {
             return Arc::clone(known);
         }
@@ -241,7 +241,7 @@ impl<'s> Parser<'s> {
     /// `condition ? yes : no`, or an expression of higher precedence.
     fn expression(&mut self) -> Parse<Expr> {
         self.nesting += 1;
-        if self.nesting > MOST_NESTING {
+        if self.nesting > MAX_NESTING {
             return Err(too_deep(self.at()));
         }
         let condition = self.binary(0)?;

@@ -35,7 +35,7 @@ struct Step {
 pub(crate) type PathNumber = u16;
 
 /// Further paths are resolved by each program separately, so that the cache stays small.
-const MOST_PATHS: usize = 512;
+const MAX_PATHS: usize = 512;
 
 impl Paths {
     /// An empty set of paths; paths that start at one of `variables` are numbered.
@@ -88,7 +88,7 @@ impl Paths {
             let at = all.position(|step| step.before.is_none() && is_same(step));
             at.and_then(|at| PathNumber::try_from(at).ok())
         };
-        if known.is_some() || steps.len() == MOST_PATHS {
+        if known.is_some() || steps.len() == MAX_PATHS {
             return known;
         }
         let new = PathNumber::try_from(steps.len()).ok()?;

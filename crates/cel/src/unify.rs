@@ -28,7 +28,7 @@ struct Bound {
 /// A number of parameters that nearly all expressions do not exceed.
 const FEW_PARAMETERS: usize = 12;
 /// Parameters with higher numbers are bound by name.
-const MOST_NUMBERED: usize = 4_096;
+const MAX_NUMBERED: usize = 4_096;
 
 impl Bound {
     /// The number in a name.
@@ -36,7 +36,7 @@ impl Bound {
         let digits = name.strip_prefix(PREFIX)?;
         let is_number = digits == "0" || !digits.starts_with(['0', '+']);
         let number = digits.parse().ok().filter(|_| is_number)?;
-        (number < MOST_NUMBERED).then_some(number)
+        (number < MAX_NUMBERED).then_some(number)
     }
 
     fn get(&self, name: &str) -> Option<&Type> {

@@ -18,7 +18,7 @@ use crate::connection_slot::{ConnectionSlot, ConnectionSlots, Lifetimes};
 use crate::listen::accept;
 
 /// How many connections there are at a time; the oldest silent one is closed for a new one.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long connections may last.
@@ -27,7 +27,7 @@ const LIFETIMES: Lifetimes = Lifetimes {
     request: Some(Duration::from_secs(10)),
 };
 /// How much of a request is held: only its head is needed.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 
 /// An HTTP/1 server that is about to start.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Plain {
             + Send
             + 'static,
     {
-        let slots = ConnectionSlots::new(MOST_CONNECTIONS, LIFETIMES);
+        let slots = ConnectionSlots::new(MAX_CONNECTIONS, LIFETIMES);
         loop {
             let (stream, peer) = accept(&self.listener).await;
             let slot = slots.take(peer.ip()).await;
@@ -78,7 +78,7 @@ async fn serve_connection(
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MOST_BYTES)
+        .max_buf_size(MAX_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {

@@ -35,7 +35,7 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 /// How many bytes a client may send before they are read.
 const WINDOW: u32 = 128 * 1024;
 /// How many bytes of an HTTP/1 connection are held that have not been read.
-const MOST_BUFFERED_BYTES: usize = 128 * 1024;
+const MAX_BUFFERED_BYTES: usize = 128 * 1024;
 
 /// The limits for clients.
 #[derive(Clone, Copy, Debug)]
@@ -188,7 +188,7 @@ impl Client {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(MOST_BUFFERED_BYTES);
+            .max_buf_size(MAX_BUFFERED_BYTES);
         builder
             .http2()
             .timer(TokioTimer::new())

@@ -109,7 +109,7 @@ use crate::week::Week;
 use crate::window::Windows;
 
 /// The shortest duration of a window.
-pub const SHORTEST_WINDOW: Duration = Duration::minutes(1);
+pub const MIN_WINDOW: Duration = Duration::minutes(1);
 
 /// The longest duration of a window: a week.
 pub const MAX_WINDOW: Duration = Duration::hours(168);
@@ -222,7 +222,7 @@ impl Schedule {
     }
 
     /// A schedule of firings, each of which opens a window of `duration`. The default is
-    /// [`DEFAULT_CRON_DURATION`], the bounds are [`SHORTEST_WINDOW`] and [`MAX_WINDOW`].
+    /// [`DEFAULT_CRON_DURATION`], the bounds are [`MIN_WINDOW`] and [`MAX_WINDOW`].
     ///
     /// # Example
     /// ```
@@ -243,7 +243,7 @@ impl Schedule {
             Some(text) => text
                 .parse::<Duration>()
                 .map_err(|error| Error::Duration { error })?
-                .within(SHORTEST_WINDOW, MAX_WINDOW)
+                .within(MIN_WINDOW, MAX_WINDOW)
                 .map_err(|error| Error::DurationOutOfBounds { error })?,
         };
         Self::new(Base::Cron(CronWindows::new(cron, duration)), zone)

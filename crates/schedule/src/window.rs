@@ -12,7 +12,7 @@ use crate::next_change::{self, DAY, State};
 use crate::offset_period::OffsetPeriod;
 use crate::parse::{ParseError, Token};
 use crate::week::Days;
-use crate::{Error, MAX_WINDOW, SHORTEST_WINDOW, union};
+use crate::{Error, MAX_WINDOW, MIN_WINDOW, union};
 
 const MINUTE: i64 = 60;
 
@@ -83,7 +83,7 @@ impl NamedWindow {
             (None, Some(duration)) => {
                 let duration: Duration =
                     duration.parse().map_err(unreadable("duration"))?;
-                let bounded = duration.within(SHORTEST_WINDOW, MAX_WINDOW);
+                let bounded = duration.within(MIN_WINDOW, MAX_WINDOW);
                 End::Elapsed(
                     bounded
                         .map_err(|error| text.out_of_bounds(error))?

@@ -9,9 +9,9 @@ use http_body_util::BodyExt as _;
 use tokio::sync::Notify;
 
 /// How many bytes of bodies are held at a time; beyond that, the oldest body is evicted.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 /// How many bodies are read at a time; likewise.
-const MOST_BODIES: usize = 512;
+const MAX_BODIES: usize = 512;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl BodyReader {
 
     fn begin(&self) -> Reservation<'_> {
         let mut bodies = self.bodies();
-        if bodies.read.len() >= MOST_BODIES {
+        if bodies.read.len() >= MAX_BODIES {
             bodies.evict_oldest();
         }
         let (id, evicted) = (bodies.next, Arc::new(Notify::new()));
@@ -123,7 +123,7 @@ impl Reservation<'_> {
     /// Counts further bytes of this body, and evicts older bodies if necessary.
     fn grow(&self, more: usize) -> Result<(), BodyError> {
         let mut bodies = self.reader.bodies();
-        while bodies.bytes + more > MOST_BYTES && bodies.read.contains_key(&self.id) {
+        while bodies.bytes + more > MAX_BYTES && bodies.read.contains_key(&self.id) {
             bodies.evict_oldest();
         }
         let reading = bodies.read.get_mut(&self.id).ok_or(BodyError::Evicted)?;

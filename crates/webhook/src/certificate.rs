@@ -12,7 +12,7 @@ use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem};
 
 /// The most certificates of one chain.
-const LONGEST_CHAIN: usize = 10;
+const MAX_CHAIN_LENGTH: usize = 10;
 
 /// Why a certificate cannot be used. Contains nothing of the key.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum Error {
     #[error("the certificate is not PEM: {0}")]
     Chain(pem::Error),
     /// It contains no certificate, or too many.
-    #[error("expected 1 to {LONGEST_CHAIN} certificates, found {0}")]
+    #[error("expected 1 to {MAX_CHAIN_LENGTH} certificates, found {0}")]
     Length(usize),
     /// The text of the key is not PEM, or contains no private key.
     #[error("the private key is not PEM: {0}")]
@@ -61,10 +61,10 @@ impl Certificate {
     /// They cannot be used; the current ones stay in use.
     pub fn exchange(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain)
-            .take(LONGEST_CHAIN + 1)
+            .take(MAX_CHAIN_LENGTH + 1)
             .collect();
         let chain = chain.map_err(Error::Chain)?;
-        if chain.is_empty() || chain.len() > LONGEST_CHAIN {
+        if chain.is_empty() || chain.len() > MAX_CHAIN_LENGTH {
             return Err(Error::Length(chain.len()));
         }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(Error::Key)?;

@@ -22,7 +22,7 @@ pub const CHAIN: &str = "tls.crt";
 /// The file with the key.
 pub const KEY: &str = "tls.key";
 /// The most bytes of either file.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 
 /// Why the files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -124,12 +124,12 @@ impl MountedCertificate {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             let file = std::fs::File::open(&path)?;
-            file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+            file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         match read() {
             Err(source) => Err(Error::File { path, source }),
-            Ok(bytes) if bytes.len() as u64 > MOST_BYTES => Err(Error::Long(path)),
+            Ok(bytes) if bytes.len() as u64 > MAX_BYTES => Err(Error::Long(path)),
             Ok(bytes) => Ok(bytes),
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 
 /// How many values an object may have, not counting those that are skipped. The bounds of the
 /// schema allow far fewer.
-const MOST_VALUES: usize = 100_000;
+const MAX_VALUES: usize = 100_000;
 
 /// An object in which each provider's `spec` is replaced by a hash of its content: equal for
 /// equal texts. `metadata.managedFields` are left out. Text that nests deeper than serde_json's
@@ -42,7 +42,7 @@ struct Reader<'a> {
 
 impl<'de> Deserialize<'de> for ReviewedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let remaining = Cell::new(MOST_VALUES);
+        let remaining = Cell::new(MAX_VALUES);
         let reader = Reader {
             position: Position::Object,
             remaining: &remaining,
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for ReviewedObject {
 impl Reader<'_> {
     fn count<E: Error>(&self) -> Result<(), E> {
         let remaining = self.remaining.get().checked_sub(1);
-        let too_many = || E::custom(format!("more than {MOST_VALUES} values"));
+        let too_many = || E::custom(format!("more than {MAX_VALUES} values"));
         self.remaining.set(remaining.ok_or_else(too_many)?);
         Ok(())
     }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_object_with_too_many_values_is_rejected() {
-        let text = format!(r#"{{"spec": [{}0]}}"#, "0,".repeat(MOST_VALUES));
+        let text = format!(r#"{{"spec": [{}0]}}"#, "0,".repeat(MAX_VALUES));
         let refused = serde_json::from_str::<ReviewedObject>(&text)
             .unwrap_err()
             .to_string();

@@ -26,7 +26,7 @@ pub const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
 /// How long before its expiry a CA gets a successor.
 pub const AUTHORITY_MARGIN: SignedDuration = SignedDuration::from_hours(24 * 90);
 /// The most names of a certificate.
-const MOST_NAMES: usize = 32;
+const MAX_NAMES: usize = 32;
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("creating a certificate: {0}")]
     Creation(#[from] rcgen::Error),
     /// There are more names than a certificate may have.
-    #[error("a certificate has at most {MOST_NAMES} names, not {0}")]
+    #[error("a certificate has at most {MAX_NAMES} names, not {0}")]
     Names(usize),
 }
 
@@ -148,7 +148,7 @@ impl Certificates {
         }
         all_names.sort();
         all_names.dedup();
-        if all_names.len() > MOST_NAMES {
+        if all_names.len() > MAX_NAMES {
             return Err(Error::Names(all_names.len()));
         }
         self.serving = Some(Serving {

@@ -18,7 +18,7 @@ use crate::validator::{ReviewResponse, Validator, Verdict};
 
 /// The maximum size of a request body, in bytes: two objects of the 3 MiB that an API server
 /// accepts, and the review around them.
-pub const MOST_BYTES: usize = 7 << 20;
+pub const MAX_BYTES: usize = 7 << 20;
 /// Time limit for receiving a request body; more than API servers wait for a response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The limits for API servers. They retry on a new connection if one has ended.
@@ -122,10 +122,10 @@ impl Handler {
         }
         let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the body exceeds 7 MiB");
         let least = request.body().size_hint().lower();
-        if usize::try_from(least).is_ok_and(|least| least > MOST_BYTES) {
+        if usize::try_from(least).is_ok_and(|least| least > MAX_BYTES) {
             return Err(too_large);
         }
-        let reading = self.reader.read(request.into_body(), MOST_BYTES);
+        let reading = self.reader.read(request.into_body(), MAX_BYTES);
         let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
             return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long"));
         };

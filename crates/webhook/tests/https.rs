@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fivespot_api::name::WEBHOOK_PATH as PATH;
 use fivespot_webhook::Certificate;
-use fivespot_webhook::serve::MOST_BYTES;
+use fivespot_webhook::serve::MAX_BYTES;
 use serde_json::Value;
 use support::{Client, Webhook, authority, review};
 
@@ -37,7 +37,7 @@ async fn what_is_no_question_is_answered_with_a_failure() {
     let webhook = Webhook::start().await;
     let good = review("valid").to_string();
     let older = good.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1");
-    let huge = " ".repeat(MOST_BYTES + 1);
+    let huge = " ".repeat(MAX_BYTES + 1);
     let json = "application/json";
     let mut printed = String::new();
     for (what, method, path, media, body) in [
@@ -57,7 +57,7 @@ async fn what_is_no_question_is_answered_with_a_failure() {
 #[tokio::test]
 async fn a_body_of_unknown_length_is_bounded_as_well() {
     let webhook = Webhook::start().await;
-    let (code, _) = webhook.client().send_in_pieces(MOST_BYTES + 1).await;
+    let (code, _) = webhook.client().send_in_pieces(MAX_BYTES + 1).await;
     assert_eq!(code, 413);
 }
 

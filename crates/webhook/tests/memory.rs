@@ -7,10 +7,10 @@
 )]
 
 use fivespot_webhook::Validator;
-use fivespot_webhook::serve::MOST_BYTES;
+use fivespot_webhook::serve::MAX_BYTES;
 
 /// In KiB. The limit of the shipped Deployment is 256 MiB, for all reviews together.
-const MOST_KIB: u64 = 96 * 1024;
+const MAX_KIB: u64 = 96 * 1024;
 
 /// The peak memory of this process, in KiB.
 fn peak() -> u64 {
@@ -29,7 +29,7 @@ fn dense(place: &str) -> String {
             "uid": "a", "kind": {kind}, "resource": {resource}, "name": "a", "namespace": "b",
             "operation": "CREATE", "userInfo": {{"username": "jane"}}, "object": {place}}}}}"#
     );
-    let room = MOST_BYTES - text.len() + "DENSE".len();
+    let room = MAX_BYTES - text.len() + "DENSE".len();
     text.replace("DENSE", &format!("[{}0]", "0,".repeat((room - 3) / 2)))
 }
 
@@ -44,9 +44,9 @@ fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
         "DENSE",
     ] {
         let review = dense(place);
-        assert!(review.len() <= MOST_BYTES && review.len() > MOST_BYTES - 9);
+        assert!(review.len() <= MAX_BYTES && review.len() > MAX_BYTES - 9);
         validator.review(review.as_bytes());
         drop(review);
-        assert!(peak() < MOST_KIB, "{place}: {} KiB", peak());
+        assert!(peak() < MAX_KIB, "{place}: {} KiB", peak());
     }
 }

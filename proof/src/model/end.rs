@@ -15,7 +15,7 @@ use super::Step;
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
 use super::operator::RequestOutcome;
 use super::schedule_at::ScheduleAt;
-use super::server::{LONGEST, is_replacement_requested, minutes, shortest};
+use super::server::{MAX_SHUTDOWN_TIMEOUT, is_replacement_requested, minutes, shortest};
 use super::state::{
     FaultBudget, INSTANTS, Kind, Pod, SETTLED, State, WorkloadReachability, instant,
 };
@@ -376,7 +376,7 @@ impl World {
             })
         });
         let drain = &machine["spec"]["deletion"]["nodeDrainTimeoutSeconds"];
-        let asked = minutes(&sm.spec.node_drain_timeout).min(LONGEST);
+        let asked = minutes(&sm.spec.node_drain_timeout).min(MAX_SHUTDOWN_TIMEOUT);
         let is_in_time = *drain == asked.as_secs();
         let is_asked_for = !node["metadata"]["annotations"]
             [name::RECLAIM_REQUESTED_ANNOTATION]

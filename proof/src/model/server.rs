@@ -693,7 +693,9 @@ fn commits_wrongly(at: ScheduleAt<'_>, shutdown: &Shutdown) -> Option<Invariant>
     let patience =
         made.and_then(|made| made.checked_add(SignedDuration::from_mins(10)).ok());
     match shutdown.reason {
-        _ if shutdown.deadline.duration_since(shutdown.started_at) > LONGEST => {
+        _ if shutdown.deadline.duration_since(shutdown.started_at)
+            > MAX_SHUTDOWN_TIMEOUT =>
+        {
             Some(Invariant::Bounded)
         }
         _ if shutdown.started_at != planned => Some(Invariant::ShutdownRecord),
@@ -804,14 +806,14 @@ fn reverts(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus) -> b
 }
 
 /// The longest shutdown timeout that is allowed.
-pub(super) const LONGEST: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const MAX_SHUTDOWN_TIMEOUT: SignedDuration = SignedDuration::from_hours(24);
 
 /// The shutdown timeout of a machine.
 pub(super) fn shortest(sm: &ScheduledMachine) -> SignedDuration {
     let spec = &sm.spec;
     minutes(&spec.node_drain_timeout)
         .min(minutes(&spec.graceful_shutdown_timeout))
-        .min(LONGEST)
+        .min(MAX_SHUTDOWN_TIMEOUT)
 }
 
 /// Whole minutes, the format of all durations in the model.

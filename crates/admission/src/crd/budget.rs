@@ -9,7 +9,7 @@ const SCHEMA_LIMIT: u64 = 100_000_000;
 /// The minimum cost of a rule to be reported when the sum exceeds the limit.
 const MIN_REPORTED_COST: u64 = SCHEMA_LIMIT / 100;
 /// The maximum number of rules reported then.
-const MOST_REPORTED: usize = 4;
+const MAX_REPORTED: usize = 4;
 
 /// The estimated costs of the expressions of a schema.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl RuleCosts {
         }
         self.expensive
             .sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        self.expensive.truncate(MOST_REPORTED);
+        self.expensive.truncate(MAX_REPORTED);
         let errors = self.expensive.into_iter().map(|(_, error)| error);
         let mut errors: Vec<_> = errors.collect();
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 \

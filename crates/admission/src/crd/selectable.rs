@@ -8,7 +8,7 @@ use crate::crd_rules::field_path;
 use crate::field::Path;
 use crate::schema::node::Node;
 
-const MOST: usize = 8;
+const MAX_SELECTABLE_FIELDS: usize = 8;
 
 /// The validation errors of the fields, which are at `path`, for a schema.
 pub(super) fn errors(fields: &Value, root: &Node, path: Path<'_>) -> Vec<FieldError> {
@@ -47,8 +47,8 @@ pub(super) fn errors(fields: &Value, root: &Node, path: Path<'_>) -> Vec<FieldEr
             known.push(printed);
         }
     }
-    if known.len() > MOST {
-        let (found, most) = (known.len() as u64, MOST as u64);
+    if known.len() > MAX_SELECTABLE_FIELDS {
+        let (found, most) = (known.len() as u64, MAX_SELECTABLE_FIELDS as u64);
         errors.push(FieldError::too_many(path, found, most));
     }
     errors

@@ -11,7 +11,7 @@ use crate::schema::ratchets;
 use crate::{FieldError, KubeVersion};
 
 /// The maximum size in bytes of a message that an expression returns.
-pub(crate) const MOST_MESSAGE_BYTES: usize = 5 * 1024;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
                              further validation rules will be run";
@@ -443,6 +443,6 @@ pub(crate) fn has_lines(text: &str) -> bool {
 pub(crate) fn usable_message(text: &str) -> Option<String> {
     let text = text.trim();
     let usable =
-        !text.is_empty() && text.len() <= MOST_MESSAGE_BYTES && !text.contains('\n');
+        !text.is_empty() && text.len() <= MAX_MESSAGE_BYTES && !text.contains('\n');
     usable.then(|| text.to_owned())
 }

@@ -18,7 +18,7 @@ use super::scope::{Inputs, NULL};
 use crate::field::Cause;
 
 /// The maximum size in bytes of an audit annotation's value.
-const MOST_ANNOTATION_BYTES: usize = 10 * 1024;
+const MAX_ANNOTATION_BYTES: usize = 10 * 1024;
 /// The audit annotation key for failures with the binding action `Audit`.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
@@ -381,8 +381,8 @@ fn to_go_json(json: &Value) -> String {
 
 /// The value, truncated to the limit.
 fn truncate(mut value: String) -> String {
-    if value.len() > MOST_ANNOTATION_BYTES {
-        let at = (0..=MOST_ANNOTATION_BYTES)
+    if value.len() > MAX_ANNOTATION_BYTES {
+        let at = (0..=MAX_ANNOTATION_BYTES)
             .rev()
             .find(|at| value.is_char_boundary(*at));
         value.truncate(at.unwrap_or(0));

@@ -6,11 +6,11 @@ use serde_json::{Map as JsonMap, Number, Value as Json};
 use super::mutating_policy::PatchType;
 
 /// The approximate maximum size of a patch, in bytes.
-const LARGEST: usize = 4 << 20;
+const MAX_SIZE: usize = 4 << 20;
 /// The largest integer that a JSON patch has as a number; larger ones are text.
-const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// The largest integral float that is written without a fraction.
-const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_WHOLE_NUMBER: f64 = 9_007_199_254_740_992.0;
 
 /// The object to merge, or the operations to apply.
 ///
@@ -19,7 +19,7 @@ const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 pub(super) fn of(value: &Value<'_>, kind: PatchType) -> Result<Json, String> {
     let mut writer = Writer {
         kind,
-        left: LARGEST,
+        left: MAX_SIZE,
         mismatches: Vec::new(),
     };
     match (kind, value) {
@@ -186,7 +186,7 @@ impl Writer {
 
     fn scalar(&mut self, value: &Value<'_>) -> Result<Json, String> {
         let is_patch = self.kind == PatchType::JsonPatch;
-        let is_large = |number: u64| is_patch && number > LARGEST_NUMBER;
+        let is_large = |number: u64| is_patch && number > MAX_SAFE_INTEGER;
         Ok(match value {
             Value::Optional(None) if is_patch => {
                 return Err(unwritable("optional.none() dereference"));
@@ -200,7 +200,7 @@ impl Writer {
             Value::Int(value) => (*value).into(),
             Value::Uint(value) => (*value).into(),
             Value::Double(double) => {
-                let is_whole = double.fract() == 0.0 && double.abs() < LARGEST_WHOLE;
+                let is_whole = double.fract() == 0.0 && double.abs() < MAX_WHOLE_NUMBER;
                 let whole: Option<Number> = is_whole
                     .then(|| format!("{double:.0}").parse().ok())
                     .flatten();
@@ -234,7 +234,7 @@ impl Writer {
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.left.checked_sub(bytes);
         self.left =
-            left.ok_or_else(|| format!("patch is too large: the maximum is {LARGEST}"))?;
+            left.ok_or_else(|| format!("patch is too large: the maximum is {MAX_SIZE}"))?;
         Ok(())
     }
 }

@@ -15,9 +15,9 @@ use crate::{FieldError, name};
 
 /// The reasons that a validation may have.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const MOST_MATCH_CONDITIONS: usize = 64;
-const MOST_AUDIT_ANNOTATIONS: usize = 20;
-const MOST_VALUE_EXPRESSION_BYTES: usize = 5 * 1024;
+const MAX_MATCH_CONDITIONS: usize = 64;
+const MAX_AUDIT_ANNOTATIONS: usize = 20;
+const MAX_VALUE_EXPRESSION_BYTES: usize = 5 * 1024;
 
 /// Reads the spec of a policy and adds its errors in the API server's order.
 pub(super) struct Reader<'a, 'e> {
@@ -203,8 +203,8 @@ impl Reader<'_, '_> {
     pub(super) fn conditions(&mut self, environments: &Environments) -> Vec<Expression> {
         let path = self.spec.path.field("matchConditions");
         let list = self.spec.list("matchConditions", self.errors);
-        if list.len() > MOST_MATCH_CONDITIONS {
-            let (found, most) = (list.len() as u64, MOST_MATCH_CONDITIONS as u64);
+        if list.len() > MAX_MATCH_CONDITIONS {
+            let (found, most) = (list.len() as u64, MAX_MATCH_CONDITIONS as u64);
             self.errors.push(FieldError::too_many(path, found, most));
         }
         let mut conditions: Vec<Expression> = Vec::new();
@@ -343,7 +343,7 @@ impl Reader<'_, '_> {
     fn annotations(&mut self, environments: &Environments) -> Vec<Expression> {
         let path = self.spec.path.field("auditAnnotations");
         let list = self.spec.list("auditAnnotations", self.errors);
-        if list.len() > MOST_AUDIT_ANNOTATIONS {
+        if list.len() > MAX_AUDIT_ANNOTATIONS {
             let detail = "must not have more than 20 auditAnnotations";
             let list = list.to_vec().into();
             self.errors.push(FieldError::invalid(path, list, detail));
@@ -381,9 +381,9 @@ impl Reader<'_, '_> {
     ) -> (String, Compiled) {
         let source = fields.text("valueExpression", self.errors);
         let path = fields.path.field("valueExpression");
-        if source.trim().len() > MOST_VALUE_EXPRESSION_BYTES {
+        if source.trim().len() > MAX_VALUE_EXPRESSION_BYTES {
             let detail =
-                format!("must not exceed {MOST_VALUE_EXPRESSION_BYTES} bytes in length");
+                format!("must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length");
             self.errors
                 .push(FieldError::required(path, detail.as_str()));
             return (source.to_owned(), Err(detail));

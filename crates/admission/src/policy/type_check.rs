@@ -11,7 +11,7 @@ use crate::field::Path;
 use crate::{FieldError, KubeVersion};
 
 /// The maximum number of kinds that are checked.
-const MOST_KINDS: usize = 10;
+const MAX_KINDS: usize = 10;
 
 /// An expression that fails the type check, as in `status.typeChecking.expressionWarnings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl<'a> Schemas<'a> {
             self.named(&named, &mut found);
         }
         found.sort_by_key(|it| it.title);
-        found.truncate(MOST_KINDS);
+        found.truncate(MAX_KINDS);
         found
     }
 

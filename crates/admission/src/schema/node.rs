@@ -167,7 +167,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 /// The maximum nesting of nodes, so that no schema exhausts the stack; real schemas are far
 /// below it.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Reads a schema and collects the type errors.
 pub(crate) struct Reader {
@@ -188,7 +188,7 @@ impl Reader {
             self.wrong(path, json, "must be an object");
             return Node::default();
         };
-        if self.depth >= MOST_DEPTH {
+        if self.depth >= MAX_DEPTH {
             self.wrong(
                 path,
                 &Value::Null,

@@ -8,7 +8,7 @@ use crate::ast::{Entry, Expr, Fold, Item};
 use crate::unify::more_general;
 
 /// The maximum number of parts of a key's type, nested types counted.
-const LARGEST_KEY: usize = 16;
+const MAX_KEY_LENGTH: usize = 16;
 
 impl Checker<'_> {
     /// The joined type of both. Whether they agree is checked later, because `format` is
@@ -63,7 +63,7 @@ impl Checker<'_> {
     /// and cannot double in size with each nesting.
     fn key(&mut self, key: &Expr) -> Type {
         let ty = self.substitutions.applied(self.ty(key));
-        if !ty.has_at_most(LARGEST_KEY) {
+        if !ty.has_at_most(MAX_KEY_LENGTH) {
             self.report(key.at, format!("unsupported key type: {ty}"));
             return Type::Error;
         }

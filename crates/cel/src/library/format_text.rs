@@ -8,7 +8,7 @@ use fivespot_gostd::strconv::{Quoted, format_float};
 /// The default precision, in digits after the point.
 const PRECISION: usize = 6;
 /// The maximum precision, so that a short clause cannot create a long text.
-const MOST_PRECISION: usize = 1_000;
+const MAX_PRECISION: usize = 1_000;
 
 pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let [Value::String(template), Value::List(list)] = args else {
@@ -27,7 +27,7 @@ pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
                 text.push_str(&formatted(verb, precision, &argument?)?);
             }
         }
-        super::within(text.len(), super::LARGEST_TEXT)?;
+        super::within(text.len(), super::MAX_TEXT_SIZE)?;
     }
     Ok(Value::text(text))
 }
@@ -114,9 +114,9 @@ fn precision(clause: &str) -> Result<(usize, &str), RunError> {
     };
     let (number, rest) = digits.split_at(end);
     match number.parse() {
-        Ok(precision) if precision <= MOST_PRECISION => Ok((precision, rest)),
+        Ok(precision) if precision <= MAX_PRECISION => Ok((precision, rest)),
         Ok(precision) => Err(RunError::text(format!(
-            "{parse}: precision {precision} exceeds maximum allowed precision {MOST_PRECISION}"
+            "{parse}: precision {precision} exceeds maximum allowed precision {MAX_PRECISION}"
         ))),
         Err(_) => {
             let why = if number.is_empty() {

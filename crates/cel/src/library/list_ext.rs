@@ -93,7 +93,7 @@ fn flatten_into<'v>(
         match item {
             Value::List(inner) if levels > 0 => flatten_into(&inner, levels - 1, into)?,
             item => {
-                super::within(into.len(), super::LARGEST_LIST)?;
+                super::within(into.len(), super::MAX_LIST_LENGTH)?;
                 into.push(item);
             }
         }

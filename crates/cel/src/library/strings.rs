@@ -223,7 +223,7 @@ fn replace<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         Ok(count) => text.matches(&**old).take(count).count(),
         Err(_) => text.matches(&**old).count(),
     };
-    super::within(found.saturating_mul(new.len()), super::LARGEST_TEXT)?;
+    super::within(found.saturating_mul(new.len()), super::MAX_TEXT_SIZE)?;
     Ok(Value::text(match usize::try_from(count) {
         Ok(count) => text.replacen(&**old, new, count),
         Err(_) => text.replace(&**old, new),
@@ -304,7 +304,7 @@ fn join<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
             Ok(Value::String(part)) => {
                 super::within(
                     text.len().saturating_add(part.len()),
-                    super::LARGEST_TEXT,
+                    super::MAX_TEXT_SIZE,
                 )?;
                 text.push_str(&part);
             }

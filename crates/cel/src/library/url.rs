@@ -9,7 +9,7 @@ use crate::{RunError, Value};
 use fivespot_gostd::url::{Mode, Url, check, unescape};
 
 /// The maximum number of query parameters that Go parses.
-const MOST_PARAMETERS: usize = 10_000;
+const MAX_PARAMETERS: usize = 10_000;
 
 pub(super) const ROWS: &[Row] = &[
     global("url", "string_to_url", "string -> kubernetes.URL", url),
@@ -92,9 +92,9 @@ fn query<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
         let decoded = unescape(part, Mode::QueryComponent).ok()?;
         Some(String::from_utf8_lossy(&decoded).into_owned())
     };
-    let pairs = query.split('&').take(MOST_PARAMETERS + 1);
+    let pairs = query.split('&').take(MAX_PARAMETERS + 1);
     // Go returns no parameters if there are too many.
-    let is_read = pairs.count() <= MOST_PARAMETERS;
+    let is_read = pairs.count() <= MAX_PARAMETERS;
     for pair in query
         .split('&')
         .filter(|pair| is_read && !pair.is_empty() && !pair.contains(';'))

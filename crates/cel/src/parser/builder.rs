@@ -8,14 +8,14 @@ use crate::{Dialect, Value};
 
 /// The maximum nesting of expressions, as in the API server: in brackets, as arguments, or as
 /// right operands of comparisons or of arithmetic.
-pub(super) const MOST_NESTING: usize = 250;
+pub(super) const MAX_NESTING: usize = 250;
 /// The maximum height of a tree, so that code that walks it does not overflow the stack: 1 MiB
 /// is enough if the crate is optimised, which the workspace ensures in every profile. The API
 /// server has the same limit, but does not count the expansions of macros.
-const MOST_HEIGHT: usize = 251;
+const MAX_HEIGHT: usize = 251;
 /// The maximum number of nodes. A source of legal size reaches it only with nested macros that
 /// copy.
-const MOST_NODES: usize = 200_000;
+const MAX_NODES: usize = 200_000;
 
 /// Converts an offset to line and column.
 pub(crate) fn located(source: &str, at: usize, message: String) -> CompileError {
@@ -84,8 +84,8 @@ impl Builder {
         let (depth, size) = kind.extent_below();
         let (depth, size) = (depth + 1, size + 1);
         check_height(at, depth)?;
-        if size > MOST_NODES {
-            let message = format!("expression node limit exceeded: {MOST_NODES}");
+        if size > MAX_NODES {
+            let message = format!("expression node limit exceeded: {MAX_NODES}");
             return Err(SyntaxError { at, message });
         }
         let id = self.ids;
@@ -138,13 +138,13 @@ impl Builder {
 
 /// The error of expressions that are nested too deeply.
 pub(super) fn too_deep(at: usize) -> SyntaxError {
-    let message = format!("expression recursion limit exceeded: {MOST_NESTING}");
+    let message = format!("expression recursion limit exceeded: {MAX_NESTING}");
     SyntaxError { at, message }
 }
 
 /// Rejects a tree that is too high.
 pub(super) fn check_height(at: usize, height: usize) -> Parse<()> {
-    if height <= MOST_HEIGHT {
+    if height <= MAX_HEIGHT {
         return Ok(());
     }
     let message = "max recursion depth exceeded".to_owned();

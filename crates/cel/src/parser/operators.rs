@@ -1,6 +1,6 @@
 //! Binary operators.
 
-use super::builder::{MOST_NESTING, check_height, too_deep};
+use super::builder::{MAX_NESTING, check_height, too_deep};
 use super::{Parse, Parser};
 use crate::ast::{Expr, Kind, operator};
 use crate::lexer::{Sign, TokenKind};
@@ -35,7 +35,7 @@ impl Parser<'_> {
         self.comparisons += usize::from(level <= 3);
         self.sums += 1;
         let inside = (self.comparisons, self.sums);
-        if inside.0.max(inside.1) > MOST_NESTING {
+        if inside.0.max(inside.1) > MAX_NESTING {
             return Err(too_deep(self.at()));
         }
         let mut left = self.unary()?;

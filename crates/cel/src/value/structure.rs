@@ -10,7 +10,7 @@ use crate::RunError;
 const JSON_PATCH: &str = "JSONPatch";
 
 /// The maximum number of values in a field that is read from an object.
-const LARGEST_READ: usize = 100_000;
+const MAX_READ_SIZE: usize = 100_000;
 
 /// A value written with its type: `Object.spec{replicas: 1}`.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl<'v> Struct<'v> {
     pub(crate) fn read(&self, name: &str) -> Result<Value<'v>, RunError> {
         match self.field(name) {
             Some(value) if self.is_patch() => Ok(value.clone()),
-            Some(value) => structs_to_maps(value, &mut { LARGEST_READ }),
+            Some(value) => structs_to_maps(value, &mut { MAX_READ_SIZE }),
             None if self.is_patch() && name != "value" => Ok(Value::text("")),
             None => Ok(Value::Null),
         }
@@ -139,7 +139,9 @@ fn structs_to_maps<'v>(
     left: &mut usize,
 ) -> Result<Value<'v>, RunError> {
     *left = left.checked_sub(1).ok_or_else(|| {
-        RunError::text(format!("field is too large: the maximum is {LARGEST_READ}"))
+        RunError::text(format!(
+            "field is too large: the maximum is {MAX_READ_SIZE}"
+        ))
     })?;
     match value {
         Value::Struct(it) => {

@@ -133,12 +133,7 @@ async fn only_the_message_of_a_kubernetes_status_is_repeated() {
     ] {
         let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
         cluster.inject_fault(usize::MAX, "GET /api/v1/nodes", (500, &body));
-        cluster
-            .create_wanted_machine(&json!({"token": "abc"}))
-            .await;
-        let _controller = cluster.run(|client, clock| cluster.options(client, clock));
-        cluster.advance_to("2026-03-06T15:01:00Z").await;
-        cluster.join("worker").await;
+        let _controller = cluster.run_until_joined("abc").await;
         cluster.clock.wait_until_idle().await;
         let status = cluster.status("worker").await;
         let access = TestCluster::condition(&status, "NodeAccess");

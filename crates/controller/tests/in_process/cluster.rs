@@ -219,6 +219,16 @@ impl TestCluster {
         self.create_scheduled_machine("worker").await;
     }
 
+    /// Creates a wanted machine whose kubeconfig has that token, and runs a controller until its
+    /// Node `worker` has joined, at 15:01. It runs until the result is dropped.
+    pub(crate) async fn run_until_joined(&self, token: &str) -> RunningController {
+        self.create_wanted_machine(&json!({"token": token})).await;
+        let running = self.run(|client, clock| self.options(client, clock));
+        self.advance_to("2026-03-06T15:01:00Z").await;
+        self.join("worker").await;
+        running
+    }
+
     /// Advances the clock to that instant.
     pub(crate) async fn advance_to(&self, then: &str) {
         self.clock.advance_to(instant(then)).await;

@@ -21,12 +21,7 @@ pub(crate) async fn in_service(
     cluster: &TestCluster,
     pods: &[&str],
 ) -> RunningController {
-    cluster
-        .create_wanted_machine(&json!({"token": "abc"}))
-        .await;
-    let running = cluster.run(|client, clock| cluster.options(client, clock));
-    cluster.advance_to("2026-03-06T15:01:00Z").await;
-    cluster.join("worker").await;
+    let running = cluster.run_until_joined("abc").await;
     cluster.ready("worker", true).await;
     for name in pods {
         cluster.bind_pod(name, "worker").await;

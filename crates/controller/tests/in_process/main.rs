@@ -67,12 +67,7 @@ async fn cluster_api_may_be_installed_later() {
 #[tokio::test]
 async fn a_node_that_becomes_ready_makes_the_machine_active_at_that_instant() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    cluster
-        .create_wanted_machine(&json!({"token": "abc"}))
-        .await;
-    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
-    cluster.advance_to("2026-03-06T15:01:00Z").await;
-    cluster.join("worker").await;
+    let _controller = cluster.run_until_joined("abc").await;
     cluster.clock.wait_until_idle().await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Pending", "{status:#}");
@@ -208,12 +203,7 @@ async fn a_controller_may_be_dropped_and_restarted() {
 #[tokio::test]
 async fn rotated_credentials_are_used_at_once() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    cluster
-        .create_wanted_machine(&json!({"token": "refused"}))
-        .await;
-    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
-    cluster.advance_to("2026-03-06T15:01:00Z").await;
-    cluster.join("worker").await;
+    let _controller = cluster.run_until_joined("refused").await;
     cluster.ready("worker", true).await;
     cluster.clock.wait_until_idle().await;
     let status = cluster.status("worker").await;
@@ -263,12 +253,7 @@ async fn all_watches_restart_after_a_rotation_of_credentials() {
 #[tokio::test]
 async fn an_unreachable_workload_cluster_does_not_delay_the_deadline() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    cluster
-        .create_wanted_machine(&json!({"token": "silent"}))
-        .await;
-    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
-    cluster.advance_to("2026-03-06T15:01:00Z").await;
-    cluster.join("worker").await;
+    let _controller = cluster.run_until_joined("silent").await;
     cluster.advance_to("2026-03-06T23:04:59Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(

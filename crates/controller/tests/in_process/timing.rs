@@ -245,12 +245,7 @@ async fn an_unreadable_secret_is_reported_as_a_management_cluster_problem() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let secrets = "GET /api/v1/namespaces/default/secrets";
     cluster.inject_fault(usize::MAX, secrets, (0, "connection timed out"));
-    cluster
-        .create_wanted_machine(&json!({"token": "abc"}))
-        .await;
-    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
-    cluster.advance_to("2026-03-06T15:01:00Z").await;
-    cluster.join("worker").await;
+    let _controller = cluster.run_until_joined("abc").await;
     cluster.advance_to("2026-03-06T15:03:00Z").await;
     let status = cluster.status("worker").await;
     let access = TestCluster::condition(&status, "NodeAccess");

@@ -42,7 +42,7 @@ struct Compiled {
 const MATCHES_WITHOUT_TABLE: u8 = 16;
 /// Maximum length of a text for simulated matches, in bytes: simulation is slow, but only
 /// needs the NFA of the pattern.
-const LONGEST_SIMULATED: usize = 256;
+const MAX_SIMULATED_LENGTH: usize = 256;
 /// Automata with at most this number of parts, of some 40 bytes each, are below the `regex`
 /// crate's limit of 10 MB, so that building them later cannot fail.
 const SURELY_SMALL: usize = 100_000;
@@ -99,7 +99,7 @@ impl Pattern {
         }
         let is_new = self.is_new();
         if is_new
-            && text.len() <= LONGEST_SIMULATED
+            && text.len() <= MAX_SIMULATED_LENGTH
             && let Some(steps) = self.steps()
         {
             return steps.is_match(&mut steps.create_cache(), text);

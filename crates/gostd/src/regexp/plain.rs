@@ -5,7 +5,7 @@ use super::compiled::PARTS_OF_RANGE;
 
 /// Maximum nesting of groups; the parser of the `regex` crate allows 250 levels, of which each
 /// group takes at most four.
-const MOST_GROUPS: usize = 32;
+const MAX_GROUPS: usize = 32;
 /// The number of parts of a list of alternatives or of a sequence, without its items.
 const LIST: usize = 4;
 
@@ -124,7 +124,7 @@ impl Scan<'_> {
     }
 
     fn open(&mut self) -> Option<()> {
-        if self.groups.len() == MOST_GROUPS || (self.eat(b'?') && !self.eat(b':')) {
+        if self.groups.len() == MAX_GROUPS || (self.eat(b'?') && !self.eat(b':')) {
             return None;
         }
         self.groups.push(self.parts);

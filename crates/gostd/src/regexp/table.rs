@@ -11,17 +11,17 @@ use regex_syntax::hir::Hir;
 use super::compiled::parts;
 
 /// Maximum size of a table, and of the memory for building it, in bytes.
-const LARGEST: usize = 64 << 10;
-const LARGEST_IN_MAKING: usize = 512 << 10;
+const MAX_SIZE: usize = 64 << 10;
+const MAX_SIZE_WHILE_BUILDING: usize = 512 << 10;
 /// Maximum number of parts of a pattern for which a table is attempted; a larger one would
 /// most likely exceed the size limit.
-const MOST_PARTS: usize = 4_000;
+const MAX_PARTS: usize = 4_000;
 
 /// The NFA of a pattern; `None` if it would be too large.
 pub(super) fn steps(pattern: &Hir) -> Option<NFA> {
     let config = thompson::Config::new()
         .which_captures(WhichCaptures::None)
-        .nfa_size_limit(Some(LARGEST_IN_MAKING));
+        .nfa_size_limit(Some(MAX_SIZE_WHILE_BUILDING));
     let mut compiler = thompson::Compiler::new();
     compiler.configure(config).build_from_hir(pattern).ok()
 }
@@ -38,7 +38,7 @@ impl Table {
     /// where a character of several bytes begins.
     pub(super) fn of(pattern: &str) -> Option<Self> {
         let pattern = regex_syntax::parse(pattern).ok()?;
-        if parts(&pattern) > MOST_PARTS || pattern.properties().look_set().contains_word()
+        if parts(&pattern) > MAX_PARTS || pattern.properties().look_set().contains_word()
         {
             return None;
         }
@@ -48,8 +48,8 @@ impl Table {
         let limits = dense::Config::new()
             .match_kind(MatchKind::All)
             .accelerate(false)
-            .dfa_size_limit(Some(LARGEST))
-            .determinize_size_limit(Some(LARGEST_IN_MAKING));
+            .dfa_size_limit(Some(MAX_SIZE))
+            .determinize_size_limit(Some(MAX_SIZE_WHILE_BUILDING));
         let states = dense::Builder::new()
             .configure(limits)
             .build_from_nfa(&steps)

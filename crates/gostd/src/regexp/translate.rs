@@ -6,9 +6,9 @@ use super::{class, syntax_error};
 
 /// Maximum repetition count of RE2, as in `a{1000}` and, for the product of nested ones,
 /// `(a{50}){20}`.
-const MOST_REPEATS: u64 = 1000;
+const MAX_REPEATS: u64 = 1000;
 /// Maximum number of steps of a pattern in Go: 128 MiB of them.
-const LARGEST: u64 = (128 << 20) / 40;
+const MAX_INSTRUCTIONS: u64 = (128 << 20) / 40;
 
 /// The pattern in the syntax of the `regex` crate.
 ///
@@ -223,11 +223,11 @@ impl<'p> Translator<'p> {
         most: Option<u64>,
     ) -> Result<(), String> {
         let upper = most.unwrap_or(least);
-        if least > upper || upper > MOST_REPEATS {
+        if least > upper || upper > MAX_REPEATS {
             return Err(syntax_error("invalid repeat count", self.since(at)));
         }
         let counted = self.repeat(at, least, most)?;
-        if counted > MOST_REPEATS && upper >= 2 {
+        if counted > MAX_REPEATS && upper >= 2 {
             return Err(syntax_error("invalid repeat count", self.since(at)));
         }
         Ok(())
@@ -282,7 +282,7 @@ impl<'p> Translator<'p> {
             is_repeated: true,
             weight,
         });
-        if self.level.sum().size > LARGEST {
+        if self.level.sum().size > MAX_INSTRUCTIONS {
             return Err(syntax_error("expression too large", self.whole));
         }
         Ok(repeats)

@@ -1,4 +1,4 @@
-//! The shell crashes after its n-th write, for every n, and restarts with empty memory.
+//! The operator crashes after its n-th write, for every n, and restarts with empty memory.
 
 use fivespot_api::{NodeTaint, TaintEffect};
 use fivespot_capi::Contract;

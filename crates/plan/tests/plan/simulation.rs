@@ -1,5 +1,5 @@
 //! A simulation: objects behind guarded writes, Cluster API and a Node that act on their
-//! own, and a shell that carries out plans.
+//! own, and an operator that carries out plans.
 //!
 //! Every write is checked against the invariants, see [`Simulation::check_invariants`].
 
@@ -56,7 +56,7 @@ pub(crate) struct Simulation {
     pub(crate) reported: Vec<String>,
     /// The phases that were stored, in order.
     pub(crate) phases: Vec<(Timestamp, Phase)>,
-    /// How many more writes the shell sends before it crashes.
+    /// How many more writes the operator sends before it crashes.
     pub(crate) writes_left: usize,
     /// Whether the operator releases the finalizer a day after a removal began.
     pub(crate) releases_stuck: bool,
@@ -332,7 +332,7 @@ impl Simulation {
         }
     }
 
-    /// One reconcile of the shell; returns the plan, and whether it wrote anything.
+    /// One reconcile of the operator; returns the plan, and whether it wrote anything.
     pub(crate) fn reconcile(&mut self, memory: &mut Memory) -> (Plan, bool) {
         if self.sm.is_none() {
             return (Plan::default(), false);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 /// The maximum number of digits of a sum. Kubernetes has no limit; there, a sum with an exponent
 /// of ten digits takes minutes.
-const MOST_SUMMED: i64 = 4096;
+const MAX_SUMMED: i64 = 4096;
 
 /// `digits * 10^exponent`.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl Decimal {
         }
         let exponent = self.exponent.min(other.exponent);
         let top = self.top().max(other.top());
-        if top - exponent > MOST_SUMMED {
+        if top - exponent > MAX_SUMMED {
             return None;
         }
         let (left, right) = (self.aligned(exponent, top), other.aligned(exponent, top));
@@ -177,7 +177,7 @@ impl Decimal {
     }
 
     /// The digits from the place `top` down to that of 10^`exponent`. The two must enclose the
-    /// number and be within [`MOST_SUMMED`] of each other.
+    /// number and be within [`MAX_SUMMED`] of each other.
     fn aligned(&self, exponent: i64, top: i64) -> Vec<u8> {
         let zeros = |count: i64| {
             std::iter::repeat_n(0, usize::try_from(count).unwrap_or_default())
