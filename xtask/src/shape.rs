@@ -10,17 +10,17 @@ use crate::source::{self, Function};
 /// The crates between the API server and the planner.
 const OPERATOR: [&str; 2] = ["crates/controller/src", "crates/runtime/src"];
 
-/// The files through which an event of a watch passes until the status is written, including the
-/// planner's. A missing file is an error: its successor must be listed.
+/// The files through which an event of a watch passes until the status is written, one for each
+/// step; the planner counts as one. Not listed is what a step calls for a detail. A missing file is
+/// an error: its successor must be listed.
 const PATH_OF_AN_EVENT: &[&str] = &[
     "crates/runtime/src/watch.rs",
     "crates/runtime/src/http/client/watch.rs",
     "crates/runtime/src/cache/projection.rs",
     "crates/controller/src/observe/projection.rs",
-    "crates/runtime/src/cache/informer_sink.rs",
+    "crates/runtime/src/cache/informer.rs",
     "crates/runtime/src/cache/store.rs",
-    "crates/controller/src/observe/watch.rs",
-    "crates/controller/src/context.rs",
+    "crates/controller/src/context/enqueue.rs",
     "crates/runtime/src/queue.rs",
     "crates/runtime/src/queue/work.rs",
     "crates/controller/src/run.rs",

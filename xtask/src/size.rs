@@ -30,7 +30,8 @@ const LONG_FILES: &[(&str, &str)] = &[(
     "one row per rule, and a table is read by looking up",
 )];
 
-/// Compares every Rust file of the workspace with the limits.
+/// Compares every Rust file below `crates`, `e2e` and `xtask` with the limits. The model, the
+/// simulation, the benchmarks and the fuzz targets are not limited.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut files = Vec::new();
     for directory in ["crates", "e2e", "xtask"] {

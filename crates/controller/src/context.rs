@@ -1,6 +1,6 @@
 //! The state that all parts of the running controller share.
 
-mod enqueue;
+pub(crate) mod enqueue;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ use crate::schedule_override;
 use crate::schedule_override::ended::EndedOverrides;
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Coordination, Key, Namespaces, Options};
-use fivespot_runtime::cache::{Health, SharedReads, Task, Version};
+use fivespot_runtime::cache::{Health, SharedReads, Task};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::http::{Outage, track_outages};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
@@ -442,22 +442,6 @@ impl Context {
             keys.remove(key);
         }
         tables.unserved.retain(|_, keys| !keys.is_empty());
-    }
-
-    /// Whether this process has written `object` with that version or a later one as the result.
-    pub(crate) fn has_written(
-        &self,
-        informer: &KindInformer,
-        object: &Key,
-        version: &Version,
-    ) -> bool {
-        let tables = self.tables();
-        let state = tables.states.get(object);
-        state.is_some_and(|state| {
-            state
-                .expectations
-                .has_written_version(&informer.name, object, version)
-        })
     }
 
     /// Whether this replica may act on `key`.

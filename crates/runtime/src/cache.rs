@@ -4,7 +4,6 @@
 mod budget;
 mod expectations;
 mod informer;
-mod informer_sink;
 mod packed;
 mod projection;
 mod shared_read;
@@ -12,8 +11,7 @@ mod store;
 
 pub use budget::{Budget, MAX_OBJECTS, Reservation, TooLarge};
 pub use expectations::{Expectation, Expectations, Version};
-pub use informer::{Health, Informer, Task, WatchFailure};
-pub use informer_sink::{Handler, InformerSink};
+pub use informer::{Handler, Health, Informer, InformerSink, Task, WatchFailure};
 pub use projection::{
     CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, WholeObject,
 };

@@ -1,14 +1,85 @@
-//! The keys that an event enqueues.
+//! The keys that an event of a watch enqueues.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fivespot_runtime::cache::{Handler, Version};
+use fivespot_runtime::http::ApiClient;
 
 use super::Context;
 use crate::Key;
+use crate::failure;
 use crate::kind::{cache_name, schedule_override};
 use crate::observe::projection::{
     CachedKind, Target, calendar_term, cluster_term, overridden_term,
 };
+use crate::observe::watch::KindInformer;
+use crate::observe::workload::Workload;
 use crate::schedule_override::queue_key;
+
+/// Enqueues the ScheduledMachines that a change of a cache affects.
+pub(crate) struct Enqueue {
+    pub(crate) context: Arc<Context>,
+    pub(crate) informer: Arc<KindInformer>,
+    pub(crate) link: Option<WatchedCluster>,
+}
+
+/// The workload cluster that a watch reports as up or down.
+pub(crate) struct WatchedCluster {
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) api: ApiClient,
+}
+
+impl Handler<Target> for Enqueue {
+    fn changed(&self, affected: BTreeSet<Target>) {
+        self.context.enqueue(affected);
+    }
+
+    /// Status updates by Cluster API and providers, and our own writes, enqueue with low priority,
+    /// so that machines are created first.
+    fn updated(&self, object: &Key, version: &Version, affected: BTreeSet<Target>) {
+        let is_report = match self.informer.projection {
+            CachedKind::Machine | CachedKind::Provider => true,
+            CachedKind::ScheduledMachine => {
+                self.context.has_written(&self.informer, object, version)
+            }
+            _ => false,
+        };
+        if is_report {
+            self.context.enqueue_deferred(affected);
+        } else {
+            self.context.enqueue(affected);
+        }
+    }
+
+    fn synced(&self, waiting: BTreeSet<Key>) {
+        self.context.enqueue_keys(waiting);
+    }
+
+    fn responded(&self) {
+        if let Some(WatchedCluster { workload, api }) = &self.link {
+            workload.mark_up(&self.context, api);
+        }
+    }
+
+    fn failed(&self, error: &kube::Error, waiting: BTreeSet<Key>) {
+        let message = failure::message(error);
+        self.context.outage.warn(
+            format_args!("watch of {} failed", self.informer.name),
+            &message,
+        );
+        self.context.enqueue_keys(waiting);
+        if let Some(WatchedCluster { workload, .. }) = &self.link {
+            workload.handle_error(&self.context, error);
+        }
+    }
+
+    /// A Node without a Machine is not kept.
+    fn needs_content(&self, affected: &[Target]) -> bool {
+        !matches!(self.informer.projection, CachedKind::Node(_))
+            || self.context.has_any(affected)
+    }
+}
 
 impl Context {
     /// Enqueues the keys of the targets.
@@ -17,12 +88,12 @@ impl Context {
     }
 
     /// Whether the targets have any key.
-    pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
+    fn has_any(&self, targets: &[Target]) -> bool {
         !self.keys_of(targets.iter().cloned().collect()).is_empty()
     }
 
     /// Enqueues the keys of the targets; those that have created a machine with low priority.
-    pub(crate) fn enqueue_deferred(&self, targets: BTreeSet<Target>) {
+    fn enqueue_deferred(&self, targets: BTreeSet<Target>) {
         for key in self.keys_of(targets) {
             self.queue.enqueue_deferred(&key);
         }
@@ -52,6 +123,22 @@ impl Context {
             }
         }
         keys
+    }
+
+    /// Whether this process has written `object` with that version or a later one as the result.
+    fn has_written(
+        &self,
+        informer: &KindInformer,
+        object: &Key,
+        version: &Version,
+    ) -> bool {
+        let tables = self.tables();
+        let state = tables.states.get(object);
+        state.is_some_and(|state| {
+            state
+                .expectations
+                .has_written_version(&informer.name, object, version)
+        })
     }
 
     /// Enqueues these keys.

@@ -1,15 +1,19 @@
-//! A cache and the watches that fill it.
+//! A cache, its health, and the sink through which a watch fills it.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::AbortHandle;
 use kube::api::ApiResource;
+use serde_json::Value;
 
+use super::budget::{Budget, MAX_OBJECTS, TooLarge};
+use super::expectations::Version;
 use super::projection::CacheProjection;
-use super::store::Store;
+use super::store::{Object, Part, Store};
 use crate::Key;
 use crate::http::error;
+use crate::watch::Sink;
 
 /// A cache, its health, and the keys that wait for its first list.
 #[derive(Debug)]
@@ -142,4 +146,131 @@ impl<P: CacheProjection> Informer<P> {
     pub fn stop(&self) {
         self.state().tasks.clear();
     }
+}
+
+/// Called with the changes of a cache.
+pub trait Handler<T>: Send + Sync {
+    /// Objects that affect these targets were added, changed or removed.
+    fn changed(&self, affected: BTreeSet<T>);
+
+    /// The object, which affects these targets, is new or has changed, and has that version.
+    fn updated(&self, _object: &Key, _version: &Version, affected: BTreeSet<T>) {
+        self.changed(affected);
+    }
+
+    /// The cache has been listed. These keys have waited for that.
+    fn synced(&self, waiting: BTreeSet<Key>);
+
+    /// The server has responded.
+    fn responded(&self) {}
+
+    /// The watch has failed. These keys have waited for the outcome.
+    fn failed(&self, error: &kube::Error, waiting: BTreeSet<Key>);
+
+    /// Whether more than the name and version is kept of an object that affects these targets.
+    fn needs_content(&self, _affected: &[T]) -> bool {
+        true
+    }
+}
+
+/// Fills an [`Informer`]'s store.
+pub struct InformerSink<P: CacheProjection, H> {
+    /// The cache.
+    pub informer: Arc<Informer<P>>,
+    /// The part of the cache that the watched objects belong to.
+    pub part: Part,
+    /// The memory budget of a server that is not trusted; `None` for no limit.
+    pub budget: Option<Arc<Budget>>,
+    /// Called with the changes.
+    pub handler: H,
+    /// How many objects and pages the current list has had. Pages count so that an endless list
+    /// ends too.
+    pub listed: usize,
+}
+
+impl<P: CacheProjection, H: Handler<P::Target>> InformerSink<P, H> {
+    /// Returns the key and the cached form of an object.
+    fn kept(&self, object: Value) -> kube::Result<(Key, Object<P::Target>)> {
+        let key = key_of(&object);
+        let informer = &self.informer;
+        let mut object = informer.projection.cache(object, &informer.resource);
+        if !self.handler.needs_content(&object.targets) {
+            object.keep_name_only();
+        }
+        if let Some(budget) = &self.budget {
+            object.count(budget)?;
+        }
+        Ok((key, object))
+    }
+
+    /// Returns an error if so many objects may not be kept.
+    fn count(&self, objects: usize) -> kube::Result<()> {
+        if self.budget.is_some() && objects > MAX_OBJECTS {
+            return Err(TooLarge::Objects.into());
+        }
+        Ok(())
+    }
+}
+
+impl<P: CacheProjection, H: Handler<P::Target>> Sink for InformerSink<P, H> {
+    fn list_begins(&mut self) {
+        self.listed = 0;
+        self.informer.store.begin(&self.part);
+    }
+
+    fn page(&mut self) -> kube::Result<()> {
+        self.listed += 1;
+        self.count(self.listed)
+    }
+
+    fn listed(&mut self, object: Value) -> kube::Result<()> {
+        self.listed += 1;
+        self.count(self.listed)?;
+        let (key, object) = self.kept(object)?;
+        self.informer.store.list(&self.part, key, object);
+        Ok(())
+    }
+
+    fn list_ends(&mut self) {
+        self.handler.changed(self.informer.store.end(&self.part));
+        self.handler.synced(self.informer.record_success());
+    }
+
+    fn modified(&mut self, object: Value) -> kube::Result<()> {
+        let (key, object) = self.kept(object)?;
+        let version = object.version.clone();
+        let store = &self.informer.store;
+        let affected = store.put(&self.part, &key, object);
+        self.count(store.len())?;
+        self.handler.updated(&key, &version, affected);
+        Ok(())
+    }
+
+    fn deleted(&mut self, object: Value) {
+        let version = &object["metadata"]["resourceVersion"];
+        let version = Version::new(version.as_str().unwrap_or_default());
+        let store = &self.informer.store;
+        let affected = store.remove(&self.part, &key_of(&object), &version);
+        self.handler.changed(affected);
+    }
+
+    fn responded(&mut self) {
+        self.handler.responded();
+    }
+
+    /// The objects that have arrived stay in the store, except for a kind that is not served and
+    /// for a cluster that is too large.
+    fn failed(&mut self, error: &kube::Error) {
+        if error::code(error) == Some(404) || TooLarge::of(error).is_some() {
+            self.informer.store.clear();
+        }
+        let waiting = self.informer.record_failure(error);
+        self.handler.failed(error, waiting);
+    }
+}
+
+fn key_of(object: &Value) -> Key {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let meta = &object["metadata"];
+    Key::new(text(&meta["namespace"]), text(&meta["name"]))
 }
