@@ -148,7 +148,8 @@ reasons! {
          the Machine, and `spec.paused` from the Cluster.";
     /// The machine is being removed because the owner of its host reclaims it.
     EmergencyReclaim:
-        "Wait until the machine is removed. Then the schedule is disabled.", RECLAIM;
+        "Wait until the machine is removed. Then the schedule is disabled or, with \
+         `--reclaim-by-override`, an override stops the machine.", RECLAIM;
     /// An object could not be read.
     ReadFailed: "The message has the API server's error. The read is retried.";
     /// The CustomResourceDefinition in the cluster lacks fields that the operator needs. It creates
