@@ -92,6 +92,9 @@ usage: cargo xtask <task>
                  (needs cargo-cyclonedx), sums; fail if an image is too large
   release --check-reproducible [--program 5spot|5spot-reclaim-agent]
                  build the last commit on two paths, with images, and compare the bytes
+  release --licences TRIPLE DIR
+                 write the licences of the packages that are linked for a target
+                 into DIR/notices
   release --record
                  record the sizes of the files of --dry-run for docs/releases.md
   upgrade [--cluster NAME] [--record]

@@ -79,6 +79,9 @@ impl Plan {
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     match words {
         ["--check-reproducible", words @ ..] => reproduce::check(root, words),
+        ["--licences", triple, folder] => {
+            licences::write(root, triple, Path::new(folder)).map(|_| Faults::new())
+        }
         ["--record"] => size::record(root).map(|()| Faults::new()),
         _ => run(root, words).map(|()| Faults::new()),
     }
