@@ -159,11 +159,12 @@ fn search_first(begin: Option<SearchScope>, limits: SearchLimits) -> ExitCode {
         (Some(1_000_000), large),
         (None, USUAL.iter().chain(&[])),
     ];
-    let world = Arc::default();
+    let environment = Arc::default();
     for (limit, parts) in rounds {
         for scope in parts {
             let start = Instant::now();
-            let result = model::search(&world, scope, SearchLimits { limit, ..limits });
+            let result =
+                model::search(&environment, scope, SearchLimits { limit, ..limits });
             print(scope, &result, start.elapsed().as_secs_f64());
             if !result.broken.is_empty() {
                 return ExitCode::from(1);
@@ -198,14 +199,14 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // A violation by the shipped planner itself would make the results of the mutants
     // meaningless.
-    let world = Arc::default();
+    let environment = Arc::default();
     for scope in USUAL.iter().chain(DEEP) {
         let shallow = SearchLimits {
             limit: Some(SHALLOW_LIMIT),
             ends_at_first: true,
             threads: None,
         };
-        let result = model::search(&world, scope, shallow);
+        let result = model::search(&environment, scope, shallow);
         if !result.broken.is_empty() {
             print(scope, &result, 0.0);
             let why = "the shipped planner violates a law: fix that first";

@@ -1,7 +1,7 @@
-//! A model of the shipped planner in a small world, searched exhaustively in every order of
+//! A model of the shipped planner in a small environment, searched exhaustively in every order of
 //! events.
 //!
-//! The world contains one ScheduledMachine, the objects created for it, and its Node with one
+//! The environment contains one ScheduledMachine, the objects created for it, and its Node with one
 //! pod. Two caches of the operator lag independently; one write is in flight at a time; requests
 //! fail or their responses are lost; the operator crashes; the user edits the spec; other clients
 //! change objects; Cluster API takes its next step, or never does; the clock crosses edges of the
@@ -10,24 +10,24 @@
 mod changes;
 mod cluster_api;
 mod end;
+mod environment;
 mod interner;
 mod invariant;
 mod operator;
 mod schedule_at;
 mod server;
 mod state;
-mod world;
 
 use std::sync::Arc;
 
 use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
 
 use changes::{Edit, ExternalChange};
+pub(crate) use environment::Environment;
 use invariant::Invariant;
 use operator::RequestOutcome;
 pub(crate) use state::FaultBudget;
 use state::{Kind, Pod, State};
-pub(crate) use world::World;
 
 /// One step of any component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,9 +57,9 @@ pub(crate) enum Step {
     Meddle(ExternalChange),
 }
 
-/// The model: the world, the part where it begins, and how much may go wrong in it.
+/// The model: the environment, the part where it begins, and how much may go wrong in it.
 pub(crate) struct Model {
-    world: Arc<World>,
+    environment: Arc<Environment>,
     part: Part,
     budget: FaultBudget,
 }
@@ -110,9 +110,13 @@ impl Part {
 
 impl Model {
     /// A part of the day in which at most `budget` goes wrong.
-    pub(crate) fn new(world: &Arc<World>, part: Part, budget: FaultBudget) -> Self {
+    pub(crate) fn new(
+        environment: &Arc<Environment>,
+        part: Part,
+        budget: FaultBudget,
+    ) -> Self {
         Self {
-            world: Arc::clone(world),
+            environment: Arc::clone(environment),
             part,
             budget,
         }
@@ -124,12 +128,12 @@ impl stateright::Model for Model {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        let first = self.world.first(self.part.is_timed(), self.budget);
+        let first = self.environment.first(self.part.is_timed(), self.budget);
         // The lead time has begun before the first instant.
         let first = if self.part == Part::LeadTime {
             first
         } else {
-            self.world.undisturbed(self.part.instants().0, first)
+            self.environment.undisturbed(self.part.instants().0, first)
         };
         vec![first]
     }
@@ -175,14 +179,14 @@ impl stateright::Model for Model {
 
     fn next_state(&self, last: &State, step: Step) -> Option<State> {
         let mut state = last.clone();
-        let world = &self.world;
+        let environment = &self.environment;
         match step {
             Step::Pass => {
-                world.run_operator(&mut state);
+                environment.run_operator(&mut state);
             }
             Step::Send(outcome) => {
-                world.apply_cached(&mut state, step, |state| {
-                    world.send(state, outcome);
+                environment.apply_cached(&mut state, step, |state| {
+                    environment.send(state, outcome);
                     true
                 });
                 if outcome != RequestOutcome::Answered {
@@ -195,35 +199,36 @@ impl stateright::Model for Model {
                 state.cached_override = state.overriding;
             }
             Step::Crash => {
-                world.crash(&mut state);
+                environment.crash(&mut state);
                 state.catch_up();
                 state.budget.crashes -= 1;
             }
             Step::HandOver => {
-                world.crash(&mut state);
+                environment.crash(&mut state);
                 state.is_cache_behind = false;
                 state.budget.crashes -= 1;
             }
             Step::Reconcile => {
-                world.apply_cached(&mut state, step, |state| world.reconcile(state));
+                environment
+                    .apply_cached(&mut state, step, |state| environment.reconcile(state));
             }
             Step::EndPod => {
-                World::end_pod(&mut state);
+                Environment::end_pod(&mut state);
             }
             Step::Unguard => state.is_guarded = false,
             Step::Wait => state.now += 1,
             Step::Edit(edit) => {
-                world.apply_cached(&mut state, step, |state| {
-                    world.edit(state, edit);
+                environment.apply_cached(&mut state, step, |state| {
+                    environment.edit(state, edit);
                     true
                 });
                 state.budget.edits -= 1;
             }
             Step::Meddle(external_change) => {
                 let apply_external_change = |state: &mut State| {
-                    world.apply_external_change(state, external_change)
+                    environment.apply_external_change(state, external_change)
                 };
-                if !world.apply_cached(&mut state, step, apply_external_change) {
+                if !environment.apply_cached(&mut state, step, apply_external_change) {
                     return None;
                 }
                 state.budget.external_changes -= 1;
@@ -243,7 +248,7 @@ impl stateright::Model for Model {
             state.broken != Some(Invariant::ALL[N])
         }
         fn ends(model: &Model, state: &State) -> bool {
-            model.world.reaches_desired_state(state)
+            model.environment.reaches_desired_state(state)
         }
         macro_rules! invariants {
             ($($place:literal)*) => {
@@ -407,13 +412,13 @@ pub(crate) struct SearchLimits {
 }
 
 /// Searches every state that can be reached in a scope, within `limits`. The effects of the
-/// steps in `world` are computed once, for all searches in it.
+/// steps in `environment` are computed once, for all searches in it.
 pub(crate) fn search(
-    world: &Arc<World>,
+    environment: &Arc<Environment>,
     scope: &SearchScope,
     limits: SearchLimits,
 ) -> SearchResult {
-    let model = Model::new(world, scope.part, scope.budget);
+    let model = Model::new(environment, scope.part, scope.budget);
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut checker = model
         .checker()
@@ -433,7 +438,7 @@ pub(crate) fn search(
             let steps = path.into_actions();
             let steps = steps.iter().map(|step| format!("{step:?}"));
             let end = if invariant == ENDS {
-                checker.model().world.describe_end(&last)
+                checker.model().environment.describe_end(&last)
             } else {
                 Vec::new()
             };

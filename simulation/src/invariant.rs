@@ -288,7 +288,7 @@ fn keeps_order(case: &Case<'_>) -> Option<bool> {
     let resource = case.request.event.resource.as_str();
     if case.is("delete", resource) && is_provider(resource) {
         let machine = &case.before.machine;
-        // Objects that Cluster API has not claimed in time are deleted only by the operator, once
+        // Objects that Cluster API has not adopted in time are deleted only by the operator, once
         // the Machine is being deleted. The bootstrap object is last, as in Cluster API.
         let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
         let is_left = case

@@ -21,13 +21,13 @@ pub fn timeline(
     now: Timestamp,
 ) -> Option<Timeline> {
     let status = object.status.as_ref();
-    let commitment = status.and_then(|status| status.shutdown.as_ref());
-    let recorded = last_shutdown(events, commitment);
+    let shutdown = status.and_then(|status| status.shutdown.as_ref());
+    let recorded = last_shutdown(events, shutdown);
     let mut entries = Vec::new();
-    if let Some(commitment) = commitment {
+    if let Some(shutdown) = shutdown {
         entries.push(Entry {
-            at: commitment.started_at,
-            text: format!("shutdown begins: {}", reason_text(commitment.reason)),
+            at: shutdown.started_at,
+            text: format!("shutdown begins: {}", reason_text(shutdown.reason)),
             mark: Mark::Begin,
         });
     }
@@ -36,11 +36,11 @@ pub fn timeline(
             .phase()
             .is_some_and(|phase| !is_leaving(phase) && phase != Phase::Error)
     });
-    entries.extend(event_entries(recorded, end, commitment.is_none()));
-    let is_over = end.is_some() && commitment.is_none();
-    if let Some(commitment) = commitment.filter(|_| !is_over) {
+    entries.extend(event_entries(recorded, end, shutdown.is_none()));
+    let is_over = end.is_some() && shutdown.is_none();
+    if let Some(shutdown) = shutdown.filter(|_| !is_over) {
         entries.push(Entry {
-            at: commitment.deadline,
+            at: shutdown.deadline,
             text: "deadline: the Machine is deleted at the latest".to_owned(),
             mark: Mark::Planned,
         });
@@ -136,7 +136,7 @@ fn current_state(conditions: &[Condition]) -> String {
 /// in the status, because they belong to an earlier shutdown.
 fn last_shutdown<'e>(
     events: &'e [EventRecord],
-    commitment: Option<&Shutdown>,
+    shutdown: Option<&Shutdown>,
 ) -> &'e [EventRecord] {
     let begins = |event: &EventRecord| event.phase().is_some_and(is_leaving);
     let index = (0..events.len()).rev().find(|index| {
@@ -148,7 +148,7 @@ fn last_shutdown<'e>(
         .and_then(|index| events.get(index..))
         .filter(|events| {
             let first = events.first().map(|event| event.at);
-            commitment.is_none_or(|it| first >= Some(one_second_before(it.started_at)))
+            shutdown.is_none_or(|it| first >= Some(one_second_before(it.started_at)))
         })
         .unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 /// How long a probe waits at most.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 async fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -42,7 +42,7 @@ async fn a_probe_is_answered_within_a_second_beside_silent_and_slow_connections(
             stream.write_all(b"GET /heal").await.unwrap();
         }
         others.push(stream);
-        let answer = tokio::time::timeout(PATIENCE, probe(address)).await;
+        let answer = tokio::time::timeout(PROBE_TIMEOUT, probe(address)).await;
         assert!(answer.unwrap().starts_with("HTTP/1.1 200 "), "{number}");
     }
 }

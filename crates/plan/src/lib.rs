@@ -75,10 +75,10 @@ use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown, taint};
-use status::{conditions, debounce, event, never, stalled};
+use status::{conditions, debounce, event, never_needed, stalled};
 
 /// How long until a failed read is repeated.
-const REREAD: SignedDuration = SignedDuration::from_secs(30);
+const FAILED_READ_REQUEUE: SignedDuration = SignedDuration::from_secs(30);
 
 /// How long after the start of a removal the finalizer may be released although it has not ended.
 const RELEASE: SignedDuration = SignedDuration::from_hours(24);
@@ -132,7 +132,7 @@ impl Plan {
 ///
 /// # Guarantees
 /// Total: every input gives a plan, whatever strings the object contains. Deterministic. Nothing
-/// is destroyed before the shutdown commitment is stored, nor from facts of a cache, nor if a
+/// is destroyed before the shutdown record is stored, nor from facts of a cache, nor if a
 /// fact that it depends on is unknown.
 pub fn plan(
     object: &ScheduledMachine,
@@ -182,7 +182,7 @@ fn not_observable(case: &Case<'_>, unknown: &Unknown) -> Outcome {
 fn nothing_touched(case: &Case<'_>, unknown: &Unknown, what: &str) -> Outcome {
     let (reason, message) = conditions::unknown_fact(unknown, what);
     Outcome::of(State::NotObservable { reason, message })
-        .requeue_at(memory::after(case.now, REREAD))
+        .requeue_at(memory::after(case.now, FAILED_READ_REQUEUE))
 }
 
 /// The instant from which the finalizer is released although objects are left; `None` if it is
@@ -278,7 +278,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     if let Some(after) = &status {
         events.extend(event::between(before, after));
         events.extend(event::left_late(before, after, case.now));
-        events.extend(never::event(case, before, after));
+        events.extend(never_needed::event(case, before, after));
     }
     let is_progress = status
         .as_ref()

@@ -11,7 +11,7 @@ use crate::act::memory::after;
 use crate::status::{next_whole_second, whole_seconds};
 
 /// How long after its end an override is deleted.
-const KEPT: SignedDuration = SignedDuration::from_hours(1);
+const ENDED_OVERRIDE_TTL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The ScheduledMachines that an override applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn plan_override(
         );
     };
     let (start, end) = (override_.start, override_.end);
-    let deletion = after(end, KEPT);
+    let deletion = after(end, ENDED_OVERRIDE_TTL);
     if deletion <= now && !object.is_kept() {
         return OverridePlan {
             is_deleted: true,

@@ -4,7 +4,7 @@
 pub(crate) mod conditions;
 pub(crate) mod debounce;
 pub mod event;
-pub(crate) mod never;
+pub(crate) mod never_needed;
 pub(crate) mod phase;
 pub(crate) mod stalled;
 pub(crate) mod undrained;
@@ -26,7 +26,7 @@ use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
 use crate::decide::{agent, reclaim, taint};
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Failure, Step};
 
 /// How many characters of a message the status contains at most.
@@ -265,10 +265,10 @@ fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
 fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
     let is_gone = case.owned.is_gone();
     match &outcome.shutdown {
-        Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone()),
-        Commitment::Clear => status.shutdown = None,
-        Commitment::Keep if is_gone => status.shutdown = None,
-        Commitment::Keep => {}
+        ShutdownChange::Write(shutdown) => status.shutdown = Some(shutdown.clone()),
+        ShutdownChange::Clear => status.shutdown = None,
+        ShutdownChange::Keep if is_gone => status.shutdown = None,
+        ShutdownChange::Keep => {}
     }
     if let Some(machine) = case.owned.our_machine() {
         record_machine(case, machine, &outcome.actions, status);

@@ -6,11 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::cluster_api::{has_controller, parts};
+use super::environment::{
+    EARLIER, Environment, FOREIGN, NAME, OUR_TAINT, THEIRS, is_deleting, is_ours,
+};
 use super::schedule_at::{Mode, Override};
 use super::state::{Kind, State, WorkloadReachability, instant};
-use super::world::{
-    EARLIER, FOREIGN, NAME, OUR_TAINT, THEIRS, World, is_deleting, is_ours,
-};
 
 /// An edit of the ScheduledMachine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,8 +117,8 @@ pub(crate) enum ExternalChange {
     /// `clusterctl move` has created the objects again, with the uid of an earlier
     /// ScheduledMachine on their labels.
     Move,
-    /// A policy rejects that Cluster API claims objects.
-    RefuseClaims,
+    /// A policy rejects that Cluster API adopts objects.
+    RefuseAdoption,
 }
 
 impl ExternalChange {
@@ -146,11 +146,11 @@ impl ExternalChange {
         Self::ForgedRecord,
         Self::NodeOfAnother,
         Self::Move,
-        Self::RefuseClaims,
+        Self::RefuseAdoption,
     ];
 }
 
-impl World {
+impl Environment {
     /// The user edits the object.
     pub(crate) fn edit(&self, state: &mut State, edit: Edit) {
         match edit {
@@ -244,17 +244,17 @@ impl World {
                 annotations[FOREIGN] = json!("yes");
                 annotations[name::CORDONED_ANNOTATION] = json!(THEIRS);
             }),
-            // Only once Cluster API has claimed its objects: the operator could do nothing about
+            // Only once Cluster API has adopted its objects: the operator could do nothing about
             // an earlier deletion.
             ExternalChange::DeleteMachine => {
-                if self.is_infrastructure_claimed(state) {
+                if self.is_infrastructure_adopted(state) {
                     self.delete(state, Kind::Machine);
                 }
             }
             ExternalChange::MachineVanishes => {
                 let machine = self.get(state, Kind::Machine);
                 if machine.is_some_and(|of| is_ours(&of))
-                    && self.is_infrastructure_claimed(state)
+                    && self.is_infrastructure_adopted(state)
                 {
                     state.put(Kind::Machine, None);
                 }
@@ -336,7 +336,7 @@ impl World {
                     });
                 }
             }
-            ExternalChange::RefuseClaims => state.refuses_claims = true,
+            ExternalChange::RefuseAdoption => state.refuses_adoption = true,
             ExternalChange::Annotate => self.change(state, Kind::Machine, |machine| {
                 machine["metadata"]["annotations"][FOREIGN] = json!("yes");
             }),
@@ -344,8 +344,8 @@ impl World {
         *state != before
     }
 
-    /// Whether Cluster API has claimed the infrastructure object of the Machine, if it exists.
-    fn is_infrastructure_claimed(&self, state: &State) -> bool {
+    /// Whether Cluster API has adopted the infrastructure object of the Machine, if it exists.
+    fn is_infrastructure_adopted(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
         let [_, infrastructure] = parts(&machine);
         let infrastructure = infrastructure.and_then(|of| self.get(state, of));

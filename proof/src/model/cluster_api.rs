@@ -4,12 +4,12 @@ use fivespot_api::rules;
 use fivespot_capi::{Contract, key};
 use serde_json::{Value, json};
 
+use super::environment::{Environment, NAME, is_deleting, is_ours};
 use super::state::{Kind, Pod, State};
-use super::world::{NAME, World, is_deleting, is_ours};
 
 pub(crate) const PROVIDER_ID: &str = "remote-machine://192.0.2.7:22";
 
-impl World {
+impl Environment {
     /// The next step of Cluster API and the provider; returns whether there was one.
     pub(crate) fn reconcile(&self, state: &mut State) -> bool {
         let is_new = |kind: &Kind| {
@@ -59,12 +59,12 @@ impl World {
                 return false;
             };
             match controller(&object) {
-                None if state.refuses_claims => return false,
+                None if state.refuses_adoption => return false,
                 None => {
                     self.adopt(state, kind, &machine["metadata"]["uid"]);
                     return true;
                 }
-                // An object with another controller is never claimed.
+                // An object with another controller is never adopted.
                 Some(owner) if owner["uid"] != machine["metadata"]["uid"] => {
                     return false;
                 }
@@ -127,7 +127,7 @@ impl World {
             state.pod = Pod::None;
             return true;
         }
-        // Objects that the Machine refers to are deleted with it, claimed or not; but a provider
+        // Objects that the Machine refers to are deleted with it, adopted or not; but a provider
         // does nothing for an object that no Machine owns.
         for kind in parts(machine).into_iter().rev().flatten() {
             if let Some(object) = self.get(state, kind).filter(is_ours) {
@@ -135,7 +135,7 @@ impl World {
                     self.delete(state, kind);
                 } else if has_controller(&object) {
                     state.put(kind, None);
-                } else if state.refuses_claims {
+                } else if state.refuses_adoption {
                     return false;
                 } else {
                     self.adopt(state, kind, &machine["metadata"]["uid"]);

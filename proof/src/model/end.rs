@@ -1,4 +1,4 @@
-//! Liveness: from any state, without further faults and with every component acting, the world
+//! Liveness: from any state, without further faults and with every component acting, the model
 //! settles in the desired state. This is computed here, state by state, instead of by a liveness
 //! checker, which would miss infinite cycles.
 
@@ -13,21 +13,22 @@ use serde_json::json;
 
 use super::Step;
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
+use super::environment::{
+    Environment, FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, is_deleting, is_our_node,
+    is_ours,
+};
 use super::operator::RequestOutcome;
 use super::schedule_at::ScheduleAt;
 use super::server::{MAX_SHUTDOWN_TIMEOUT, is_replacement_requested, minutes, shortest};
 use super::state::{
     FaultBudget, INSTANTS, Kind, Pod, SETTLED, State, WorkloadReachability, instant,
 };
-use super::world::{
-    FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_our_node, is_ours,
-};
 
 /// How many steps may lead from any state to the end of the last day.
 const BOUND: usize = 600;
 
-impl World {
-    /// Whether the world settles in the desired state from `state` within [`BOUND`] steps.
+impl Environment {
+    /// Whether the model settles in the desired state from `state` within [`BOUND`] steps.
     pub(crate) fn reaches_desired_state(&self, state: &State) -> bool {
         let mut state = without_faults(state);
         let mut passed = Vec::new();
@@ -123,13 +124,13 @@ impl World {
         if next != *state {
             return Some(next);
         }
-        let has_moved = World::end_pod(&mut next)
+        let has_moved = Environment::end_pod(&mut next)
             || self.apply_cached(&mut next, Step::Reconcile, |next| self.reconcile(next));
         has_moved.then_some(next)
     }
 
     /// Whether the operator requeues in time for what it does at the next instant of a settled
-    /// world, and not before it can have anything to do.
+    /// environment, and not before it can have anything to do.
     fn is_awake(&self, state: &State) -> bool {
         let mut next = state.clone();
         let requeue_at = self.run_operator(&mut next);
@@ -142,7 +143,7 @@ impl World {
         !is_restless && !is_missed
     }
 
-    /// Whether a machine that must be shut down still exists in a settled world, although its
+    /// Whether a machine that must be shut down still exists in a settled state, although its
     /// deadline has passed.
     fn is_overdue(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
@@ -151,7 +152,7 @@ impl World {
         };
         let has_joined = !machine["status"]["nodeRef"].is_null();
         let deadline = self.shutdown_record(state).and_then(|of| {
-            // Cluster API may claim its objects, an unreachable cluster may respond again, and
+            // Cluster API may adopt its objects, an unreachable cluster may respond again, and
             // pods may terminate.
             let is_empty = state.reachability == WorkloadReachability::Answers
                 && state.pod == Pod::None;
@@ -183,7 +184,7 @@ impl World {
             && deadline.is_some_and(|due| due <= instant(state.now))
     }
 
-    /// Whether nothing has begun in a settled world: no object exists of a machine that is
+    /// Whether nothing has begun in a settled state: no object exists of a machine that is
     /// needed, or a machine that is no longer needed is not being shut down.
     fn is_not_begun(&self, state: &State) -> bool {
         let Some(sm) = state.sm.map(|id| self.machines.of(id)) else {
@@ -235,7 +236,7 @@ impl World {
             planner::Step::UpdateMachine,
             planner::Step::ExcludeDrain,
             planner::Step::CordonNode,
-            planner::Step::CommitReclaim,
+            planner::Step::RecordReclaim,
             planner::Step::EvictPod,
             planner::Step::DeletePod,
             planner::Step::DeleteMachine,
@@ -250,7 +251,7 @@ impl World {
             || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
     }
 
-    /// Whether a settled world is in the desired state.
+    /// Whether a settled state is in the desired state.
     fn is_as_wanted(&self, state: &State) -> bool {
         let ours = Kind::CREATED
             .into_iter()
@@ -311,14 +312,14 @@ impl World {
         }
     }
 
-    /// Whether our Machine is being deleted and hangs, because Cluster API could not claim its
+    /// Whether our Machine is being deleted and hangs, because Cluster API could not adopt its
     /// host.
     fn is_stuck(&self, state: &State) -> bool {
         let machine = self.get(state, Kind::Machine).filter(is_ours);
         let is_going = machine.as_ref().is_some_and(is_deleting);
         let [_, host] = parts(&machine.unwrap_or_default());
         let host = host.and_then(|kind| self.get(state, kind));
-        state.refuses_claims
+        state.refuses_adoption
             && is_going
             && host.is_some_and(|host| is_deleting(&host) && !has_controller(&host))
     }
@@ -406,12 +407,13 @@ impl World {
             .sm
             .is_some_and(|id| !rules::check(&self.machines.of(id)).is_empty());
         let machine = self.get(state, Kind::Machine).unwrap_or_default();
-        let is_unclaimed = state.refuses_claims && machine["status"]["nodeRef"].is_null();
+        let is_unadopted =
+            state.refuses_adoption && machine["status"]["nodeRef"].is_null();
         !self.is_cluster_ready(state)
             || is_foreign
             || has_lost_its_node
             || is_refused
-            || is_unclaimed
+            || is_unadopted
     }
 
     fn is_settled(&self, print: u64) -> bool {

@@ -34,7 +34,7 @@ pub(crate) enum Invariant {
     Undelayed,
     Admitted,
     Moved,
-    Claimed,
+    Adopted,
     Rewritten,
     Held,
     Expired,
@@ -75,7 +75,7 @@ impl Invariant {
         Self::Undelayed,
         Self::Admitted,
         Self::Moved,
-        Self::Claimed,
+        Self::Adopted,
         Self::Rewritten,
         Self::Held,
         Self::Expired,
@@ -127,8 +127,8 @@ impl Invariant {
                 "nothing is created from a spec that violates a rule, and a Machine created for a removal has nothing of the template"
             }
             Self::Moved => "a Machine that was moved gets our uid before any other write",
-            Self::Claimed => {
-                "Cluster API has limited time to claim the objects that are deleted with a Machine"
+            Self::Adopted => {
+                "Cluster API has limited time to adopt the objects that are deleted with a Machine"
             }
             Self::Held => {
                 "a hold creates and deletes nothing, and starts and cancels no shutdown"
@@ -146,7 +146,7 @@ impl Invariant {
                 "a permanent failure of an independent step delays no other step"
             }
             Self::Marked => {
-                "a created object has our labels and owner, and Cluster API can claim it"
+                "a created object has our labels and owner, and Cluster API can adopt it"
             }
         }
     }

@@ -8,12 +8,12 @@ use fivespot_plan::{
 };
 use jiff::{SignedDuration, Timestamp};
 
+use super::environment::{EARLIER, Environment, NAME, UID};
 use super::interner::Id;
 use super::invariant::Invariant;
 use super::schedule_at::{Override, ScheduleAt};
 use super::server::Response;
 use super::state::{CACHED, Kind, Pod, State, WorkloadReachability, instant};
-use super::world::{EARLIER, NAME, UID, World};
 
 /// The input of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +73,7 @@ pub(crate) struct PendingWrites {
     pub(crate) was_others: bool,
     /// Whether our Machine had the uid of an earlier ScheduledMachine.
     pub(crate) was_moved: bool,
-    /// Whether the Node had a reclaim request that no commitment exists for.
+    /// Whether the Node had a reclaim request that no Machine has recorded.
     pub(crate) had_request: bool,
     /// What must hold before the first is sent.
     pub(crate) precondition: Option<Precondition>,
@@ -106,7 +106,7 @@ impl PendingWrites {
     }
 }
 
-impl World {
+impl Environment {
     /// One reconcile of the operator up to its first write. It uses caches if they contain all
     /// that the operator wrote; what the planner wants confirmed is read live.
     pub(crate) fn run_operator(&self, state: &mut State) -> Option<Timestamp> {

@@ -11,14 +11,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
+use super::environment::{
+    Environment, FOREIGN, NAME, OUR_TAINT, TEMPLATE, THEIRS, UID, is_deleting,
+    is_named_ours, is_our_node, is_ours, kind_of,
+};
 use super::invariant::Invariant;
 use super::operator::PendingWrites;
 use super::schedule_at::ScheduleAt;
 use super::state::{Kind, Pod, State, instant};
-use super::world::{
-    FOREIGN, NAME, OUR_TAINT, TEMPLATE, THEIRS, UID, World, is_deleting, is_named_ours,
-    is_our_node, is_ours, kind_of,
-};
 
 /// The uid of the Node's only pod.
 pub(crate) fn pod_uid(node: &str) -> String {
@@ -51,7 +51,7 @@ pub(crate) fn pods(pod: Pod, node: &str) -> Vec<planner::Pod> {
         .collect()
 }
 
-impl World {
+impl Environment {
     /// Handles one write of the operator, which is the first of `pending`.
     pub(crate) fn serve(
         &self,
@@ -107,9 +107,9 @@ impl World {
             state.broken = Some(Invariant::S16);
         }
         let stored = before.and_then(|before| before.shutdown.as_ref());
-        let commits = stored.is_none();
-        if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, commits) {
-            state.broken = commits_wrongly(pending.at(sm), shutdown).or(state.broken);
+        let is_new = stored.is_none();
+        if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, is_new) {
+            state.broken = records_wrongly(pending.at(sm), shutdown).or(state.broken);
         }
         if let Some(sm) = &sm {
             let broken = self.reports_wrongly(state, pending.at(sm), status);
@@ -393,7 +393,7 @@ impl World {
                 (is_its && self.shutdown_record(state).is_none())
                     .then_some(Invariant::ShutdownRecord)
             }
-            (Call::Patch(_), Step::CommitReclaim) => {
+            (Call::Patch(_), Step::RecordReclaim) => {
                 let status = from.status.as_ref();
                 let known =
                     status.and_then(|status| status.node_ref.as_ref()?.uid.as_ref());
@@ -487,14 +487,14 @@ impl World {
             return Some(Invariant::S1);
         }
         if action.step != Step::DeleteMachine {
-            // Objects that Cluster API has not claimed in time are deleted by the operator once
+            // Objects that Cluster API has not adopted in time are deleted by the operator once
             // the Machine is being deleted.
-            let is_left = !has_controller(found) && !self.is_claimable(state, pending);
+            let is_left = !has_controller(found) && !self.is_adoptable(state, pending);
             let needs_it = our_machine.is_some_and(|of| !(is_left && is_deleting(&of)));
             return needs_it.then_some(Invariant::S8);
         }
-        if self.is_claimable(state, pending) && self.is_unclaimed(state, found) {
-            return Some(Invariant::Claimed);
+        if self.is_adoptable(state, pending) && self.is_unadopted(state, found) {
+            return Some(Invariant::Adopted);
         }
         let Some(shutdown) = self.shutdown_record(state) else {
             return Some(Invariant::ShutdownRecord);
@@ -534,9 +534,9 @@ impl World {
             .then_some(Invariant::S10)
     }
 
-    /// Whether Cluster API still had time, at planning time, to claim the objects that are
+    /// Whether Cluster API still had time, at planning time, to adopt the objects that are
     /// deleted.
-    fn is_claimable(&self, state: &State, pending: &PendingWrites) -> bool {
+    fn is_adoptable(&self, state: &State, pending: &PendingWrites) -> bool {
         let until = self.shutdown_record(state).and_then(|of| {
             let minute = SignedDuration::from_secs(60);
             let given = match of.reason {
@@ -555,7 +555,7 @@ impl World {
     }
 
     /// Whether no Machine controls the host of this one, which never served.
-    fn is_unclaimed(&self, state: &State, machine: &Value) -> bool {
+    fn is_unadopted(&self, state: &State, machine: &Value) -> bool {
         let [_, infrastructure] = parts(machine);
         let host = infrastructure.and_then(|kind| self.get(state, kind));
         machine["status"]["nodeRef"].is_null()
@@ -681,7 +681,7 @@ fn is_of_another_machine(action: &Action, found: Option<&Value>) -> bool {
 }
 
 /// The law that a new shutdown record violates.
-fn commits_wrongly(at: ScheduleAt<'_>, shutdown: &Shutdown) -> Option<Invariant> {
+fn records_wrongly(at: ScheduleAt<'_>, shutdown: &Shutdown) -> Option<Invariant> {
     let (sm, planned) = (at.sm, at.now);
     let is_of_schedule = shutdown.reason == ShutdownReason::ScheduleEnded;
     let is_of_need = is_of_schedule || shutdown.reason == ShutdownReason::Remediation;
@@ -748,7 +748,7 @@ fn is_driven_out(at: ScheduleAt<'_>) -> bool {
     let is_for_later = |of: &Shutdown| {
         let end = at.window_end();
         of.window_end
-            .is_none_or(|committed| end.is_none_or(|end| end > committed))
+            .is_none_or(|recorded| end.is_none_or(|end| end > recorded))
     };
     is_wanted
         && shutdown.is_some_and(|of| {

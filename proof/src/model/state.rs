@@ -1,4 +1,4 @@
-//! One state of the world: the server, the operator's caches and memory, and what may still
+//! One state of the model: the server, the operator's caches and memory, and what may still
 //! happen.
 
 use jiff::Timestamp;
@@ -133,7 +133,7 @@ pub(crate) struct FaultBudget {
     pub(crate) external_changes: u8,
 }
 
-/// One state of the world.
+/// One state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(crate) now: u8,
@@ -146,8 +146,8 @@ pub(crate) struct State {
     pub(crate) reachability: WorkloadReachability,
     /// The override of the ScheduledMachine, in force or not.
     pub(crate) overriding: Option<Override>,
-    /// Whether Cluster API can claim no object, because a policy refuses it.
-    pub(crate) refuses_claims: bool,
+    /// Whether Cluster API can adopt no object, because a policy refuses it.
+    pub(crate) refuses_adoption: bool,
     /// How many objects of each kind there have been: their uids.
     pub(crate) created_counts: [u8; KINDS],
     /// The operator's cache of ScheduledMachines, which may be stale.
@@ -177,7 +177,7 @@ pub(crate) struct Core {
     is_guarded: bool,
     reachability: WorkloadReachability,
     overriding: Option<Override>,
-    refuses_claims: bool,
+    refuses_adoption: bool,
     created_counts: [u8; KINDS],
     memory: Id,
     pending: Option<Id>,
@@ -193,7 +193,7 @@ impl State {
             is_guarded: self.is_guarded,
             reachability: self.reachability,
             overriding: self.overriding,
-            refuses_claims: self.refuses_claims,
+            refuses_adoption: self.refuses_adoption,
             created_counts: self.created_counts,
             memory: self.memory,
             pending: self.pending,
@@ -208,7 +208,7 @@ impl State {
         self.is_guarded = core.is_guarded;
         self.reachability = core.reachability;
         self.overriding = core.overriding;
-        self.refuses_claims = core.refuses_claims;
+        self.refuses_adoption = core.refuses_adoption;
         self.created_counts = core.created_counts;
         self.memory = core.memory;
         self.pending = core.pending;

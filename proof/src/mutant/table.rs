@@ -64,7 +64,7 @@ mutants! {
         => "(is_killed && false).then_some(shut_down(ShutdownReason::KillSwitch))";
     "deletion-ignored", "keeps a machine whose ScheduledMachine is deleted", PRECEDENCE,
         "case.subject.is_deleting.then_some(decision)" => "false.then_some(decision)";
-    "commitment-forgotten", "makes a new decision while a machine is shut down", PRECEDENCE,
+    "shutdown-record-forgotten", "makes a new decision while a machine is shut down", PRECEDENCE,
         "(!is_cancelled).then_some(shut_down(reason))" => "(!is_cancelled && false).then_some(shut_down(reason))";
     "shutdown-not-cancelled", "shuts down a machine whose window has opened again", PRECEDENCE,
         "let is_cancelled = can_be_cancelled" => "let is_cancelled = false && can_be_cancelled";
@@ -89,16 +89,16 @@ mutants! {
     "grace-ignored", "removes a machine without a drain when its window ends", SHUTDOWN,
         "let is_over = removal.is_at_once() || deadline <= case.now;"
         => "let is_over = true;";
-    "no-commitment", "shuts down without a shutdown record", SHUTDOWN,
-        "let Some(shutdown) = case.commitment(machine) else {\n        return commit(case, machine, removal, case.now);\n    };"
-        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.commitment(machine).unwrap_or(&made);";
+    "no-shutdown-record", "shuts down without a shutdown record", SHUTDOWN,
+        "let Some(shutdown) = case.shutdown_record(machine) else {\n        return record_shutdown(case, machine, removal, case.now);\n    };"
+        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.shutdown_record(machine).unwrap_or(&made);";
     "started-in-the-past", "counts the time of a shutdown from before its start", SHUTDOWN,
-        "return commit(case, machine, removal, case.now);"
-        => "return commit(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
-    "unclaimed-deleted", "deletes a Machine before Cluster API can claim its objects", SHUTDOWN,
-        "if !unclaimed.is_empty() && case.now < claimable_until {" => "if false {";
-    "claim-awaited-for-ever", "keeps a Machine whose objects Cluster API never claims", SHUTDOWN,
-        "if !unclaimed.is_empty() && case.now < claimable_until {" => "if !unclaimed.is_empty() {";
+        "return record_shutdown(case, machine, removal, case.now);"
+        => "return record_shutdown(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
+    "unadopted-deleted", "deletes a Machine before Cluster API can adopt its objects", SHUTDOWN,
+        "if !unadopted.is_empty() && case.now < adoptable_until {" => "if false {";
+    "adoption-awaited-for-ever", "keeps a Machine whose objects Cluster API never adopts", SHUTDOWN,
+        "if !unadopted.is_empty() && case.now < adoptable_until {" => "if !unadopted.is_empty() {";
     "template-on-removal", "applies the template to a Machine that is created to be deleted", WRITE,
         "Purpose::Removal => MachineTemplate::default()," => "Purpose::Removal => desired.template.clone(),";
     "created-against-the-rules", "creates a Machine from a spec that violates a rule, to delete it", SHUTDOWN,
@@ -108,11 +108,11 @@ mutants! {
     "leftovers-kept", "treats leftover objects as deleted", SHUTDOWN,
         "if providers.is_empty() {\n        return Outcome::of(State::Idle);"
         => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::of(State::Idle);";
-    "commitment-not-stored", "reports a shutdown and does not store it", STATUS,
-        "Commitment::Make(shutdown) => status.shutdown = Some(shutdown.clone())," => "Commitment::Make(_) => {}";
-    "commitment-not-hastened", "removes a machine at once without shortening the recorded deadline", SHUTDOWN,
+    "shutdown-record-not-stored", "reports a shutdown and does not store it", STATUS,
+        "ShutdownChange::Write(shutdown) => status.shutdown = Some(shutdown.clone())," => "ShutdownChange::Write(_) => {}";
+    "shutdown-record-not-hastened", "removes a machine at once without shortening the recorded deadline", SHUTDOWN,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
-    "commitment-inherited", "applies the shutdown record of an earlier machine to the next one", CASE,
+    "shutdown-record-inherited", "applies the shutdown record of an earlier machine to the next one", CASE,
         "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
     "shorter-deadline-ignored", "ignores an edit that shortens the deadline", CASE,
         "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout))," => ",";
@@ -227,7 +227,7 @@ mutants! {
     "last-pause-ignored", "ignores a pause that it reads directly before a create", RECORD,
         "            && !now.is_paused\n" => "";
     "unrecorded-created", "creates objects that are not recorded", SERVE,
-        "if !record::stands(case) {" => "if false {";
+        "if !record::allows_creation(case) {" => "if false {";
     "record-follows-spec", "records the current spec over objects of an earlier one", RECORD,
         "if case.owned.is_gone() {\n            return planned;" => "if case.owned.is_gone() || case.desired.is_enabled {\n            return planned;";
     "record-rewritten-from-cache", "drops a record because a cache contains no object of it", FROM_CACHE,
@@ -276,8 +276,8 @@ mutants! {
     "foreign-marker-honoured", "uncordons a Node with the marker of another client", SERVE,
         "let marked = node.filter(|node| node.cordon_marker.as_ref() == Some(uid));"
         => "let marked = node.filter(|node| node.cordon_marker.is_some() && !uid.is_empty());";
-    "commitment-stays", "keeps the shutdown record after a cancelled shutdown", SERVE,
-        "let mut outcome = Outcome {\n        shutdown: Commitment::Clear," => "let mut outcome = Outcome {\n        shutdown: Commitment::Keep,";
+    "shutdown-record-stays", "keeps the shutdown record after a cancelled shutdown", SERVE,
+        "let mut outcome = Outcome {\n        shutdown: ShutdownChange::Clear," => "let mut outcome = Outcome {\n        shutdown: ShutdownChange::Keep,";
     "cluster-going-ignored", "creates a machine for a Cluster that is being deleted", CONDITIONS,
         "if cluster.meta.is_deleting {" => "if false {";
     "cluster-not-ready-ignored", "creates a machine for a Cluster that is not ready", CONDITIONS,

@@ -86,7 +86,7 @@ fn step_line(taken: &StepTaken) -> String {
         Step::CordonNode => ("cordoned", "cordoning"),
         Step::TaintNode => ("tainted", "tainting"),
         Step::LabelNode => ("labelled", "labelling"),
-        Step::CommitReclaim => ("recorded the reclaim on", "recording the reclaim on"),
+        Step::RecordReclaim => ("recorded the reclaim on", "recording the reclaim on"),
         Step::DisableSchedule => {
             ("disabled the schedule of", "disabling the schedule of")
         }

@@ -44,8 +44,8 @@ pub enum Step {
     UpdateAgentConfig,
     /// Delete the agent's configuration.
     DeleteAgentConfig,
-    /// Write the commitment to reclaim on the Machine.
-    CommitReclaim,
+    /// Record the reclaim on the Machine.
+    RecordReclaim,
     /// Disable the schedule, because the host is reclaimed.
     DisableSchedule,
     /// Create an override that stops the machine, because the host is reclaimed. 409 means that
@@ -94,7 +94,7 @@ impl Step {
             | Self::CreateAgentConfig
             | Self::UpdateAgentConfig
             | Self::DeleteAgentConfig
-            | Self::CommitReclaim
+            | Self::RecordReclaim
             | Self::DisableSchedule
             | Self::CreateOverride
             | Self::RecordDisabled

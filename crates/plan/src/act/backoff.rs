@@ -2,7 +2,7 @@
 //! undoes again and again; and, under the start limit, a machine whose turn has not come.
 
 use crate::decide::case::Case;
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Cause, Failure, Step};
 
 /// Removes from `outcome` what has to wait, and returns the failure to report: the first one of a
@@ -40,9 +40,9 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
         outcome.events.clear();
         outcome.undrained = None;
     }
-    // What was done for a commitment is reverted before the commitment ends.
-    if is_held && outcome.shutdown == Commitment::Clear {
-        outcome.shutdown = Commitment::Keep;
+    // What was done for a shutdown is reverted before its record is cleared.
+    if is_held && outcome.shutdown == ShutdownChange::Clear {
+        outcome.shutdown = ShutdownChange::Keep;
     }
     reported
 }
@@ -94,7 +94,7 @@ fn is_independent(step: Step) -> bool {
         | Step::UpdateMachine
         | Step::ExcludeDrain
         | Step::CordonNode
-        | Step::CommitReclaim
+        | Step::RecordReclaim
         | Step::EvictPod
         | Step::DeletePod
         | Step::UncordonNode

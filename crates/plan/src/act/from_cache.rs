@@ -2,7 +2,7 @@
 //!
 //! A status may be a moment old: its write is guarded by the ScheduledMachine's resourceVersion,
 //! and the next event corrects it. These need live reads, because a cache may be stale:
-//! - to make or end a shutdown commitment, to rewrite a record, to report that an object is gone;
+//! - to make or end a shutdown record, to rewrite a record, to report that an object is gone;
 //! - to record a Machine that another process has created: it may be gone in the meantime, and
 //!   objects created since would count as its leftovers;
 //! - to report that no object exists once one could have been created.
@@ -16,7 +16,7 @@ use fivespot_api::{Phase, ScheduledMachineStatus};
 
 use crate::decide::case::Case;
 use crate::decide::record::Record;
-use crate::decide::{outcome::Commitment, outcome::Outcome};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange};
 use crate::{Fact, Freshness, Observed, Step};
 
 /// What must be confirmed before a plan made from caches is carried out.
@@ -47,7 +47,7 @@ pub(crate) fn confirmation(
         return Confirmation::Precondition;
     }
     let mut steps = outcome.actions.iter().map(|action| action.step);
-    let keeps = outcome.shutdown == Commitment::Keep || before.shutdown.is_none();
+    let keeps = outcome.shutdown == ShutdownChange::Keep || before.shutdown.is_none();
     let suffices = steps.all(|step| step == Step::AddFinalizer)
         && keeps
         && after.is_none_or(|after| {
@@ -70,7 +70,7 @@ fn creates_all(outcome: &Outcome) -> bool {
         Step::CreateInfrastructure,
         Step::CreateMachine,
     ];
-    outcome.shutdown == Commitment::Keep && steps.eq(all)
+    outcome.shutdown == ShutdownChange::Keep && steps.eq(all)
 }
 
 /// Whether everything that was recorded still is. A taint that is dropped from the status is no

@@ -21,7 +21,7 @@ const EVICTION_RETRY: SignedDuration = SignedDuration::from_secs(5);
 const MAX_BACKOFF: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long after its retry was due a failed step is dropped: it is no longer required.
-const STALE: SignedDuration = SignedDuration::from_mins(1);
+const FAILURE_TTL: SignedDuration = SignedDuration::from_mins(1);
 
 /// The state kept in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,8 +130,9 @@ impl Memory {
         if is_edited {
             self.repeats = Repeats::default();
         }
-        self.failures
-            .retain(|_, failure| !is_edited && after(failure.retry_at, STALE) >= now);
+        self.failures.retain(|_, failure| {
+            !is_edited && after(failure.retry_at, FAILURE_TTL) >= now
+        });
         let failures = &self.failures;
         self.failing_since
             .retain(|step, since| failures.contains_key(step) && *since <= now);

@@ -302,13 +302,13 @@ pub(crate) fn evict(pod: &Pod) -> Action {
     )
 }
 
-/// Writes the commitment to reclaim.
-pub(crate) fn commit_reclaim(machine: &Machine, commitment: String) -> Action {
+/// Records the reclaim on the Machine, as `<time> <reason>`.
+pub(crate) fn record_reclaim(machine: &Machine, value: String) -> Action {
     annotate(
         machine,
-        Step::CommitReclaim,
+        Step::RecordReclaim,
         name::RECLAIM_ANNOTATION,
-        commitment,
+        value,
     )
 }
 

@@ -19,7 +19,7 @@ use crate::status::ConditionChange;
 use crate::{Action, AgentConfig, Fact, Node, Step};
 
 /// How long an agent may take to report a configuration.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+const AGENT_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 
 /// The steps that configure the agent.
 const STEPS: [Step; 4] = [
@@ -161,7 +161,7 @@ fn unreadable<'a>(case: &Case<'a>) -> Option<&'a str> {
 /// Until when the agent may take to report its configuration.
 pub(crate) fn due(case: &Case<'_>) -> Option<Timestamp> {
     let since = case.memory.projected_since()?;
-    Some(after(since, PATIENCE))
+    Some(after(since, AGENT_REPORT_TIMEOUT))
 }
 
 /// Whether the status reports the agent as absent. Only the message depends on it: an agent that

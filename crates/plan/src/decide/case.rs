@@ -204,8 +204,8 @@ impl<'a> Case<'a> {
         unknown.filter(|_| self.desired.is_enabled)
     }
 
-    /// The shutdown commitment, if it is for this Machine.
-    pub(crate) fn commitment(&self, machine: &Machine) -> Option<&'a Shutdown> {
+    /// The shutdown record, if it is for this Machine.
+    pub(crate) fn shutdown_record(&self, machine: &Machine) -> Option<&'a Shutdown> {
         let stored = self.subject.status.shutdown.as_ref();
         stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)
     }

@@ -13,11 +13,11 @@ use crate::{Access, Action, Cause, Event, Fact, Node, Pod, Step, Unknown};
 
 /// How many evictions one reconcile sends.
 const BATCH: usize = 10;
-/// How long after the commitment a shutdown counts as beginning.
+/// How long after its record a shutdown counts as beginning.
 const BEGINNING: SignedDuration = SignedDuration::from_secs(30);
 /// How long until a Node with terminating pods, or a cluster that does not respond, is read
 /// again.
-const RECHECK: SignedDuration = SignedDuration::from_secs(5);
+const DRAIN_REQUEUE: SignedDuration = SignedDuration::from_secs(5);
 
 /// The progress of the drain.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine, started: Timestamp) -> Dr
     };
     let unreachable = || Drain::Running {
         actions: Vec::new(),
-        due: after(case.now, RECHECK),
+        due: after(case.now, DRAIN_REQUEUE),
         problem: Some(format!(
             "Node {} is unreachable; the drain is retried until the deadline",
             link.name,
@@ -115,7 +115,7 @@ fn drain_node(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Drain {
         .filter(|pod| retry_due(case, pod).is_none_or(|due| due <= case.now));
     actions.extend(due.take(BATCH).map(|pod| write::evict(pod)));
     let next_try = staying.iter().filter_map(|pod| retry_due(case, pod)).min();
-    let recheck = after(case.now, RECHECK);
+    let recheck = after(case.now, DRAIN_REQUEUE);
     let is_all_waiting = leaving.len() == staying.len() && actions.is_empty();
     Drain::Running {
         due: if is_all_waiting {
@@ -146,7 +146,7 @@ pub(crate) fn delete_pods(case: &Case<'_>, node: &Node, pods: &[Pod]) -> Option<
     let message = format!("waiting for {} pods to leave Node {name}", leaving.len());
     let mut outcome = Outcome::of(State::Terminating(message))
         .with(cordon.into_iter().chain(deletions).collect())
-        .requeue_at(after(case.now, RECHECK));
+        .requeue_at(after(case.now, DRAIN_REQUEUE));
     if count > 0 {
         let note = format!(
             "deleting {count} pods on Node {name} at once: disruption budgets do not hold a \

@@ -6,7 +6,7 @@ use fivespot_capi::{Machine, MachinePatch, draft, one_line};
 
 use crate::act::write;
 use crate::decide::case::Case;
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Node, Step};
 
 /// The timeouts that differ on the Machine. They limit Cluster API's own drain, also one in
@@ -119,7 +119,7 @@ pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     if case.memory.failure(Step::RelabelMachine).is_none() {
         return Outcome {
             actions: vec![relabel],
-            shutdown: Commitment::Keep,
+            shutdown: ShutdownChange::Keep,
             ..outcome
         };
     }

@@ -11,8 +11,8 @@ use crate::{Action, Event};
 pub(crate) struct Outcome {
     /// What to send.
     pub(crate) actions: Vec<Action>,
-    /// The change of the shutdown commitment.
-    pub(crate) shutdown: Commitment,
+    /// The change of the shutdown record.
+    pub(crate) shutdown: ShutdownChange,
     /// Instants at which to requeue.
     pub(crate) requeues: Vec<Timestamp>,
     /// The deadline of requests to the workload cluster.
@@ -25,15 +25,15 @@ pub(crate) struct Outcome {
     pub(crate) undrained: Option<String>,
 }
 
-/// A change of the shutdown commitment.
+/// A change of the shutdown record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Commitment {
-    /// It stays as it is stored.
+pub(crate) enum ShutdownChange {
+    /// The record stays as it is stored.
     Keep,
-    /// It ends.
+    /// The record is removed.
     Clear,
-    /// It is made, or made stricter.
-    Make(Shutdown),
+    /// The record is written, or its deadline is shortened.
+    Write(Shutdown),
 }
 
 /// The state of the machine, for the status.
@@ -71,7 +71,7 @@ impl Outcome {
     pub(crate) fn of(state: State) -> Self {
         Self {
             actions: Vec::new(),
-            shutdown: Commitment::Keep,
+            shutdown: ShutdownChange::Keep,
             requeues: Vec::new(),
             until: None,
             state,

@@ -102,14 +102,14 @@ pub(crate) const PRECEDENCE: [Entry; 9] = [
     },
     Entry {
         name: "reclaim",
-        reason: "the host is reclaimed: the machine is removed, and the schedule is disabled",
+        reason: "the host is reclaimed: the machine is removed, and its schedule does not start it again",
         matches: reclaim_requested,
         describe: describe::reclaim,
     },
     Entry {
         name: "shutdown",
         reason: "a shutdown in progress continues, unless the machine is needed again",
-        matches: shutdown_committed,
+        matches: shutdown_recorded,
         describe: describe::shutdown,
     },
     Entry {
@@ -192,10 +192,10 @@ fn reclaim_requested<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))
 }
 
-/// A commitment that must not be cancelled.
-fn shutdown_committed<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
+/// A recorded shutdown that must not be cancelled.
+fn shutdown_recorded<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let machine = case.owned.our_machine()?;
-    let shutdown = case.commitment(machine)?;
+    let shutdown = case.shutdown_record(machine)?;
     let reason = shutdown.reason;
     let can_be_cancelled =
         !machine.meta.is_deleting && reason != ShutdownReason::Remediation;
@@ -224,10 +224,10 @@ fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 
 /// Whether the machine is needed for a window that ends later than the one by whose end it should
 /// be gone.
-fn is_wanted_for_longer(case: &Case<'_>, committed: Option<Timestamp>) -> bool {
-    match (committed, case.need) {
-        (Some(committed), Some(Need::Needed { window_end, .. })) => {
-            window_end.is_none_or(|end| end > committed)
+fn is_wanted_for_longer(case: &Case<'_>, recorded_end: Option<Timestamp>) -> bool {
+    match (recorded_end, case.need) {
+        (Some(recorded_end), Some(Need::Needed { window_end, .. })) => {
+            window_end.is_none_or(|end| end > recorded_end)
         }
         _ => true,
     }

@@ -1,6 +1,6 @@
 //! Reclaim: the owner of the host requests it back, and it is released at once.
 //!
-//! The request is an annotation on our Machine or on its Node. The commitment is an annotation on
+//! The request is an annotation on our Machine or on its Node. The record of it is an annotation on
 //! the Machine and is deleted with it. The progress is read from the objects themselves, so that
 //! every step may be repeated after a crash.
 
@@ -14,18 +14,18 @@ use crate::act::memory::after;
 use crate::act::write::{self, StopOverride};
 use crate::decide::case::Case;
 use crate::decide::{drain, machine};
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::status::conditions;
 use crate::status::whole_seconds;
 use crate::{Access, Action, Fact, Node, Step, Unknown};
 
-/// How long after the commitment pods are deleted and waited for.
+/// How long after the shutdown record pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);
 
 /// Why our Machine is reclaimed; `None` if it is not.
 pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
-    if let Some(committed) = machine.meta.annotations.get(name::RECLAIM_ANNOTATION) {
-        return Some(fivespot_capi::one_line(committed));
+    if let Some(recorded) = machine.meta.annotations.get(name::RECLAIM_ANNOTATION) {
+        return Some(fivespot_capi::one_line(recorded));
     }
     let node = machine::node(case, machine)?;
     let reason = node.reclaim.clone()?;
@@ -73,14 +73,14 @@ pub(crate) fn joined_uid(
 /// The outcome before the Machine is deleted; `None` if the deletion is due.
 pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
     let shutdown = case
-        .commitment(machine)
+        .shutdown_record(machine)
         .filter(|of| of.reason == ShutdownReason::Reclaim);
     let is_written = machine
         .meta
         .annotations
         .contains_key(name::RECLAIM_ANNOTATION);
     let Some(shutdown) = shutdown.filter(|_| is_written) else {
-        return Some(commit(case, machine, is_written));
+        return Some(record_shutdown(case, machine, is_written));
     };
     let switching = switch_off(case, machine);
     if !switching.is_empty() && !has_failed_to_switch_off(case) {
@@ -116,8 +116,8 @@ fn remember(case: &Case<'_>) -> Option<Outcome> {
         .map(|_| Outcome::of(State::Terminating(message.to_owned())))
 }
 
-/// Stores the commitment, on the Machine and then in the status.
-fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
+/// Records the reclaim, on the Machine and then in the status.
+fn record_shutdown(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     let started = whole_seconds(case.now);
     let reason = requested(case, machine).unwrap_or_default();
     let shutdown = Shutdown {
@@ -136,16 +136,16 @@ fn commit(case: &Case<'_>, machine: &Machine, is_written: bool) -> Outcome {
     let message =
         format!("the host is reclaimed{why}; Machine {name} is removed at once");
     let action = (!is_written).then(|| {
-        let commitment = format!("{started} {reason}");
-        write::commit_reclaim(machine, commitment.trim_end().to_owned())
+        let value = format!("{started} {reason}");
+        write::record_reclaim(machine, value.trim_end().to_owned())
     });
     Outcome {
-        shutdown: Commitment::Make(shutdown),
+        shutdown: ShutdownChange::Write(shutdown),
         ..Outcome::of(State::Terminating(message)).with(action.into_iter().collect())
     }
 }
 
-/// Disables the schedule or stops it with an override, once for each commitment: a user who later
+/// Disables the schedule or stops it with an override, once for each reclaim: a user who later
 /// enables the schedule or ends the override does so on purpose. It is recorded after that step,
 /// and not in the same list as a step that may fail again.
 fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
@@ -166,7 +166,7 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 }
 
 /// Creates an override that stops the machine for `span`. It is named after the Machine, so that
-/// each commitment has one.
+/// each reclaim has one.
 fn stop_with_override(
     case: &Case<'_>,
     machine: &Machine,
@@ -205,7 +205,7 @@ pub(crate) fn retry_disabling(case: &Case<'_>, mut outcome: Outcome) -> Outcome 
         return insist_without_machine(case, outcome);
     };
     let is_reclaimed = case
-        .commitment(machine)
+        .shutdown_record(machine)
         .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
     if is_reclaimed {
         let last = switch_off(case, machine);
@@ -236,7 +236,7 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
             )
         };
         outcome.actions.retain(|action| !is_start(action.step));
-        outcome.shutdown = Commitment::Keep;
+        outcome.shutdown = ShutdownChange::Keep;
         outcome.state = State::Blocked {
             reason: Reason::EmergencyReclaim,
             message: "the host was reclaimed; no other machine is created before the schedule is \
@@ -358,7 +358,7 @@ pub(crate) fn clear_request(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         && case.failed_at(Step::ClearRequest).is_none()
     {
         outcome.actions = vec![write::clear_request(node)];
-        outcome.shutdown = Commitment::Keep;
+        outcome.shutdown = ShutdownChange::Keep;
     }
     outcome
 }

@@ -111,7 +111,7 @@ impl Record {
 
 /// Whether all missing objects may be created: their places are recorded, and nothing of an
 /// earlier Machine is.
-pub(crate) fn stands(case: &Case<'_>) -> bool {
+pub(crate) fn allows_creation(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
     let stored = Record::stored(status);
     let desired = case.desired;

@@ -54,7 +54,7 @@ pub(crate) struct Desired {
     pub(crate) template: MachineTemplate,
     /// The timeout that is set on the Machine for Cluster API; `None` if it cannot be parsed.
     pub(crate) drain_timeout: Option<SignedDuration>,
-    /// How long a shutdown may last from the commitment on: the shorter of grace and drain.
+    /// How long a shutdown may last from its record on: the shorter of grace and drain.
     pub(crate) shutdown_timeout: SignedDuration,
     /// The hash of what the objects are created from. Empty if the specs are too large to be
     /// read; no existing object has that hash.

@@ -11,7 +11,7 @@ use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
 use crate::decide::resolve::ProviderDraft;
 use crate::decide::{agent, machine, reclaim, shutdown, taint};
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::decide::{record, record::Record};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
@@ -19,7 +19,7 @@ use crate::status::conditions;
 use crate::{Access, Action};
 
 /// How long until a Node that is not ready is read again if it is not watched.
-const RECHECK: SignedDuration = SignedDuration::from_secs(15);
+const NODE_REQUEUE: SignedDuration = SignedDuration::from_secs(15);
 
 /// What to do about a machine that is wanted.
 pub(crate) fn serve(case: &Case<'_>) -> Outcome {
@@ -77,7 +77,7 @@ fn await_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     provisioning(shutdown::wait_for_old(case, machine))
 }
 
-/// Keeps a machine in service: ends a shutdown commitment, and reverts what was done for it.
+/// Keeps a machine in service: ends a shutdown record, and reverts what was done for it.
 fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     let node = machine::node(case, machine);
     let patch = MachinePatch {
@@ -101,7 +101,7 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
         .chain(on_node)
         .collect();
     let mut outcome = Outcome {
-        shutdown: Commitment::Clear,
+        shutdown: ShutdownChange::Clear,
         ..Outcome::of(readiness(case, machine)).with(actions)
     };
     let conflict = taint::last_call::conflict(case, machine, &outcome.actions);
@@ -116,7 +116,7 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     // key here.
     let is_untouchable = machine::why_untouchable(case, machine).is_some();
     if machine.node.is_some() && (!is_settled || is_silent || is_untouchable) {
-        outcome.requeues.push(after(case.now, RECHECK));
+        outcome.requeues.push(after(case.now, NODE_REQUEUE));
     }
     outcome
 }
@@ -177,7 +177,7 @@ pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
         let name = &machine.meta.name;
         let (report, node) = (
             provider::report(case),
-            provider::unclaimed_node(case, machine),
+            provider::node_without_provider_id(case, machine),
         );
         return State::Provisioning(format!(
             "waiting for Machine {name} to get a Node{report}{node}"
@@ -279,9 +279,9 @@ fn create(
 ) -> Outcome {
     let message = format!("creating Machine {}", case.subject.child());
     let outcome = Outcome::of(State::Provisioning(message));
-    if !record::stands(case) {
+    if !record::allows_creation(case) {
         return Outcome {
-            shutdown: Commitment::Clear,
+            shutdown: ShutdownChange::Clear,
             ..outcome
         };
     }

@@ -1,4 +1,4 @@
-//! Shutdown: the commitment, the drain, the Machine's deletion, and the objects left without a
+//! Shutdown: its record, the drain, the Machine's deletion, and the objects left without a
 //! Machine.
 
 use fivespot_api::{Shutdown, ShutdownReason, name};
@@ -13,19 +13,19 @@ use crate::decide::case::Case;
 use crate::decide::precedence::Removal;
 use crate::decide::{drain, drain::Drain};
 use crate::decide::{machine, reclaim};
-use crate::decide::{outcome::Commitment, outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderRole};
 use crate::status::{conditions, undrained};
 use crate::{Cause, Step};
 use crate::{status::next_whole_second, status::whole_seconds};
 
-/// How long Cluster API may at least take to claim the objects of a Machine that is shut down,
+/// How long Cluster API may at least take to adopt the objects of a Machine that is shut down,
 /// even without grace: it reconciles a Machine about once a second, and takes longer after its
 /// own restart.
-const CLAIM: SignedDuration = SignedDuration::from_secs(60);
+const ADOPTION_TIME: SignedDuration = SignedDuration::from_secs(60);
 /// How long until objects that are deleted without a Machine are read again.
-const RECHECK: SignedDuration = SignedDuration::from_secs(10);
+const CLEANUP_REQUEUE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What to do about a machine that is shut down.
 pub(crate) fn shut_down(case: &Case<'_>, removal: Removal) -> Outcome {
@@ -41,17 +41,17 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
     {
         return outcome;
     }
-    let Some(shutdown) = case.commitment(machine) else {
-        return commit(case, machine, removal, case.now);
+    let Some(shutdown) = case.shutdown_record(machine) else {
+        return record_shutdown(case, machine, removal, case.now);
     };
     if removal.is_at_once() && shutdown.reason != removal.reason {
-        return commit(case, machine, removal, shutdown.started_at);
+        return record_shutdown(case, machine, removal, shutdown.started_at);
     }
     let deadline = case.deadline(shutdown);
     let is_over = removal.is_at_once() || deadline <= case.now;
     let message = progress_message(case, machine, shutdown);
-    let unclaimed = unclaimed(case, machine);
-    let claimable_until = claimable_until(case, shutdown);
+    let unadopted = unadopted(case, machine);
+    let adoptable_until = adoptable_until(case, shutdown);
     if machine.meta.is_deleting {
         let exclusions = if is_over {
             write::exclusions(machine, true)
@@ -62,15 +62,15 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
         if is_over && !removal.is_at_once() {
             waiting = undrained::warn_of_interrupted_drain(machine, waiting);
         }
-        let waiting = without_claim(case, waiting, &unclaimed, claimable_until);
+        let waiting = delete_unadopted(case, waiting, &unadopted, adoptable_until);
         return if is_over {
             waiting
         } else {
             waiting.requeue_at(deadline)
         };
     }
-    if !unclaimed.is_empty() && case.now < claimable_until {
-        return wait_for_claim(case, machine, claimable_until);
+    if !unadopted.is_empty() && case.now < adoptable_until {
+        return wait_for_adoption(case, machine, adoptable_until);
     }
     if is_over {
         let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
@@ -129,13 +129,13 @@ fn drain_first(
 /// The objects of the Machine that are deleted next and that Cluster API has not made the Machine
 /// the owner of: the infrastructure object, and once that is gone the bootstrap object, in
 /// Cluster API's order. A provider may need the bootstrap data to release its host, so the
-/// bootstrap object must not go first: Cluster API may still claim both.
+/// bootstrap object must not go first: Cluster API may still adopt both.
 ///
-/// A Machine that is deleted before the claim can go without its infrastructure object, which can
+/// A Machine that is deleted before the adoption can go without its infrastructure object, which can
 /// then hang forever: providers do nothing for an object without a Machine. Without a Cluster
-/// nothing is claimed any more. An object that has been ready was claimed, even if a foreground
+/// nothing is adopted any more. An object that has been ready was adopted, even if a foreground
 /// deletion has stripped its owner references.
-fn unclaimed<'a>(
+fn unadopted<'a>(
     case: &Case<'a>,
     machine: &Machine,
 ) -> Vec<(ProviderRole, &'a Provider)> {
@@ -147,7 +147,7 @@ fn unclaimed<'a>(
     if !is_served {
         return Vec::new();
     }
-    let is_unclaimed = |(_, found): &(ProviderRole, &Provider)| {
+    let is_unadopted = |(_, found): &(ProviderRole, &Provider)| {
         let mut owners = found.meta.owners.iter();
         !found.meta.is_deleting && !owners.any(fivespot_capi::Owner::is_machine)
     };
@@ -162,23 +162,23 @@ fn unclaimed<'a>(
     let providers = case.owned.providers().into_iter();
     providers
         .filter(|(role, _)| *role == next)
-        .filter(is_unclaimed)
+        .filter(is_unadopted)
         .collect()
 }
 
-/// Until when Cluster API may claim the objects that are deleted with the Machine: until the
+/// Until when Cluster API may adopt the objects that are deleted with the Machine: until the
 /// deadline, but at least for a minute.
-fn claimable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
+fn adoptable_until(case: &Case<'_>, shutdown: &Shutdown) -> Timestamp {
     let deadline = case.deadline(shutdown);
-    deadline.max(after(shutdown.started_at, CLAIM))
+    deadline.max(after(shutdown.started_at, ADOPTION_TIME))
 }
 
-/// Waits until Cluster API has claimed the objects that are deleted with the Machine, at most
+/// Waits until Cluster API has adopted the objects that are deleted with the Machine, at most
 /// until `until`.
-fn wait_for_claim(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outcome {
+fn wait_for_adoption(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outcome {
     let name = &machine.meta.name;
     let message = format!(
-        "waiting for Cluster API to claim the objects of Machine {name}, which is deleted at \
+        "waiting for Cluster API to adopt the objects of Machine {name}, which is deleted at \
          {} in any case",
         whole_seconds(until),
     );
@@ -193,28 +193,28 @@ fn wait_for_claim(case: &Case<'_>, machine: &Machine, until: Timestamp) -> Outco
 }
 
 /// Adds to the wait for a Machine that is being deleted: the objects that Cluster API has not
-/// claimed in time are deleted directly, because nothing else deletes them.
-fn without_claim(
+/// adopted in time are deleted directly, because nothing else deletes them.
+fn delete_unadopted(
     case: &Case<'_>,
     mut waiting: Outcome,
-    unclaimed: &[(ProviderRole, &Provider)],
+    unadopted: &[(ProviderRole, &Provider)],
     until: Timestamp,
 ) -> Outcome {
-    if unclaimed.is_empty() {
+    if unadopted.is_empty() {
         return waiting;
     }
     if case.now < until {
         return waiting.requeue_at(until);
     }
-    let deletions = unclaimed
+    let deletions = unadopted
         .iter()
         .map(|(role, found)| write::delete_provider(*role, found));
     waiting.actions.extend(deletions);
     waiting
 }
 
-/// Makes the commitment, or makes it stricter. Nothing is removed before it is stored.
-fn commit(
+/// Writes the shutdown record, or shortens its deadline. Nothing is removed before it is stored.
+fn record_shutdown(
     case: &Case<'_>,
     machine: &Machine,
     removal: Removal,
@@ -244,7 +244,7 @@ fn commit(
     };
     let message = announcement(case, machine, &shutdown);
     Outcome {
-        shutdown: Commitment::Make(shutdown),
+        shutdown: ShutdownChange::Write(shutdown),
         ..Outcome::of(State::Terminating(message))
     }
 }
@@ -327,14 +327,14 @@ fn announcement(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> Stri
     }
 }
 
-/// Waits for a Machine that another client deleted although it is wanted. There is no commitment
-/// to count from, so the minute for Cluster API's claim is counted in memory.
+/// Waits for a Machine that another client deleted although it is wanted. There is no shutdown
+/// record to count from, so the minute for adoption by Cluster API is counted in memory.
 pub(crate) fn wait_for_old(case: &Case<'_>, machine: &Machine) -> Outcome {
     let message = being_removed(case, machine);
     let waiting = wait_for_machine(case, machine, MachinePatch::default(), message);
     let since = case.memory.deleting_since().unwrap_or(case.now);
-    let unclaimed = unclaimed(case, machine);
-    without_claim(case, waiting, &unclaimed, after(since, CLAIM))
+    let unadopted = unadopted(case, machine);
+    delete_unadopted(case, waiting, &unadopted, after(since, ADOPTION_TIME))
 }
 
 /// Waits for a Machine that Cluster API is deleting; `exclusions` are the steps it may skip, and
@@ -460,7 +460,7 @@ pub(crate) fn delete(case: &Case<'_>, objects: &[(ProviderRole, &Provider)]) -> 
     Outcome::of(state)
         .with(actions)
         .requeue_at(case.stalls_at())
-        .requeue_at(after(case.now, RECHECK))
+        .requeue_at(after(case.now, CLEANUP_REQUEUE))
 }
 
 fn titled(provider: &Provider) -> String {

@@ -58,12 +58,12 @@ fn sentence(condition: &Condition) -> String {
 
 /// A Ready Node with the Machine's name that Cluster API cannot find, to be appended to a
 /// sentence; empty if there is none.
-pub(crate) fn unclaimed_node(case: &Case<'_>, machine: &Machine) -> String {
+pub(crate) fn node_without_provider_id(case: &Case<'_>, machine: &Machine) -> String {
     let node = case.observed.workload.node.known().and_then(Option::as_ref);
-    let unclaimed = node.filter(|node| {
+    let found = node.filter(|node| {
         node.name == machine.meta.name && node.is_ready && node.provider_id.is_none()
     });
-    unclaimed.map_or_else(String::new, |node| {
+    found.map_or_else(String::new, |node| {
         format!(
             "; Node {} is Ready but has no providerID, which Cluster API needs to find the Node of \
              a Machine",

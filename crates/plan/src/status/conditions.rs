@@ -279,7 +279,7 @@ fn overridden(of: &Override) -> ConditionUpdate {
 }
 
 /// The message that a reclaim has disabled the schedule, if one has. Only the message depends on
-/// the reported condition, because the commitment was deleted with its Machine.
+/// the reported condition, because the record was deleted with its Machine.
 pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
     let conditions = &case.subject.status.conditions;
     let before = condition::find(conditions, ConditionType::Scheduled)?;
@@ -288,11 +288,11 @@ pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
         return Some(before.message.clone());
     }
     let machine = case.owned.our_machine()?;
-    let commitment = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
+    let recorded = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
     (!is_reason(&Reason::ScheduleDisabled)).then(|| {
         format!(
             "disabled because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
-            one_line(commitment),
+            one_line(recorded),
         )
     })
 }

@@ -11,7 +11,7 @@ use crate::decide::case::Case;
 use crate::decide::{outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::decide::{reclaim, serve};
-use crate::status::{conditions, never, undrained};
+use crate::status::{conditions, never_needed, undrained};
 use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the message that is also the status' message.
@@ -208,7 +208,7 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             )
         }
         Decision::ShutDown(_) => {
-            let message = match never::why_never_needed(case) {
+            let message = match never_needed::why_never_needed(case) {
                 Some(why) => format!("no machine is wanted: {why}"),
                 None => format!("no machine is wanted{}", until(case)),
             };
@@ -336,7 +336,7 @@ fn while_paused(case: &Case<'_>) -> Phase {
 }
 
 fn is_leaving(case: &Case<'_>, machine: &Machine) -> bool {
-    machine.meta.is_deleting || case.commitment(machine).is_some()
+    machine.meta.is_deleting || case.shutdown_record(machine).is_some()
 }
 
 /// Whether this same Machine has been in service before. Only the phase and the message depend on
@@ -383,7 +383,7 @@ fn failed(failure: &Failure) -> Summary {
         Step::RelabelMachine
         | Step::UpdateMachine
         | Step::ExcludeDrain
-        | Step::CommitReclaim
+        | Step::RecordReclaim
         | Step::RecordDisabled => {
             (Reason::MachineUpdateFailed, "cannot change the Machine")
         }

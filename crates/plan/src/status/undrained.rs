@@ -75,7 +75,7 @@ fn why(case: &Case<'_>, machine: &Machine) -> Option<String> {
     let Some(link) = &machine.node else {
         // Without a host there is no Node.
         return machine.had_infrastructure.then(|| {
-            let node = provider::unclaimed_node(case, machine);
+            let node = provider::node_without_provider_id(case, machine);
             format!("the Machine had no nodeRef{node}")
         });
     };

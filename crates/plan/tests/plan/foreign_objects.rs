@@ -258,7 +258,7 @@ fn a_request_on_a_node_of_another_machine_reclaims_nothing() {
     simulation.settle(&mut memory);
     assert_eq!(simulation.status().phase, Some(Phase::Active));
     assert_eq!(
-        simulation.count("CommitReclaim") + simulation.count("ClearRequest"),
+        simulation.count("RecordReclaim") + simulation.count("ClearRequest"),
         0
     );
 }

@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_removed_without_ownership_and_commitment(
+    fn nothing_is_removed_without_ownership_and_a_shutdown_record(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
         let next = plan(&object, &observed, &memory, now);
@@ -125,10 +125,10 @@ proptest! {
                 Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain | Step::DeleteMachine => {
                     let machine = machine.expect("a Machine that is shut down");
                     prop_assert!(is_ours(&machine.meta.labels));
-                    prop_assert_eq!(&stored.expect("a commitment").machine_uid, &machine.meta.uid);
+                    prop_assert_eq!(&stored.expect("a shutdown record").machine_uid, &machine.meta.uid);
                 }
                 Step::DeleteBootstrap | Step::DeleteInfrastructure => {
-                    // An object that Cluster API has not claimed in time is deleted while its
+                    // An object that Cluster API has not adopted in time is deleted while its
                     // Machine still exists.
                     let is_free = machine.is_none_or(|machine| {
                         !is_ours(&machine.meta.labels) || machine.meta.uid.is_empty()
@@ -144,7 +144,7 @@ proptest! {
                     prop_assert!(object.metadata.deletion_timestamp.is_none());
                 }
                 Step::AddFinalizer | Step::RemoveFinalizer => prop_assert_eq!(next.actions.len(), 1),
-                Step::RelabelMachine | Step::CommitReclaim | Step::RecordDisabled => {
+                Step::RelabelMachine | Step::RecordReclaim | Step::RecordDisabled => {
                     prop_assert!(is_ours(&machine.expect("there is one").meta.labels));
                 }
                 Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode

@@ -46,7 +46,7 @@ fn a_request_on_the_node_removes_the_machine_and_disables_the_schedule() {
         assert_eq!(
             steps(&simulation, from),
             [
-                "CommitReclaim",
+                "RecordReclaim",
                 "DisableSchedule",
                 "RecordDisabled",
                 "CordonNode",
@@ -160,7 +160,7 @@ fn a_request_while_the_process_still_runs_reclaims_again() {
     for round in 1..=2 {
         request(&mut simulation);
         simulation.settle(&mut memory);
-        assert_eq!(simulation.count("CommitReclaim"), round);
+        assert_eq!(simulation.count("RecordReclaim"), round);
         assert_eq!(simulation.status().phase, Some(Phase::Disabled));
         simulation.edit(|sm| sm.spec.schedule.enabled = true);
         simulation.settle(&mut memory);
@@ -309,7 +309,7 @@ fn a_pause_stops_a_reclaim_and_the_kill_switch_precedes_it() {
     simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
     simulation.settle(&mut memory);
     assert_eq!(simulation.status().phase, Some(Phase::Terminated));
-    assert_eq!(simulation.count("CommitReclaim"), 0);
+    assert_eq!(simulation.count("RecordReclaim"), 0);
 }
 
 #[test]
@@ -515,7 +515,7 @@ fn with_an_override_a_reclaim_keeps_the_spec_and_ends_with_the_override() {
     assert_eq!(
         steps(&simulation, from),
         [
-            "CommitReclaim",
+            "RecordReclaim",
             "CreateOverride",
             "RecordDisabled",
             "ExcludeDrain",

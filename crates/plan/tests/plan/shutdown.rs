@@ -145,7 +145,7 @@ fn at_most_ten_evictions_are_sent_at_a_time() {
     assert_eq!(
         batches,
         [0, 10, 10, 5, 0],
-        "the commitment first, then in batches"
+        "the shutdown record first, then in batches"
     );
 }
 
@@ -292,7 +292,7 @@ fn a_foreign_exclusion_outlives_a_cancelled_shutdown() {
 }
 
 #[test]
-fn a_commitment_ends_only_after_its_writes_are_reverted() {
+fn a_shutdown_record_ends_only_after_its_writes_are_reverted() {
     let mut memory = Memory::default();
     let mut simulation = held_back(&mut memory);
     simulation.failing = Some((Step::UncordonNode, Cause::Unavailable));
@@ -309,8 +309,8 @@ fn a_commitment_ends_only_after_its_writes_are_reverted() {
     assert_eq!(simulation.status().phase, Some(Phase::Active));
 }
 
-/// A machine that was just created, and whose objects Cluster API does not claim.
-fn unclaimed(contract: Contract, memory: &mut Memory) -> Simulation {
+/// A machine that was just created, and whose objects Cluster API does not adopt.
+fn unadopted(contract: Contract, memory: &mut Memory) -> Simulation {
     let mut simulation = Simulation::new(contract, OPENS);
     simulation.is_moving = false;
     simulation.settle(memory);
@@ -318,10 +318,10 @@ fn unclaimed(contract: Contract, memory: &mut Memory) -> Simulation {
 }
 
 #[test]
-fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_objects() {
+fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_adopt_its_objects() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut simulation = unclaimed(contract, &mut memory);
+        let mut simulation = unadopted(contract, &mut memory);
         simulation.edit(|sm| sm.spec.kill_switch = true);
         simulation.run_until(&mut memory, "2026-03-06T09:00:59Z");
         assert_eq!(
@@ -332,7 +332,7 @@ fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_o
         );
         assert_eq!(
             simulation.status().message.unwrap(),
-            "waiting for Cluster API to claim the objects of Machine worker, which is deleted at \
+            "waiting for Cluster API to adopt the objects of Machine worker, which is deleted at \
              2026-03-06T09:01:00Z in any case"
         );
         simulation.run_until(&mut memory, "2026-03-06T09:02:00Z");
@@ -346,9 +346,9 @@ fn under_the_kill_switch_a_machine_waits_a_minute_for_cluster_api_to_claim_its_o
 }
 
 #[test]
-fn unclaimed_objects_are_deleted_directly_once_their_machine_is_being_deleted() {
+fn unadopted_objects_are_deleted_directly_once_their_machine_is_being_deleted() {
     let mut memory = Memory::default();
-    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    let mut simulation = unadopted(Contract::V1Beta2, &mut memory);
     simulation.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
         json!([key::MACHINE_FINALIZER]);
     simulation.get_mut("RemoteMachine").unwrap()["metadata"]["finalizers"] =
@@ -395,10 +395,10 @@ fn unclaimed_objects_are_deleted_directly_once_their_machine_is_being_deleted() 
 }
 
 #[test]
-fn a_shutdown_without_grace_also_waits_a_minute_for_the_claim() {
+fn a_shutdown_without_grace_also_waits_a_minute_for_the_adoption() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();
-        let mut simulation = unclaimed(contract, &mut memory);
+        let mut simulation = unadopted(contract, &mut memory);
         simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
         simulation.delete_sm();
         simulation.run_until(&mut memory, "2026-03-06T09:00:59Z");
@@ -417,9 +417,9 @@ fn a_shutdown_without_grace_also_waits_a_minute_for_the_claim() {
 }
 
 #[test]
-fn unclaimed_objects_of_a_machine_deleted_by_a_user_are_deleted_after_a_minute() {
+fn unadopted_objects_of_a_machine_deleted_by_a_user_are_deleted_after_a_minute() {
     let mut memory = Memory::default();
-    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    let mut simulation = unadopted(Contract::V1Beta2, &mut memory);
     simulation.get_mut("Machine").unwrap()["metadata"]["finalizers"] =
         json!([key::MACHINE_FINALIZER]);
     simulation.pause(60);
@@ -447,9 +447,9 @@ fn unclaimed_objects_of_a_machine_deleted_by_a_user_are_deleted_after_a_minute()
 }
 
 #[test]
-fn objects_claimed_in_time_are_deleted_by_cluster_api() {
+fn objects_adopted_in_time_are_deleted_by_cluster_api() {
     let mut memory = Memory::default();
-    let mut simulation = unclaimed(Contract::V1Beta2, &mut memory);
+    let mut simulation = unadopted(Contract::V1Beta2, &mut memory);
     simulation.edit(|sm| sm.spec.kill_switch = true);
     simulation.run_until(&mut memory, "2026-03-06T09:00:30Z");
     simulation.is_moving = true;

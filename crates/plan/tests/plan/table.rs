@@ -37,14 +37,14 @@ fn in_service(simulation: &mut Simulation) {
     simulation.now = now;
 }
 
-/// The same, with a shutdown committed at 20:00 and five minutes to drain.
+/// The same, with a shutdown recorded at 20:00 and five minutes to drain.
 fn leaving(simulation: &mut Simulation) {
     in_service(simulation);
     let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
-    commit(simulation, uid.as_str().unwrap(), "2026-03-06T20:00:00Z");
+    record_shutdown(simulation, uid.as_str().unwrap(), "2026-03-06T20:00:00Z");
 }
 
-fn commit(simulation: &mut Simulation, uid: &str, started: &str) {
+fn record_shutdown(simulation: &mut Simulation, uid: &str, started: &str) {
     let status = simulation
         .sm
         .as_mut()
@@ -201,7 +201,7 @@ const ROWS: &[Row] = &[
         requeue_at: Some("2026-03-06T12:10:00Z"),
     },
     Row {
-        name: "a commitment is cancelled in its order",
+        name: "a shutdown is cancelled in its order",
         now: OPEN,
         given: |simulation| {
             cordoned(simulation);
@@ -212,12 +212,12 @@ const ROWS: &[Row] = &[
         requeue_at: Some(CLOSES),
     },
     Row {
-        name: "a commitment is not cancelled once the Machine is being deleted",
+        name: "a shutdown is not cancelled once the Machine is being deleted",
         now: "2026-03-06T12:01:00Z",
         given: |simulation| {
             in_service(simulation);
             let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
-            commit(simulation, uid.as_str().unwrap(), OPEN);
+            record_shutdown(simulation, uid.as_str().unwrap(), OPEN);
             machine_deleting(simulation);
         },
         steps: &[],
@@ -232,7 +232,7 @@ const ROWS: &[Row] = &[
         requeue_at: Some("2026-03-09T09:00:00Z"),
     },
     Row {
-        name: "the commitment comes before everything",
+        name: "the shutdown record comes before everything",
         now: CLOSED,
         given: in_service,
         steps: &[],
@@ -383,7 +383,7 @@ const ROWS: &[Row] = &[
             simulation.pods = vec![pod("a")];
             simulation.edit(|sm| sm.spec.kill_switch = true);
             let uid = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
-            commit(simulation, uid.as_str().unwrap(), OPEN);
+            record_shutdown(simulation, uid.as_str().unwrap(), OPEN);
             let shutdown = simulation
                 .sm
                 .as_mut()

@@ -148,7 +148,7 @@ impl Slow {
     }
 }
 
-/// Cluster API claims an object for the Machine.
+/// Cluster API adopts an object for the Machine.
 fn own(simulation: &mut Simulation, kind: &str) {
     let machine = simulation.get("Machine").unwrap()["metadata"]["uid"].clone();
     let api_version = simulation.contract.api_version();

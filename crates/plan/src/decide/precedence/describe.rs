@@ -48,7 +48,7 @@ pub(super) fn shutdown(case: &Case<'_>) -> String {
         return "no shutdown has begun".to_owned();
     };
     let machine = case.owned.our_machine();
-    match machine.and_then(|machine| case.commitment(machine)) {
+    match machine.and_then(|machine| case.shutdown_record(machine)) {
         Some(shutdown) => format!(
             "the shutdown began at {} with the deadline {} ({:?})",
             shutdown.started_at,

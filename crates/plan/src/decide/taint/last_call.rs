@@ -12,7 +12,7 @@ use super::{Change, change_of, is_same, recorded};
 use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::machine;
-use crate::decide::{outcome::Commitment, outcome::Outcome};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange};
 use crate::{Action, Event, Node, Step};
 
 /// The taint: pods are scheduled elsewhere if possible.
@@ -50,12 +50,12 @@ pub(crate) fn conflict(
     is_conflict.then(|| Event::warning("LastCallConflict", "TaintNode", &note))
 }
 
-/// Removes the last call from the Node of a machine that is shut down, once the commitment is
+/// Removes the last call from the Node of a machine that is shut down, once the record is
 /// stored: in the patch that cordons the Node if that is sent now, else in addition to writes to
 /// other objects.
 pub(crate) fn remove(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let is_committing = matches!(outcome.shutdown, Commitment::Make(_));
-    let machine = case.owned.our_machine().filter(|_| !is_committing);
+    let is_being_written = matches!(outcome.shutdown, ShutdownChange::Write(_));
+    let machine = case.owned.our_machine().filter(|_| !is_being_written);
     let node = machine.and_then(|machine| machine::node(case, machine));
     let removal = node.and_then(|node| Some((node, change_without(case, node)?)));
     let Some((node, change)) = removal else {

@@ -27,7 +27,7 @@ impl Simulation {
                 let has_machine = machine.is_some_and(|machine| {
                     let is_going = !machine["metadata"]["deletionTimestamp"].is_null();
                     label(machine) == NAME
-                        && !(is_going && found.is_none_or(is_unclaimed))
+                        && !(is_going && found.is_none_or(is_unadopted))
                 });
                 assert!(
                     !(is_provider && has_machine),
@@ -46,7 +46,7 @@ impl Simulation {
             Step::CordonNode | Step::EvictPod | Step::DeletePod | Step::ExcludeDrain => {
                 assert!(
                     status.shutdown.is_some(),
-                    "nothing is removed before the commitment"
+                    "nothing is removed before the shutdown record"
                 );
             }
             Step::CreateBootstrap | Step::CreateInfrastructure => {
@@ -75,7 +75,7 @@ impl Simulation {
             | Step::CreateAgentConfig
             | Step::UpdateAgentConfig
             | Step::DeleteAgentConfig
-            | Step::CommitReclaim
+            | Step::RecordReclaim
             | Step::DisableSchedule
             | Step::CreateOverride
             | Step::RecordDisabled
@@ -90,14 +90,14 @@ impl Simulation {
         if action.step == Step::DeleteMachine {
             assert!(
                 status.shutdown.is_some(),
-                "every shutdown begins with the commitment"
+                "every shutdown begins with the shutdown record"
             );
         }
     }
 }
 
 /// Whether no Machine owns an object.
-fn is_unclaimed(object: &Value) -> bool {
+fn is_unadopted(object: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners.is_none_or(|all| all.iter().all(|owner| owner["kind"] != "Machine"))
 }

@@ -44,7 +44,7 @@ pub(crate) struct Effect {
 
 /// The data shared by all states.
 #[derive(Default)]
-pub(crate) struct World {
+pub(crate) struct Environment {
     pub(crate) objects: Interner<String, Value>,
     pub(crate) machines: Interner<String, ScheduledMachine>,
     pub(crate) memories: Interner<String, Memory>,
@@ -53,11 +53,11 @@ pub(crate) struct World {
     pub(crate) plan_outcomes: RwLock<HashMap<PlanInput, PlanOutcome>>,
     /// The effect of each step: most states do not differ in what it depends on.
     pub(crate) effects: RwLock<HashMap<(Step, Core), Effect>>,
-    /// Fingerprints of states from which the world settles in the desired state.
+    /// Fingerprints of states from which the model settles in the desired state.
     pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
 }
 
-impl World {
+impl Environment {
     /// The initial state; with a lead time and the end policy CompleteByWindowEnd if it
     /// `is_timed`.
     pub(crate) fn first(&self, is_timed: bool, budget: FaultBudget) -> State {
@@ -70,7 +70,7 @@ impl World {
             reachability: WorkloadReachability::Answers,
             overriding: None,
             cached_override: None,
-            refuses_claims: false,
+            refuses_adoption: false,
             created_counts: Default::default(),
             cached_sm: None,
             cached: Default::default(),
@@ -85,7 +85,7 @@ impl World {
         state
     }
 
-    /// Applies a step, computed once for each distinct world: `act` returns whether anything
+    /// Applies a step, computed once for each distinct state: `act` returns whether anything
     /// changed.
     pub(crate) fn apply_cached(
         &self,
