@@ -1,6 +1,7 @@
 //! `5spot uninstall`: removes 5-Spot from a cluster in an order that does not block on finalizers.
 
 mod inventory;
+mod namespace;
 mod run;
 
 use std::io::Write;
@@ -20,6 +21,9 @@ use inventory::Inventory;
 ///
 /// Then the operator, its roles, policies and webhook are deleted. Helm releases are not changed;
 /// the command that uninstalls them is printed. The CRDs are kept, unless --delete-crds is given.
+///
+/// Only the namespaces 5spot-system, 5spot-reclaim-agent and 5spot-admission are deleted, and only
+/// if they contain no other objects.
 ///
 /// Exit codes: 0 done, 1 not everything was removed, 2 error (the cluster cannot be read, no
 /// operator runs that could remove the machines).
@@ -78,7 +82,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             keeps_machines: args.keep_machines,
             deletes_crds: args.delete_crds,
         };
-        let inventory = Inventory::read(&reader, &args.operator_namespace).await?;
+        let inventory =
+            Inventory::read(&reader, &args.operator_namespace, options).await?;
         if args.dry_run {
             inventory.describe(options, out)?;
             return Ok(Outcome::Yes);

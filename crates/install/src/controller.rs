@@ -82,24 +82,10 @@ impl Settings {
         })
     }
 
-    /// The namespace. The operator's own one enforces the restricted Pod Security Standard. For
-    /// a shared namespace the level is left to its owner.
-    pub fn namespace(&self) -> Value {
-        let mut labels = name::controller_labels();
-        labels.remove("app.kubernetes.io/component");
-        if self.has_own_namespace() {
-            for mode in ["enforce", "audit", "warn"] {
-                labels.insert(
-                    format!("pod-security.kubernetes.io/{mode}"),
-                    "restricted".to_owned(),
-                );
-            }
-        }
-        json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": self.rights.namespace, "labels": labels},
-        })
+    /// The namespace, if it is the operator's own one. `None` for a namespace that may be shared:
+    /// its owner creates it, and a `kubectl delete` of the manifests must not delete it.
+    pub fn namespace(&self) -> Option<Value> {
+        self.has_own_namespace().then(system_namespace)
     }
 
     /// Whether the namespace is the operator's own, as its name implies.
@@ -252,9 +238,22 @@ impl Settings {
     }
 }
 
-/// The namespace of the operator, and of the agents' configurations in a workload cluster.
-pub(crate) fn system_namespace() -> Value {
-    Settings::default().namespace()
+/// The namespace of the operator, and of the agents' configurations in a workload cluster. It
+/// enforces the restricted Pod Security Standard.
+pub fn system_namespace() -> Value {
+    let mut labels = name::controller_labels();
+    labels.remove("app.kubernetes.io/component");
+    for mode in ["enforce", "audit", "warn"] {
+        labels.insert(
+            format!("pod-security.kubernetes.io/{mode}"),
+            "restricted".to_owned(),
+        );
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name::SYSTEM_NAMESPACE, "labels": labels},
+    })
 }
 
 /// The resource requests and limits of a replica.

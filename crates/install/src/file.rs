@@ -59,13 +59,13 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
     Ok(files)
 }
 
-/// All objects of a management cluster, in one file: `kubectl apply -f install.yaml`. It omits
-/// the policy and its binding if the cluster does not support them: [`webhook`] replaces them.
+/// All objects of a management cluster, in one file: `kubectl apply -f install.yaml`. A namespace
+/// other than the operator's own one must exist. It omits the policy and its binding if the cluster does not support them: [`webhook`] replaces them.
 ///
 /// # Errors
 /// No case is known; the YAML emitter could fail.
 pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
-    let mut documents = vec![settings.namespace()];
+    let mut documents: Vec<Value> = settings.namespace().into_iter().collect();
     documents.extend(manifest::definitions(settings.kube_minor));
     if settings.supports_policies() {
         documents.extend(manifest::policies());
@@ -104,13 +104,13 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
         "rbac/users.yaml",
         &user::roles(Aggregation::View),
     )?);
-    let namespace = [settings.namespace()];
-    for (path, documents) in [
-        ("controller/namespace.yaml", namespace.as_slice()),
-        ("controller/controller.yaml", &settings.workload()),
-    ] {
-        files.push(GeneratedFile::manifest(path, "manifests", documents)?);
+    if let Some(namespace) = settings.namespace() {
+        let path = "controller/namespace.yaml";
+        files.push(GeneratedFile::manifest(path, "manifests", &[namespace])?);
     }
+    let path = "controller/controller.yaml";
+    let workload = settings.workload();
+    files.push(GeneratedFile::manifest(path, "manifests", &workload)?);
     if settings.supports_policies() {
         files.push(agent(&agent::Settings::default())?);
     }

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use fivespot_api::{manifest, name};
+use fivespot_api::{manifest, name, vap};
 use serde_json::Value;
 
-use super::RemovalOptions;
+use super::{RemovalOptions, namespace};
 use crate::Failure;
 use crate::check::is_lease_fresh;
 use crate::reader::{Reader, Response};
@@ -15,7 +15,7 @@ use crate::reader::{Reader, Response};
 pub(super) struct Object {
     kind: &'static str,
     namespace: String,
-    name: String,
+    pub(super) name: String,
     pub(super) path: String,
 }
 
@@ -53,6 +53,8 @@ pub(super) struct Inventory {
     pub(super) running: Vec<Object>,
     /// The objects that the components need.
     pub(super) rest: Vec<Object>,
+    /// The namespaces that the manifests created, each with the reason if it must be kept.
+    pub(super) namespaces: Vec<(Object, Option<String>)>,
     /// The Helm releases. Their objects are removed by Helm.
     pub(super) releases: Vec<HelmRelease>,
     /// The CRDs.
@@ -74,9 +76,22 @@ const fn kind(kind: &'static str, group: &'static str, plural: &'static str) -> 
     }
 }
 
+impl Kind {
+    /// The path of an object; `namespace` is empty for a cluster-scoped one.
+    fn path(&self, namespace: &str, name: &str) -> String {
+        let (group, plural) = (self.group, self.plural);
+        match namespace {
+            "" => format!("{group}/{plural}/{name}"),
+            _ => format!("{group}/namespaces/{namespace}/{plural}/{name}"),
+        }
+    }
+}
+
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const APPS: &str = "/apis/apps/v1";
+const MONITORING: &str = "/apis/monitoring.coreos.com/v1";
+const CERT_MANAGER: &str = "/apis/cert-manager.io/v1";
 
 /// The webhook configuration first: after it is deleted, the API server does not call the webhook,
 /// which can then be removed.
@@ -91,7 +106,7 @@ const RUNNING: [Kind; 3] = [
 ];
 
 /// Bindings come before the objects that they bind.
-const REST: [Kind; 13] = [
+const REST: [Kind; 17] = [
     kind(
         "PodDisruptionBudget",
         "/apis/policy/v1",
@@ -111,13 +126,15 @@ const REST: [Kind; 13] = [
     kind("Secret", "/api/v1", "secrets"),
     kind(BINDING, ADMISSION, "validatingadmissionpolicybindings"),
     kind(POLICY, ADMISSION, "validatingadmissionpolicies"),
-    kind(
-        "ServiceMonitor",
-        "/apis/monitoring.coreos.com/v1",
-        "servicemonitors",
-    ),
-    kind("Namespace", "/api/v1", "namespaces"),
+    kind("ConfigMap", "/api/v1", "configmaps"),
+    kind("ServiceMonitor", MONITORING, "servicemonitors"),
+    kind("PodMonitor", MONITORING, "podmonitors"),
+    kind("PrometheusRule", MONITORING, "prometheusrules"),
+    kind("Certificate", CERT_MANAGER, "certificates"),
+    kind("Issuer", CERT_MANAGER, "issuers"),
 ];
+
+const NAMESPACE: Kind = kind("Namespace", "/api/v1", "namespaces");
 
 const POLICY: &str = "ValidatingAdmissionPolicy";
 const BINDING: &str = "ValidatingAdmissionPolicyBinding";
@@ -132,6 +149,7 @@ impl Inventory {
     pub(super) async fn read(
         reader: &Reader,
         operator_namespace: &str,
+        options: RemovalOptions,
     ) -> Result<Self, Failure> {
         let failed = |why: String| {
             Failure::new("reading what is installed", why)
@@ -149,6 +167,16 @@ impl Inventory {
         for kind in &REST {
             let found = inventory.installed(reader, kind).await.map_err(failed)?;
             inventory.rest.extend(found);
+        }
+        for found in inventory
+            .installed(reader, &NAMESPACE)
+            .await
+            .map_err(failed)?
+        {
+            if namespace::is_created(&found.name) {
+                let reason = namespace::why_kept(reader, &found.name, options).await;
+                inventory.namespaces.push((found, reason));
+            }
         }
         inventory.releases.sort();
         inventory.releases.dedup();
@@ -175,10 +203,7 @@ impl Inventory {
             let plural = text(&stored, "/spec/names/plural");
             let root = format!("/apis/{}", name::API_VERSION);
             for object in reader.list(&format!("{root}/{plural}")).await? {
-                let (namespace, name) = (
-                    text(&object, "/metadata/namespace"),
-                    text(&object, "/metadata/name"),
-                );
+                let (namespace, name) = identity(&object);
                 self.machines.push(Object {
                     // Items of a list have no kind, so it is derived from the CRD.
                     kind: kind_of(&document),
@@ -199,16 +224,16 @@ impl Inventory {
     ) -> Result<Vec<Object>, String> {
         let path = format!("{}/{}", kind.group, kind.plural);
         let mut found = reader.list_where(&path, LABEL).await?;
-        // The policies and bindings are found by name, because their manifests have no such label.
-        for document in manifest::installed(reader.minor) {
-            if document["kind"] == kind.name && [POLICY, BINDING].contains(&kind.name) {
-                let path = format!("{path}/{}", text(&document, "/metadata/name"));
-                if let Response::Found(object) = reader.get(&path).await {
-                    found.retain(|it| {
-                        it["metadata"]["name"] != object["metadata"]["name"]
-                    });
-                    found.push(object);
-                }
+        for document in unlabelled(reader.minor) {
+            if document["kind"] != kind.name {
+                continue;
+            }
+            let (namespace, name) = identity(&document);
+            if let Response::Found(object) =
+                reader.get(&kind.path(&namespace, &name)).await
+            {
+                found.retain(|it| identity(it) != (namespace.clone(), name.clone()));
+                found.push(object);
             }
         }
         let mut objects = Vec::new();
@@ -225,24 +250,12 @@ impl Inventory {
                 self.releases.push(HelmRelease { name, namespace });
                 continue;
             }
-            let (namespace, name) = (
-                text(&object, "/metadata/namespace"),
-                text(&object, "/metadata/name"),
-            );
-            let path = match namespace.as_str() {
-                "" => format!("{path}/{name}"),
-                namespace => {
-                    format!(
-                        "{}/namespaces/{namespace}/{}/{name}",
-                        kind.group, kind.plural
-                    )
-                }
-            };
+            let (namespace, name) = identity(&object);
             objects.push(Object {
                 kind: kind.name,
+                path: kind.path(&namespace, &name),
                 namespace,
                 name,
-                path,
             });
         }
         Ok(objects)
@@ -279,11 +292,25 @@ impl Inventory {
             step("Delete without their machines, which stay:", &self.machines)?;
         }
         step("Delete the objects that they needed:", &self.rest)?;
+        let deleted = self
+            .namespaces
+            .iter()
+            .filter(|(_, reason)| reason.is_none());
+        let deleted: Vec<Object> = deleted.map(|(it, _)| it.clone()).collect();
+        step(
+            "Delete the namespaces that were created for them:",
+            &deleted,
+        )?;
         if options.deletes_crds {
             step("Delete:", &self.crds)?;
         }
         for release in &self.releases {
             writeln!(out, "Then run: {}", release.command())?;
+        }
+        for (namespace, reason) in &self.namespaces {
+            if let Some(reason) = reason {
+                writeln!(out, "Kept: {namespace} ({reason})")?;
+            }
         }
         if !options.deletes_crds {
             self.describe_retained(out)?;
@@ -300,6 +327,15 @@ impl Inventory {
     }
 }
 
+/// The installed objects whose manifests do not have the label: the policies with their bindings,
+/// and the parameters with their namespace.
+fn unlabelled(kube_minor: u32) -> Vec<Value> {
+    let mut all = manifest::installed(kube_minor);
+    all.retain(|it| it["kind"] == POLICY || it["kind"] == BINDING);
+    all.extend([vap::params::allowlist(), vap::params::namespace()]);
+    all
+}
+
 /// The kind that one of 5-Spot's CRDs defines.
 fn kind_of(crd: &Value) -> &'static str {
     match crd["spec"]["names"]["kind"].as_str() {
@@ -307,6 +343,14 @@ fn kind_of(crd: &Value) -> &'static str {
         Some("ScheduleCalendar") => "ScheduleCalendar",
         _ => name::KIND,
     }
+}
+
+/// The namespace and the name of an object.
+fn identity(object: &Value) -> (String, String) {
+    (
+        text(object, "/metadata/namespace"),
+        text(object, "/metadata/name"),
+    )
 }
 
 fn text(object: &Value, pointer: &str) -> String {

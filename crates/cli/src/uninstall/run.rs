@@ -6,8 +6,8 @@ use std::time::Duration;
 use fivespot_api::name;
 use serde_json::{Value, json};
 
-use super::RemovalOptions;
 use super::inventory::{Inventory, Object};
+use super::{RemovalOptions, namespace};
 use crate::reader::{Reader, Response};
 use crate::{Failure, Outcome};
 
@@ -59,6 +59,7 @@ impl Removal<'_> {
         for object in &inventory.rest {
             self.delete(object, "Background", out).await?;
         }
+        self.delete_namespaces(out).await?;
         if !inventory.releases.is_empty() {
             return self.print_helm_commands(out);
         }
@@ -70,6 +71,20 @@ impl Removal<'_> {
             inventory.describe_retained(out)?;
         }
         Ok(Outcome::Yes)
+    }
+
+    /// Deletes the namespaces that contain nothing else. Their contents are read again, because
+    /// objects may have been created since the inventory.
+    async fn delete_namespaces(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        for (object, _) in &self.inventory.namespaces {
+            let reason =
+                namespace::why_kept(self.reader, &object.name, self.options).await;
+            match reason {
+                None => self.delete(object, "Background", out).await?,
+                Some(reason) => writeln!(out, "Kept: {object} ({reason})")?,
+            }
+        }
+        Ok(())
     }
 
     /// Prints the Helm commands. Later steps need a second run.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use fivespot_install::controller::Settings;
+use fivespot_install::controller::{Settings, system_namespace};
 use fivespot_testkit::{
     Cluster, Coordination, Lease, LeaseTiming, Operator, instant, machine_path,
     scheduled_machine,
@@ -28,6 +28,7 @@ const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/sched
 /// A cluster with everything of `install.yaml`, an operator that holds its Lease, and a worker.
 async fn installed(now: &str) -> (Cluster, Operator) {
     let cluster = Cluster::start(instant(now)).await;
+    cluster.apply(&system_namespace()).await;
     for document in Settings::default().workload() {
         cluster.apply(&document).await;
     }
@@ -39,15 +40,34 @@ async fn installed(now: &str) -> (Cluster, Operator) {
     (cluster, replica)
 }
 
-async fn inventory(cluster: &Cluster) -> (Reader, Inventory) {
+const REMOVE_MACHINES: RemovalOptions = RemovalOptions {
+    keeps_machines: false,
+    deletes_crds: false,
+};
+const KEEP_MACHINES: RemovalOptions = RemovalOptions {
+    keeps_machines: true,
+    deletes_crds: false,
+};
+
+async fn inventory(cluster: &Cluster, options: RemovalOptions) -> (Reader, Inventory) {
     let reader = Reader::of(cluster.client(), "the test").await.unwrap();
-    let inventory = Inventory::read(&reader, "5spot-system").await.unwrap();
+    let inventory = Inventory::read(&reader, "5spot-system", options)
+        .await
+        .unwrap();
     (reader, inventory)
+}
+
+/// What a dry run prints.
+async fn dry_run(cluster: &Cluster, options: RemovalOptions) -> String {
+    let (_, inventory) = inventory(cluster, options).await;
+    let mut out = Vec::new();
+    inventory.describe(options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 /// Uninstalls, and returns the outcome.
 async fn uninstall(cluster: &Cluster, options: RemovalOptions) -> Outcome {
-    let (reader, inventory) = inventory(cluster).await;
+    let (reader, inventory) = inventory(cluster, options).await;
     let removal = Removal {
         reader: &reader,
         inventory: &inventory,
@@ -64,40 +84,22 @@ fn is_labelled(object: &Value) -> bool {
 #[tokio::test]
 async fn a_dry_run_prints_the_order_and_changes_nothing() {
     let (cluster, _replica) = installed(WITHIN).await;
-    let (_, inventory) = inventory(&cluster).await;
-    let text = |options: RemovalOptions| {
-        let mut out = Vec::new();
-        inventory.describe(options, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+    let everything = RemovalOptions {
+        keeps_machines: false,
+        deletes_crds: true,
     };
-    insta::assert_snapshot!(
-        "all",
-        text(RemovalOptions {
-            keeps_machines: false,
-            deletes_crds: true,
-        })
-    );
-    insta::assert_snapshot!(
-        "machines_kept",
-        text(RemovalOptions {
-            keeps_machines: true,
-            deletes_crds: false,
-        })
-    );
+    insta::assert_snapshot!("all", dry_run(&cluster, everything).await);
+    insta::assert_snapshot!("machines_kept", dry_run(&cluster, KEEP_MACHINES).await);
     assert!(cluster.get(&machine_path("worker")).await.is_some());
 }
 
 #[tokio::test]
 async fn machines_are_removed_first_and_the_crd_is_kept() {
     let (cluster, _replica) = installed(NIGHT).await;
-    let options = RemovalOptions {
-        keeps_machines: false,
-        deletes_crds: false,
-    };
-    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
     assert_eq!(cluster.get(&machine_path("worker")).await, None);
     assert!(cluster.get(CRD).await.is_some());
-    let (_, left) = inventory(&cluster).await;
+    let (_, left) = inventory(&cluster, REMOVE_MACHINES).await;
     assert_eq!((left.running.len(), left.rest.len()), (0, 0), "{left:?}");
 }
 
@@ -106,11 +108,7 @@ async fn kept_machines_are_unchanged() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
     let before = cluster.get(&machine_path("worker")).await.unwrap();
-    let options = RemovalOptions {
-        keeps_machines: true,
-        deletes_crds: false,
-    };
-    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, KEEP_MACHINES).await, Outcome::Yes);
     let after = cluster.get(&machine_path("worker")).await.unwrap();
     assert_eq!(after["spec"], before["spec"]);
     for object in cluster.owned_paths("worker") {
@@ -147,15 +145,89 @@ async fn objects_installed_by_helm_are_left_to_helm() {
         "meta.helm.sh/release-namespace": "5spot-system",
     }}});
     cluster.patch(path, &owned).await;
-    let (_, found) = inventory(&cluster).await;
+    let (_, found) = inventory(&cluster, REMOVE_MACHINES).await;
     assert_eq!(
         found.releases[0].command(),
         "helm uninstall spot -n 5spot-system"
     );
-    let options = RemovalOptions {
-        keeps_machines: false,
-        deletes_crds: false,
-    };
-    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
     assert!(is_labelled(&cluster.get(path).await.unwrap()));
+}
+
+/// A Namespace with the label of the installed objects.
+fn namespace(name: &str) -> Value {
+    let mut namespace = system_namespace();
+    namespace["metadata"]["name"] = name.into();
+    namespace
+}
+
+/// A ConfigMap of another team.
+fn foreign(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web", "namespace": namespace},
+    })
+}
+
+#[tokio::test]
+async fn the_namespace_of_the_manifests_is_deleted_with_everything_of_theirs_in_it() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    cluster.apply(&namespace("5spot-admission")).await;
+    let parameters = fivespot_api::vap::params::allowlist();
+    cluster.apply(&parameters).await;
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
+    cluster.settle().await;
+    for name in ["5spot-system", "5spot-admission"] {
+        let path = format!("/api/v1/namespaces/{name}");
+        assert_eq!(cluster.get(&path).await, None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_shared_namespace_is_kept_whatever_its_labels_are() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    cluster.apply(&namespace("platform")).await;
+    cluster.apply(&foreign("platform")).await;
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
+    cluster.settle().await;
+    let path = "/api/v1/namespaces/platform/configmaps/web";
+    assert!(cluster.get(path).await.is_some());
+    let namespace = cluster.get("/api/v1/namespaces/platform").await.unwrap();
+    assert_eq!(namespace["metadata"].get("deletionTimestamp"), None);
+}
+
+#[tokio::test]
+async fn the_namespace_of_the_operator_is_kept_while_it_holds_foreign_objects() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    cluster.apply(&foreign("5spot-system")).await;
+    let kept = "Kept: Namespace 5spot-system (it contains ConfigMap web)\n";
+    let described = dry_run(&cluster, REMOVE_MACHINES).await;
+    assert!(described.contains(kept), "{described}");
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
+    cluster.settle().await;
+    let path = "/api/v1/namespaces/5spot-system/configmaps/web";
+    assert!(cluster.get(path).await.is_some());
+    let path = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
+    assert_eq!(cluster.get(path).await, None);
+}
+
+#[tokio::test]
+async fn kept_machines_in_the_namespace_of_the_operator_keep_the_namespace() {
+    let (cluster, replica) = installed(NIGHT).await;
+    drop(replica);
+    let mut machine = scheduled_machine("inside");
+    machine["metadata"]["namespace"] = "5spot-system".into();
+    cluster.apply(&machine).await;
+    let described = dry_run(&cluster, KEEP_MACHINES).await;
+    assert!(
+        described.contains("(it contains ScheduledMachine inside)"),
+        "{described}"
+    );
+    assert_eq!(uninstall(&cluster, KEEP_MACHINES).await, Outcome::Yes);
+    cluster.settle().await;
+    let path =
+        "/apis/5spot.finos.org/v1alpha1/namespaces/5spot-system/scheduledmachines/inside";
+    let kept = cluster.get(path).await.unwrap();
+    assert_eq!(kept["metadata"].get("deletionTimestamp"), None);
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Every document of `install.yaml` and of the webhook.
 fn documents() -> Vec<Value> {
     let settings = Settings::default();
-    let mut all = vec![settings.namespace()];
+    let mut all: Vec<Value> = settings.namespace().into_iter().collect();
     all.extend(settings.rights.management());
     all.extend(settings.workload());
     all.extend(webhook::Settings::default().documents());
@@ -296,8 +296,24 @@ fn in_a_shared_namespace_only_the_operators_pods_are_restricted() {
         };
         assert_none(policies.into_iter().filter(selects_all).collect());
     }
-    let labels = settings.namespace()["metadata"]["labels"].to_string();
-    assert!(!labels.contains("pod-security"), "{labels}");
+}
+
+#[test]
+fn a_namespace_that_may_be_shared_is_not_in_the_manifests() {
+    let settings = Settings {
+        rights: role::Rights {
+            namespace: "shared".to_owned(),
+            ..role::Rights::default()
+        },
+        ..Settings::default()
+    };
+    for file in file::manifests(&settings).unwrap() {
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(&file.text).unwrap_or_default();
+        let is_it =
+            |it: &Value| it["kind"] == "Namespace" && it["metadata"]["name"] == "shared";
+        assert!(!documents.iter().any(is_it), "{}", file.path);
+    }
 }
 
 #[test]
