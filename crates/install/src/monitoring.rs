@@ -50,6 +50,8 @@ impl Settings {
         monitor
     }
 
+    /// A monitor of that kind. The label `namespace` of some metrics is that of the machines, and
+    /// the Prometheus operator would replace it by the namespace of the pod.
     fn monitor(&self, kind: &str, endpoints: &str) -> Value {
         json!({
             "apiVersion": OPERATOR_API,
@@ -57,7 +59,11 @@ impl Settings {
             "metadata": metadata(name::CONTROLLER, Some(&self.namespace)),
             "spec": {
                 "selector": {"matchLabels": name::controller_labels()},
-                endpoints: [{"port": "metrics", "interval": self.interval}],
+                endpoints: [{
+                    "port": "metrics",
+                    "interval": self.interval,
+                    "honorLabels": true,
+                }],
             },
         })
     }

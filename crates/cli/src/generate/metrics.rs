@@ -64,6 +64,29 @@ mod tests {
     }
 
     #[test]
+    fn a_scrape_keeps_the_labels_of_metrics_that_the_prometheus_operator_sets_too() {
+        let of_target = [
+            "namespace",
+            "pod",
+            "service",
+            "container",
+            "job",
+            "instance",
+        ];
+        let rows = fivespot_controller::metrics::METRICS.iter();
+        let mut labels = rows.flat_map(|row| row.labels);
+        assert!(labels.any(|label| of_target.contains(label)));
+        let settings = fivespot_install::monitoring::Settings::default();
+        for (monitor, endpoints) in [
+            (settings.service_monitor(), "endpoints"),
+            (settings.pod_monitor(), "podMetricsEndpoints"),
+        ] {
+            let endpoint = &monitor["spec"][endpoints][0];
+            assert_eq!(endpoint["honorLabels"], true, "{monitor:#}");
+        }
+    }
+
+    #[test]
     fn every_alert_has_a_section_in_the_runbook() {
         let runbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runbook.md");
         let runbook = fs::read_to_string(runbook).unwrap();
