@@ -57,9 +57,10 @@ pub(crate) fn requested_user(
 
 fn parts(headers: &HeaderMap) -> Vec<Part> {
     let texts = |name: &str| -> Vec<String> {
+        // A header is never ignored, whatever its bytes: the request would run as the user
+        // who sent it.
         let all = headers.get_all(name).iter();
-        all.filter_map(|it| it.to_str().ok())
-            .map(str::to_owned)
+        all.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
             .collect()
     };
     let one = |name: &str| texts(name).into_iter().next().filter(|it| !it.is_empty());
@@ -95,13 +96,13 @@ fn parts(headers: &HeaderMap) -> Vec<Part> {
 fn user_from(parts: &[Part]) -> User {
     let mut user = User::default();
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let groups_said = parts.iter().any(|it| it.kind == "Group");
+    let has_groups = parts.iter().any(|it| it.kind == "Group");
     for part in parts {
         match part.kind {
             "ServiceAccount" => {
                 let account = User::service_account(&part.namespace, &part.name);
                 user.name = account.name;
-                if !groups_said {
+                if !has_groups {
                     user.groups = account.groups;
                 }
             }

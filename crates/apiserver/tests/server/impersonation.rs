@@ -64,6 +64,30 @@ async fn an_administrator_may_impersonate_any_user() {
 }
 
 #[tokio::test]
+async fn headers_that_are_not_ascii_are_never_ignored() {
+    let headers = [
+        ("impersonate-user", "müller"),
+        ("impersonate-group", "büro"),
+        ("impersonate-uid", "ü"),
+        ("impersonate-extra-scopes", "grün"),
+    ];
+    let (code, review) = user_info(&server(), User::admin(), &headers).await;
+    assert_eq!(code, 201);
+    assert_eq!(
+        review["status"]["userInfo"],
+        json!({
+            "username": "müller",
+            "uid": "ü",
+            "groups": ["büro", "system:authenticated"],
+            "extra": {"scopes": ["grün"]},
+        })
+    );
+    let alice = User::new("alice", &["system:authenticated"]);
+    let (code, _) = user_info(&server(), alice, &headers).await;
+    assert_eq!(code, 403);
+}
+
+#[tokio::test]
 async fn impersonation_without_a_role_is_forbidden() {
     let alice = || User::new("alice", &["system:authenticated"]);
     let (code, answer) =
