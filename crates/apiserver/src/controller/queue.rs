@@ -105,6 +105,13 @@ impl WorkQueue {
         }
     }
 
+    /// Removes an item that does not have to be processed any more.
+    pub(crate) fn remove(&mut self, item: &WorkItem) {
+        if self.queued.remove(item) {
+            self.queue.retain(|it| it != item);
+        }
+    }
+
     /// Keeps an item whose request admission has rejected, until a retry may succeed.
     pub(crate) fn retry_later(&mut self, item: WorkItem) {
         self.rejected.insert(item);

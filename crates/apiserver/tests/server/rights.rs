@@ -1,9 +1,12 @@
 //! RBAC authorization by roles and bindings, with Kubernetes' messages.
 
+use std::time::Duration;
+
 use fivespot_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, at, map, server};
+use crate::persistence::TestDirectory;
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -260,6 +263,61 @@ async fn roles_are_aggregated_by_their_labels() {
     server.clock().wait_until_idle().await;
     let admins = admin.get(&format!("{ROLES}/admin")).await.unwrap();
     assert!(admins["rules"].to_string().contains("things"));
+}
+
+/// A role that aggregates the roles with the label `in: FROM` and has the label `in: OWN`.
+fn aggregated(own: &str, from: &str, rules: Value) -> Value {
+    let mut role = role(own, rules);
+    role["metadata"]["labels"] = json!({ "in": own });
+    role["aggregationRule"] =
+        json!({"clusterRoleSelectors": [{"matchLabels": {"in": from}}]});
+    role
+}
+
+/// Waits until the controllers have no more work. Panics if they go on.
+async fn settle(server: &Server) {
+    let idle = server.clock().wait_until_idle();
+    let ended = tokio::time::timeout(Duration::from_secs(20), idle).await;
+    ended.expect("the controllers must come to an end");
+}
+
+#[tokio::test]
+async fn two_roles_that_aggregate_each_other_settle_on_the_same_rules() {
+    let server = server();
+    let admin = server.client();
+    let pods = json!([rule(&["get"], "pods")]);
+    admin
+        .create(ROLES, aggregated("a", "b", json!([])))
+        .await
+        .unwrap();
+    admin
+        .create(ROLES, aggregated("b", "a", pods.clone()))
+        .await
+        .unwrap();
+    settle(&server).await;
+    for name in ["a", "b"] {
+        let role = admin.get(&format!("{ROLES}/{name}")).await.unwrap();
+        assert_eq!(role["rules"], pods, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_starts_with_roles_that_pass_their_rules_round_for_ever() {
+    let directory = TestDirectory::new();
+    let server = Server::new(directory.options()).unwrap();
+    let admin = server.client();
+    let pods = json!([rule(&["get"], "pods")]);
+    for role in [
+        aggregated("a", "b", json!([])),
+        aggregated("b", "c", json!([])),
+        aggregated("c", "a", pods),
+    ] {
+        admin.create(ROLES, role).await.unwrap();
+    }
+    settle(&server).await;
+    drop((server, admin));
+    let server = Server::new(directory.options()).unwrap();
+    settle(&server).await;
 }
 
 /// The status of a review that `client` posts.
