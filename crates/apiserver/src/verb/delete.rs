@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fivespot_admission::FieldError;
 use fivespot_admission::policy::Operation;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{list, read};
@@ -47,6 +47,13 @@ pub(crate) struct Options {
     pub(crate) dry_run: bool,
 }
 
+impl Options {
+    /// The requested grace period; a negative one counts as one second.
+    fn requested_grace_seconds(&self) -> Option<i64> {
+        self.grace_seconds.map(|it| if it < 0 { 1 } else { it })
+    }
+}
+
 /// The outcome of a delete.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -65,7 +72,11 @@ pub(super) fn delete(
     let options = options(call)?;
     let old = read::existing(state, target)?;
     check_preconditions(resource, &old, &options)?;
+    let is_pending = is_pending(&old, &options);
     let old = state.in_version_of(resource, &old)?;
+    if is_pending {
+        return Ok(ApiResponse::object(resource, old));
+    }
     let attributes = Attributes::new(call, target, Operation::Delete);
     let attributes = attributes.with_old(Some(&old));
     let chain = state.chain.clone();
@@ -117,15 +128,21 @@ pub(super) fn delete_collection(
     let chain = state.chain.clone();
     let attributes = || Attributes::new(call, target, Operation::Delete);
     chain.admit(state, &attributes(), None)?;
-    let verdicts: Vec<Result<_, Status>> = shown
+    let verdicts: Vec<Result<(), Status>> = shown
         .iter()
-        .map(|it| chain.validate(state, &attributes().with_old(Some(it)), None))
+        .map(|it| {
+            if is_pending(it, &options) {
+                return Ok(());
+            }
+            let attributes = attributes().with_old(Some(it));
+            chain.validate(state, &attributes, None).map(|_| ())
+        })
         .collect();
     // The webhooks for all objects are called before the first object is deleted.
     conversion::check_complete(state)?;
     let mut items = Vec::new();
-    for ((old, shown), verdict) in chosen.into_iter().zip(shown).zip(verdicts) {
-        verdict?;
+    for ((old, shown), result) in chosen.into_iter().zip(shown).zip(verdicts) {
+        result?;
         let key = Key::new(meta::namespace(&old), meta::name(&old));
         match delete_object(state, &Location::new(bucket, key), &options) {
             // The response contains the objects as they were before the delete.
@@ -162,6 +179,9 @@ pub(crate) fn delete_object(
         return Err(Status::not_found(&resource, &key.name));
     };
     check_preconditions(&resource, &old, options)?;
+    if is_pending(&old, options) {
+        return Ok(Outcome::Pending(old));
+    }
     let mut object = Value::clone(&old);
     choose_finalizers(&mut object, options.propagation);
     set_deletion_timestamp(state, &resource, &mut object, options);
@@ -181,6 +201,42 @@ pub(crate) fn delete_object(
     Ok(Outcome::Pending(state.put(bucket, object)))
 }
 
+/// The grace period of an object that is being deleted; 0 if it has none.
+fn current_grace_seconds(object: &Value) -> i64 {
+    let metadata = &object["metadata"];
+    let seconds = metadata["deletionGracePeriodSeconds"].as_i64();
+    seconds.filter(|_| meta::is_deleting(object)).unwrap_or(0)
+}
+
+/// Whether the grace period of an object already runs and the options do not shorten it. Such a
+/// delete changes nothing and passes no admission (`rest.BeforeDelete` of Kubernetes).
+fn is_pending(object: &Value, options: &Options) -> bool {
+    let current = current_grace_seconds(object);
+    let requested = options.requested_grace_seconds();
+    current > 0 && requested.is_none_or(|it| it >= current)
+}
+
+/// Shortens the running grace period to the requested one, counted from the first delete. The
+/// deadline is never in the past. If it would be, the period is one second, unless 0 was
+/// requested: the kubelet still confirms the end of the pod.
+fn shorten_grace_period(state: &State, object: &mut Value, options: &Options) {
+    let current = current_grace_seconds(object);
+    let deadline = meta::text(object, "deletionTimestamp").parse::<Timestamp>();
+    let requested = options.requested_grace_seconds();
+    let (Some(mut requested), Ok(deadline)) = (requested, deadline) else {
+        return;
+    };
+    let earlier = SignedDuration::from_secs(current.saturating_sub(requested));
+    let now = state.clock.now();
+    let mut deadline = deadline.saturating_sub(earlier).unwrap_or(now);
+    if deadline < now {
+        deadline = now;
+        requested = requested.min(1);
+    }
+    meta::set(object, "deletionTimestamp", meta::time(deadline));
+    meta::set(object, "deletionGracePeriodSeconds", requested);
+}
+
 /// Sets the deletion timestamp and the grace period, or shortens the current grace period.
 fn set_deletion_timestamp(
     state: &State,
@@ -188,14 +244,15 @@ fn set_deletion_timestamp(
     object: &mut Value,
     options: &Options,
 ) {
+    if meta::is_deleting(object) {
+        if current_grace_seconds(object) > 0 {
+            shorten_grace_period(state, object, options);
+        }
+        return;
+    }
     let grace = resource.builtin.as_ref().map_or(0, |kind| {
         kind.grace_period_seconds(object, options.grace_seconds)
     });
-    let was_deleting = meta::is_deleting(object);
-    let previous = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
-    if was_deleting && previous.is_none_or(|previous| previous <= grace) {
-        return;
-    }
     let due = state
         .clock
         .now()
@@ -212,7 +269,7 @@ fn set_deletion_timestamp(
     if !is_namespace {
         meta::set(object, "deletionGracePeriodSeconds", grace);
     }
-    if !was_deleting && meta::generation(object) > 0 {
+    if meta::generation(object) > 0 {
         meta::set(object, "generation", meta::generation(object) + 1);
     }
     if is_namespace {

@@ -47,7 +47,10 @@ pub(super) fn evict(
         let mut marked = Value::clone(&pod);
         set_condition(state, &mut marked, condition);
         let pods = state.buckets.pods;
-        state.put(pods, marked);
+        let marked = state.put(pods, marked);
+        if options.version.is_some() {
+            options.version = Some(meta::version(&marked).to_owned());
+        }
     }
     let key = Key::new(&target.namespace, &target.name);
     let location = Location::new(state.buckets.pods, key);

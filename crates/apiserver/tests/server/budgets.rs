@@ -1,5 +1,7 @@
 //! Graceful termination of pods, evictions and disruption budgets.
 
+use std::sync::Arc;
+
 use fivespot_apiserver::{Delete, Reason, Selector, Server};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -128,6 +130,119 @@ async fn a_running_pod_is_deleted_after_its_kubelet_confirms() {
     assert_eq!(client.get(&path).await.unwrap_err().code, 404);
 }
 
+/// A server with a running pod `a`, at its path, with a grace period of 30 seconds.
+async fn one_pod() -> (Server, String) {
+    let server = server();
+    create_running_pod(&server.client(), pod("a", "n1", "web")).await;
+    (server, format!("{PODS}/a"))
+}
+
+/// Deletes an object with a grace period, and returns its last state.
+async fn stop(server: &Server, path: &str, grace_seconds: Option<i64>) -> Arc<Value> {
+    let how = Delete {
+        grace_seconds,
+        ..Delete::default()
+    };
+    server.client().delete(path, &how).await.unwrap()
+}
+
+/// The deletion timestamp and grace period of an object.
+fn deadline(object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    json!([
+        metadata["deletionTimestamp"],
+        metadata["deletionGracePeriodSeconds"]
+    ])
+}
+
+#[tokio::test]
+async fn a_second_delete_without_a_period_changes_nothing() {
+    let (server, path) = one_pod().await;
+    let first = stop(&server, &path, Some(120)).await;
+    assert_eq!(deadline(&first), json!(["2026-03-06T21:32:00Z", 120]));
+    let version = server.version();
+    let second = stop(&server, &path, None).await;
+    assert_eq!(second, first);
+    assert_eq!(server.version(), version);
+}
+
+#[tokio::test]
+async fn a_terminating_pod_that_has_ended_is_left_to_its_kubelet() {
+    let (server, path) = one_pod().await;
+    let client = server.client();
+    let stopping = stop(&server, &path, None).await;
+    let mut pod = Value::clone(&stopping);
+    pod["status"]["phase"] = "Succeeded".into();
+    client.update_status(&path, pod).await.unwrap();
+    stop(&server, &path, None).await;
+    client.get(&path).await.unwrap();
+    let shorter = stop(&server, &path, Some(5)).await;
+    assert_eq!(deadline(&shorter), json!(["2026-03-06T21:30:05Z", 5]));
+    stop(&server, &path, Some(0)).await;
+    assert_eq!(client.get(&path).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
+async fn a_shorter_grace_period_counts_from_the_first_delete() {
+    let (server, path) = one_pod().await;
+    let first = server.clock().now();
+    stop(&server, &path, None).await;
+    let after = async |seconds| {
+        let later = first + SignedDuration::from_secs(seconds);
+        server.clock().advance_to(later).await;
+    };
+    after(2).await;
+    let shorter = stop(&server, &path, Some(20)).await;
+    assert_eq!(deadline(&shorter), json!(["2026-03-06T21:30:20Z", 20]));
+    after(12).await;
+    let passed = stop(&server, &path, Some(5)).await;
+    assert_eq!(
+        deadline(&passed),
+        json!(["2026-03-06T21:30:12Z", 1]),
+        "a deadline is never in the past, and the kubelet still confirms"
+    );
+}
+
+#[tokio::test]
+async fn a_delete_that_is_already_pending_skips_admission_and_finalizers() {
+    let (server, path) = one_pod().await;
+    let client = server.client();
+    let first = stop(&server, &path, None).await;
+    let policy = json!({"metadata": {"name": "keep"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"operations": ["DELETE"],
+            "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]},
+        "validations": [{"expression": "false"}]}});
+    let binding = json!({"metadata": {"name": "keep"},
+        "spec": {"policyName": "keep", "validationActions": ["Deny"]}});
+    let registration = "/apis/admissionregistration.k8s.io/v1";
+    for (plural, object) in [
+        ("validatingadmissionpolicies", policy),
+        ("validatingadmissionpolicybindings", binding),
+    ] {
+        let path = format!("{registration}/{plural}");
+        client.create(&path, object).await.unwrap();
+    }
+    let foreground = Delete {
+        propagation: Some("Foreground".to_owned()),
+        ..Delete::default()
+    };
+    assert_eq!(client.delete(&path, &foreground).await.unwrap(), first);
+    client
+        .delete_collection(PODS, &Selector::default())
+        .await
+        .unwrap();
+    assert_eq!(client.get(&path).await.unwrap(), first);
+    let now = Delete {
+        grace_seconds: Some(0),
+        ..Delete::default()
+    };
+    let refused = client.delete(&path, &now).await.unwrap_err();
+    assert_eq!(
+        refused.code, 422,
+        "a shorter period passes through admission"
+    );
+}
+
 #[tokio::test]
 async fn an_unscheduled_pod_is_deleted_immediately() {
     let server = server();
@@ -173,6 +288,24 @@ async fn two_pods() -> Server {
     }
     server.clock().wait_until_idle().await;
     server
+}
+
+#[tokio::test]
+async fn an_eviction_may_require_the_version_of_the_pod() {
+    let server = two_pods().await;
+    let client = server.client();
+    let path = format!("{PODS}/a");
+    let pod = client.get(&path).await.unwrap();
+    let version = &pod["metadata"]["resourceVersion"];
+    let body = json!({"metadata": {"name": "a"},
+        "deleteOptions": {"preconditions": {"resourceVersion": version}}});
+    let (code, answer) =
+        send_json(&server, "POST", &format!("{path}/eviction"), body.clone()).await;
+    assert_eq!(code, 201, "{answer}");
+    let pod = client.get(&path).await.unwrap();
+    assert!(pod["metadata"]["deletionTimestamp"].is_string());
+    let (code, _) = send_json(&server, "POST", &format!("{path}/eviction"), body).await;
+    assert_eq!(code, 409, "that version has been replaced");
 }
 
 #[tokio::test]
