@@ -9,11 +9,12 @@ mod projection;
 mod shared_read;
 mod store;
 
-pub use budget::{Budget, MAX_OBJECTS, Reservation, TooLarge};
+pub use budget::{Budget, MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge};
 pub use expectations::{Expectation, Expectations, Version};
 pub use informer::{Handler, Health, Informer, InformerSink, Task, WatchFailure};
 pub use projection::{
-    CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, WholeObject,
+    CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP,
+    WholeObject,
 };
 pub use shared_read::SharedReads;
 pub use store::{Object, Part, Store};

@@ -4,6 +4,7 @@ use fivespot_api::{ScheduledMachine, name};
 use fivespot_plan::{
     Access, AgentConfig, Fact, Freshness, Locations, Node, Pod, Unknown, Workload,
 };
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1 as core;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,8 +16,13 @@ use crate::kind;
 use crate::observe::projection::{CachedKind, node_terms};
 use crate::observe::workload::{self, FIELDS, Link, on_node, pods_of};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{MAX_OBJECTS, TooLarge};
+use fivespot_runtime::cache::{MAX_OBJECTS, MAX_PAGES, TooLarge};
 use fivespot_runtime::http::{Address, ApiClient};
+
+/// How long all reads of one observation from a workload cluster may take together. Each response
+/// may take as long, and a list may have many pages: a cluster that is slow on purpose must not
+/// hold a removal, or the reconciles of others.
+const READ_LIMIT: SignedDuration = SignedDuration::from_secs(30);
 
 /// The Node that `locations` names, if it names one, and its pods. A kill switch does not wait for
 /// a response of the workload cluster.
@@ -53,7 +59,11 @@ pub(super) async fn workload(
         (Link::Up(api), Freshness::Live) if object.spec.kill_switch => Ok(lookup
             .cached(&api)
             .unwrap_or_else(|_| without_node(Access::Connected))),
-        (Link::Up(api), Freshness::Live) => Ok(lookup.live(&api).await),
+        (Link::Up(api), Freshness::Live) => {
+            let shutdown = object.status.as_ref().and_then(|it| it.shutdown.as_ref());
+            let deadline = shutdown.map(|shutdown| shutdown.deadline);
+            Ok(lookup.live_within_limit(&api, deadline).await)
+        }
         (Link::Down(access), _) => Ok(without_node(access)),
         (Link::Connecting, Freshness::Cached) => Err(Incomplete::NotYet),
         (Link::Connecting, Freshness::Live) => Ok(without_node(Access::Unreachable {
@@ -138,6 +148,35 @@ impl NodeLookup<'_> {
         })
     }
 
+    /// Reads live, for [`READ_LIMIT`] at most, and not beyond a deadline that is ahead: what
+    /// follows at the deadline does not need the Node.
+    async fn live_within_limit(
+        &self,
+        api: &ApiClient,
+        deadline: Option<Timestamp>,
+    ) -> Workload {
+        let clock = &self.source.context.clock;
+        let deadline = deadline.filter(|deadline| *deadline > clock.now());
+        let at_deadline = async {
+            match deadline {
+                Some(deadline) => clock.sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            workload = self.live(api) => workload,
+            // The cluster may only have had little time: other machines may still use it.
+            () = at_deadline => without_node(Access::Unreachable {
+                message: "the workload cluster did not respond before the deadline".to_owned(),
+            }),
+            () = clock.sleep(READ_LIMIT) => {
+                let message = format!("the workload cluster did not respond within {READ_LIMIT:#}");
+                self.unreachable(&kube::Error::Service(message.into()))
+            }
+        }
+    }
+
     async fn live(&self, api: &ApiClient) -> Workload {
         let (version, node) = match self.read_node(api).await {
             Ok(node) => (version(node.as_ref()), parse_node(Fact::Known(node))),
@@ -147,9 +186,10 @@ impl NodeLookup<'_> {
             // After the Node: the list is complete only if the Node was already cordoned.
             let pods = match self.pods_for_version(&version, api).await {
                 Ok(items) => all_pods(items),
-                // The Node itself can be reached.
+                // Other Nodes of the cluster are read as before.
                 Err(error) if TooLarge::of(&error).is_some() => {
-                    Fact::Unknown(failure::unknown(&error))
+                    let message = failure::message(&error);
+                    return without_node(Access::TooLarge { message });
                 }
                 Err(error) => return self.unreachable(&error),
             };
@@ -222,8 +262,8 @@ impl NodeLookup<'_> {
             if next.is_empty() {
                 return Ok(found);
             }
-            if pages >= MAX_OBJECTS {
-                return Err(TooLarge::Objects.into());
+            if pages >= MAX_PAGES {
+                return Err(TooLarge::Pages.into());
             }
         }
     }

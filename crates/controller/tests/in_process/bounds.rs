@@ -4,9 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
 use fivespot_controller::Options;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{OWNED, SCHEDULED, TestCluster};
+use crate::cluster::{OWNED, SCHEDULED, TestCluster, instant};
 use crate::faults::in_service;
 
 /// Creates a ScheduledMachine like the others, with this spec of its bootstrap object.
@@ -117,6 +118,87 @@ async fn an_endless_pod_list_delays_a_machine_at_most_until_its_deadline() {
     cluster.inject_fault(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
     cluster.advance_to("2026-03-06T23:06:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+/// A page of a list of pods that has none, and says that more follow.
+fn empty_page() -> String {
+    json!({
+        "kind": "PodList", "apiVersion": "v1",
+        "metadata": {"resourceVersion": "1", "continue": "more"}, "items": [],
+    })
+    .to_string()
+}
+
+/// Every page takes 25 s: less than a response may take, and no page is the last.
+fn serve_pods_slowly_without_end(cluster: &TestCluster) {
+    let pods = "GET /api/v1/pods";
+    cluster.inject_fault(usize::MAX, pods, (200, &empty_page()));
+    cluster.delay_requests(pods, SignedDuration::from_secs(25));
+}
+
+#[tokio::test]
+async fn a_slow_pod_list_without_an_end_delays_a_machine_at_most_until_its_deadline() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    serve_pods_slowly_without_end(&cluster);
+    cluster.advance_to("2026-03-06T23:04:59Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "Unreachable", "{status:#}");
+    cluster.advance_to("2026-03-06T23:05:30Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_read_that_is_under_way_at_the_deadline_ends_there() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    let timeout = json!({"spec": {"nodeDrainTimeout": "45s"}});
+    cluster.merge(&format!("{SCHEDULED}/worker"), timeout).await;
+    serve_pods_slowly_without_end(&cluster);
+    cluster.advance_to("2026-03-06T23:00:31Z").await;
+    let status = cluster.status("worker").await;
+    let deadline = instant(status["shutdown"]["deadline"].as_str().unwrap());
+    let second = SignedDuration::from_secs(1);
+    cluster.clock.advance_to(deadline - second).await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    cluster.clock.advance_to(deadline + second).await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+/// The status is written once all reads have ended.
+#[tokio::test]
+async fn a_slow_workload_cluster_holds_a_reconcile_for_half_a_minute_at_most() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    serve_pods_slowly_without_end(&cluster);
+    cluster.advance_to("2026-03-06T23:00:31Z").await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "Unreachable", "{status:#}");
+    assert_eq!(
+        access["message"],
+        "the workload cluster did not respond within 30s"
+    );
+}
+
+#[tokio::test]
+async fn a_pod_list_of_many_pages_is_not_read_to_its_end() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    cluster.inject_fault(usize::MAX, "GET /api/v1/pods", (200, &empty_page()));
+    cluster.advance_to("2026-03-06T23:00:05Z").await;
+    let message = ready_message(&cluster).await;
+    let why = "the workload cluster sends a list in more than 100 pages";
+    assert!(message.contains(why), "{message}");
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+async fn ready_message(cluster: &TestCluster) -> String {
+    let status = cluster.status("worker").await;
+    let ready = TestCluster::condition(&status, "Ready");
+    ready["message"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]

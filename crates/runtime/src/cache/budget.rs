@@ -10,6 +10,9 @@ use thiserror::Error;
 /// so that an endless list ends too.
 pub const MAX_OBJECTS: usize = 10_000;
 
+/// How many pages a list may have that is read while a reconcile waits.
+pub const MAX_PAGES: usize = 100;
+
 /// How many bytes are cached of all objects of a workload cluster.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -22,6 +25,9 @@ pub enum TooLarge {
     /// There are too many objects.
     #[error("the workload cluster lists more than {MAX_OBJECTS} objects of a kind")]
     Objects,
+    /// A list has too many pages.
+    #[error("the workload cluster sends a list in more than {MAX_PAGES} pages")]
+    Pages,
     /// Their cached form takes too much memory.
     #[error("the cache of the workload cluster is larger than {MAX_BYTES} bytes")]
     Bytes,
