@@ -3,7 +3,6 @@
 use http::Request;
 use jiff::Timestamp;
 use kube::Client;
-use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -159,8 +158,15 @@ impl Reader {
         }
     }
 
-    /// Whether a user is authorized for a request. `None` if the server does not return a result.
-    pub(crate) async fn is_allowed(&self, user: &str, attributes: Value) -> Option<bool> {
+    /// Whether a user is authorized for a request.
+    ///
+    /// # Errors
+    /// The server does not evaluate it. The error is its message.
+    pub(crate) async fn is_allowed(
+        &self,
+        user: &str,
+        attributes: Value,
+    ) -> Result<bool, String> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
@@ -173,14 +179,15 @@ impl Reader {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         let request = Request::post(path)
             .header(http::header::CONTENT_TYPE, "application/json")
-            .body(Body::from(review.to_string().into_bytes()));
-        let response = self.client.send(request.ok()?).await.ok()?;
-        if !response.status().is_success() {
-            return None;
-        }
-        let body = response.into_body().collect_bytes().await.ok()?;
-        let review: Value = serde_json::from_slice(&body).ok()?;
-        review["status"]["allowed"].as_bool()
+            .body(review.to_string().into_bytes());
+        let request = request.map_err(|error| error.to_string())?;
+        let review: Value = self
+            .client
+            .request(request)
+            .await
+            .map_err(cluster::error_message)?;
+        let is_allowed = review["status"]["allowed"].as_bool();
+        is_allowed.ok_or_else(|| "the response has no status.allowed".to_owned())
     }
 }
 

@@ -103,7 +103,13 @@ async fn provider(
     };
     let group = version.split('/').next().unwrap_or_default();
     let resource = json!({"group": group, "resource": plural, "verb": "create"});
-    let refused = forbidden_in(reader, operator, &resource, namespaces).await;
+    let refused = match forbidden_in(reader, operator, &resource, namespaces).await {
+        Ok(refused) => refused,
+        Err(why) => {
+            let what = format!("whether the operator may create {plural} of {group}");
+            return not_evaluated(CHECK, &what, &why);
+        }
+    };
     let Some((machine, rest)) = refused.split_first() else {
         return Finding::ok(CHECK, format!("{kind} of {version} is served"));
     };
@@ -124,25 +130,34 @@ async fn provider(
 
 /// The machines in whose namespaces the operator has no permission. An operator that is confined to
 /// namespaces has it only there.
+///
+/// # Errors
+/// The server does not evaluate it. The error is its message.
 async fn forbidden_in<'m>(
     reader: &Reader,
     operator: &Operator,
     attributes: &Value,
     namespaces: &'m BTreeMap<String, String>,
-) -> Vec<&'m str> {
+) -> Result<Vec<&'m str>, String> {
     let user = user(operator);
-    if reader.is_allowed(&user, attributes.clone()).await != Some(false) {
-        return Vec::new();
+    if reader.is_allowed(&user, attributes.clone()).await? {
+        return Ok(Vec::new());
     }
     let mut refused = Vec::new();
     for (namespace, machine) in namespaces {
         let mut attributes = attributes.clone();
         attributes["namespace"] = json!(namespace);
-        if reader.is_allowed(&user, attributes).await == Some(false) {
+        if !reader.is_allowed(&user, attributes).await? {
             refused.push(machine.as_str());
         }
     }
-    refused
+    Ok(refused)
+}
+
+/// A check of the operator's permissions that the server does not evaluate for this user.
+fn not_evaluated(check: &'static str, what: &str, why: &str) -> Finding {
+    Finding::unknown(check, format!("{what} is not known: {why}"))
+        .remedy("run the command as a user who may create SubjectAccessReviews")
 }
 
 /// The plural name of a kind in an APIResourceList. `None` if the kind is not served.
@@ -159,7 +174,6 @@ async fn kubeconfigs(
     operator: &Operator,
     machines: &[Value],
 ) -> Vec<Finding> {
-    const CHECK: &str = "kubeconfig";
     let clusters: BTreeSet<(String, String)> = machines
         .iter()
         .filter_map(|it| {
@@ -169,43 +183,57 @@ async fn kubeconfigs(
         })
         .collect();
     let nodes = json!({"resource": "nodes", "verb": "patch"});
-    if reader.is_allowed(&user(operator), nodes).await == Some(true) {
+    if reader.is_allowed(&user(operator), nodes).await == Ok(true) {
         let message =
             "the operator may patch Nodes of this cluster and needs no kubeconfig Secret";
-        return vec![Finding::ok(CHECK, message)];
+        return vec![Finding::ok("kubeconfig", message)];
     }
     let mut all = Vec::new();
     for (namespace, cluster) in clusters {
-        let secret = name::kubeconfig_secret(&cluster);
-        let attributes = json!({
-            "resource": "secrets", "verb": "get", "namespace": namespace, "name": secret,
-        });
-        let is_allowed = reader.is_allowed(&user(operator), attributes).await;
-        let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
-        all.push(match (is_allowed, reader.get(&path).await) {
-            (Some(false), _) => Finding::warning(
-                CHECK,
-                format!(
-                    "the operator may not read Secret {namespace}/{secret}: it does not drain or \
-                     taint nodes of Cluster {cluster}"
-                ),
-            )
-            .remedy(format!(
-                "apply `5spot generate rbac --kubeconfig {namespace}/{cluster}`"
-            )),
-            (_, Response::NotFound) => Finding::warning(
-                CHECK,
-                format!("there is no Secret {namespace}/{secret}"),
-            )
-            .remedy(format!(
-                "check Cluster {cluster}: its control plane creates it when initialized"
-            )),
-            (_, Response::Failed(_) | Response::Found(_)) => {
-                Finding::ok(CHECK, format!("the operator may read Secret {namespace}/{secret}"))
-            }
-        });
+        all.push(kubeconfig(reader, operator, &namespace, &cluster).await);
     }
     all
+}
+
+/// Whether the kubeconfig Secret of a Cluster exists, and the operator may read it.
+async fn kubeconfig(
+    reader: &Reader,
+    operator: &Operator,
+    namespace: &str,
+    cluster: &str,
+) -> Finding {
+    const CHECK: &str = "kubeconfig";
+    let secret = name::kubeconfig_secret(cluster);
+    let attributes = json!({
+        "resource": "secrets", "verb": "get", "namespace": namespace, "name": secret,
+    });
+    let is_allowed = reader.is_allowed(&user(operator), attributes).await;
+    let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
+    // A user of this command rarely may read Secrets, so only its absence is a finding.
+    match (is_allowed, reader.get(&path).await) {
+        (Ok(false), _) => Finding::warning(
+            CHECK,
+            format!(
+                "the operator may not read Secret {namespace}/{secret}: it does not drain or \
+                 taint nodes of Cluster {cluster}"
+            ),
+        )
+        .remedy(format!(
+            "apply `5spot generate rbac --kubeconfig {namespace}/{cluster}`"
+        )),
+        (_, Response::NotFound) => {
+            Finding::warning(CHECK, format!("there is no Secret {namespace}/{secret}")).remedy(
+                format!("check Cluster {cluster}: its control plane creates it when initialized"),
+            )
+        }
+        (Ok(true), _) => {
+            Finding::ok(CHECK, format!("the operator may read Secret {namespace}/{secret}"))
+        }
+        (Err(why), _) => {
+            let what = format!("whether the operator may read Secret {namespace}/{secret}");
+            not_evaluated(CHECK, &what, &why)
+        }
+    }
 }
 
 /// The user name of the operator.

@@ -1,4 +1,4 @@
-use fivespot_apiserver::Server;
+use fivespot_apiserver::{Server, User};
 use fivespot_testkit::{
     Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
     scheduled_machine,
@@ -174,4 +174,42 @@ async fn a_crd_of_another_version_is_distinguished_from_one_of_this() {
         older.contains("older than this 5spot: it lacks .spec.priority"),
         "{older}"
     );
+}
+
+/// A client of a user who may read the objects that the check reads, but no Secrets, and who may
+/// not ask for the permissions of others.
+async fn auditor(cluster: &Cluster) -> Client {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{RBAC}/v1"),
+        "kind": "ClusterRole",
+        "metadata": {"name": "auditor"},
+        "rules": [{
+            "apiGroups": ["*"],
+            "resources": [
+                "customresourcedefinitions", "deployments", "leases", "scheduledmachines",
+                "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+            ],
+            "verbs": ["get", "list"],
+        }, {"nonResourceURLs": ["/apis/*", "/version"], "verbs": ["get"]}],
+    });
+    let binding = json!({
+        "apiVersion": format!("{RBAC}/v1"),
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "auditor"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "auditor"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "auditor"}],
+    });
+    cluster.apply(&role).await;
+    cluster.apply(&binding).await;
+    let user = User::new("auditor", &["system:authenticated"]);
+    Client::new(cluster.server().in_process_as(user), "default")
+}
+
+#[tokio::test]
+async fn permissions_that_the_server_does_not_evaluate_for_the_user_are_not_called_ok() {
+    let (cluster, _replica) = with_worker().await;
+    let (text, is_ok_or_warning) = checked(auditor(&cluster).await).await;
+    insta::assert_snapshot!(text);
+    assert!(!is_ok_or_warning);
 }
