@@ -8,11 +8,12 @@ use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::PathBuf;
 
-use fivespot_api::{CalendarDate, name, rules, schedule_calendar::MAX_DATES};
+use fivespot_api::{name, rules, schedule_calendar::MAX_DATES};
 use serde_json::json;
 
 use crate::document::unreadable;
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, output, plain};
+use icalendar::Events;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +39,8 @@ enum Command {
     about = "Print the ScheduleCalendar of an iCalendar file",
     long_about = "Print the ScheduleCalendar of an iCalendar file (RFC 5545)\n\nEach event is \
                   an entry with its local dates; an event that repeats every year is a date of \
-                  every year. An event that repeats in another way is refused.",
+                  every year. An event that repeats in another way is refused, a cancelled one is \
+                  left out with a note.",
     after_help = EXAMPLES
 )]
 struct ImportArgs {
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             text.map_err(|error| unreadable(&origin, &error))?,
         )
     };
-    let dates = import(&origin, &text)?;
+    let Events { dates, cancelled } = import(&origin, &text)?;
     let mut object = json!({
         "apiVersion": name::API_VERSION,
         "kind": name::CALENDAR_KIND,
@@ -95,18 +97,24 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         object["metadata"]["namespace"] = json!(namespace);
     }
     output::yaml(out, &object)?;
+    let notes: Vec<String> = cancelled
+        .iter()
+        .map(|summary| format!("'{}' is cancelled and left out", plain::line(summary)))
+        .collect();
+    output::notes("note", &notes);
     Ok(Outcome::Yes)
 }
 
-/// Reads the entries of an iCalendar file.
+/// Reads the events of an iCalendar file.
 ///
 /// # Errors
 /// The text is not an iCalendar file, has no event or too many, or has an event whose recurrence a
 /// ScheduleCalendar does not support.
-fn import(origin: &str, text: &str) -> Result<Vec<CalendarDate>, Failure> {
-    let dates = icalendar::dates(text).map_err(|why| {
+fn import(origin: &str, text: &str) -> Result<Events, Failure> {
+    let events = icalendar::events(text).map_err(|why| {
         Failure::new(origin, why).remedy("correct the file, or write the dates by hand")
     })?;
+    let dates = &events.dates;
     if dates.is_empty() || dates.len() > MAX_DATES {
         let why = format!("it has {} events", dates.len());
         return Err(Failure::new(origin, why)
@@ -117,7 +125,7 @@ fn import(origin: &str, text: &str) -> Result<Vec<CalendarDate>, Failure> {
     let broken = calendar.map(|calendar| rules::check_calendar(&calendar));
     match broken {
         Ok(broken) => match broken.first() {
-            None => Ok(dates),
+            None => Ok(events),
             Some(violation) => Err(Failure::new(origin, violation)),
         },
         Err(error) => Err(Failure::new(origin, error)),

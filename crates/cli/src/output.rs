@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use fivespot_drawing::terminal::TerminalOptions;
 use serde::Serialize;
 
-use crate::Failure;
+use crate::{Failure, plain};
 
 /// The output formats of commands without additional ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -34,6 +34,15 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
     let text = serde_saphyr::to_string(value)
         .map_err(|error| Failure::new("printing YAML", error))?;
     Ok(write!(out, "{text}")?)
+}
+
+/// Prints a line to standard error for each note about the output of a command.
+pub(crate) fn notes<'n>(kind: &str, notes: impl IntoIterator<Item = &'n String>) {
+    let mut stderr = std::io::stderr().lock();
+    for note in notes {
+        // There is no other place to report that standard error is closed.
+        let _ = writeln!(stderr, "{kind}: {}", plain::lines(note));
+    }
 }
 
 /// The width of output that is not a terminal.

@@ -3,65 +3,90 @@
 use std::collections::BTreeSet;
 
 use fivespot_api::CalendarDate;
-use jiff::civil::Date;
+use jiff::Span;
+use jiff::civil::{Date, DateTime, Time};
 
 /// The longest name of an entry: a DNS label.
 const MAX_NAME_CHARS: usize = 63;
 
-/// The properties of an event that were read so far.
+/// The events of a file.
 #[derive(Debug, Default)]
-struct Event {
-    summary: String,
-    start: Option<Date>,
-    /// The first date after the event: DTEND, or the day after it if DTEND has a time after
-    /// midnight.
-    end: Option<Date>,
-    is_yearly: bool,
+pub(super) struct Events {
+    /// An entry for each event, in their order.
+    pub(super) dates: Vec<CalendarDate>,
+    /// The summaries of the events that are cancelled. They have no entry.
+    pub(super) cancelled: Vec<String>,
 }
 
-/// Returns an entry for each event, in their order.
+/// A property of an event.
+#[derive(Debug)]
+struct Property {
+    line: usize,
+    /// In upper case, without parameters.
+    name: String,
+    value: String,
+}
+
+/// Reads the events of a file.
 ///
 /// # Errors
 /// The reason why the text is not valid, with the line.
-pub(super) fn dates(text: &str) -> Result<Vec<CalendarDate>, String> {
-    let lines = unfolded(text);
+pub(super) fn events(text: &str) -> Result<Events, String> {
     let mut names = BTreeSet::new();
-    let mut dates = Vec::new();
-    let mut event: Option<Event> = None;
-    for (number, line) in &lines {
-        let Some((property, value)) = line.split_once(':') else {
-            continue;
-        };
-        let property = property.split(';').next().unwrap_or_default();
-        match (property.to_ascii_uppercase().as_str(), value, &mut event) {
-            ("BEGIN", "VEVENT", _) => event = Some(Event::default()),
-            ("END", "VEVENT", found) => {
-                if let Some(event) = found.take() {
-                    let entry = event.entry(&mut names);
-                    let unread =
-                        |why| format!("the event that ends in line {number} {why}");
-                    dates.push(entry.map_err(unread)?);
+    let mut events = Events::default();
+    // The components that have begun, the outermost first. Each has the line of its beginning.
+    let mut open: Vec<(usize, String)> = Vec::new();
+    let mut event = Event::default();
+    let mut is_calendar = false;
+    for property in unfolded(text).into_iter().filter_map(property) {
+        let component = property.value.to_ascii_uppercase();
+        match property.name.as_str() {
+            "BEGIN" => {
+                is_calendar |= component == "VCALENDAR";
+                if component == "VEVENT" {
+                    event = Event::default();
+                }
+                open.push((property.line, component));
+            }
+            "END" => {
+                if open.pop().is_none_or(|(_, begun)| begun != component) {
+                    return Err(format!("line {}: nothing ends here", property.line));
+                }
+                if component == "VEVENT" {
+                    let ended = std::mem::take(&mut event);
+                    if ended.is_cancelled() {
+                        events.cancelled.push(ended.summary().to_owned());
+                    } else {
+                        events.dates.push(ended.entry(property.line, &mut names)?);
+                    }
                 }
             }
-            (property, value, Some(event)) => event
-                .set(property, value)
-                .map_err(|why| format!("line {number}: {why}"))?,
+            // The properties of alarms and of time zones are not those of an event.
+            _ if open
+                .last()
+                .is_some_and(|(_, component)| component == "VEVENT") =>
+            {
+                event.add(property)?;
+            }
             _ => {}
         }
     }
-    if !lines
-        .iter()
-        .any(|(_, line)| line.eq_ignore_ascii_case("BEGIN:VCALENDAR"))
-    {
+    if !is_calendar {
         return Err("it is not an iCalendar file: BEGIN:VCALENDAR is missing".to_owned());
     }
-    Ok(dates)
+    match open.last() {
+        Some((line, component)) => {
+            Err(format!("line {line}: the {component} does not end"))
+        }
+        None => Ok(events),
+    }
 }
 
 /// The content lines with the number of the line on which each begins. A line that begins with
 /// white space continues the previous one.
 fn unfolded(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         match (line.strip_prefix([' ', '\t']), lines.last_mut()) {
             (Some(rest), Some((_, last))) => last.push_str(rest),
@@ -71,51 +96,89 @@ fn unfolded(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
+/// The property of a content line: a name, parameters, and after the first colon that is not within
+/// quotes the value.
+fn property((line, text): (usize, String)) -> Option<Property> {
+    let mut is_quoted = false;
+    let (name, value) = text.split_once(|letter: char| {
+        is_quoted ^= letter == '"';
+        letter == ':' && !is_quoted
+    })?;
+    let name = name.split(';').next().unwrap_or_default();
+    Some(Property {
+        line,
+        name: name.to_ascii_uppercase(),
+        value: value.to_owned(),
+    })
+}
+
+/// The properties of an event, in their order.
+#[derive(Debug, Default)]
+struct Event(Vec<Property>);
+
 impl Event {
-    fn set(&mut self, property: &str, value: &str) -> Result<(), String> {
-        match property {
-            "SUMMARY" => value.clone_into(&mut self.summary),
-            "DTSTART" => self.start = Some(date(value)?.0),
-            "DTEND" => {
-                let (date, is_within) = date(value)?;
-                let after = date.tomorrow().map_err(|error| error.to_string())?;
-                self.end = Some(if is_within { after } else { date });
+    /// Adds a property.
+    ///
+    /// # Errors
+    /// The property changes the dates of events in a way that entries cannot represent.
+    fn add(&mut self, property: Property) -> Result<(), String> {
+        let Property { line, name, .. } = &property;
+        match name.as_str() {
+            "RDATE" | "EXDATE" | "EXRULE" | "RECURRENCE-ID" => {
+                return Err(format!("line {line}: {name} is not supported"));
             }
-            "RRULE" => {
-                let is_plain = |part: &str| {
-                    part == "FREQ=YEARLY"
-                        || part == "INTERVAL=1"
-                        || part.starts_with("WKST=")
-                        || part.starts_with("BYMONTH=")
-                        || part.starts_with("BYMONTHDAY=")
-                };
-                if !value.split(';').all(is_plain) || !value.contains("FREQ=YEARLY") {
-                    return Err(format!("'{value}' is not a yearly date"));
-                }
-                self.is_yearly = true;
+            "DTSTART" | "DTEND" | "DURATION" | "RRULE" if self.find(name).is_some() => {
+                return Err(format!("line {line}: the event has another {name}"));
             }
-            "RDATE" | "EXDATE" | "EXRULE" => {
-                return Err(format!("{property} is not supported"));
-            }
-            _ => {}
+            _ => self.0.push(property),
         }
         Ok(())
     }
 
-    fn entry(self, names: &mut BTreeSet<String>) -> Result<CalendarDate, String> {
-        let start = self.start.ok_or("has no DTSTART")?;
-        let last = match self.end {
-            Some(end) if end > start => end.yesterday().map_err(|it| it.to_string())?,
-            _ => start,
+    fn find(&self, name: &str) -> Option<&Property> {
+        self.0.iter().find(|property| property.name == name)
+    }
+
+    fn summary(&self) -> &str {
+        self.find("SUMMARY").map_or("", |it| it.value.as_str())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let status = self.find("STATUS");
+        status.is_some_and(|status| status.value.eq_ignore_ascii_case("CANCELLED"))
+    }
+
+    /// The entry of the event, which ends in this line.
+    fn entry(
+        &self,
+        line: usize,
+        names: &mut BTreeSet<String>,
+    ) -> Result<CalendarDate, String> {
+        let unread = |why: &str| format!("the event that ends in line {line} {why}");
+        let start = self
+            .find("DTSTART")
+            .ok_or_else(|| unread("has no DTSTART"))?;
+        let start = start.read(date_time)?;
+        let end = self.end(start)?.unwrap_or(start);
+        if end < start {
+            return Err(unread("ends before it starts"));
+        }
+        // The end is exclusive.
+        let last = if end > start && end.time() == Time::midnight() {
+            end.yesterday().map_err(|error| error.to_string())?
+        } else {
+            end
         };
-        if self.is_yearly && last != start {
-            return Err("repeats and has several dates; give it one date".to_owned());
+        let (start, last) = (start.date(), last.date());
+        let is_yearly = self.is_yearly(start)?;
+        if is_yearly && last != start {
+            return Err(unread("repeats and has several dates; give it one date"));
         }
         let mut entry = CalendarDate {
-            name: unique(&label(&self.summary), names),
+            name: unique(&label(self.summary()), names),
             ..CalendarDate::default()
         };
-        if self.is_yearly {
+        if is_yearly {
             entry.date = Some(start.strftime("%m-%d").to_string());
         } else if last == start {
             entry.date = Some(start.to_string());
@@ -125,18 +188,83 @@ impl Event {
         }
         Ok(entry)
     }
+
+    /// The end of an event that starts at `start`, if it states one.
+    fn end(&self, start: DateTime) -> Result<Option<DateTime>, String> {
+        match (self.find("DTEND"), self.find("DURATION")) {
+            (Some(_), Some(duration)) => Err(format!(
+                "line {}: the event has DTEND and DURATION",
+                duration.line
+            )),
+            (Some(end), None) => end.read(date_time).map(Some),
+            (None, Some(length)) => {
+                let end = |value: &str| {
+                    let span = duration(value)?;
+                    start.checked_add(span).map_err(|error| error.to_string())
+                };
+                length.read(end).map(Some)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether the event repeats every year on the date of its start.
+    fn is_yearly(&self, start: Date) -> Result<bool, String> {
+        let Some(rule) = self.find("RRULE") else {
+            return Ok(false);
+        };
+        let upper = rule.value.to_ascii_uppercase();
+        let parts: Vec<&str> = upper.split(';').collect();
+        let (month, day) = (start.month().to_string(), start.day().to_string());
+        let has_month = parts.iter().any(|part| part.starts_with("BYMONTH="));
+        let is_date_of_start = |part: &&str| match part.split_once('=') {
+            Some(("FREQ", frequency)) => frequency == "YEARLY",
+            Some(("INTERVAL", interval)) => interval == "1",
+            Some(("WKST", _)) => true,
+            Some(("BYMONTH", value)) => value.trim_start_matches('0') == month,
+            // Without a month, it is this day of each month.
+            Some(("BYMONTHDAY", value)) => {
+                has_month && value.trim_start_matches('0') == day
+            }
+            _ => false,
+        };
+        let has_frequency = parts.contains(&"FREQ=YEARLY");
+        if has_frequency && parts.iter().all(is_date_of_start) {
+            return Ok(true);
+        }
+        Err(format!(
+            "line {}: '{}' is not yearly on the date of DTSTART",
+            rule.line, rule.value
+        ))
+    }
 }
 
-/// The date of `20261225` or `20261225T120000Z`, and whether there is a time after midnight.
-fn date(value: &str) -> Result<(Date, bool), String> {
-    let (day, time) = value.split_once('T').unwrap_or((value, ""));
-    let fault = || format!("'{value}' is not a date such as 20261225");
-    let is_date = day.len() == 8 && day.bytes().all(|it| it.is_ascii_digit());
-    let date = is_date
-        .then(|| Date::strptime("%Y%m%d", day).ok())
-        .flatten();
-    let is_within = time.bytes().any(|it| matches!(it, b'1'..=b'9'));
-    Ok((date.ok_or_else(fault)?, is_within))
+impl Property {
+    /// Reads the value. An error gets the line.
+    fn read<T>(&self, read: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
+        read(&self.value).map_err(|why| format!("line {}: {why}", self.line))
+    }
+}
+
+/// The instant of `20261225` or `20261225T120000Z` on the calendar of its time zone.
+fn date_time(value: &str) -> Result<DateTime, String> {
+    let (day, time) = value.split_once('T').unwrap_or((value, "000000"));
+    let time = time.strip_suffix('Z').unwrap_or(time);
+    let has_digits = |text: &str, number: usize| {
+        text.len() == number && text.bytes().all(|it| it.is_ascii_digit())
+    };
+    let is_date = has_digits(day, 8) && has_digits(time, 6);
+    let read = || DateTime::strptime("%Y%m%d%H%M%S", format!("{day}{time}")).ok();
+    let found = is_date.then(read).flatten();
+    found.ok_or_else(|| format!("'{value}' is not a date such as 20261225"))
+}
+
+/// The length of `P3D`, `P1W` or `PT12H`.
+fn duration(value: &str) -> Result<Span, String> {
+    let is_duration = value.trim_start_matches(['+', '-']).starts_with('P');
+    let read = || value.parse::<Span>().ok();
+    let found = is_duration.then(read).flatten();
+    found.ok_or_else(|| format!("'{value}' is not a duration such as P3D"))
 }
 
 /// A DNS label of a text: lower-case letters and digits, everything else as one `-`.

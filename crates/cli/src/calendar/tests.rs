@@ -15,7 +15,7 @@ fn calendar(events: &[&str]) -> String {
 
 fn printed(events: &[&str]) -> String {
     match import("holidays.ics", &calendar(events)) {
-        Ok(dates) => serde_saphyr::to_string(&dates).unwrap(),
+        Ok(events) => serde_saphyr::to_string(&events.dates).unwrap(),
         Err(failure) => failure.to_string(),
     }
 }
@@ -41,26 +41,118 @@ fn events_are_converted_to_dates_ranges_and_yearly_dates() {
 }
 
 #[test]
+fn a_length_a_plain_date_rule_and_quoted_parameters_are_read() {
+    assert_snapshot!(printed(&[
+        "SUMMARY:Length\r\nDTSTART;VALUE=DATE:20261224\r\nDURATION:P3D",
+        "SUMMARY:Week\r\nDTSTART;VALUE=DATE:20261221\r\nDURATION:P1W",
+        "SUMMARY:Hours\r\nDTSTART:20261224T180000\r\nDURATION:PT12H",
+        "SUMMARY:Noon\r\nDTSTART:20261224T120000Z\r\nDURATION:PT12H",
+        "SUMMARY:Rule\r\nDTSTART;VALUE=DATE:20260105\r\n\
+         RRULE:FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=05;INTERVAL=1;WKST=MO",
+        "SUMMARY:Quoted\r\nDTSTART;X=\"a:b\";VALUE=DATE:20261224",
+    ]), @r#"
+    - name: length
+      startDate: "2026-12-24"
+      endDate: "2026-12-26"
+    - name: week
+      startDate: "2026-12-21"
+      endDate: "2026-12-27"
+    - name: hours
+      startDate: "2026-12-24"
+      endDate: "2026-12-25"
+    - name: noon
+      date: "2026-12-24"
+    - name: rule
+      date: 01-05
+    - name: quoted
+      date: "2026-12-24"
+    "#);
+}
+
+#[test]
+fn the_properties_of_an_alarm_are_not_those_of_its_event() {
+    assert_snapshot!(printed(&[
+        "BEGIN:VALARM\r\nSUMMARY:Reminder\r\nDURATION:PT15M\r\nEND:VALARM\r\n\
+         SUMMARY:Christmas\r\nDTSTART;VALUE=DATE:20261225",
+    ]), @r#"
+    - name: christmas
+      date: "2026-12-25"
+    "#);
+}
+
+#[test]
+fn a_cancelled_event_is_left_out_and_named() {
+    let event = |summary: &str, status: &str| {
+        format!("SUMMARY:{summary}\r\nDTSTART;VALUE=DATE:20261224\r\nSTATUS:{status}")
+    };
+    let text = calendar(&[&event("Party", "CANCELLED"), &event("Eve", "CONFIRMED")]);
+    let events = import("holidays.ics", &text).unwrap();
+    let names: Vec<&str> = events.dates.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["eve"]);
+    assert_eq!(events.cancelled, ["Party"]);
+}
+
+#[test]
 fn an_unsupported_event_is_refused_with_its_line() {
     for (event, why) in [
         (
-            "SUMMARY:x\r\nDTSTART:20260101\r\nRRULE:FREQ=WEEKLY;BYDAY=MO",
-            "holidays.ics: line 6: 'FREQ=WEEKLY;BYDAY=MO' is not a yearly date; correct the \
-             file, or write the dates by hand",
+            "DTSTART:20260101\r\nRRULE:FREQ=WEEKLY;BYDAY=MO",
+            "line 5: 'FREQ=WEEKLY;BYDAY=MO' is not yearly on the date of DTSTART",
         ),
         (
-            "SUMMARY:x\r\nDTSTART:tomorrow",
-            "holidays.ics: line 5: 'tomorrow' is not a date such as 20261225; correct the file, \
-             or write the dates by hand",
+            "DTSTART:20261225\r\nRRULE:FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=25,26",
+            "line 5: 'FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=25,26' is not yearly on the date of \
+             DTSTART",
         ),
         (
-            "SUMMARY:x",
-            "holidays.ics: the event that ends in line 5 has no DTSTART; correct the file, or \
-             write the dates by hand",
+            "DTSTART:20260101\r\nRRULE:FREQ=YEARLY;BYMONTHDAY=1",
+            "line 5: 'FREQ=YEARLY;BYMONTHDAY=1' is not yearly on the date of DTSTART",
+        ),
+        (
+            "DTSTART:20260101\r\nRRULE:FREQ=YEARLY;BYMONTH=1,5;BYMONTHDAY=1",
+            "line 5: 'FREQ=YEARLY;BYMONTH=1,5;BYMONTHDAY=1' is not yearly on the date of DTSTART",
+        ),
+        (
+            "RRULE:FREQ=YEARLY;BYMONTH=5\r\nDTSTART:20260101",
+            "line 4: 'FREQ=YEARLY;BYMONTH=5' is not yearly on the date of DTSTART",
+        ),
+        (
+            "DTSTART:20260101\r\nRRULE:FREQ=YEARLY\r\nRRULE:FREQ=YEARLY",
+            "line 6: the event has another RRULE",
+        ),
+        (
+            "DTSTART:20260101\r\nRECURRENCE-ID:20260101\r\nSTATUS:CANCELLED",
+            "line 5: RECURRENCE-ID is not supported",
+        ),
+        (
+            "DTSTART:20260101\r\nDTEND:20260102\r\nDURATION:P1D",
+            "line 6: the event has DTEND and DURATION",
+        ),
+        (
+            "DTSTART:20260101\r\nDURATION:3 days",
+            "line 5: '3 days' is not a duration such as P3D",
+        ),
+        (
+            "DTSTART:20260101\r\nDURATION:-P3D",
+            "the event that ends in line 6 ends before it starts",
+        ),
+        (
+            "DTSTART:tomorrow",
+            "line 4: 'tomorrow' is not a date such as 20261225",
+        ),
+        ("SUMMARY:x", "the event that ends in line 5 has no DTSTART"),
+        (
+            "BEGIN:VALARM\r\nDTSTART:20260101",
+            "line 6: nothing ends here",
         ),
     ] {
-        assert_eq!(printed(&[event]), why);
+        let remedy = "correct the file, or write the dates by hand";
+        assert_eq!(printed(&[event]), format!("holidays.ics: {why}; {remedy}"));
     }
+    let cut = calendar(&["DTSTART:20260101"]);
+    let cut = cut.split("END:VEVENT").next().unwrap();
+    let cut = import("holidays.ics", cut).unwrap_err().to_string();
+    assert!(cut.contains("line 3: the VEVENT does not end"), "{cut}");
     assert!(printed(&[]).contains("it has 0 events"));
     let text = import("notes.txt", "hello").unwrap_err().to_string();
     assert!(text.contains("BEGIN:VCALENDAR is missing"), "{text}");
