@@ -94,8 +94,8 @@ async fn survives(kind: &str, own: usize) {
         message.contains(&format!("{} worker", cluster.kind(kind))),
         "{message}"
     );
-    // Before the first creation, only the name of the Machine is checked. If the name of the
-    // infrastructure object is taken, the bootstrap object exists and waits.
+    // Only Machines of other owners are watched. If the name of the infrastructure object is taken,
+    // the bootstrap object exists and waits.
     for (at, path) in paths.iter().enumerate() {
         let is_made = kind == "RemoteMachine" && at < own;
         assert_eq!(

@@ -46,13 +46,22 @@ async fn bystanders(cluster: &Cluster) -> Value {
     cluster.get(&node_path("bystander")).await.unwrap()
 }
 
-/// A status that names the bystanders as the worker's objects and Node.
+/// A status that names the bystanders as the worker's objects and Node, and whose account cannot
+/// grow.
 fn forged(cluster: &Cluster, node: &Value) -> Value {
     let spec = &scheduled_machine("bystander")["spec"];
     let of = |api_version: &Value, kind: &Value| json!({"apiVersion": api_version, "kind": kind, "name": "bystander", "uid": "u"});
     let made_from = |part: &str| of(&spec[part]["apiVersion"], &spec[part]["kind"]);
     let machines = json!(format!("cluster.x-k8s.io/{}", cluster.contract().version()));
+    let full = json!({
+        "month": "2026-03", "activeSeconds": i64::MAX, "wantedSeconds": i64::MAX,
+        "provisioningSeconds": i64::MAX, "lateSeconds": i64::MAX, "reclaims": i64::MAX,
+    });
     json!({"status": {
+        "usage": {
+            "months": [full],
+            "accountedTime": "2026-03-01T00:00:00Z", "accountedState": "Active",
+        },
         "nodeRef": {
             "apiVersion": "v1", "kind": "Node",
             "name": node["metadata"]["name"], "uid": node["metadata"]["uid"],
@@ -143,7 +152,7 @@ async fn a_forged_status_of_a_removed_machine_changes_nothing() {
     );
 }
 
-/// A Machine that claims to be the worker's and has the bystander's Node.
+/// A Machine of the Cluster with that provider ID.
 fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
     let group = "infrastructure.cluster.x-k8s.io";
     let infrastructure = match cluster.contract() {
@@ -159,10 +168,7 @@ fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
         "kind": "Machine",
         "metadata": {
             "name": name, "namespace": "default",
-            "labels": {
-                name::SCHEDULED_MACHINE_LABEL: "worker",
-                "cluster.x-k8s.io/cluster-name": "production-cluster",
-            },
+            "labels": {"cluster.x-k8s.io/cluster-name": "production-cluster"},
         },
         "spec": {
             "clusterName": "production-cluster",
@@ -173,10 +179,14 @@ fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
     })
 }
 
-/// Creates such a Machine, and sets the Node in its status.
-async fn claim(cluster: &Cluster, name: &str, node: &Value) {
+/// Creates such a Machine, and sets the Node in its status. With an owner, it claims to be that
+/// ScheduledMachine's.
+async fn claim(cluster: &Cluster, name: &str, owner: Option<&str>, node: &Value) {
     let machines = cluster.owned_paths("")[2].clone();
-    let decoy = decoy(cluster, name, &node["spec"]["providerID"]);
+    let mut decoy = decoy(cluster, name, &node["spec"]["providerID"]);
+    if let Some(owner) = owner {
+        decoy["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL] = json!(owner);
+    }
     cluster.apply(&decoy).await;
     let mut node_ref = json!({"name": node["metadata"]["name"]});
     if cluster.contract() == Contract::V1Beta1 {
@@ -195,7 +205,8 @@ async fn a_node_that_two_machines_claim_is_not_changed() {
     let _operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     let node = cluster.get(&node_path("worker")).await.unwrap();
-    claim(&cluster, "worker-machine", &node).await;
+    // Another controller's, such as a MachineDeployment's.
+    claim(&cluster, "deployment-abcde", None, &node).await;
     let taints = json!({"spec": {"nodeTaints": [
         {"key": "workload", "effect": "NoExecute"},
     ]}});
@@ -223,7 +234,7 @@ async fn a_forged_machine_changes_no_node() {
     let active = cluster.bring_up(&worker).await;
     let machines = cluster.owned_paths("")[2].clone();
     for name in ["worker-machine", "bystander-of-worker"] {
-        claim(&cluster, name, &node).await;
+        claim(&cluster, name, Some("worker"), &node).await;
     }
     cluster.settle().await;
     let status = cluster.status("worker").await;

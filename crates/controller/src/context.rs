@@ -271,12 +271,8 @@ impl Context {
         resource: &ApiResource,
         projection: CachedKind,
     ) -> Arc<KindInformer> {
-        let selector = match projection {
-            CachedKind::Machine | CachedKind::Provider => {
-                Some(Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()))
-            }
-            _ => None,
-        };
+        let selector = (projection == CachedKind::Provider)
+            .then(|| Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()));
         let cache = cache_name(resource);
         let (informer, is_new) = self.ensure(cache, resource.clone(), projection);
         if is_new {

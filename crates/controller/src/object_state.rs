@@ -17,9 +17,9 @@ pub(crate) struct ObjectState {
     pub(crate) expectations: Expectations,
     /// Since when a reconcile has been deferred because something has not arrived.
     pub(crate) waiting_since: Option<Timestamp>,
-    /// Whether the last live observation found a name taken by an object without our label, which
-    /// no cache shows. `None` before the first.
-    pub(crate) has_name_conflict: Option<bool>,
+    /// Whether the last live observation found a name taken by a provider object without our
+    /// label, which no cache shows.
+    pub(crate) has_name_conflict: bool,
     /// Whether the last reconcile created a machine that is not reported yet.
     pub(crate) has_created: bool,
     /// Events to publish with that report.

@@ -146,7 +146,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         Some(_) | None => named?,
     };
     let lookups = bootstrap.iter().chain(&infrastructure);
-    let conflicts = conflicts(source, &contract, &machine, lookups).await;
+    let conflicts = conflicts(source, lookups).await;
     let context = source.context;
     let observed = Observed {
         freshness: source.freshness,
@@ -323,23 +323,13 @@ fn parse<T>(
     }
 }
 
-/// The objects that were found without our label.
+/// The provider objects that were found without our label.
 async fn conflicts(
     source: &Source<'_>,
-    contract: &Fact<Contract>,
-    machine: &Fact<Option<Machine>>,
     lookups: impl Iterator<Item = &Lookup>,
 ) -> Vec<NameConflict> {
     let is_unlabelled = |meta: &Meta| name::owner_name(&meta.labels).is_none();
     let mut conflicts = Vec::new();
-    if let (Some(contract), Some(Some(machine))) = (contract.known(), machine.known())
-        && is_unlabelled(&machine.meta)
-    {
-        conflicts.push(NameConflict {
-            resource: cluster_api(*contract, "Machine"),
-            name: machine.meta.name.clone(),
-        });
-    }
     for lookup in lookups {
         let found = lookup.found.known().and_then(Option::as_ref);
         let Some(found) = found.filter(|found| is_unlabelled(&found.meta)) else {

@@ -115,10 +115,10 @@ async fn attempts(
     key: &Key,
     events: &mut Vec<Unpublished>,
 ) -> ReconcileResult {
-    // Caches do not show objects without our label: a name that is taken is not tried again and
-    // again.
+    // Caches do not show provider objects without our label: a name that is taken is not tried again
+    // and again.
     let has_name_conflict = context.state(key, |state| state.has_name_conflict);
-    let mut freshness = if has_name_conflict == Some(true) {
+    let mut freshness = if has_name_conflict {
         Freshness::Live
     } else {
         Freshness::Cached

@@ -29,10 +29,10 @@ requests and the patches are the median of the pairs.
 - *status patches*: patches of ScheduledMachines' status per machine until all serve.
 - *workload*: requests to the workload cluster per machine until all serve.
 
-The floor has three requests per machine. `edge` has two more reads: the ScheduledMachine, and
-whether the name of the Machine is free. `enabled` has the edit of the client as well, and `created` the
-creation by the client, the finalizer and the first status. Meanwhile Cluster API writes about the
-machines that exist already, which it does for the floor too, but later.
+The floor has three requests per machine. `edge` has one more read, that of the ScheduledMachine.
+`enabled` has the edit of the client as well, and `created` the creation by the client, the finalizer and the
+first status instead. Meanwhile Cluster API writes about the machines that exist already, which it does for the
+floor too, but later.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.

@@ -104,6 +104,10 @@ impl Context {
         for target in targets {
             match target {
                 Target::One(key) => keys.extend([key]),
+                Target::Named(key) => {
+                    let is_there = self.scheduled_machines.store.get(&key).is_some();
+                    keys.extend(is_there.then_some(key));
+                }
                 Target::Override(own) => keys.extend([queue_key(&own)]),
                 Target::OverridesOf(machine) => {
                     keys.extend(self.overrides_of(&machine).iter().map(queue_key));

@@ -9,7 +9,6 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::management::Source;
-use super::{contract, machine};
 use crate::context::Context;
 use crate::observe::live_reads::LiveReads;
 use crate::provider_specs;
@@ -41,32 +40,10 @@ pub(crate) async fn confirm(
     if !object.is_ok_and(|object| precondition.holds(&object)) {
         return false;
     }
-    if !is_name_free(&source).await {
-        return false;
-    }
     if provider_specs::of(&stored) == Specs::Included {
         fill(&mut plan.actions, &stored);
     }
     true
-}
-
-/// Whether the Machine's name is free. It is read before this process creates the first machine
-/// for a ScheduledMachine: an infrastructure object whose Machine cannot be created may never
-/// finish its deletion.
-async fn is_name_free(source: &Source<'_>) -> bool {
-    let Source { context, key, .. } = source;
-    if context
-        .state(key, |state| state.has_name_conflict)
-        .is_some()
-    {
-        return true;
-    }
-    let contract = contract(source).await;
-    let is_free = matches!(machine(source, &contract).await, Ok(Fact::Known(None)));
-    if is_free {
-        context.state(key, |state| state.has_name_conflict = Some(false));
-    }
-    is_free
 }
 
 /// Copies the provider specs of a ScheduledMachine into the objects that are created from them.

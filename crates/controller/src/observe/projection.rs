@@ -3,7 +3,7 @@
 use fivespot_api::name;
 use fivespot_capi::{machine, provider};
 use kube::api::ApiResource;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::provider_specs;
 use fivespot_runtime::Key;
@@ -174,6 +174,8 @@ static SCHEDULE_INPUT: FieldMask = FieldMask::Only(
 pub(crate) enum Target {
     /// One ScheduledMachine.
     One(Key),
+    /// The ScheduledMachine of that name, if there is one.
+    Named(Key),
     /// A ScheduleOverride.
     Override(Key),
     /// The ScheduleOverrides that name this ScheduledMachine.
@@ -203,7 +205,8 @@ pub(crate) enum CachedKind {
     Calendar,
     /// Clusters of Cluster API.
     Cluster,
-    /// Machines of Cluster API that have our label.
+    /// Machines of Cluster API, those of other owners too: they may have a name that we need, or
+    /// refer to a Node of ours.
     Machine,
     /// Bootstrap and infrastructure objects that have our label.
     Provider,
@@ -250,12 +253,19 @@ fn provider_term(cluster: &Key, provider_id: &str) -> String {
     format!("provider {cluster} {provider_id}")
 }
 
+/// The index term of a Machine of another owner that has this term. They differ, so that no event
+/// of a Node enqueues the name of such a Machine.
+fn foreign(term: &str) -> String {
+    format!("foreign {term}")
+}
+
 /// The index terms of the Machines whose Node has that name, or with that provider ID; either may
-/// be empty.
+/// be empty. Machines of other owners included.
 pub(crate) fn node_terms(cluster: &Key, node: &str, provider_id: &str) -> Vec<String> {
     let node = (!node.is_empty()).then(|| node_term(cluster, node));
     let provider = (!provider_id.is_empty()).then(|| provider_term(cluster, provider_id));
-    node.into_iter().chain(provider).collect()
+    let own = node.into_iter().chain(provider);
+    own.flat_map(|term| [foreign(&term), term]).collect()
 }
 
 impl CachedKind {
@@ -275,14 +285,12 @@ impl CachedKind {
     /// Whether the watches of this kind show `object`.
     pub(crate) fn shows(&self, object: &Value) -> bool {
         match self {
-            Self::Machine | Self::Provider => {
-                let label = &object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL];
-                label.is_string()
-            }
+            Self::Provider => has_label(object),
             Self::ScheduledMachine
             | Self::Override
             | Self::Calendar
             | Self::Cluster
+            | Self::Machine
             | Self::Node(_)
             | Self::Pod(_)
             | Self::AgentConfig(_) => true,
@@ -295,23 +303,8 @@ impl CachedKind {
             Self::Override => override_links(object, own),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
-            Self::Machine => {
-                let cluster = cluster_of(object, own);
-                let mut terms = vec![cluster_term(&cluster)];
-                let node = text(&object["status"]["nodeRef"]["name"]);
-                let provider_id = text(&object["spec"]["providerID"]);
-                terms.push(if node.is_empty() {
-                    coming_term(&cluster, &own.name)
-                } else {
-                    node_term(&cluster, node)
-                });
-                terms.extend(
-                    (!provider_id.is_empty())
-                        .then(|| provider_term(&cluster, provider_id)),
-                );
-                (labelled(object, own), terms)
-            }
-            Self::Provider => (labelled(object, own), Vec::new()),
+            Self::Machine => machine_links(object, own),
+            Self::Provider => (labelled_or_named(object, own), Vec::new()),
             Self::Node(cluster) => {
                 let mut terms = vec![
                     node_term(cluster, &own.name),
@@ -339,6 +332,24 @@ impl CachedKind {
 fn cluster_of(object: &Value, own: &Key) -> Key {
     let cluster = text(&object["spec"]["clusterName"]);
     Key::new(own.namespace.clone(), cluster)
+}
+
+/// The targets of a Machine, and its index terms: its Cluster and its Node.
+fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+    let cluster = cluster_of(object, own);
+    let node = text(&object["status"]["nodeRef"]["name"]);
+    let provider_id = text(&object["spec"]["providerID"]);
+    let mut terms = vec![cluster_term(&cluster)];
+    terms.push(if node.is_empty() {
+        coming_term(&cluster, &own.name)
+    } else {
+        node_term(&cluster, node)
+    });
+    terms.extend((!provider_id.is_empty()).then(|| provider_term(&cluster, provider_id)));
+    if !has_label(object) {
+        terms.iter_mut().for_each(|term| *term = foreign(term));
+    }
+    (labelled_or_named(object, own), terms)
 }
 
 /// The targets of a ScheduledMachine, and its index terms: its Cluster and its calendars.
@@ -384,6 +395,10 @@ impl Projection for CachedKind {
         }
     }
 
+    fn rejects_too_many_values(&self) -> bool {
+        self.is_of_workload()
+    }
+
     /// Prepares an object that was read [with these fields](Self::mask) for planning. The
     /// provider specs of a ScheduledMachine stay if they are small, else they are replaced by
     /// their hash.
@@ -402,11 +417,32 @@ impl CacheProjection for CachedKind {
         if *self == Self::ScheduledMachine {
             provider_specs::compact(&mut object, 0);
         }
+        if *self == Self::Machine && !has_label(&object) {
+            keep_identity(&mut object);
+        }
         let meta = &object["metadata"];
         let own = Key::new(text(&meta["namespace"]), text(&meta["name"]));
         let (targets, terms) = self.links(&object, &own);
         Object::new(object, targets, terms)
     }
+}
+
+/// Drops what is not needed of a Machine of another owner: all but its name, its owners and the
+/// Node that it refers to.
+fn keep_identity(object: &mut Value) {
+    let node = object["status"]["nodeRef"].clone();
+    let Value::Object(fields) = object else {
+        return;
+    };
+    fields.insert("status".to_owned(), json!({"nodeRef": node}));
+    if let Some(Value::Object(meta)) = fields.get_mut("metadata") {
+        meta.retain(|field, _| field != "annotations" && field != "finalizers");
+    }
+}
+
+/// Whether an object has our label, with any value.
+fn has_label(object: &Value) -> bool {
+    object["metadata"]["labels"][name::SCHEDULED_MACHINE_LABEL].is_string()
 }
 
 /// Items of a list may omit their kind.
@@ -419,6 +455,16 @@ fn name_kind(object: &mut Value, resource: &ApiResource) {
             .entry("kind")
             .or_insert_with(|| Value::String(resource.kind.clone()));
     }
+}
+
+/// The ScheduledMachine that the object's label names. If that is not the one with the object's
+/// name, also this one: it waits for the name.
+fn labelled_or_named(object: &Value, own: &Key) -> Vec<Target> {
+    let mut targets = labelled(object, own);
+    if !targets.contains(&Target::One(own.clone())) {
+        targets.push(Target::Named(own.clone()));
+    }
+    targets
 }
 
 /// The ScheduledMachine that the object's label names.

@@ -14,7 +14,7 @@ pub(super) fn record_observation(context: &Context, key: &Key, snapshot: &Snapsh
     context.state(key, |state| {
         state.waiting_since = None;
         if snapshot.observed.freshness == Freshness::Live {
-            state.has_name_conflict = Some(!snapshot.conflicts.is_empty());
+            state.has_name_conflict = !snapshot.conflicts.is_empty();
         }
     });
 }

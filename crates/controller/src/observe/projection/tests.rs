@@ -157,11 +157,55 @@ fn a_machine_enqueues_the_scheduled_machine_that_its_label_names() {
 }
 
 #[test]
-fn a_machine_without_our_label_enqueues_no_key() {
+fn a_machine_of_another_owner_enqueues_only_a_scheduled_machine_of_its_name() {
+    let own = Key::new("default", "worker");
     let mut foreign = machine();
     foreign["metadata"]["labels"] = json!({});
     let kept = cached(&CachedKind::Machine, &foreign, "Machine");
-    assert_eq!(kept.targets, []);
+    assert_eq!(kept.targets, [Target::Named(own.clone())]);
+    foreign["metadata"]["labels"] = json!({name::SCHEDULED_MACHINE_LABEL: "other"});
+    let kept = cached(&CachedKind::Machine, &foreign, "Machine");
+    let other = Key::new("default", "other");
+    assert_eq!(kept.targets, [Target::One(other), Target::Named(own)]);
+}
+
+#[test]
+fn a_machine_of_another_owner_with_an_impossible_status_is_cached() {
+    for status in [json!("text"), json!([1]), json!(null)] {
+        let mut foreign = machine();
+        foreign["metadata"]["labels"] = json!({});
+        foreign["status"] = status;
+        let kept = cached(&CachedKind::Machine, &foreign, "Machine");
+        assert_eq!(kept.value()["status"], json!({"nodeRef": null}));
+    }
+}
+
+#[test]
+fn a_machine_of_another_owner_is_found_by_its_node_but_not_enqueued_by_it() {
+    let mut foreign = machine();
+    foreign["metadata"]["labels"] = json!({});
+    foreign["metadata"]["annotations"] = json!({"cluster.x-k8s.io/note": "x"});
+    let kept = cached(&CachedKind::Machine, &foreign, "Machine");
+    let identity = kept.value();
+    assert!(identity["metadata"].get("annotations").is_none());
+    assert_eq!(
+        identity["status"],
+        json!({"nodeRef": foreign["status"]["nodeRef"]})
+    );
+    let store = Store::default();
+    let key = Key::new("default", "worker");
+    store.put(&None, &key, kept);
+    let found =
+        |terms: Vec<String>| terms.iter().any(|it| !store.found_by(it).is_empty());
+    let provider_id = foreign["spec"]["providerID"].as_str().unwrap();
+    let host = foreign["status"]["nodeRef"]["name"].as_str().unwrap();
+    assert!(found(node_terms(&prod(), host, "")));
+    assert!(found(node_terms(&prod(), "", provider_id)));
+    let event = cached(&CachedKind::Node(prod()), &node("1", "True"), "Node");
+    let [Target::Machine(terms)] = &event.targets[..] else {
+        unreachable!("{:?}", event.targets);
+    };
+    assert!(!found(terms.clone()), "{terms:?}");
 }
 
 #[test]
