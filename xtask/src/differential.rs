@@ -4,12 +4,15 @@
 //! policies with requests. Both sides evaluate them, and the answers are compared. A case can be
 //! generated again from the seed and its number.
 
+mod almost_valid_text;
 mod compare;
 mod counts;
 mod definition;
 mod explain;
 mod expression;
 mod form;
+mod from_file;
+mod generated;
 pub(crate) mod gostd;
 mod kind;
 mod literal;
@@ -18,8 +21,6 @@ mod oracle;
 mod ours;
 mod plan;
 mod policy;
-mod question;
-mod questions;
 mod random;
 mod request;
 mod resolver;
@@ -28,8 +29,7 @@ mod scope;
 mod server;
 mod shrink;
 mod table;
-mod text;
-mod texts;
+mod text_questions;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>
 /// Go is not installed, the oracle cannot be built, or it ends early.
 fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
     if let Some(file) = &plan.questions {
-        return questions::run(root, file);
+        return from_file::run(root, file);
     }
     let program = oracle::build(root)?;
     if let Some(file) = &plan.question {
@@ -87,7 +87,7 @@ fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
         return replay(&program, &question);
     }
     if let Some(case) = plan.only {
-        return replay(&program, &question::question(plan.seed, case));
+        return replay(&program, &generated::question(plan.seed, case));
     }
     let cases = match &plan.among {
         Some(file) => named(&fs::read_to_string(file)?),
@@ -160,7 +160,7 @@ fn work(
         let Some(&case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) else {
             return Ok(());
         };
-        let question = question::question(seed, case);
+        let question = generated::question(seed, case);
         let comparison = compare_question(&mut oracle, &question)
             .map_err(|error| format!("case {case}: {error}"))?;
         if let Ok(mut total) = total.lock() {
@@ -242,7 +242,7 @@ fn minimal_case(
         return Ok(String::new());
     };
     let matter = difference.matter();
-    let question = question::question(seed, case);
+    let question = generated::question(seed, case);
     let small = shrink::shrink(&question, |smaller| {
         let comparison = compare_question(oracle, smaller)?;
         Ok(comparison

@@ -132,13 +132,13 @@ fn admission(bench: &mut Criterion) {
         bench.iter(|| {
             let mut object = black_box(&object).clone();
             let unknown = resource.decode(&mut object);
-            let verdict = resource.create(&object);
+            let result = resource.create(&object);
             let mut request = Request::create(WIDGET, "widgets", &object);
             request.namespace = "b";
             request.name = "a";
             request.user = &user;
             let decision = policies.decide(&request, &());
-            assert!(unknown.is_empty() && verdict.errors.is_empty());
+            assert!(unknown.is_empty() && result.errors.is_empty());
             assert!(decision.denied().is_none());
         });
     });

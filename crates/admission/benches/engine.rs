@@ -98,8 +98,8 @@ impl Engine {
     /// All steps of a write; returns whether it was accepted.
     fn admit(&self, resource: &CustomResource, object: &mut Value) -> bool {
         let unknown = resource.decode(object);
-        let verdict = resource.create(object);
-        unknown.is_empty() && verdict.errors.is_empty() && decide(self, object)
+        let result = resource.create(object);
+        unknown.is_empty() && result.errors.is_empty() && decide(self, object)
     }
 }
 

@@ -159,7 +159,7 @@ fn run(case: &Value) -> (Vec<String>, u64) {
     };
     let old = widened(get("oldObject"), schema);
     let old = Some(&old).filter(|old| !old.is_null());
-    let verdict = rules.run(&widened(get("object"), schema), old);
-    let errors = verdict.errors.iter().map(ToString::to_string);
-    (errors.collect(), verdict.cost)
+    let result = rules.run(&widened(get("object"), schema), old);
+    let errors = result.errors.iter().map(ToString::to_string);
+    (errors.collect(), result.cost)
 }

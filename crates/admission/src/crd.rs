@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::crd_rules::{Rules, Run};
 use crate::field::{Path, ROOT};
 use crate::object_meta::{self, NameRule, Scope};
-use crate::schema::{Structural, Verdict};
+use crate::schema::{Structural, ValidationResult};
 use crate::{FieldError, KubeVersion};
 use scale::Scale;
 
@@ -56,8 +56,8 @@ pub use crate::crd_rules::RuleCost;
 /// let mut object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
 ///     "metadata": {"name": "a", "namespace": "b"}, "spec": {"color": "red"}});
 /// assert_eq!(widget.decode(&mut object), ["spec.color"]);
-/// let verdict = widget.create(&object);
-/// assert_eq!(verdict.errors[0].to_string(), "spec.size: Required value");
+/// let result = widget.create(&object);
+/// assert_eq!(result.errors[0].to_string(), "spec.size: Required value");
 /// ```
 #[derive(Debug)]
 pub struct Crd {
@@ -215,7 +215,7 @@ impl CustomResource {
     }
 
     /// Validates an object for its creation.
-    pub fn create(&self, object: &Value) -> Verdict {
+    pub fn create(&self, object: &Value) -> ValidationResult {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
             let metadata = member(object, "metadata");
@@ -229,7 +229,7 @@ impl CustomResource {
 
     /// Validates an object that replaces `old`. Errors of unchanged values are ignored, except
     /// those of rules that use `oldSelf`.
-    pub fn update(&self, object: &Value, old: &Value) -> Verdict {
+    pub fn update(&self, object: &Value, old: &Value) -> ValidationResult {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
             errors = self.metadata_errors(object, old);
@@ -242,7 +242,7 @@ impl CustomResource {
 
     /// Validates an object whose status replaces that of `old`: only the status part of the
     /// schema applies, but rules run as in an update.
-    pub fn update_status(&self, object: &Value, old: &Value) -> Verdict {
+    pub fn update_status(&self, object: &Value, old: &Value) -> ValidationResult {
         let mut errors = self.wrong_kind(object);
         if errors.is_empty() {
             errors = self.metadata_errors(object, old);
@@ -293,12 +293,12 @@ impl CustomResource {
         object: &Value,
         old: &Value,
         errors: Vec<FieldError>,
-    ) -> Verdict {
+    ) -> ValidationResult {
         let metadata = member(object, "metadata");
         let names = object_meta::update_names(metadata, self.scope);
-        let mut verdict = self.finish(object, Some(old), errors);
-        verdict.errors.splice(0..0, names);
-        verdict
+        let mut result = self.finish(object, Some(old), errors);
+        result.errors.splice(0..0, names);
+        result
     }
 
     /// Runs the rules, unless errors prevent it, and warns about finalizers.
@@ -307,7 +307,7 @@ impl CustomResource {
         object: &Value,
         old: Option<&Value>,
         mut errors: Vec<FieldError>,
-    ) -> Verdict {
+    ) -> ValidationResult {
         let old_metadata = old.and_then(|old| old.get("metadata"));
         let mut warnings =
             object_meta::finalizer_warnings(member(object, "metadata"), old_metadata);
@@ -323,7 +323,7 @@ impl CustomResource {
                 warnings.append(&mut run.warnings);
             }
         }
-        Verdict {
+        ValidationResult {
             errors,
             warnings,
             cost,
@@ -403,12 +403,12 @@ impl ResourceRules {
     }
 
     /// Runs the rules and returns their cost in the units of Kubernetes' cost tracker.
-    pub fn run(&self, object: &Value, old: Option<&Value>) -> Verdict {
+    pub fn run(&self, object: &Value, old: Option<&Value>) -> ValidationResult {
         let mut run = Run::new(self.version);
         if let Some(rules) = &self.rules {
             run.object(rules, self.schema.root(), object, old);
         }
-        Verdict {
+        ValidationResult {
             cost: run.cost(),
             errors: run.errors,
             warnings: run.warnings,

@@ -53,7 +53,7 @@ impl ErrorKind {
         }
     }
 
-    const fn words(self) -> &'static str {
+    const fn text(self) -> &'static str {
         match self {
             Self::NotFound => "Not found",
             Self::Required => "Required value",
@@ -244,7 +244,7 @@ impl FieldError {
 
     /// The message without the path, as in a Status cause.
     pub fn body(&self) -> String {
-        let mut body = self.kind.words().to_owned();
+        let mut body = self.kind.text().to_owned();
         if let Some(value) = &self.value {
             body.push_str(": ");
             body.push_str(&BadValue(value).to_string());

@@ -37,9 +37,9 @@ use node::{Node, Reader};
 ///
 /// let mut object = json!({"spec": {"replicas": -1, "color": "red"}});
 /// assert_eq!(schema.prune(&mut object), ["spec.color"]);
-/// let verdict = schema.validate(&object, None);
+/// let result = schema.validate(&object, None);
 /// assert_eq!(
-///     verdict.errors[0].to_string(),
+///     result.errors[0].to_string(),
 ///     "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or \
 ///      equal to 0"
 /// );
@@ -57,7 +57,7 @@ pub struct Structural {
 /// The result of a validation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct ValidationResult {
     /// Why the object is rejected; empty if it is accepted.
     pub errors: Vec<FieldError>,
     /// Errors that are ignored because they existed before the update; sent to the client as
@@ -155,12 +155,12 @@ impl Structural {
     ///
     /// With `old`, the object's previous state, errors of unchanged values are ignored
     /// (ratcheting, from 1.30 on).
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Verdict {
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> ValidationResult {
         let mut errors = self.check_values(object, old);
         errors.extend(self.check_lists(object, old));
-        Verdict {
+        ValidationResult {
             errors,
-            ..Verdict::default()
+            ..ValidationResult::default()
         }
     }
 

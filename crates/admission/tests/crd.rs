@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use fivespot_admission::crd::{Crd, CustomResource};
-use fivespot_admission::schema::Verdict;
+use fivespot_admission::schema::ValidationResult;
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
@@ -58,8 +58,8 @@ fn widget(spec: Value) -> Value {
         "metadata": {"name": "a", "namespace": "b"}, "spec": spec})
 }
 
-fn errors_text(verdict: &Verdict) -> String {
-    texts(&verdict.errors)
+fn errors_text(result: &ValidationResult) -> String {
+    texts(&result.errors)
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn rules_do_not_run_on_values_that_the_schema_rejects() {
     <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation
     "#);
     let crd = compile_for(spec, "1.33");
-    let verdict = v1(&crd).create(&widget(json!({})));
-    assert!(errors_text(&verdict).contains(r#"<nil>: Invalid value: "null": some"#));
+    let result = v1(&crd).create(&widget(json!({})));
+    assert!(errors_text(&result).contains(r#"<nil>: Invalid value: "null": some"#));
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn errors_of_unchanged_values_are_warnings() {
     let crd = compile(spec.clone());
     let old = widget(json!({"a": "bad", "b": "1"}));
     let new = widget(json!({"a": "bad", "b": "2"}));
-    let verdict = v1(&crd).update(&new, &old);
-    assert_eq!(errors_text(&verdict), "");
-    assert_eq!(verdict.warnings, [r#"spec.a: Invalid value: "bad": bad"#]);
+    let result = v1(&crd).update(&new, &old);
+    assert_eq!(errors_text(&result), "");
+    assert_eq!(result.warnings, [r#"spec.a: Invalid value: "bad": bad"#]);
     let crd = compile_for(spec, "1.29");
     assert!(errors_text(&v1(&crd).update(&new, &old)).contains("spec.a: Invalid value"));
 }
@@ -241,8 +241,8 @@ fn another_kind_or_an_invalid_name_is_rejected() {
     );
     let mut object = widget(json!({}));
     object["metadata"] = json!({"name": "A"});
-    let verdict = v1(&crd).create(&object);
-    let paths: Vec<_> = verdict.errors.iter().map(|it| it.path.as_str()).collect();
+    let result = v1(&crd).create(&object);
+    let paths: Vec<_> = result.errors.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(paths, ["metadata.name", "metadata.namespace"]);
 }
 
@@ -361,9 +361,9 @@ fn a_finalizer_without_a_domain_gets_a_warning() {
     let crd = compile(json!({"type": "object"}));
     let mut object = widget(json!({}));
     object["metadata"]["finalizers"] = json!(["mine"]);
-    let verdict = v1(&crd).create(&object);
-    assert_eq!(errors_text(&verdict), "");
-    assert_eq!(verdict.warnings.len(), 1);
+    let result = v1(&crd).create(&object);
+    assert_eq!(errors_text(&result), "");
+    assert_eq!(result.warnings.len(), 1);
 }
 
 /// The API server's errors for a definition with this edit: at its creation and as an update.
@@ -701,8 +701,8 @@ fn invalid_limits_are_reported_with_their_field() {
     let crd = compile(json!({"type": "object", "properties": {
         "n": {"type": "integer", "multipleOf": 0}, "l": {"type": "array", "maxItems": -1,
         "items": {"type": "string"}}}}));
-    let verdict = v1(&crd).create(&widget(json!({"n": 4, "l": []})));
-    insta::assert_snapshot!(errors_text(&verdict), @r#"
+    let result = v1(&crd).create(&widget(json!({"n": 4, "l": []})));
+    insta::assert_snapshot!(errors_text(&result), @r#"
     spec.n: Invalid value: 0: factor MultipleOf declared for spec.n must be positive: 0
     spec.l: Too many: 0: has too many items
     "#);

@@ -74,8 +74,8 @@ proptest! {
         let schema = compile(&schema);
         let mut object = json!({"spec": spec});
         schema.prune(&mut object);
-        let verdict = schema.validate(&object, Some(&object));
-        prop_assert!(verdict.errors.is_empty(), "{:?}", verdict.errors);
+        let result = schema.validate(&object, Some(&object));
+        prop_assert!(result.errors.is_empty(), "{:?}", result.errors);
     }
 
     #[test]

@@ -120,13 +120,13 @@ fn written(crd: &Crd, write: &Value) -> Value {
     let resource = crd.versions().iter().find(|it| it.name() == version);
     let resource = resource.unwrap();
     let unknown = resource.decode(&mut object);
-    let verdict = match write["operation"].as_str().unwrap() {
+    let result = match write["operation"].as_str().unwrap() {
         "UPDATE" => resource.update(&object, &write["oldObject"]),
         "STATUS" => resource.update_status(&object, &write["oldObject"]),
         _ => resource.create(&object),
     };
-    json!({"unknown": unknown, "object": object, "errors": texts(Some(&verdict.errors)),
-        "warnings": verdict.warnings, "cost": verdict.cost})
+    json!({"unknown": unknown, "object": object, "errors": texts(Some(&result.errors)),
+        "warnings": result.warnings, "cost": result.cost})
 }
 
 fn decided(policies: &Policies, request: &Value) -> Value {

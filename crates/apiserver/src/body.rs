@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fivespot_clock::Busy;
 use http_body::{Frame, SizeHint};
 
-use crate::form::WatchForm;
+use crate::content_negotiation::WatchForm;
 use crate::watch::Watch;
 
 /// The body of a response.

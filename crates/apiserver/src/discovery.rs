@@ -189,7 +189,7 @@ fn main_entry(resource: &Resource) -> Value {
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": words(&resource.verbs),
+        "verbs": verb_names(&resource.verbs),
     });
     names(resource, &mut entry);
     entry
@@ -207,7 +207,7 @@ fn subresource_entry(resource: &Resource, subresource: &Subresource) -> Value {
         entry["version"] = version.into();
     }
     entry["kind"] = kind.into();
-    entry["verbs"] = words(subresource.verbs()).into();
+    entry["verbs"] = verb_names(subresource.verbs()).into();
     entry
 }
 
@@ -268,13 +268,13 @@ fn aggregated_entry(resource: &Resource) -> Value {
         ),
         "scope": scope,
         "singularResource": resource.singular,
-        "verbs": words(&resource.verbs),
+        "verbs": verb_names(&resource.verbs),
     });
     names(resource, &mut entry);
     if !resource.subresources.is_empty() {
         let all = resource.subresources.iter().map(|it| {
             let kind = shown_kind(resource, response_kind(resource, it));
-            json!({"subresource": it.name(), "verbs": words(it.verbs()),
+            json!({"subresource": it.name(), "verbs": verb_names(it.verbs()),
                 "responseKind": kind})
         });
         entry["subresources"] = all.collect();
@@ -306,7 +306,7 @@ pub(crate) fn response_kind<'a>(
     subresource.kind().unwrap_or(own)
 }
 
-fn words(verbs: &[Verb]) -> Vec<&'static str> {
+fn verb_names(verbs: &[Verb]) -> Vec<&'static str> {
     verbs.iter().map(|it| it.as_str()).collect()
 }
 

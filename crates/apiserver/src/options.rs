@@ -31,16 +31,16 @@ pub(crate) fn check(call: &Call) -> Result<(), Status> {
     if call.method != Method::DELETE {
         errors.extend(manager_errors(&call.query.field_manager));
     }
-    let words = &call.query.dry_run_words;
-    if words.iter().any(|it| it != "All") {
-        errors.push(FieldError::not_supported("dryRun", json!(words), ["All"]));
+    let values = &call.query.dry_run_values;
+    if values.iter().any(|it| it != "All") {
+        errors.push(FieldError::not_supported("dryRun", json!(values), ["All"]));
     }
-    let word = &call.query.field_validation_word;
-    if call.method != Method::DELETE && !is_field_validation(word) {
+    let value = &call.query.field_validation_value;
+    if call.method != Method::DELETE && !is_field_validation(value) {
         let known = ["", "Ignore", "Strict", "Warn"];
         errors.push(FieldError::not_supported(
             "fieldValidation",
-            json!(word),
+            json!(value),
             known,
         ));
     }
@@ -51,13 +51,13 @@ pub(crate) fn check(call: &Call) -> Result<(), Status> {
     }
 }
 
-fn is_field_validation(word: &str) -> bool {
-    matches!(word, "" | "Ignore" | "Strict" | "Warn")
+fn is_field_validation(value: &str) -> bool {
+    matches!(value, "" | "Ignore" | "Strict" | "Warn")
 }
 
 fn patch_errors(call: &Call) -> Option<FieldError> {
     let applies = call.media_type() == "application/apply-patch+yaml";
-    if !applies && call.query.force_is_said {
+    if !applies && call.query.has_force {
         let why = "may not be specified for non-apply patch";
         return Some(FieldError::forbidden("force", why));
     }

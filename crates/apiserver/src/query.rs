@@ -8,12 +8,12 @@ pub(crate) struct Query {
     pub(crate) field_manager: String,
     pub(crate) field_validation: FieldValidation,
     /// As sent.
-    pub(crate) field_validation_word: String,
+    pub(crate) field_validation_value: String,
     pub(crate) dry_run: bool,
     /// As sent.
-    pub(crate) dry_run_words: Vec<String>,
+    pub(crate) dry_run_values: Vec<String>,
     pub(crate) force: bool,
-    pub(crate) force_is_said: bool,
+    pub(crate) has_force: bool,
     pub(crate) label_selector: String,
     pub(crate) field_selector: String,
     /// Maximum number of items in one response; `None` for all.
@@ -62,15 +62,15 @@ impl Query {
             "fieldManager" => self.field_manager = value,
             "fieldValidation" => {
                 self.field_validation = field_validation(&value);
-                self.field_validation_word = value;
+                self.field_validation_value = value;
             }
             "dryRun" => {
                 self.dry_run |= value == "All";
-                self.dry_run_words.push(value);
+                self.dry_run_values.push(value);
             }
             "force" => {
                 self.force = parse_bool(&value);
-                self.force_is_said = true;
+                self.has_force = true;
             }
             "labelSelector" => self.label_selector = value,
             "fieldSelector" => self.field_selector = value,

@@ -16,7 +16,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use crate::api_response::{ApiResponse, Content};
 use crate::body::Body;
 use crate::call::{Call, Payload};
-use crate::form::{Form, WatchForm, Writer};
+use crate::content_negotiation::{Form, WatchForm, Writer};
 use crate::query::Query;
 use crate::server::Server;
 use crate::status::Status;

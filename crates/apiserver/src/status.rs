@@ -19,7 +19,7 @@ pub struct Status {
     /// Details of the error.
     pub details: Option<Box<Details>>,
     /// For an expired list: the token to continue with the current state.
-    pub go_on: Option<Box<str>>,
+    pub continue_token: Option<Box<str>>,
     /// The `Warning` headers of the response.
     pub warnings: Vec<String>,
 }
@@ -142,7 +142,7 @@ impl Status {
             reason,
             message: message.into(),
             details: None,
-            go_on: None,
+            continue_token: None,
             warnings: Vec::new(),
         }
     }
@@ -336,8 +336,8 @@ impl Status {
             "status": "Failure",
             "message": self.message,
         });
-        if let Some(go_on) = &self.go_on {
-            status["metadata"]["continue"] = (&**go_on).into();
+        if let Some(continue_token) = &self.continue_token {
+            status["metadata"]["continue"] = (&**continue_token).into();
         }
         if self.reason != Reason::Unknown {
             status["reason"] = self.reason.as_str().into();
@@ -362,7 +362,7 @@ impl Status {
             details: value
                 .get("details")
                 .map(|it| Box::new(Details::from_value(it))),
-            go_on: value["metadata"]["continue"].as_str().map(Box::from),
+            continue_token: value["metadata"]["continue"].as_str().map(Box::from),
             warnings: Vec::new(),
         }
     }

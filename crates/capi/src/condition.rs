@@ -45,12 +45,12 @@ pub fn find<'a>(all: &'a [Condition], kind: &str) -> Option<&'a Condition> {
 /// such condition. Conditions that v1beta1 marks with `severity: Info` are skipped: they are
 /// expected to change.
 pub(crate) fn first_problem(object: &Value) -> Option<(String, String)> {
-    let is_trouble = |found: &&Value| {
+    let is_problem = |found: &&Value| {
         found["status"] == "False"
             && found["severity"] != "Info"
             && text(&found["message"]).is_some()
     };
-    let all = || items(&object["status"]["conditions"]).filter(is_trouble);
+    let all = || items(&object["status"]["conditions"]).filter(is_problem);
     let found = all()
         .find(|found| found["type"] == "Ready")
         .or_else(|| all().next())?;

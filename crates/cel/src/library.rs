@@ -32,7 +32,7 @@ pub use library_value::LibraryValue;
 pub use quantity::{Quantity, quantity_error};
 
 use crate::ast::operator;
-use crate::own_keys::OwnKeys;
+use crate::fnv::FnvMap;
 use crate::ty::signature;
 use crate::{Env, RunError, Type, Value};
 
@@ -272,8 +272,8 @@ impl Overload {
     }
 }
 
-static FUNCTIONS: LazyLock<OwnKeys<&'static str, Vec<Overload>>> = LazyLock::new(|| {
-    let mut functions: OwnKeys<&'static str, Vec<Overload>> = OwnKeys::default();
+static FUNCTIONS: LazyLock<FnvMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+    let mut functions: FnvMap<&'static str, Vec<Overload>> = FnvMap::default();
     let of_patches = Library {
         since: 0,
         rows: json_patch::ROWS,

@@ -1,14 +1,14 @@
 //! Walks a plan and charges the cost of each node.
 
 mod attribute;
+mod boolean;
 mod cached_path;
 mod fold;
-mod maybe;
+mod optional;
 mod order;
 mod path;
 mod structure;
 mod text;
-mod truth;
 
 use crate::library;
 use crate::plan::{Call, Node, Strategy};
@@ -17,7 +17,7 @@ use crate::value::{Entries, Map};
 use crate::{Activation, Budget, ResolvedPaths, RunError, Value, cost};
 
 pub(crate) use fold::Slot;
-use maybe::Maybe;
+use optional::MaybeOptional;
 
 pub(crate) type Outcome<'v> = Result<Value<'v>, RunError>;
 
@@ -30,7 +30,7 @@ pub(crate) struct Run<'r, 'v> {
     pub(crate) budget: &'r mut Budget,
     /// The variables of comprehensions; each has its own slot.
     pub(crate) slots: &'r mut [Slot<'v>],
-    /// The error of [`truth::TruthValue::Failed`]; `None` at other times.
+    /// The error of [`boolean::BoolResult::Failed`]; `None` at other times.
     pub(crate) failed: Option<RunError>,
 }
 
@@ -58,8 +58,8 @@ impl<'v> Run<'_, 'v> {
     }
 
     fn truth_as_value(&mut self, node: &'v Node) -> Outcome<'v> {
-        let truth = self.truth(node);
-        self.outcome(truth).map(Value::Bool)
+        let result = self.eval_bool(node);
+        self.outcome(result).map(Value::Bool)
     }
 
     /// Evaluates a node; only an error that ends the run is returned as the outer error.
@@ -70,12 +70,12 @@ impl<'v> Run<'_, 'v> {
     #[inline(never)]
     fn alternative(&mut self, sides: &'v [Node; 2], unwrap: bool) -> Outcome<'v> {
         let [first, second] = sides;
-        match self.maybe(first)? {
-            Maybe::Present(value) if unwrap => value.or_conversion_error(),
-            Maybe::Present(value) => Ok(Value::some(value)),
-            Maybe::Absent => self.eval(second),
+        match self.eval_optional(first)? {
+            MaybeOptional::Present(value) if unwrap => value.or_conversion_error(),
+            MaybeOptional::Present(value) => Ok(Value::some(value)),
+            MaybeOptional::Absent => self.eval(second),
             // The read of a variable has already unwrapped it.
-            Maybe::Plain(value) => Ok(value),
+            MaybeOptional::Plain(value) => Ok(value),
         }
     }
 
@@ -141,8 +141,8 @@ impl<'v> Run<'_, 'v> {
             return self.accumulate(call, slot);
         }
         if call.strategy.is_test() {
-            let truth = self.predicate(call);
-            return self.outcome(truth).map(Value::Bool);
+            let result = self.predicate(call);
+            return self.outcome(result).map(Value::Bool);
         }
         match (&call.strategy, &*call.args) {
             (Strategy::Pattern { .. }, [text, Node::Const(source)]) => {

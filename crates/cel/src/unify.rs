@@ -4,8 +4,8 @@ use std::mem::{self, discriminant};
 use std::sync::{Arc, LazyLock};
 
 use crate::Type;
+use crate::fnv::FnvMap;
 use crate::library::Overload;
-use crate::own_keys::OwnKeys;
 use crate::ty::{ListType, MapType};
 
 /// The types bound to the type parameters so far.
@@ -22,7 +22,7 @@ pub(crate) struct Substitutions {
 struct Bound {
     numbered: Vec<Option<Type>>,
     /// Parameters of declared types, whose names are not numbered.
-    others: OwnKeys<Arc<str>, Type>,
+    others: FnvMap<Arc<str>, Type>,
 }
 
 /// A number of parameters that nearly all expressions do not exceed.

@@ -23,9 +23,9 @@
 //! # });
 //! ```
 
-mod attend;
 mod host;
 mod steady;
+mod stop_while_busy;
 mod timer;
 mod virtual_time;
 
@@ -34,9 +34,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use attend::Attended;
 pub use host::Host;
 use steady::SteadyInstant;
+pub use stop_while_busy::StopWhileBusy;
 pub use timer::Sleep;
 use virtual_time::Virtual;
 
@@ -155,8 +155,8 @@ impl Clock {
     /// Runs `work`. A virtual clock is stopped meanwhile, except while the work waits for
     /// something that no other task is [busy](Self::busy) with: a slow response, or another
     /// instant.
-    pub fn attend<F: Future>(&self, work: F) -> Attended<F> {
-        Attended::new(self.clone(), work)
+    pub fn stop_while_busy<F: Future>(&self, work: F) -> StopWhileBusy<F> {
+        StopWhileBusy::new(self.clone(), work)
     }
 
     /// Waits until no guard is held. Returns at once on the system's clock.

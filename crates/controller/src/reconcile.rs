@@ -32,7 +32,7 @@ const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 const MAX_ATTEMPTS: usize = 8;
 
 /// Reconciles `key` and puts the key back into the queue. The future must be
-/// [attended](fivespot_clock::Clock::attend).
+/// run by [`Clock::stop_while_busy`](fivespot_clock::Clock::stop_while_busy).
 pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u64) {
     drop(busy);
     let span = tracing::info_span!(

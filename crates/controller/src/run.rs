@@ -59,7 +59,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                 last_id += 1;
                 // A slow response takes time, on a virtual clock too.
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
-                reconciles.push(context.clock.attend(reconciling));
+                reconciles.push(context.clock.stop_while_busy(reconciling));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }

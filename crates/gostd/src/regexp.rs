@@ -8,7 +8,7 @@
 mod class;
 mod compiled;
 mod escape;
-mod plain;
+mod quick_check;
 mod table;
 mod translate;
 mod unicode;

@@ -54,7 +54,7 @@ pub fn part(report: &Report) -> Markup {
             @if let Some(key) = &report.label { (labels(report, key)) }
             (machines(report))
         }
-        (remarks(report))
+        (notes(report))
     }
 }
 
@@ -260,7 +260,7 @@ fn cost_cells(costs: Option<Costs>) -> Markup {
     }
 }
 
-fn remarks(report: &Report) -> Markup {
+fn notes(report: &Report) -> Markup {
     let begun_late = report
         .items
         .iter()

@@ -37,7 +37,7 @@ pub fn document(report: &Report) -> String {
         out.push('\n');
         amounts(&mut out, costs, currency);
     }
-    remarks(&mut out, report);
+    notes(&mut out, report);
     out
 }
 
@@ -97,7 +97,7 @@ fn amounts(out: &mut String, costs: &Costs, currency: &str) {
 }
 
 /// Notes that explain the figures.
-fn remarks(out: &mut String, report: &Report) {
+fn notes(out: &mut String, report: &Report) {
     let late: Vec<String> = report
         .items
         .iter()

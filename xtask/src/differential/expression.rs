@@ -1,10 +1,10 @@
 //! Expressions that are well-typed, except for some.
 
+use super::almost_valid_text;
 use super::kind::{Kind, Parameter};
 use super::literal::{LITERALS, WRONG};
 use super::random::Random;
 use super::table::{ANY, TEMPLATES};
-use super::text;
 
 /// The forms of texts for a type of literal.
 const FORMS: &[(&str, &str)] = &[
@@ -149,7 +149,7 @@ impl Expressions<'_> {
     fn literal(&mut self, kind: &Kind, known: &[&str]) -> String {
         match FORMS.iter().find(|(name, _)| kind.is(name)) {
             Some((_, form)) if self.random.chance(25) => {
-                text::quoted(&text::near(self.random, form))
+                almost_valid_text::quoted(&almost_valid_text::near(self.random, form))
             }
             _ => self.random.pick(known).to_owned(),
         }

@@ -13,9 +13,9 @@ use fivespot_gostd::url::{self, Mode, Url};
 use fivespot_gostd::{base64, netip, pem, unicode};
 use serde_json::{Value, json};
 
+use super::almost_valid_text;
 use super::oracle::{self, Oracle};
 use super::random::Random;
-use super::text;
 use crate::Faults;
 
 /// What Go returns: a value or the text of an error.
@@ -163,7 +163,7 @@ pub(crate) fn run(root: &Path, cases: u64, seed: u64) -> Result<Faults, Box<dyn 
         let mut random = Random::of(seed, 0);
         let mut differing = 0;
         for _ in 0..cases {
-            let text = text::near(&mut random, function.form);
+            let text = almost_valid_text::near(&mut random, function.form);
             let theirs = go.query(&json!({"function": function.name, "text": text}))?;
             let ours = match (function.ours)(&text) {
                 Ok(value) => json!({"value": value}),
@@ -225,7 +225,8 @@ mod tests {
     fn every_function_is_called_with_valid_and_invalid_texts() {
         for function in FUNCTIONS {
             let mut random = Random::of(1, 0);
-            let mut texts = (0..500).map(|_| text::near(&mut random, function.form));
+            let mut texts =
+                (0..500).map(|_| almost_valid_text::near(&mut random, function.form));
             assert!(
                 texts.any(|it| (function.ours)(&it).is_ok()),
                 "{}",

@@ -139,13 +139,13 @@ fn write(crd: &Crd, write: &Value) -> Value {
     };
     let unknown = resource.decode(&mut object);
     let old = &write["oldObject"];
-    let verdict = match write["operation"].as_str() {
+    let result = match write["operation"].as_str() {
         Some("UPDATE") => resource.update(&object, old),
         Some("STATUS") => resource.update_status(&object, old),
         _ => resource.create(&object),
     };
-    json!({"unknown": unknown, "object": object, "errors": texts(Some(&verdict.errors)),
-        "warnings": verdict.warnings, "cost": verdict.cost})
+    json!({"unknown": unknown, "object": object, "errors": texts(Some(&result.errors)),
+        "warnings": result.warnings, "cost": result.cost})
 }
 
 fn decision(decision: &Decision) -> Value {

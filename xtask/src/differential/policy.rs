@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::almost_valid_text;
 use super::expression::{Expressions, Scope};
 use super::kind::Kind;
 use super::random::Random;
 use super::scope;
-use super::text;
 use super::value::Values;
 
 /// The paths that every policy may read, with their types.
@@ -75,7 +75,7 @@ impl Policies<'_> {
             self.invalidate(&mut spec);
         }
         if self.random.chance(8) {
-            text::edit_leaf(self.random, &mut spec);
+            almost_valid_text::edit_leaf(self.random, &mut spec);
         }
         let mut policy = of(name, &spec);
         self.maybe_mark_deleted(&mut policy);
@@ -91,7 +91,11 @@ impl Policies<'_> {
         if let Some(expression) = spec.pointer_mut(&format!("/{list}/0/expression"))
             && let Some(known) = expression.as_str()
         {
-            *expression = json!(text::edited(self.random, known, "nothing.known()"));
+            *expression = json!(almost_valid_text::edited(
+                self.random,
+                known,
+                "nothing.known()"
+            ));
         }
         of(name, &spec)
     }
@@ -304,7 +308,7 @@ impl Policies<'_> {
             spec["matchResources"] = self.matching(false);
         }
         if self.random.chance(5) {
-            text::edit_leaf(self.random, &mut spec);
+            almost_valid_text::edit_leaf(self.random, &mut spec);
         }
         let mut binding = binding_of(name, &spec);
         self.maybe_mark_deleted(&mut binding);

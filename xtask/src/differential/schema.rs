@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::almost_valid_text;
 use super::expression::{Expressions, Scope};
 use super::kind::Kind;
 use super::random::Random;
 use super::scope;
-use super::text;
 use super::value::Values;
 
 /// Names of properties; some must be escaped in an expression.
@@ -144,7 +144,7 @@ impl Schemas<'_> {
         }
         if self.random.chance(12) {
             node["pattern"] = if self.random.chance(15) {
-                json!(text::near(self.random, "pattern"))
+                json!(almost_valid_text::near(self.random, "pattern"))
             } else {
                 json!(self.random.pick(PATTERNS))
             };

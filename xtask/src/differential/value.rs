@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::random::Random;
-use super::{text, texts};
+use super::{almost_valid_text, text_questions};
 
 const TEXTS: &[&str] = &[
     "",
@@ -91,9 +91,9 @@ impl Values<'_> {
 
     /// Gives an object names that are almost valid.
     fn set_unusual_names(&mut self, metadata: &mut Value) {
-        let name = text::near(self.random, "name");
-        let key = text::near(self.random, "name");
-        let value = text::near(self.random, "text");
+        let name = almost_valid_text::near(self.random, "name");
+        let key = almost_valid_text::near(self.random, "name");
+        let value = almost_valid_text::near(self.random, "text");
         let (field, value) = match self.random.below(5) {
             0 => ("name", json!(name)),
             1 => ("generateName", json!(name)),
@@ -154,9 +154,9 @@ impl Values<'_> {
     fn text(&mut self, schema: &Value) -> Value {
         let format = schema["format"].as_str().unwrap_or_default();
         if self.random.chance(10) {
-            return json!(match texts::form_of(format) {
-                Some(form) => text::near(self.random, form),
-                None => text::any(self.random),
+            return json!(match text_questions::form_of(format) {
+                Some(form) => almost_valid_text::near(self.random, form),
+                None => almost_valid_text::any(self.random),
             });
         }
         let known = match format {

@@ -72,7 +72,7 @@ fn node<'p>(
     for (at, source) in node.rules.iter().enumerate() {
         let rules = path.field("x-kubernetes-validations");
         let path = rules.index(at);
-        rule::words(source, &path, &mut result.schema);
+        rule::text_errors(source, &path, &mut result.schema);
         // If the schema is not structural, its field paths are unknown.
         if !source.field_path.is_empty() && is_structural(node) {
             rule::field_path(source, node, &path, &mut result.schema);

@@ -16,7 +16,11 @@ const REASONS: [&str; 4] = [
 ];
 
 /// The errors of a rule that do not require its compilation.
-pub(super) fn words(source: &RuleSource, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn text_errors(
+    source: &RuleSource,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let message = source.message.trim();
     let given = |text: &str| Value::from(text);
     if source.rule.trim().is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::authorize::AuthorizerValue;
 use super::binding::{Binding, Params};
 use super::definition::Policy;
-use super::evaluate::{EvaluationResult, Refusal};
+use super::evaluate::{EvaluationResult, FailedValidation};
 use super::matching::Matched;
 use super::request::Request;
 use super::resolver::{ParamKind, Resolver};
@@ -199,12 +199,12 @@ impl DecisionBuilder<'_> {
             } else {
                 "policy"
             };
-            let refusal = Refusal {
+            let failed = FailedValidation {
                 validation: 0,
                 message: format!("failed to configure {what}: {why}"),
                 reason: String::new(),
             };
-            self.deny((policy, binding), &refusal, None);
+            self.deny((policy, binding), &failed, None);
         }
     }
 
@@ -220,27 +220,27 @@ impl DecisionBuilder<'_> {
             binding: binding.name().to_owned(),
             cost: found.cost,
         });
-        for refusal in &found.refusals {
+        for failed in &found.failed_validations {
             for action in &binding.actions {
                 match action.as_str() {
                     "Deny" => {
-                        let validation = Some(refusal.validation);
-                        self.deny((policy, Some(binding)), refusal, validation);
+                        let validation = Some(failed.validation);
+                        self.deny((policy, Some(binding)), failed, validation);
                     }
                     "Warn" => self.decision.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding \
                          '{}': {}",
                         policy.name,
                         binding.name(),
-                        refusal.message
+                        failed.message
                     )),
                     _ => {
                         self.failure.get_or_insert_with(|| {
                             json!([{
-                                "message": refusal.message,
+                                "message": failed.message,
                                 "policy": policy.name,
                                 "binding": binding.name(),
-                                "expressionIndex": refusal.validation,
+                                "expressionIndex": failed.validation,
                                 "validationActions": binding.actions,
                             }])
                         });
@@ -256,19 +256,19 @@ impl DecisionBuilder<'_> {
             }
         }
         for why in found.failed_annotations {
-            let refusal = Refusal {
+            let failed = FailedValidation {
                 validation: 0,
                 message: why,
                 reason: String::new(),
             };
-            self.deny((policy, Some(binding)), &refusal, None);
+            self.deny((policy, Some(binding)), &failed, None);
         }
     }
 
     fn deny(
         &mut self,
         (policy, binding): (&Policy, Option<&Binding>),
-        refusal: &Refusal,
+        failed: &FailedValidation,
         validation: Option<usize>,
     ) {
         let with = match binding {
@@ -277,11 +277,11 @@ impl DecisionBuilder<'_> {
         };
         let why = format!(
             "ValidatingAdmissionPolicy '{}'{with} denied request: {}",
-            policy.name, refusal.message
+            policy.name, failed.message
         );
         let resource = self.request.resource;
         let dot = if resource.group.is_empty() { "" } else { "." };
-        let reason = match refusal.reason.as_str() {
+        let reason = match failed.reason.as_str() {
             "" => "Invalid",
             reason => reason,
         };

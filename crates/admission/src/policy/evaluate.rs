@@ -11,7 +11,7 @@ use crate::crd_rules::usable_message;
 /// The result of one evaluation.
 #[derive(Debug, Default)]
 pub(super) struct EvaluationResult {
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) failed_validations: Vec<FailedValidation>,
     pub(super) annotations: Vec<(String, String)>,
     /// Errors of audit annotations, which deny the request whatever the binding's actions are.
     pub(super) failed_annotations: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct EvaluationResult {
 
 /// One validation that denies the request.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct FailedValidation {
     /// The index of the validation in the policy; 0 if none ran.
     pub(super) validation: usize,
     pub(super) message: String,
@@ -30,7 +30,7 @@ pub(super) struct Refusal {
 }
 
 /// Why a validation failed: it is false, or its error.
-type Verdict = Result<(), String>;
+type FailureCause = Result<(), String>;
 
 pub(super) const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no \
                              further validation rules will be run";
@@ -74,13 +74,13 @@ impl Policy {
             Err(why) => return self.failed(why),
         }
         let budget = &mut budgets.validations;
-        let verdicts = match self.run_validations(&scope(), budget) {
-            Ok(verdicts) => verdicts,
+        let failures = match self.run_validations(&scope(), budget) {
+            Ok(failures) => failures,
             Err(why) => return self.failed(why),
         };
         let messages = self.run_messages(&scope().without_authorizer(), budget);
         let mut found = EvaluationResult {
-            refusals: self.refusals(verdicts, messages),
+            failed_validations: self.failed_validations(failures, messages),
             ..EvaluationResult::default()
         };
         let scope = scope().without_authorizer();
@@ -95,13 +95,13 @@ impl Policy {
     /// The result if the whole evaluation fails.
     fn failed(&self, why: String) -> EvaluationResult {
         let mut found = EvaluationResult::default();
-        found.refusals.extend(self.error(0, why));
+        found.failed_validations.extend(self.error(0, why));
         found
     }
 
     /// The result if one validation fails with an error.
-    fn error(&self, validation: usize, message: String) -> Option<Refusal> {
-        (!self.ignores_errors).then(|| Refusal {
+    fn error(&self, validation: usize, message: String) -> Option<FailedValidation> {
+        (!self.ignores_errors).then(|| FailedValidation {
             validation,
             message,
             reason: String::new(),
@@ -145,8 +145,8 @@ impl Policy {
         &'v self,
         scope: &Scope<'v>,
         budget: &mut Budget,
-    ) -> Result<Vec<(usize, Verdict)>, String> {
-        let mut verdicts = Vec::new();
+    ) -> Result<Vec<(usize, FailureCause)>, String> {
+        let mut failures = Vec::new();
         for (at, validation) in self.validations.iter().enumerate() {
             let named = (&validation.compiled, &*validation.source);
             let holds = run_charged(named, scope, budget, |program, budget| {
@@ -154,11 +154,11 @@ impl Policy {
             });
             match holds.map_err(|BudgetExhausted| OUT_OF_BUDGET.to_owned())? {
                 Ok(true) => {}
-                Ok(false) => verdicts.push((at, Ok(()))),
-                Err(why) => verdicts.push((at, Err(why))),
+                Ok(false) => failures.push((at, Ok(()))),
+                Err(why) => failures.push((at, Err(why))),
             }
         }
-        Ok(verdicts)
+        Ok(failures)
     }
 
     /// Runs every message expression, also of validations that are true: their cost counts.
@@ -181,30 +181,33 @@ impl Policy {
         Ok(messages)
     }
 
-    fn refusals(
+    fn failed_validations(
         &self,
-        verdicts: Vec<(usize, Verdict)>,
+        failures: Vec<(usize, FailureCause)>,
         messages: Result<Vec<(usize, String)>, BudgetExhausted>,
-    ) -> Vec<Refusal> {
+    ) -> Vec<FailedValidation> {
         let Ok(mut messages) = messages else {
-            return self.out_of_budget(verdicts);
+            return self.out_of_budget(failures);
         };
-        let refusal = |(at, verdict): (usize, Verdict)| {
-            if let Err(why) = verdict {
+        let failed = |(at, cause): (usize, FailureCause)| {
+            if let Err(why) = cause {
                 return self.error(at, why);
             }
             let own = messages.iter().position(|(of, _)| *of == at);
             let message = own.map(|own| messages.swap_remove(own).1);
-            self.refusal(at, message)
+            self.falsified(at, message)
         };
-        verdicts.into_iter().filter_map(refusal).collect()
+        failures.into_iter().filter_map(failed).collect()
     }
 
     /// If messages cannot be evaluated, all validations fail.
-    fn out_of_budget(&self, verdicts: Vec<(usize, Verdict)>) -> Vec<Refusal> {
-        let mut verdicts = verdicts.into_iter().peekable();
+    fn out_of_budget(
+        &self,
+        failures: Vec<(usize, FailureCause)>,
+    ) -> Vec<FailedValidation> {
+        let mut failures = failures.into_iter().peekable();
         let error = |at: usize| {
-            let why = match verdicts.next_if(|(of, _)| *of == at) {
+            let why = match failures.next_if(|(of, _)| *of == at) {
                 Some((_, Err(why))) => why,
                 _ => format!("failed messageExpression: {OUT_OF_BUDGET}"),
             };
@@ -213,13 +216,13 @@ impl Policy {
         (0..self.validations.len()).filter_map(error).collect()
     }
 
-    fn refusal(&self, at: usize, message: Option<String>) -> Option<Refusal> {
+    fn falsified(&self, at: usize, message: Option<String>) -> Option<FailedValidation> {
         let validation = self.validations.get(at)?;
         let message = message.unwrap_or_else(|| match validation.message.as_str() {
             "" => format!("failed expression: {}", validation.source.trim()),
             message => message.to_owned(),
         });
-        Some(Refusal {
+        Some(FailedValidation {
             validation: at,
             message,
             reason: validation.reason.clone(),

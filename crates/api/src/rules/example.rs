@@ -118,8 +118,8 @@ impl Rule {
     /// An acceptable object with this value of the rule's field.
     fn with(&self, value: Value) -> Value {
         let mut object = acceptable_of(self.resource());
-        if let Some((path, surroundings)) = surroundings(self.path) {
-            place(&mut object, path, surroundings);
+        if let Some((path, siblings)) = required_siblings(self.path) {
+            place(&mut object, path, siblings);
         }
         if self.path == "spec.selector" {
             place(
@@ -141,8 +141,8 @@ impl Rule {
     }
 }
 
-/// The fields that must surround a field for the object to be acceptable, and their path.
-fn surroundings(path: &str) -> Option<(&'static str, Value)> {
+/// The other fields that a field requires for the object to be acceptable, and their path.
+fn required_siblings(path: &str) -> Option<(&'static str, Value)> {
     let dates = json!({
         "name": "holidays", "action": "Stop",
         "startDate": "2026-12-24", "endDate": "2026-12-24",

@@ -34,7 +34,7 @@ pub(super) fn of(schema: Value) -> Value {
     let mut schema = without_null(schema);
     schema.shift_remove("title");
     one_line(&mut schema);
-    words(&mut schema);
+    enum_from_one_of(&mut schema);
     types(&mut schema);
     defaults(&mut schema);
     for keyword in ["items", "additionalProperties"] {
@@ -76,11 +76,11 @@ fn one_line(schema: &mut Map<String, Value>) {
 }
 
 /// Converts an enum with documented variants, which `schemars` renders as `oneOf`, to `enum`.
-fn words(schema: &mut Map<String, Value>) {
+fn enum_from_one_of(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(variants)) = schema.shift_remove("oneOf") {
-        let words: Vec<_> = variants.iter().map(|one| one["const"].clone()).collect();
+        let values: Vec<_> = variants.iter().map(|one| one["const"].clone()).collect();
         schema.insert("type".to_owned(), json!("string"));
-        schema.insert("enum".to_owned(), Value::Array(words));
+        schema.insert("enum".to_owned(), Value::Array(values));
     }
 }
 

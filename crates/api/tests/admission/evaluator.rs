@@ -100,15 +100,15 @@ impl Evaluator {
     /// Why the object would not be created, one text for each error; empty if it would be.
     pub(crate) fn create(&self, object: Value) -> Vec<String> {
         let object = self.stored(object);
-        let verdict = self.definition().create(&object);
-        self.errors(verdict.errors, &object, None)
+        let result = self.definition().create(&object);
+        self.errors(result.errors, &object, None)
     }
 
     /// Why the object would not be updated, one text for each error; empty if it would be.
     pub(crate) fn update(&self, old: Value, new: Value) -> Vec<String> {
         let (old, new) = (self.stored(old), self.stored(new));
-        let verdict = self.definition().update(&new, &old);
-        self.errors(verdict.errors, &new, Some(&old))
+        let result = self.definition().update(&new, &old);
+        self.errors(result.errors, &new, Some(&old))
     }
 
     fn errors(

@@ -187,8 +187,8 @@ fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) 
     let (name, uid) = (meta::name(object), meta::uid(object));
     let has_prefixed = old.is_none_or(|old| {
         let labels = &old["spec"]["template"]["metadata"]["labels"];
-        let is_said = |key: &str| labels.get(key).is_some();
-        is_said(UID_LABELS[1]) && is_said(NAME_LABELS[1])
+        let is_set = |key: &str| labels.get(key).is_some();
+        is_set(UID_LABELS[1]) && is_set(NAME_LABELS[1])
     });
     let mut expected = vec![(UID_LABELS[0], uid), (NAME_LABELS[0], name)];
     if has_prefixed {

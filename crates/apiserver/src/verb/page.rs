@@ -191,6 +191,6 @@ pub(super) fn too_old(page: &Page, oldest: u64) -> Status {
          deleted between the time the first chunk was returned and now may show up in the \
          list.",
     );
-    refused.go_on = Some(token(None, after).into());
+    refused.continue_token = Some(token(None, after).into());
     refused
 }

@@ -124,7 +124,7 @@ fn sent(
     let body = decode::object(call, "Scale")?;
     let mut sent = body.value;
     // For custom objects Kubernetes does not register the kind Scale here.
-    let in_words = |refused: Status| {
+    let as_unregistered = |refused: Status| {
         if !target.resource.custom {
             return refused;
         }
@@ -132,9 +132,9 @@ fn sent(
              \"pkg/runtime/scheme.go:111\"";
         Status::bad_request(why)
     };
-    decode::check_kind(state, call, &SCALE, &mut sent).map_err(in_words)?;
+    decode::check_kind(state, call, &SCALE, &mut sent).map_err(as_unregistered)?;
     let found = decode::prune_and_default(state, &SCALE, &mut sent, body.repeated);
-    let refuse = |why: String| in_words(decode::unhandled(&SCALE, &why));
+    let refuse = |why: String| as_unregistered(decode::unhandled(&SCALE, &why));
     *warnings =
         decode::apply_field_validation(call.query.field_validation, found, refuse)?;
     update::check_place(target, &mut sent)?;

@@ -106,15 +106,15 @@ impl Draft {
         {
             let object = alias::in_own_group(resource, &self.object);
             let old = self.old.as_deref();
-            let verdict = match old.map(|old| alias::in_own_group(resource, old)) {
+            let result = match old.map(|old| alias::in_own_group(resource, old)) {
                 None => version.create(&object),
                 Some(old) if target.subresource == "status" => {
                     version.update_status(&object, &old)
                 }
                 Some(old) => version.update(&object, &old),
             };
-            self.warnings.extend(verdict.warnings);
-            errors = verdict.errors;
+            self.warnings.extend(result.warnings);
+            errors = result.errors;
         } else {
             let found = self.metadata_errors(target);
             let write = self.write(state, target);

@@ -37,18 +37,18 @@ const ALL: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "of entries with equal keys Kubernetes keeps the last, and does not fail",
+        "Kubernetes keeps the last of several entries with equal keys, without an error",
         &["{true:1,false:2,true:3}[true]"],
     ),
     (
-        "Kubernetes finds nothing behind the end of text, and does not fail",
+        "Kubernetes finds nothing after the end of a string, without an error",
         &[
             "'tacocat'.indexOf('a', 30) == -1",
             "'tacocat'.lastIndexOf('a', 30) == -1",
         ],
     ),
     (
-        "Kubernetes takes what has no fields to lack the one asked for",
+        "Kubernetes treats a value without fields as one that lacks the field",
         &[
             "{'null_key': dyn(null)}.?null_key.invalid.hasValue()",
             "{true: dyn(0)}[?true].absent.hasValue()",

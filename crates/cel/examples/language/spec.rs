@@ -116,7 +116,7 @@ fn refused(test: &Json, errors: &str) -> Verdict {
     let reasons = [
         (
             "undeclared reference",
-            "names or functions that Kubernetes has not",
+            "names or functions that Kubernetes does not have",
         ),
         ("expected type", "lists and maps of several types"),
         ("no matching overload", "refused by the type checker"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::maybe::Maybe;
+use super::optional::MaybeOptional;
 use super::path::starts_with_name;
 use super::{Outcome, Run, recoverable};
 use crate::activation::Binding;
@@ -38,7 +38,7 @@ impl<'v> Run<'_, 'v> {
         if attribute.path.is_some()
             && let Some(cached) = self.cached_value(attribute, cost::SELECT)
         {
-            return cached.map(Maybe::wrapped);
+            return cached.map(MaybeOptional::wrapped);
         }
         let value = match &attribute.root {
             _ if attribute.test || !attribute.qualifiers.is_empty() => None,
@@ -47,7 +47,9 @@ impl<'v> Run<'_, 'v> {
             _ => None,
         };
         let Some(value) = value else {
-            return self.attribute_or_none(attribute).map(Maybe::wrapped);
+            return self
+                .attribute_or_none(attribute)
+                .map(MaybeOptional::wrapped);
         };
         let value = recoverable(value)?;
         self.budget.charge(cost::SELECT)?;
@@ -63,7 +65,7 @@ impl<'v> Run<'_, 'v> {
     pub(super) fn attribute_or_none(
         &mut self,
         attribute: &'v Attribute,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         if attribute.path.is_some()
             && let Some(cached) = self.cached_value(attribute, cost::SELECT)
         {
@@ -76,7 +78,7 @@ impl<'v> Run<'_, 'v> {
     fn attribute_uncached(
         &mut self,
         attribute: &'v Attribute,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let value = recoverable(self.resolve(attribute))?;
         match (&attribute.root, attribute.test) {
             (Root::Conditional(_) | Root::OptMap(_), true) => {
@@ -90,24 +92,32 @@ impl<'v> Run<'_, 'v> {
 
     /// The value of a branch or a computed index: the API server resolves the attribute there
     /// and does not charge for its name again.
-    pub(super) fn inner(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
+    pub(super) fn inner(
+        &mut self,
+        node: &'v Node,
+    ) -> Result<MaybeOptional<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => match self.cached_value(attribute, 0) {
                 Some(cached) => cached,
                 None => self.resolve(attribute),
             },
-            other => self.maybe(other).map(|value| value.without_schema(true)),
+            other => self
+                .eval_optional(other)
+                .map(|value| value.without_schema(true)),
         }
     }
 
-    fn resolve(&mut self, attribute: &'v Attribute) -> Result<Maybe<'v>, RunError> {
+    fn resolve(
+        &mut self,
+        attribute: &'v Attribute,
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let qualifiers = &*attribute.qualifiers;
         let root = match &attribute.root {
             Root::Variable(variable) => match self.variable(*variable)? {
                 VariableRead::Json(json, ty) => {
                     return self.walk((json, ty), qualifiers, attribute.test);
                 }
-                VariableRead::Value(value) => Maybe::of(value),
+                VariableRead::Value(value) => MaybeOptional::of(value),
                 VariableRead::Lazy => {
                     return self.lazy(*variable, qualifiers, attribute.test);
                 }
@@ -116,13 +126,13 @@ impl<'v> Run<'_, 'v> {
                 Value::Map(Map::Json(fields, ty)) if starts_with_name(qualifiers) => {
                     return self.walk_fields((fields, ty), qualifiers, attribute.test);
                 }
-                value => Maybe::of(value),
+                value => MaybeOptional::of(value),
             },
-            Root::Value(node) => self.maybe(node)?,
+            Root::Value(node) => self.eval_optional(node)?,
             Root::Conditional(parts) => {
                 let [condition, yes, no] = &**parts;
-                let truth = self.truth(condition);
-                let branch = if self.outcome(truth)? {
+                let result = self.eval_bool(condition);
+                let branch = if self.outcome(result)? {
                     self.inner(yes)?
                 } else {
                     self.inner(no)?
@@ -169,7 +179,7 @@ impl<'v> Run<'_, 'v> {
         variable: usize,
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let declared = self.declared.get(variable);
         let (Some(declared), Some((first, rest))) = (declared, qualifiers.split_first())
         else {
@@ -189,7 +199,7 @@ impl<'v> Run<'_, 'v> {
         let value = match self.activation.field(&declared.name, field) {
             Some(binding) => bound(binding?, ty)?,
             None if test && rest.is_empty() => {
-                return Ok(Maybe::Plain(Value::Bool(false)));
+                return Ok(MaybeOptional::Plain(Value::Bool(false)));
             }
             None if first.optional => return Ok(absent_result(test)),
             None => return Err(RunError::text(format!("no such key: {field}"))),
@@ -198,24 +208,28 @@ impl<'v> Run<'_, 'v> {
             self.budget.charge(cost::SELECT)?;
         }
         match (rest, test) {
-            ([], true) => Ok(Maybe::Plain(Value::Bool(true))),
-            ([], false) if first.optional => Ok(Maybe::Present(value)),
-            ([], false) => Ok(Maybe::of(value)),
+            ([], true) => Ok(MaybeOptional::Plain(Value::Bool(true))),
+            ([], false) if first.optional => Ok(MaybeOptional::Present(value)),
+            ([], false) => Ok(MaybeOptional::of(value)),
             _ => self.qualify_value(value, first.optional, rest, test),
         }
     }
 
     pub(super) fn qualify(
         &mut self,
-        root: Maybe<'v>,
+        root: MaybeOptional<'v>,
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         match root {
             root if qualifiers.is_empty() => Ok(root),
-            Maybe::Plain(value) => self.qualify_value(value, false, qualifiers, test),
-            Maybe::Present(value) => self.qualify_value(value, true, qualifiers, test),
-            Maybe::Absent => Ok(absent_result(test)),
+            MaybeOptional::Plain(value) => {
+                self.qualify_value(value, false, qualifiers, test)
+            }
+            MaybeOptional::Present(value) => {
+                self.qualify_value(value, true, qualifiers, test)
+            }
+            MaybeOptional::Absent => Ok(absent_result(test)),
         }
     }
 
@@ -226,9 +240,9 @@ impl<'v> Run<'_, 'v> {
         mut optional: bool,
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let Some((last, before)) = qualifiers.split_last() else {
-            return Ok(Maybe::Plain(value));
+            return Ok(MaybeOptional::Plain(value));
         };
         for qualifier in before {
             optional |= qualifier.optional;
@@ -239,14 +253,14 @@ impl<'v> Run<'_, 'v> {
         }
         optional |= last.optional;
         if test {
-            return self.test(&value, last, optional).map(Maybe::Plain);
+            return self.test(&value, last, optional).map(MaybeOptional::Plain);
         }
         Ok(match self.step(&value, last, optional)? {
-            FieldRead::Value(found) => match Maybe::of(found) {
-                Maybe::Plain(found) if optional => Maybe::Present(found),
+            FieldRead::Value(found) => match MaybeOptional::of(found) {
+                MaybeOptional::Plain(found) if optional => MaybeOptional::Present(found),
                 found => found,
             },
-            FieldRead::Absent => Maybe::Absent,
+            FieldRead::Absent => MaybeOptional::Absent,
         })
     }
 
@@ -324,11 +338,11 @@ impl<'v> Run<'_, 'v> {
 }
 
 /// The result of an attribute that ends before its last qualifier.
-pub(super) fn absent_result<'v>(test: bool) -> Maybe<'v> {
+pub(super) fn absent_result<'v>(test: bool) -> MaybeOptional<'v> {
     if test {
-        Maybe::Plain(Value::Bool(false))
+        MaybeOptional::Plain(Value::Bool(false))
     } else {
-        Maybe::Absent
+        MaybeOptional::Absent
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::Run;
-use super::maybe::Maybe;
+use super::optional::MaybeOptional;
 use crate::paths::{PathNumber, ResolvedPath, ResolvedPaths};
 use crate::plan::{Attribute, Key, Node, Qualifier, Root};
 use crate::value::{named, untyped};
@@ -49,12 +49,12 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         attribute: &'v Attribute,
         name: u64,
-    ) -> Option<Result<Maybe<'v>, RunError>> {
+    ) -> Option<Result<MaybeOptional<'v>, RunError>> {
         let (found, steps) = self.cached_json(attribute)?;
         let found = match found {
-            Some(json) if attribute.optional => Maybe::Present(untyped(json)),
-            Some(json) => Maybe::Plain(untyped(json)),
-            None => Maybe::Absent,
+            Some(json) if attribute.optional => MaybeOptional::Present(untyped(json)),
+            Some(json) => MaybeOptional::Plain(untyped(json)),
+            None => MaybeOptional::Absent,
         };
         Some(self.budget.charge_steps(steps + name).map(|()| found))
     }

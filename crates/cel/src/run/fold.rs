@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::maybe::Maybe;
-use super::truth::TruthValue;
+use super::boolean::BoolResult;
+use super::optional::MaybeOptional;
 use super::{Outcome, Run, known, recoverable};
 use crate::cost::SELECT;
 use crate::library::{self, no_such_overload};
@@ -31,9 +31,9 @@ struct QuantifierState<'v> {
     /// The predicate on each item.
     predicate: &'v Node,
     /// The result that ends the iteration.
-    decisive: TruthValue,
+    decisive: BoolResult,
     /// `Failed` only for an error that ends the run.
-    truth: TruthValue,
+    result: BoolResult,
     /// The first error, which is the result unless an item decides.
     error: Option<RunError>,
 }
@@ -75,7 +75,7 @@ impl<'v> Run<'_, 'v> {
     pub(super) fn opt_map(
         &mut self,
         parts: &'v [Node; 3],
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let [Node::Call(test), present, absent] = parts else {
             return no_such_overload();
         };
@@ -84,10 +84,11 @@ impl<'v> Run<'_, 'v> {
         };
         let before = self.budget.in_call();
         let value = match self.optional_argument(test, target)? {
-            Maybe::Present(value) => value.or_conversion_error(),
-            Maybe::Absent => return self.inner(absent),
-            Maybe::Plain(other) => {
-                return library::call(&test.overloads, &[other]).map(Maybe::Plain);
+            MaybeOptional::Present(value) => value.or_conversion_error(),
+            MaybeOptional::Absent => return self.inner(absent),
+            MaybeOptional::Plain(other) => {
+                return library::call(&test.overloads, &[other])
+                    .map(MaybeOptional::Plain);
             }
         };
         let cost = self.budget.in_call().saturating_sub(before);
@@ -95,8 +96,8 @@ impl<'v> Run<'_, 'v> {
             *place = Slot::Set(value, cost);
         }
         match present {
-            Node::Call(call) => self.some(call, &bind.body).map(Maybe::Present),
-            _ => self.maybe(&bind.body),
+            Node::Call(call) => self.some(call, &bind.body).map(MaybeOptional::Present),
+            _ => self.eval_optional(&bind.body),
         }
     }
 
@@ -109,7 +110,7 @@ impl<'v> Run<'_, 'v> {
     /// `range.all(x, …)` and `range.exists(x, …)`. They need no accumulator but are charged for
     /// reading one: twice for each item, and once at the end.
     #[inline(never)]
-    pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> TruthValue {
+    pub(super) fn quantified(&mut self, fold: &'v FoldNode) -> BoolResult {
         let Some((predicate, decided_by)) = fold.predicate() else {
             return self.fail(RunError::NO_SUCH_OVERLOAD);
         };
@@ -119,20 +120,20 @@ impl<'v> Run<'_, 'v> {
         };
         let mut state = QuantifierState {
             predicate,
-            decisive: TruthValue::of(decided_by),
-            truth: TruthValue::of(!decided_by),
+            decisive: BoolResult::of(decided_by),
+            result: BoolResult::of(!decided_by),
             error: None,
         };
         let iterated = self.each(fold, range, |run| run.item(&mut state));
         if let Err(error) = iterated {
             return self.fail(error);
         }
-        if state.truth == TruthValue::Failed || !self.try_charge_steps(SELECT) {
-            return TruthValue::Failed;
+        if state.result == BoolResult::Failed || !self.try_charge_steps(SELECT) {
+            return BoolResult::Failed;
         }
         match state.error {
             Some(error) => self.fail(error),
-            None => state.truth,
+            None => state.result,
         }
     }
 
@@ -180,24 +181,24 @@ impl<'v> Run<'_, 'v> {
 
     /// Evaluates the predicate on one more item; returns whether to continue.
     fn item(&mut self, state: &mut QuantifierState<'v>) -> bool {
-        let is_decided = state.truth == state.decisive;
+        let is_decided = state.result == state.decisive;
         // The cost of the condition; that of `exists` also has a `!`.
-        let condition = SELECT + 1 + u64::from(state.decisive == TruthValue::True);
+        let condition = SELECT + 1 + u64::from(state.decisive == BoolResult::True);
         let step = if is_decided { 0 } else { SELECT };
         if !self.try_charge_steps(condition + step) {
-            state.truth = TruthValue::Failed;
+            state.result = BoolResult::Failed;
             return false;
         }
         if is_decided {
             return false;
         }
-        let truth = self.truth(state.predicate);
-        if truth == state.decisive {
-            state.truth = truth;
+        let result = self.eval_bool(state.predicate);
+        if result == state.decisive {
+            state.result = result;
             state.error = None;
-        } else if matches!(truth, TruthValue::NotBool | TruthValue::Failed) {
-            if !self.continues_after(truth) {
-                state.truth = TruthValue::Failed;
+        } else if matches!(result, BoolResult::NotBool | BoolResult::Failed) {
+            if !self.continues_after(result) {
+                state.result = BoolResult::Failed;
                 return false;
             }
             let error = self.error();
@@ -209,8 +210,8 @@ impl<'v> Run<'_, 'v> {
     #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'v FoldNode) -> Outcome<'v> {
         if fold.decided_by.is_some() {
-            let truth = self.quantified(fold);
-            return self.outcome(truth).map(Value::Bool);
+            let result = self.quantified(fold);
+            return self.outcome(result).map(Value::Bool);
         }
         let range = self.eval(&fold.range)?;
         if let Some(place) = self.slots.get_mut(fold.accu) {
@@ -229,10 +230,10 @@ impl<'v> Run<'_, 'v> {
 
     /// Evaluates one item; returns whether to continue.
     fn fold_item(&mut self, fold: &'v FoldNode) -> Result<bool, RunError> {
-        match self.truth(&fold.condition) {
-            TruthValue::True => {}
-            TruthValue::False | TruthValue::NotBool => return Ok(false),
-            TruthValue::Failed => drop(recoverable(self.outcome(TruthValue::Failed))?),
+        match self.eval_bool(&fold.condition) {
+            BoolResult::True => {}
+            BoolResult::False | BoolResult::NotBool => return Ok(false),
+            BoolResult::Failed => drop(recoverable(self.outcome(BoolResult::Failed))?),
         }
         let step = self.attempt(&fold.step)?;
         self.set(fold.accu, step);

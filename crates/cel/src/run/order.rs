@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::truth::TruthValue;
+use super::boolean::BoolResult;
 use super::{Outcome, Run, split_error};
 use crate::Value;
 use crate::library::standard::length;
@@ -34,9 +34,9 @@ impl<'v> Run<'_, 'v> {
 
     /// `x < y` and the like.
     #[inline(never)]
-    pub(super) fn ordered(&mut self, call: &'v Call, sides: &'v [Node; 2]) -> TruthValue {
+    pub(super) fn ordered(&mut self, call: &'v Call, sides: &'v [Node; 2]) -> BoolResult {
         let answer = self.compare_order(call, sides);
-        self.truth_of(answer)
+        self.bool_of(answer)
     }
 
     fn compare_order(

@@ -4,7 +4,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::Run;
 use super::attribute::{absent_result, bound};
-use super::maybe::Maybe;
+use super::optional::MaybeOptional;
 use crate::activation::Binding;
 use crate::plan::{Key, Name, Qualifier};
 use crate::value::Map;
@@ -17,13 +17,13 @@ impl<'v> Run<'_, 'v> {
         (json, ty): (&'v Json, &'v Type),
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         if let Some(fields) = fields(json, ty)
             && starts_with_name(qualifiers)
         {
             return self.walk_fields((fields, ty), qualifiers, test);
         }
-        let root = Maybe::of(bound(Binding::Json(json), ty)?);
+        let root = MaybeOptional::of(bound(Binding::Json(json), ty)?);
         let root = root.without_schema(qualifiers.is_empty());
         self.qualify(root, qualifiers, test)
     }
@@ -35,7 +35,7 @@ impl<'v> Run<'_, 'v> {
         (mut object, mut ty): (&'v JsonMap<String, Json>, &'v Type),
         qualifiers: &'v [Qualifier],
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let (mut rest, mut optional) = (qualifiers, false);
         let mut last = None;
         while let Some((first, others)) = rest.split_first()
@@ -75,8 +75,8 @@ impl<'v> Run<'_, 'v> {
         if !rest.is_empty() {
             return self.qualify_value(value, optional, rest, test);
         }
-        Ok(match Maybe::of(value) {
-            Maybe::Plain(value) if optional => Maybe::Present(value),
+        Ok(match MaybeOptional::of(value) {
+            MaybeOptional::Plain(value) if optional => MaybeOptional::Present(value),
             value => value,
         })
     }
@@ -87,7 +87,7 @@ impl<'v> Run<'_, 'v> {
         name: &Name,
         optional: bool,
         test: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         if optional {
             return Ok(absent_result(test));
         }
@@ -101,7 +101,7 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         found: Option<(&'v Json, &'v Type)>,
         optional: bool,
-    ) -> Result<Maybe<'v>, RunError> {
+    ) -> Result<MaybeOptional<'v>, RunError> {
         let is_present = match found {
             None => Ok(false),
             Some((_, Type::Dyn)) => Ok(true),
@@ -110,7 +110,7 @@ impl<'v> Run<'_, 'v> {
         if !optional || matches!(is_present, Ok(true)) {
             self.budget.charge(cost::SELECT)?;
         }
-        is_present.map(|is_present| Maybe::Plain(Value::Bool(is_present)))
+        is_present.map(|is_present| MaybeOptional::Plain(Value::Bool(is_present)))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::failure;
 use crate::orphan::orphans;
 use crate::telemetry::health::{Check, Health};
 use crate::telemetry::metrics::{Levels, Metrics};
-use fivespot_runtime::cache::Health as FeedHealth;
+use fivespot_runtime::cache::Health as CacheHealth;
 use fivespot_runtime::lease::Role;
 
 /// A handle on the metrics and the health of a controller. Clones share one controller: the first
@@ -174,9 +174,9 @@ fn readiness(context: &Context) -> Health {
         }
         let is_own = informer.name == context.scheduled_machines.name;
         let problem = match (context.cache_health(&informer), informer.failure()) {
-            (FeedHealth::Loading, _) => Some("has not been listed yet".to_owned()),
-            (FeedHealth::Synced, None) => None,
-            (FeedHealth::Failing(why), _) | (FeedHealth::Synced, Some(why)) => {
+            (CacheHealth::Loading, _) => Some("has not been listed yet".to_owned()),
+            (CacheHealth::Synced, None) => None,
+            (CacheHealth::Failing(why), _) | (CacheHealth::Synced, Some(why)) => {
                 let why = failure::of_watch(&why);
                 if let Unknown::Failed { message } = &why {
                     unreachable = Some(message.clone());

@@ -10,7 +10,7 @@ use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::table::{self, Table};
-use super::{plain, too_large, translate};
+use super::{quick_check, too_large, translate};
 
 /// A regular expression with valid syntax. Most patterns of a schema or policy are never
 /// matched against a text, and many only against the defaults of a definition. So nothing is
@@ -74,7 +74,7 @@ impl Pattern {
         let refused = |error: String| too_large(pattern, &error);
         let translated = translate(pattern)?;
         let automaton = OnceLock::new();
-        if plain::parts(&translated).is_none_or(|parts| parts > SURELY_SMALL) {
+        if quick_check::parts(&translated).is_none_or(|parts| parts > SURELY_SMALL) {
             let parsed = regex_syntax::parse(&translated)
                 .map_err(|error| refused(error.to_string()))?;
             if parts(&parsed) > SURELY_SMALL {

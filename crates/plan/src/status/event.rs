@@ -128,12 +128,12 @@ fn transition(
     };
     let (was, is) = (said(before), said(after).unwrap_or_default());
     let message = after.message.as_deref().unwrap_or_default();
-    let is_trouble = phase == Phase::Error
+    let is_problem = phase == Phase::Error
         || is == Reason::RemovalStalled.as_str()
         || is == Reason::NodeNotReady.as_str()
         || is == Reason::InfrastructureMissing.as_str();
     let transition = if before.phase == Some(phase) {
-        let is_news = is_trouble && was.as_deref() != Some(&is);
+        let is_news = is_problem && was.as_deref() != Some(&is);
         if !is_news {
             return None;
         }
@@ -145,7 +145,7 @@ fn transition(
         }
     };
     let is_warning =
-        is_trouble || matches!(phase, Phase::Terminated | Phase::EmergencyRemove);
+        is_problem || matches!(phase, Phase::Terminated | Phase::EmergencyRemove);
     let reason = reason(before.phase, after, is);
     Some(Event {
         kind: if is_warning {

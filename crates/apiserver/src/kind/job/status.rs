@@ -126,20 +126,20 @@ fn finished(change: &Change<'_>, errors: &mut Errors) {
     if !change.is_finished() {
         return;
     }
-    let anew = change.finish_changed();
+    let just_finished = change.finish_changed();
     let active = change.status.child("active");
-    if active.count() > 0 && (anew || change.changed("active")) {
+    if active.count() > 0 && (just_finished || change.changed("active")) {
         errors.push(active.invalid("active>0 is invalid for finished job"));
     }
     let start = change.status.child("startTime");
     let spec = &change.object["spec"];
     let never_ran = spec["suspend"] == true && spec["completions"] == 0;
-    if !start.is_set() && !never_ran && (anew || change.changed("startTime")) {
+    if !start.is_set() && !never_ran && (just_finished || change.changed("startTime")) {
         errors.push(start.required("startTime is required for finished job"));
     }
     let uncounted = change.status.child("uncountedTerminatedPods");
     let count = uncounted.child("failed").len() + uncounted.child("succeeded").len();
-    if count > 0 && (anew || change.changed("uncountedTerminatedPods")) {
+    if count > 0 && (just_finished || change.changed("uncountedTerminatedPods")) {
         errors.push(uncounted.invalid("must be empty for finished job"));
     }
 }
@@ -228,8 +228,8 @@ fn interval_error(text: &str, completions: i64) -> Option<String> {
 
 fn pods(change: &Change<'_>, errors: &mut Errors) {
     let terminating = change.status.child("terminating");
-    let anew = change.finish_changed() || change.changed("terminating");
-    if terminating.count() > 0 && change.is_finished() && anew {
+    let is_changed = change.finish_changed() || change.changed("terminating");
+    if terminating.count() > 0 && change.is_finished() && is_changed {
         errors.push(terminating.invalid("terminating>0 is invalid for finished job"));
     }
     let (ready, active) = (change.status.child("ready"), change.status.child("active"));

@@ -107,10 +107,10 @@ fn attributes_class(spec: &Field<'_>, errors: &mut Errors) {
 /// The error for mount options in the annotation of a volume that does not support them.
 fn mount_options(object: &Value, errors: &mut Errors) {
     let spec = &object["spec"];
-    let is_said = object["metadata"]["annotations"]
+    let is_set = object["metadata"]["annotations"]
         .get(MOUNT_OPTIONS)
         .is_some();
-    if is_said && MOUNTED.iter().all(|it| spec[*it].is_null()) {
+    if is_set && MOUNTED.iter().all(|it| spec[*it].is_null()) {
         let path = format!("metadata.annotations.{MOUNT_OPTIONS}");
         let why = "may not specify mount options for this volume type";
         errors.push(FieldError::forbidden(path, why));

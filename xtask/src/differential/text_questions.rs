@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition;
 use super::random::Random;
-use super::{policy, text};
+use super::{almost_valid_text, policy};
 
 /// Formats of a schema, with the form of the texts that are almost valid.
 const FORMATS: &[(&str, &str)] = &[
@@ -146,7 +146,7 @@ fn formats(random: &mut Random) -> Value {
     writes(random, fields, |random| {
         let values = forms.iter().map(|(name, form)| {
             let form = if random.chance(5) { "text" } else { form };
-            (name.clone(), json!(text::near(random, form)))
+            (name.clone(), json!(almost_valid_text::near(random, form)))
         });
         values.collect()
     })
@@ -154,9 +154,9 @@ fn formats(random: &mut Random) -> Value {
 
 /// A field with a pattern, and texts that may match it.
 fn patterns(random: &mut Random) -> Value {
-    let mut pattern = text::near(random, "pattern");
+    let mut pattern = almost_valid_text::near(random, "pattern");
     if random.chance(30) {
-        pattern.push_str(&text::near(random, "pattern"));
+        pattern.push_str(&almost_valid_text::near(random, "pattern"));
     }
     let mut fields = Map::new();
     fields.insert(
@@ -165,10 +165,10 @@ fn patterns(random: &mut Random) -> Value {
     );
     writes(random, fields, |random| {
         let value = match random.below(4) {
-            0 => text::near(random, "pattern"),
-            1 => text::near(random, "text"),
-            2 => text::near(random, "host"),
-            _ => text::any(random),
+            0 => almost_valid_text::near(random, "pattern"),
+            1 => almost_valid_text::near(random, "text"),
+            2 => almost_valid_text::near(random, "host"),
+            _ => almost_valid_text::any(random),
         };
         [("p".to_owned(), json!(value))].into_iter().collect()
     })
@@ -200,7 +200,7 @@ fn number(random: &mut Random) -> Value {
     if random.chance(35) {
         json!(random.pick(&fraction))
     } else {
-        json!(text::border(random))
+        json!(almost_valid_text::border(random))
     }
 }
 
@@ -251,8 +251,10 @@ fn functions(random: &mut Random) -> Value {
             &json!({"policyName": name, "validationActions": ["Deny"]}),
         ));
         for _ in 0..3 {
-            let texts: Vec<_> =
-                forms.iter().map(|form| text::near(random, form)).collect();
+            let texts: Vec<_> = forms
+                .iter()
+                .map(|form| almost_valid_text::near(random, form))
+                .collect();
             requests.push(json!({"operation": "CREATE",
                 "kind": {"group": "example.com", "version": "v1", "kind": "Widget"},
                 "resource": {"group": "example.com", "version": "v1", "resource": resource},
@@ -286,7 +288,7 @@ mod tests {
 
     #[test]
     fn every_form_in_use_exists() {
-        let known: Vec<_> = text::forms().collect();
+        let known: Vec<_> = almost_valid_text::forms().collect();
         let mut forms = Vec::new();
         for function in TESTS.iter().chain(FUNCTIONS) {
             placed(function, &mut forms);

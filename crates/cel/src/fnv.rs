@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with internal keys: ids of expressions, names of type parameters and functions.
-pub(crate) type OwnKeys<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
+pub(crate) type FnvMap<K, V> = HashMap<K, V, BuildHasherDefault<Fnv>>;
 
 /// The Fowler-Noll-Vo hash (FNV-1a), one integer at a time.
 pub(crate) struct Fnv(u64);

@@ -7,7 +7,7 @@ use super::policy::{Policies, pair};
 use super::random::Random;
 use super::schema::Schemas;
 use super::value::Values;
-use super::{text, texts};
+use super::{almost_valid_text, text_questions};
 
 /// The question of a case. The same seed and number give the same question.
 pub(super) fn question(seed: u64, case: u64) -> Value {
@@ -15,7 +15,7 @@ pub(super) fn question(seed: u64, case: u64) -> Value {
     match random.below(10) {
         0..=3 => objects(&mut random),
         4 => definitions(&mut random),
-        5..=6 => texts::question(&mut random),
+        5..=6 => text_questions::question(&mut random),
         _ => policies(&mut random),
     }
 }
@@ -57,7 +57,7 @@ fn definitions(random: &mut Random) -> Value {
     let mut new = old.clone();
     for _ in 0..random.between(1, 3) {
         if random.chance(30) {
-            text::edit_leaf(random, &mut new);
+            almost_valid_text::edit_leaf(random, &mut new);
         } else {
             definition::edit(random, &mut new);
         }

@@ -9,7 +9,7 @@ use crate::value::plain;
 use crate::{RunError, Value};
 
 /// A value that may be optional.
-pub(super) enum Maybe<'v> {
+pub(super) enum MaybeOptional<'v> {
     /// Not an optional value.
     Plain(Value<'v>),
     /// `optional.none()`
@@ -18,7 +18,7 @@ pub(super) enum Maybe<'v> {
     Present(Value<'v>),
 }
 
-impl<'v> Maybe<'v> {
+impl<'v> MaybeOptional<'v> {
     pub(super) fn of(value: Value<'v>) -> Self {
         match value {
             Value::Optional(None) => Self::Absent,
@@ -50,18 +50,23 @@ impl<'v> Maybe<'v> {
 
 impl<'v> Run<'_, 'v> {
     /// [`Run::eval`], with an optional value unwrapped.
-    pub(super) fn maybe(&mut self, node: &'v Node) -> Result<Maybe<'v>, RunError> {
+    pub(super) fn eval_optional(
+        &mut self,
+        node: &'v Node,
+    ) -> Result<MaybeOptional<'v>, RunError> {
         match node {
             Node::Attribute(attribute) => self.attribute_or_none(attribute),
             Node::Call(call) => match (&call.strategy, &*call.args) {
                 (Strategy::None, _) => {
                     self.budget.charge(call.formula.flat())?;
-                    Ok(Maybe::Absent)
+                    Ok(MaybeOptional::Absent)
                 }
-                (Strategy::Some, [value]) => self.some(call, value).map(Maybe::Present),
-                _ => self.call(call).map(Maybe::of),
+                (Strategy::Some, [value]) => {
+                    self.some(call, value).map(MaybeOptional::Present)
+                }
+                _ => self.call(call).map(MaybeOptional::of),
             },
-            other => self.eval(other).map(Maybe::of),
+            other => self.eval(other).map(MaybeOptional::of),
         }
     }
 
@@ -79,18 +84,18 @@ impl<'v> Run<'_, 'v> {
         optional: &'v Node,
     ) -> Outcome<'v> {
         match self.optional_argument(call, optional)? {
-            Maybe::Absent => Ok(Value::Bool(false)),
-            Maybe::Present(_) => Ok(Value::Bool(true)),
-            Maybe::Plain(other) => library::call(&call.overloads, &[other]),
+            MaybeOptional::Absent => Ok(Value::Bool(false)),
+            MaybeOptional::Present(_) => Ok(Value::Bool(true)),
+            MaybeOptional::Plain(other) => library::call(&call.overloads, &[other]),
         }
     }
 
     /// `x.value()`
     pub(super) fn value(&mut self, call: &'v Call, optional: &'v Node) -> Outcome<'v> {
         match self.optional_argument(call, optional)? {
-            Maybe::Absent => Err(RunError::text("optional.none() dereference")),
-            Maybe::Present(value) => value.or_conversion_error(),
-            Maybe::Plain(other) => library::call(&call.overloads, &[other]),
+            MaybeOptional::Absent => Err(RunError::text("optional.none() dereference")),
+            MaybeOptional::Present(value) => value.or_conversion_error(),
+            MaybeOptional::Plain(other) => library::call(&call.overloads, &[other]),
         }
     }
 
@@ -99,8 +104,8 @@ impl<'v> Run<'_, 'v> {
         &mut self,
         call: &'v Call,
         optional: &'v Node,
-    ) -> Result<Maybe<'v>, RunError> {
-        let found = recoverable(self.maybe(optional))?;
+    ) -> Result<MaybeOptional<'v>, RunError> {
+        let found = recoverable(self.eval_optional(optional))?;
         self.budget.charge(call.formula.flat())?;
         found
     }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::fold::Slot;
-use super::maybe::Maybe;
+use super::optional::MaybeOptional;
 use super::text::TextOrSize;
 use super::{Outcome, Run};
 use crate::library;
@@ -15,7 +15,7 @@ use crate::{RunError, Value, cost};
 /// A boolean result. An error is stored in the run meanwhile, so this is one byte; an
 /// [`Outcome`] is four words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TruthValue {
+pub(super) enum BoolResult {
     False,
     True,
     /// A value of another type.
@@ -24,7 +24,7 @@ pub(super) enum TruthValue {
     Failed,
 }
 
-impl TruthValue {
+impl BoolResult {
     pub(super) const fn of(value: bool) -> Self {
         if value { Self::True } else { Self::False }
     }
@@ -40,10 +40,10 @@ impl TruthValue {
 
 impl<'v> Run<'_, 'v> {
     /// [`Run::eval`], if only `true` and `false` matter.
-    pub(super) fn truth(&mut self, node: &'v Node) -> TruthValue {
+    pub(super) fn eval_bool(&mut self, node: &'v Node) -> BoolResult {
         match node {
-            Node::And(terms) => self.logical(terms, TruthValue::False),
-            Node::Or(terms) => self.logical(terms, TruthValue::True),
+            Node::And(terms) => self.logical(terms, BoolResult::False),
+            Node::Or(terms) => self.logical(terms, BoolResult::True),
             Node::Equal { sides, negated } => {
                 let [left, right] = &**sides;
                 match right {
@@ -54,12 +54,12 @@ impl<'v> Run<'_, 'v> {
             Node::Member { wanted, set } => self.member(wanted, set),
             Node::NotFalse { argument } => self.not_false(argument),
             Node::Call(call) if call.strategy.is_test() => self.predicate(call),
-            Node::Const(Value::Bool(value)) => TruthValue::of(*value),
+            Node::Const(Value::Bool(value)) => BoolResult::of(*value),
             Node::Alternative { sides, unwrap } => {
-                self.alternative_truth(node, sides, *unwrap)
+                self.alternative_bool(node, sides, *unwrap)
             }
             Node::Fold(fold) if fold.decided_by.is_some() => self.quantified(fold),
-            node => self.truth_of_value(node),
+            node => self.bool_of_value(node),
         }
     }
 
@@ -68,51 +68,51 @@ impl<'v> Run<'_, 'v> {
     /// # Errors
     /// The error of the evaluation.
     pub(crate) fn is_true(&mut self, node: &'v Node) -> Result<bool, RunError> {
-        match self.truth(node) {
-            TruthValue::True => Ok(true),
-            TruthValue::False | TruthValue::NotBool => Ok(false),
-            TruthValue::Failed => Err(self.error()),
+        match self.eval_bool(node) {
+            BoolResult::True => Ok(true),
+            BoolResult::False | BoolResult::NotBool => Ok(false),
+            BoolResult::Failed => Err(self.error()),
         }
     }
 
-    /// [`Run::truth`] of a node that must be evaluated to a value first.
+    /// [`Run::eval_bool`] of a node that must be evaluated to a value first.
     #[inline(never)]
-    fn truth_of_value(&mut self, node: &'v Node) -> TruthValue {
+    fn bool_of_value(&mut self, node: &'v Node) -> BoolResult {
         if let Some(slot) = node.local()
             && let Some(Slot::Set(Ok(Value::Bool(value)), 0)) = self.slots.get(slot)
         {
-            let truth = TruthValue::of(*value);
+            let result = BoolResult::of(*value);
             return if self.try_charge(cost::SELECT) {
-                truth
+                result
             } else {
-                TruthValue::Failed
+                BoolResult::Failed
             };
         }
         let value = self.eval(node);
-        self.truth_of(value)
+        self.bool_of(value)
     }
 
-    pub(super) fn truth_of(&mut self, value: Outcome<'v>) -> TruthValue {
+    pub(super) fn bool_of(&mut self, value: Outcome<'v>) -> BoolResult {
         match value {
-            Ok(Value::Bool(value)) => TruthValue::of(value),
-            Ok(_) => TruthValue::NotBool,
+            Ok(Value::Bool(value)) => BoolResult::of(value),
+            Ok(_) => BoolResult::NotBool,
             Err(error) => self.fail(error),
         }
     }
 
-    fn truth_of_bool(&mut self, value: Result<bool, RunError>) -> TruthValue {
+    fn bool_of_result(&mut self, value: Result<bool, RunError>) -> BoolResult {
         match value {
-            Ok(value) => TruthValue::of(value),
+            Ok(value) => BoolResult::of(value),
             Err(error) => self.fail(error),
         }
     }
 
     /// The result as a boolean, or the error.
-    pub(super) fn outcome(&mut self, truth: TruthValue) -> Result<bool, RunError> {
-        match truth {
-            TruthValue::True => Ok(true),
-            TruthValue::False => Ok(false),
-            TruthValue::NotBool | TruthValue::Failed => Err(self.error()),
+    pub(super) fn outcome(&mut self, result: BoolResult) -> Result<bool, RunError> {
+        match result {
+            BoolResult::True => Ok(true),
+            BoolResult::False => Ok(false),
+            BoolResult::NotBool | BoolResult::Failed => Err(self.error()),
         }
     }
 
@@ -124,9 +124,9 @@ impl<'v> Run<'_, 'v> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, error: RunError) -> TruthValue {
+    pub(super) fn fail(&mut self, error: RunError) -> BoolResult {
         self.failed = Some(error);
-        TruthValue::Failed
+        BoolResult::Failed
     }
 
     /// Charges a cost; `false` if that ends the run.
@@ -149,20 +149,20 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// Whether the run continues after this result.
-    pub(super) fn continues_after(&self, truth: TruthValue) -> bool {
-        truth != TruthValue::Failed
+    pub(super) fn continues_after(&self, result: BoolResult) -> bool {
+        result != BoolResult::Failed
             || !self.failed.as_ref().is_some_and(RunError::ends_run)
     }
 
     /// `&&` and `||`: a term that decides does so whatever the other terms are.
     #[inline(never)]
-    fn logical(&mut self, terms: &'v [Node], decisive: TruthValue) -> TruthValue {
+    fn logical(&mut self, terms: &'v [Node], decisive: BoolResult) -> BoolResult {
         for (at, term) in terms.iter().enumerate() {
-            let truth = self.truth(term);
-            if truth == decisive {
+            let result = self.eval_bool(term);
+            if result == decisive {
                 return decisive;
             }
-            if matches!(truth, TruthValue::NotBool | TruthValue::Failed) {
+            if matches!(result, BoolResult::NotBool | BoolResult::Failed) {
                 let others = terms.get(at + 1..).unwrap_or_default();
                 return self.undecided(others, decisive);
             }
@@ -174,18 +174,18 @@ impl<'v> Run<'_, 'v> {
     /// term decides.
     #[cold]
     #[inline(never)]
-    fn undecided(&mut self, others: &'v [Node], decisive: TruthValue) -> TruthValue {
+    fn undecided(&mut self, others: &'v [Node], decisive: BoolResult) -> BoolResult {
         let first = self.error();
         if first.ends_run() {
             return self.fail(first);
         }
         for term in others {
-            let truth = self.truth(term);
-            if !self.continues_after(truth) {
-                return truth;
+            let result = self.eval_bool(term);
+            if !self.continues_after(result) {
+                return result;
             }
             self.failed = None;
-            if truth == decisive {
+            if result == decisive {
                 return decisive;
             }
         }
@@ -194,12 +194,12 @@ impl<'v> Run<'_, 'v> {
 
     /// `x.or(y)` and `x.orValue(y)`.
     #[inline(never)]
-    fn alternative_truth(
+    fn alternative_bool(
         &mut self,
         node: &'v Node,
         sides: &'v [Node; 2],
         unwrap: bool,
-    ) -> TruthValue {
+    ) -> BoolResult {
         match sides {
             [Node::Attribute(first), second]
                 if unwrap && first.qualifiers.is_empty() && !first.test =>
@@ -207,103 +207,103 @@ impl<'v> Run<'_, 'v> {
                 if let Root::OptMap(parts) = &first.root
                     && let Some(mapped) = Mapped::of(parts)
                 {
-                    return self.mapped_truth(&mapped, second);
+                    return self.mapped_bool(&mapped, second);
                 }
             }
             _ => {}
         }
-        self.truth_of_value(node)
+        self.bool_of_value(node)
     }
 
     /// `x.optMap(name, body).orValue(other)` with a boolean body.
-    fn mapped_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> TruthValue {
+    fn mapped_bool(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> BoolResult {
         let test = mapped.test.formula.flat();
         match self.cached_json_of(mapped.target) {
             Some((Some(json), steps)) if mapped.is_optional() => {
                 let steps = steps + cost::SELECT + test;
                 if self.try_charge_steps(steps) {
-                    self.body_truth(mapped, Ok(untyped(json)), steps)
+                    self.body_bool(mapped, Ok(untyped(json)), steps)
                 } else {
-                    TruthValue::Failed
+                    BoolResult::Failed
                 }
             }
             Some((None, steps)) => {
                 if self.try_charge_steps(steps + cost::SELECT + test) {
-                    self.absent_truth(mapped.absent, second)
+                    self.absent_bool(mapped.absent, second)
                 } else {
-                    TruthValue::Failed
+                    BoolResult::Failed
                 }
             }
-            _ => self.unresolved_truth(mapped, second),
+            _ => self.unresolved_bool(mapped, second),
         }
     }
 
     #[inline(never)]
-    fn unresolved_truth(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> TruthValue {
+    fn unresolved_bool(&mut self, mapped: &Mapped<'v>, second: &'v Node) -> BoolResult {
         let before = self.budget.in_call();
         let value = match self.optional_argument(mapped.test, mapped.target) {
-            Ok(Maybe::Present(value)) => value.or_conversion_error(),
-            Ok(Maybe::Absent) => return self.absent_truth(mapped.absent, second),
-            Ok(Maybe::Plain(other)) => {
+            Ok(MaybeOptional::Present(value)) => value.or_conversion_error(),
+            Ok(MaybeOptional::Absent) => return self.absent_bool(mapped.absent, second),
+            Ok(MaybeOptional::Plain(other)) => {
                 let value = library::call(&mapped.test.overloads, &[other]);
-                return self.truth_of(value);
+                return self.bool_of(value);
             }
             Err(error) => return self.fail(error),
         };
         let cost = self.budget.in_call().saturating_sub(before);
-        self.body_truth(mapped, value, cost)
+        self.body_bool(mapped, value, cost)
     }
 
     /// Evaluates the body with a value whose cost is charged when it is read.
     #[inline]
-    fn body_truth(
+    fn body_bool(
         &mut self,
         mapped: &Mapped<'v>,
         value: Outcome<'v>,
         cost: u64,
-    ) -> TruthValue {
+    ) -> BoolResult {
         if let Some(place) = self.slots.get_mut(mapped.bind.slot) {
             *place = Slot::Set(value, cost);
         }
-        let truth = self.truth(&mapped.bind.body);
+        let result = self.eval_bool(&mapped.bind.body);
         let cost_of_some = mapped.some.formula.flat();
-        if self.continues_after(truth) && !self.try_charge(cost_of_some) {
-            return TruthValue::Failed;
+        if self.continues_after(result) && !self.try_charge(cost_of_some) {
+            return BoolResult::Failed;
         }
-        truth
+        result
     }
 
     /// The result if the optional value is absent.
     #[inline(never)]
-    fn absent_truth(&mut self, absent: &'v Node, second: &'v Node) -> TruthValue {
+    fn absent_bool(&mut self, absent: &'v Node, second: &'v Node) -> BoolResult {
         if let Node::Call(call) = absent
             && matches!(call.strategy, Strategy::None)
         {
             return if self.try_charge(call.formula.flat()) {
-                self.truth(second)
+                self.eval_bool(second)
             } else {
-                TruthValue::Failed
+                BoolResult::Failed
             };
         }
         let value = match self.inner(absent) {
-            Ok(Maybe::Absent) => return self.truth(second),
-            Ok(Maybe::Present(value)) => value.read_back().or_conversion_error(),
-            Ok(Maybe::Plain(value)) => Ok(value),
+            Ok(MaybeOptional::Absent) => return self.eval_bool(second),
+            Ok(MaybeOptional::Present(value)) => value.read_back().or_conversion_error(),
+            Ok(MaybeOptional::Plain(value)) => Ok(value),
             Err(error) => Err(error),
         };
-        self.truth_of(value)
+        self.bool_of(value)
     }
 
     #[inline(never)]
-    fn member(&mut self, wanted: &'v Node, set: &'v [Value<'static>]) -> TruthValue {
+    fn member(&mut self, wanted: &'v Node, set: &'v [Value<'static>]) -> BoolResult {
         let found = self.eval(wanted).map(|wanted| set.contains(&wanted));
-        self.truth_of_bool(found)
+        self.bool_of_result(found)
     }
 
     #[inline(never)]
-    fn equal(&mut self, sides: [&'v Node; 2], negated: bool) -> TruthValue {
+    fn equal(&mut self, sides: [&'v Node; 2], negated: bool) -> BoolResult {
         let equal = self.compare(sides, negated);
-        self.truth_of_bool(equal)
+        self.bool_of_result(equal)
     }
 
     fn compare(
@@ -334,7 +334,7 @@ impl<'v> Run<'_, 'v> {
     }
 
     /// `x == null` and `x != null`
-    fn null(&mut self, value: &'v Node, negated: bool) -> TruthValue {
+    fn null(&mut self, value: &'v Node, negated: bool) -> BoolResult {
         match self.resolved_path(value) {
             Some((ResolvedPath::Json(json), attribute)) if !attribute.optional => {
                 self.null_json((json, attribute.steps()), negated)
@@ -344,23 +344,23 @@ impl<'v> Run<'_, 'v> {
     }
 
     #[inline(never)]
-    fn null_uncached(&mut self, value: &'v Node, negated: bool) -> TruthValue {
+    fn null_uncached(&mut self, value: &'v Node, negated: bool) -> BoolResult {
         if let Some(json) = self.untyped(value) {
             return self.null_json((json, 0), negated);
         }
         let is_null = self.null_value(value, negated);
-        self.truth_of_bool(is_null)
+        self.bool_of_result(is_null)
     }
 
     /// Whether JSON without a declared type is null, after this number of steps from a
     /// variable.
     #[inline]
-    fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> TruthValue {
+    fn null_json(&mut self, (json, steps): (&'v Json, u64), negated: bool) -> BoolResult {
         let size = u64::from(!is_empty(json));
         if self.try_charge_steps(steps + cost::SELECT + size) {
-            TruthValue::of(json.is_null() != negated)
+            BoolResult::of(json.is_null() != negated)
         } else {
-            TruthValue::Failed
+            BoolResult::Failed
         }
     }
 
@@ -372,27 +372,27 @@ impl<'v> Run<'_, 'v> {
     }
 
     #[inline(never)]
-    fn not_false(&mut self, argument: &'v Node) -> TruthValue {
-        let truth = self.truth(argument);
-        if !self.continues_after(truth) || !self.try_charge(1) {
-            return TruthValue::Failed;
+    fn not_false(&mut self, argument: &'v Node) -> BoolResult {
+        let result = self.eval_bool(argument);
+        if !self.continues_after(result) || !self.try_charge(1) {
+            return BoolResult::Failed;
         }
         self.failed = None;
-        TruthValue::of(truth != TruthValue::False)
+        BoolResult::of(result != BoolResult::False)
     }
 
     /// A call whose result is a boolean that is computed without an intermediate value.
     #[inline(never)]
-    pub(super) fn predicate(&mut self, call: &'v Call) -> TruthValue {
+    pub(super) fn predicate(&mut self, call: &'v Call) -> BoolResult {
         match (&call.strategy, &*call.args) {
             (Strategy::Not, [argument]) => {
-                let truth = self.truth(argument);
-                if self.continues_after(truth) && !self.try_charge(1) {
-                    return TruthValue::Failed;
+                let result = self.eval_bool(argument);
+                if self.continues_after(result) && !self.try_charge(1) {
+                    return BoolResult::Failed;
                 }
-                match truth {
-                    TruthValue::NotBool => self.fail(RunError::NO_SUCH_OVERLOAD),
-                    truth => truth.negated(),
+                match result {
+                    BoolResult::NotBool => self.fail(RunError::NO_SUCH_OVERLOAD),
+                    result => result.negated(),
                 }
             }
             (Strategy::Matches { pattern, size }, [text, _]) => {
@@ -401,10 +401,10 @@ impl<'v> Run<'_, 'v> {
                     Err(error) => return self.fail(error),
                 };
                 if !self.try_charge(cost::pattern(text.size(), *size)) {
-                    return TruthValue::Failed;
+                    return BoolResult::Failed;
                 }
                 let found = text.test(|text| pattern.is_match(text));
-                self.truth_of_bool(found)
+                self.bool_of_result(found)
             }
             (Strategy::Text { test, times }, [text, Node::Const(Value::String(arg))]) => {
                 let text = match self.text_or_size(text) {
@@ -413,10 +413,10 @@ impl<'v> Run<'_, 'v> {
                 };
                 let size = text.as_ref().map_or(1, TextOrSize::size);
                 if !self.try_charge(cost::tenths(size).saturating_mul(*times)) {
-                    return TruthValue::Failed;
+                    return BoolResult::Failed;
                 }
                 let found = text.and_then(|text| text.test(|text| test(text, arg)));
-                self.truth_of_bool(found)
+                self.bool_of_result(found)
             }
             (Strategy::Order { .. }, sides) => match sides.first_chunk() {
                 Some(sides) => self.ordered(call, sides),

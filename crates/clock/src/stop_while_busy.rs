@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::{Busy, Clock};
 
-/// Work that holds a virtual clock; see [`Clock::attend`].
+/// Work that holds a virtual clock; see [`Clock::stop_while_busy`].
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct Attended<F> {
+pub struct StopWhileBusy<F> {
     work: Pin<Box<F>>,
     work_waker: Arc<WorkWaker>,
 }
@@ -52,7 +52,7 @@ impl Wake for WorkWaker {
     }
 }
 
-impl<F: Future> Attended<F> {
+impl<F: Future> StopWhileBusy<F> {
     pub(crate) fn new(clock: Clock, work: F) -> Self {
         let state = State {
             busy: Some(clock.busy()),
@@ -69,7 +69,7 @@ impl<F: Future> Attended<F> {
     }
 }
 
-impl<F: Future> Future for Attended<F> {
+impl<F: Future> Future for StopWhileBusy<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -85,7 +85,7 @@ impl<F: Future> Future for Attended<F> {
     }
 }
 
-impl<F> Drop for Attended<F> {
+impl<F> Drop for StopWhileBusy<F> {
     fn drop(&mut self) {
         let mut state = self.work_waker.state();
         state.is_finished = true;
@@ -112,7 +112,7 @@ mod tests {
     async fn the_clock_moves_only_while_the_work_waits_for_an_instant() {
         let clock = Clock::stopped_at(start());
         let own = clock.clone();
-        let work = tokio::spawn(clock.attend(async move {
+        let work = tokio::spawn(clock.stop_while_busy(async move {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
@@ -131,7 +131,7 @@ mod tests {
     async fn dropped_work_does_not_stop_the_clock_when_it_is_woken_later() {
         let clock = Clock::stopped_at(start());
         let (answer, asked) = oneshot::channel::<()>();
-        let mut work = clock.attend(async { asked.await.is_ok() });
+        let mut work = clock.stop_while_busy(async { asked.await.is_ok() });
         let waker = Waker::noop();
         let first = Pin::new(&mut work).poll(&mut Context::from_waker(waker));
         assert!(first.is_pending());
