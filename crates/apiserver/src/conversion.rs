@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::empty;
 use crate::meta;
 use crate::openapi::shape::Shape;
+use crate::random::Random;
 use crate::resource::{Resource, version_of};
 use crate::state::State;
 use crate::status::{Reason, Status};
@@ -71,6 +72,11 @@ pub(crate) struct WebhookCalls {
     pending_reviews: Vec<ReviewCall>,
     /// When the request was performed for the first time.
     pub(crate) started_at: Option<Timestamp>,
+    /// The random numbers of each attempt: those of the first one, from the last write on.
+    pub(crate) random: Option<Random>,
+    /// The tokens that previous attempts have signed, by their claims: each signature of the same
+    /// claims is different.
+    pub(crate) tokens: HashMap<Value, String>,
     /// Whether the request is performed again.
     pub(crate) is_retry: bool,
 }

@@ -12,6 +12,11 @@ impl Random {
         Self(SplitMix64::seed_from_u64(seed))
     }
 
+    /// A generator of other numbers, which the next number of this one determines.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self::new(self.0.next_u64())
+    }
+
     /// A version 4 UUID.
     pub(crate) fn uid(&mut self) -> String {
         let high = (self.0.next_u64() & 0xffff_ffff_ffff_0fff) | 0x4000;
@@ -53,6 +58,14 @@ mod tests {
         assert_eq!(lengths, [8, 4, 4, 4, 12]);
         assert_eq!(uid.as_bytes()[14], b'4');
         assert!(matches!(uid.as_bytes()[19], b'8'..=b'b'));
+    }
+
+    #[test]
+    fn a_fork_has_other_numbers() {
+        let mut random = Random::new(1);
+        let mut fork = random.clone().fork();
+        let own = [random.uid(), random.uid()];
+        assert!(!own.contains(&fork.uid()));
     }
 
     #[test]

@@ -271,15 +271,9 @@ impl Server {
         let response = match (authorization::check(&state, call), &route) {
             (Err(refused), _) => Err(refused),
             (Ok(()), Route::Resource(target)) => {
-                // The next attempt must generate the same object, so that the webhook's
-                // response applies to it.
-                let random = state.random.clone();
-                calls.started_at.get_or_insert_with(|| self.0.clock.now());
-                *state.webhook_calls.lock() = std::mem::take(calls);
-                let response = perform(&mut state, call, target);
-                *calls = std::mem::take(&mut *state.webhook_calls.lock());
+                let perform = |state: &mut State| perform(state, call, target);
+                let response = state.attempt(calls, perform);
                 if !calls.is_complete() {
-                    state.random = random;
                     return response;
                 }
                 response
@@ -416,9 +410,7 @@ impl Server {
     fn try_next(&self, calls: &mut WebhookCalls) -> bool {
         let mut state = self.state();
         let item = state.queue.peek().cloned();
-        *state.webhook_calls.lock() = std::mem::take(calls);
-        let found = queue::process_next(&mut state);
-        *calls = std::mem::take(&mut *state.webhook_calls.lock());
+        let found = state.attempt(calls, queue::process_next);
         if let Some(item) = item.filter(|_| !calls.is_complete()) {
             state.queue.add_first(item);
         }

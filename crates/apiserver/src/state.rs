@@ -14,7 +14,7 @@ use crate::authorization::RuleIndex;
 use crate::broadcaster::Broadcaster;
 use crate::controller::event_expiry::EventExpiry;
 use crate::controller::queue::{self, WorkQueue};
-use crate::conversion::{self, Conversion};
+use crate::conversion::{self, Conversion, WebhookCalls};
 use crate::identity::TokenKey;
 use crate::index::Index;
 use crate::journal::Journal;
@@ -346,7 +346,34 @@ impl State {
         }
     }
 
+    /// Performs work with the webhook responses received so far, and with the time and the random
+    /// numbers of the first attempt, so that the reviews are the same and the responses apply. If
+    /// calls are still pending, other work gets other numbers.
+    pub(crate) fn attempt<T>(
+        &mut self,
+        calls: &mut WebhookCalls,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        calls.started_at.get_or_insert_with(|| self.clock.now());
+        let shared = calls
+            .random
+            .as_ref()
+            .map(|own| std::mem::replace(&mut self.random, own.clone()));
+        calls.random.get_or_insert_with(|| self.random.clone());
+        *self.webhook_calls.lock() = std::mem::take(calls);
+        let result = work(self);
+        *calls = std::mem::take(&mut *self.webhook_calls.lock());
+        match shared {
+            Some(shared) => self.random = shared,
+            None if calls.is_complete() => {}
+            None => self.random = self.random.fork(),
+        }
+        result
+    }
+
     fn committed(&mut self, change: &Arc<Change>) {
+        // A write stays even if the attempt is abandoned, so its numbers are used up.
+        self.webhook_calls.lock().random = Some(self.random.clone());
         self.index.update(change);
         match &mut self.journal {
             Some(journal) => journal.add(change),

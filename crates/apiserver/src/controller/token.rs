@@ -75,6 +75,17 @@ fn account_of(secret: &Value) -> &str {
     name.unwrap_or_default()
 }
 
+/// The token with these claims, the same in each attempt.
+fn signed(state: &State, claims: Value) -> Result<String, Status> {
+    let mut calls = state.webhook_calls.lock();
+    if let Some(token) = calls.tokens.get(&claims) {
+        return Ok(token.clone());
+    }
+    let token = state.token_key.sign(&claims).map_err(Status::internal)?;
+    calls.tokens.insert(claims, token.clone());
+    Ok(token)
+}
+
 /// Writes the data that the secret lacks.
 fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status> {
     let has = |name: &str| {
@@ -94,7 +105,7 @@ fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status
             issuer: ISSUER.to_owned(),
             audiences: vec![ISSUER.to_owned()],
             id: state.random.uid(),
-            not_before: state.clock.now().as_second(),
+            not_before: state.instant().as_second(),
             // The token is valid as long as the secret exists.
             expiry: Timestamp::MAX.as_second(),
             namespace: meta::namespace(secret).to_owned(),
@@ -102,8 +113,7 @@ fn fill(state: &mut State, secret: &Value, account: &Value) -> Result<(), Status
             secret: Some(ObjectRef::of(secret)),
             ..Claims::default()
         };
-        let token = state.token_key.sign(&claims.to_value());
-        let token = token.map_err(Status::internal)?;
+        let token = signed(state, claims.to_value())?;
         data["token"] = STANDARD.encode(token).into();
     }
     if data.as_object().is_some_and(serde_json::Map::is_empty) {

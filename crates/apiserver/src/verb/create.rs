@@ -59,13 +59,11 @@ pub(super) fn finish(
     let version = meta::version(&draft.object).to_owned();
     clear_system_fields(&mut draft.object);
     meta::clear(&mut draft.object, "resourceVersion");
-    let generated = generated_name(state, &draft.object);
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
     if let Some(kind) = &resource.builtin {
         kind.default(&mut draft.object);
     }
-    prepare(state, resource, &mut draft.object);
     meta::drop_empty(&mut draft.object);
     if !draft.managed {
         let manager = call.manager();
@@ -82,9 +80,10 @@ pub(super) fn finish(
     }
     // Mutating plugins see neither a generated name nor the fields that the server sets in a
     // new object.
-    if let Some(name) = generated {
+    if let Some(name) = generated_name(state, &draft.object) {
         meta::set(&mut draft.object, "name", name);
     }
+    prepare(state, resource, &mut draft.object);
     if let Some(kind) = &resource.builtin {
         let found = kind.preparation_warnings(&draft.object);
         draft.warnings.extend(found);

@@ -232,6 +232,34 @@ async fn custom_resources_are_mutated_defaulted_and_validated() {
 }
 
 #[tokio::test]
+async fn a_policy_sees_a_new_object_without_the_fields_that_the_server_sets() {
+    let expression = "Object{metadata: Object.metadata{labels: {
+        'uid': string(has(object.metadata.uid)),
+        'generation': string(has(object.metadata.generation)),
+        'creationTimestamp': string(has(object.metadata.creationTimestamp))}}}";
+    let client = with("things", apply(expression)).await;
+    let created = client.create(THINGS, thing("x")).await.unwrap();
+    assert_eq!(
+        created["metadata"]["labels"],
+        json!({"uid": "false", "generation": "false", "creationTimestamp": "false"})
+    );
+    assert_eq!(created["metadata"]["generation"], 1);
+    assert!(created["metadata"]["uid"].is_string());
+}
+
+#[tokio::test]
+async fn a_policy_can_name_a_new_object_and_cannot_set_its_uid() {
+    let expression = "[
+        JSONPatch{op: 'add', path: '/metadata/uid', value: 'chosen'},
+        JSONPatch{op: 'add', path: '/metadata/name', value: 'chosen'}]";
+    let client = with("configmaps", operations(expression)).await;
+    let unnamed = json!({"metadata": {"generateName": "x-"}});
+    let created = client.create(MAPS, unnamed).await.unwrap();
+    assert_eq!(created["metadata"]["name"], "chosen");
+    assert_ne!(created["metadata"]["uid"], "chosen");
+}
+
+#[tokio::test]
 async fn a_policy_with_reinvocation_runs_again_after_later_changes() {
     let count = "Object{metadata: Object.metadata{labels: {'seen': has(object.metadata.labels) \
                  && 'late' in object.metadata.labels ? 'late' : 'early'}}}";

@@ -1,5 +1,7 @@
 //! Admission webhooks are called, and their responses apply.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fivespot_apiserver::{Client, Delete, Options, Patch, Selector, Server};
@@ -420,6 +422,67 @@ async fn validating_webhooks_are_called_concurrently_and_mutating_ones_in_order(
         .await
         .unwrap();
     assert_eq!(hooks.each_ref().map(WebhookServer::calls), [2, 2]);
+}
+
+/// A config map whose name is generated.
+fn unnamed() -> Value {
+    json!({"metadata": {"generateName": "x-"}, "data": {"a": "1"}})
+}
+
+#[tokio::test]
+async fn concurrent_creates_are_each_reviewed_once() {
+    for kind in ["MutatingWebhook", "ValidatingWebhook"] {
+        let hook = WebhookServer::start(allowed).await;
+        let client = server().client();
+        let hooks = vec![webhook("v", hook.by_url("/v"), json!({}))];
+        register(&client, kind, hooks).await;
+        let creates = (0..20).map(|_| client.create(MAPS, unnamed()));
+        let created = futures::future::try_join_all(creates).await.unwrap();
+        assert_eq!(hook.calls(), 20, "{kind}");
+        for field in ["uid", "name"] {
+            let values: HashSet<String> = created
+                .iter()
+                .map(|it| it["metadata"][field].to_string())
+                .collect();
+            assert_eq!(values.len(), 20, "each {field} is given once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_review_of_a_token_secret_is_the_same_in_each_attempt() {
+    let hook = WebhookServer::start(allowed).await;
+    let server = server();
+    let client = server.client();
+    let of_updates = json!({"rules": [{"operations": ["UPDATE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["secrets"]}]});
+    mutating(&client, vec![webhook("v", hook.by_url("/v"), of_updates)]).await;
+    let secret = json!({"type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "token",
+            "annotations": {"kubernetes.io/service-account.name": "default"}}});
+    let secrets = "/api/v1/namespaces/default/secrets";
+    client.create(secrets, secret).await.unwrap();
+    server.clock().wait_until_idle().await;
+    let filled = client.get(&format!("{secrets}/token")).await.unwrap();
+    assert!(filled["data"]["token"].is_string());
+    assert_eq!(hook.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_pod_and_the_service_account_that_it_requires_have_different_uids() {
+    let hook = WebhookServer::start(allowed).await;
+    let client = server().client();
+    let of_pods = json!({"rules": [{"operations": ["CREATE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["pods"]}]});
+    mutating(&client, vec![webhook("v", hook.by_url("/v"), of_pods)]).await;
+    let space = json!({"metadata": {"name": "new"}});
+    client.create("/api/v1/namespaces", space).await.unwrap();
+    let pods = "/api/v1/namespaces/new/pods";
+    let created = client.create(pods, pod("p", "n", "a")).await.unwrap();
+    let path = "/api/v1/namespaces/new/serviceaccounts/default";
+    let account = client.get(path).await.unwrap();
+    assert_eq!(hook.calls(), 1);
+    assert_ne!(created["metadata"]["uid"], account["metadata"]["uid"]);
 }
 
 #[tokio::test]
