@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::matching::Matching;
 use super::mutating_policy;
-use super::request::Request;
+use super::request::{GroupVersionKind, Request};
 use super::resolver::{ParamKind, Resolver};
 use crate::field::Path;
 use crate::object_meta::{self, NameRule, Scope};
@@ -147,7 +147,7 @@ impl Binding {
                 );
             }
         };
-        let params: Vec<Value> = match &reference.selector {
+        let found: Vec<Value> = match &reference.selector {
             None => resolver
                 .param(kind, namespace, &reference.name)
                 .into_iter()
@@ -161,13 +161,44 @@ impl Binding {
                 all
             }
         };
-        if params.is_empty() && reference.denies_absence {
+        if found.is_empty() && reference.denies_absence {
             return Err("no params found for policy binding with `Deny` \
                         parameterNotFoundAction"
                 .to_owned());
         }
-        Ok(params)
+        in_version_of(kind, found, resolver)
     }
+}
+
+/// The parameters in the version of the parameter kind. An informer of Kubernetes lists them in
+/// that version, and is never synced if they cannot be converted.
+fn in_version_of(
+    kind: &ParamKind,
+    found: Vec<Value>,
+    resolver: &dyn Resolver,
+) -> Result<Vec<Value>, String> {
+    let ParamKind { api_version, kind } = kind;
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let requested = GroupVersionKind {
+        group,
+        version,
+        kind,
+    };
+    let convert = |object: Value| {
+        if object.get("apiVersion").is_none_or(|it| it == api_version) {
+            return Ok(object);
+        }
+        resolver.converted(&object, requested)
+    };
+    // All are converted before the first error, so that a webhook receives them in one call.
+    let converted: Vec<Result<Value, String>> = found.into_iter().map(convert).collect();
+    let converted: Result<Vec<Value>, String> = converted.into_iter().collect();
+    converted.map_err(|_| {
+        format!(
+            "paramKind kind `&ParamKind{{APIVersion:{api_version},Kind:{kind},}}` not yet \
+             synced to use for admission"
+        )
+    })
 }
 
 impl ParamRef {

@@ -26,21 +26,21 @@ pub trait Resolver {
         None
     }
 
-    /// The parameter object with this `name`; `namespace` is empty for cluster-scoped kinds.
+    /// The parameter object with this `name`, in any version; `namespace` is empty for
+    /// cluster-scoped kinds.
     fn param(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<Value> {
         let _ = (kind, namespace, name);
         None
     }
 
-    /// Every parameter object of a namespace, sorted by name.
+    /// Every parameter object of a namespace, in any version, sorted by name.
     fn params(&self, kind: &ParamKind, namespace: &str) -> Vec<Value> {
         let _ = (kind, namespace);
         Vec::new()
     }
 
-    /// The object in the version and kind that a policy with `matchPolicy: Equivalent` names,
-    /// if that is not the one of the request. By default, versions are assumed to differ only
-    /// in their names.
+    /// An object in another version: that of a policy with `matchPolicy: Equivalent`, or that of
+    /// the parameter kind. By default, versions are assumed to differ only in their names.
     ///
     /// # Errors
     /// Why it cannot be converted.

@@ -3,7 +3,9 @@
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{DEFINITIONS, definition, next, read, request, send, server};
+use crate::fixture::{
+    DEFINITIONS, MAPS, definition, map, next, read, request, send, server,
+};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 use crate::webhook_server::WebhookServer;
 
@@ -296,6 +298,47 @@ async fn a_policy_for_another_version_matches_the_object_of_the_webhook() {
         "{}",
         refused.message
     );
+}
+
+/// Binds a policy that compares `data.a` of config maps with `b` of the parameters, which are
+/// things of version `v2`.
+async fn compare_with_things(client: &Client, reference: Value) {
+    let mut compared = policy("object.data.a == params.spec.b");
+    compared["spec"]["paramKind"] =
+        json!({"apiVersion": "example.com/v2", "kind": "Thing"});
+    client.create(POLICIES, compared).await.unwrap();
+    let mut bound = binding("Deny");
+    bound["spec"]["paramRef"] = reference;
+    client.create(BINDINGS, bound).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_reads_its_parameters_in_the_version_of_its_param_kind() {
+    for selected in [json!({"name": "x"}), json!({"selector": {}})] {
+        let hook = converter(renamed).await;
+        let (_server, client) = things(by_webhook(hook.by_url("/convert"))).await;
+        let mut reference = selected;
+        reference["parameterNotFoundAction"] = "Deny".into();
+        compare_with_things(&client, reference).await;
+        let refused = client.create(MAPS, map("other")).await.unwrap_err();
+        assert!(refused.message.ends_with("the sky is blue"), "{refused}");
+        let mut same = map("same");
+        same["data"]["a"] = "x".into();
+        client.create(MAPS, same).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn parameters_that_cannot_be_converted_are_an_error_of_the_policy() {
+    let service = json!({"service": {"name": "hooks", "namespace": "tools"}});
+    let (_server, client) = things(by_webhook(service)).await;
+    let reference = json!({"name": "x", "parameterNotFoundAction": "Allow"});
+    compare_with_things(&client, reference).await;
+    let refused = client.create(MAPS, map("m")).await.unwrap_err();
+    let why = "failed to configure binding: paramKind kind \
+               `&ParamKind{APIVersion:example.com/v2,Kind:Thing,}` not yet synced to use for \
+               admission";
+    assert!(refused.message.ends_with(why), "{refused}");
 }
 
 #[tokio::test]
