@@ -22,6 +22,8 @@ pub(crate) struct SigningRequest {
     key: Vec<u8>,
     signature_algorithm: Vec<u8>,
     signature: Vec<u8>,
+    /// The common name of the subject: the name of the user. Empty if absent.
+    pub(crate) common_name: String,
     /// The organizations of the subject: the groups of the user.
     pub(crate) organizations: Vec<String>,
 }
@@ -91,13 +93,14 @@ fn of_der(der: &[u8]) -> Option<SigningRequest> {
     let (key_info, _) = der::tagged(info, SEQUENCE)?;
     let (key_algorithm, key) = der::tagged(key_info, SEQUENCE)?;
     let (key, _) = der::tagged(key, BIT_STRING)?;
-    let (_, organizations) = certificate::names(subject);
+    let (common_name, organizations) = certificate::names(subject);
     Some(SigningRequest {
         signed,
         key_algorithm: key_algorithm.to_vec(),
         key: whole_bytes(key)?,
         signature_algorithm: signature_algorithm.to_vec(),
         signature: whole_bytes(signature)?,
+        common_name: common_name.unwrap_or_default(),
         organizations,
     })
 }

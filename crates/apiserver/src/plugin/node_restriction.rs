@@ -1,16 +1,21 @@
 //! NodeRestriction: limits the objects that a kubelet may change
 //! (plugin/pkg/admission/noderestriction).
 
+mod audience;
 mod label;
+mod reference;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use fivespot_admission::KubeVersion;
 use fivespot_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};
+use crate::identity::signing_request::SigningRequest;
 use crate::kind::MIRROR;
 use crate::meta;
-use crate::resource::GroupResource;
+use crate::resource::{GroupResource, Resource};
 use crate::state::State;
 use crate::status::Status;
 use crate::store::Object;
@@ -24,6 +29,12 @@ const GROUP: &str = "system:nodes";
 const PREFIX: &str = "system:node:";
 /// The namespace of the nodes' Leases.
 const LEASES: &str = "kube-node-lease";
+/// The signers of the certificates of kubelets.
+const KUBELET_SIGNERS: [&str; 2] = [
+    "kubernetes.io/kubelet-serving",
+    "kubernetes.io/kube-apiserver-client-kubelet",
+];
+
 impl Plugin for NodeRestriction {
     fn name(&self) -> &'static str {
         "NodeRestriction"
@@ -31,7 +42,8 @@ impl Plugin for NodeRestriction {
 
     fn description(&self) -> &'static str {
         "Limits users `system:node:<name>` of the group `system:nodes` to their own \
-         Node, Lease, pods and tokens, and to the labels that kubelets may set."
+         Node, Lease, mirror pods, node certificates and tokens for the audiences of their \
+         pods, and to the labels that kubelets may set."
     }
 
     fn is_on_by_default(&self, _kube: KubeVersion) -> bool {
@@ -55,30 +67,6 @@ impl Plugin for NodeRestriction {
         check
             .admit(object.as_deref())
             .map_err(Refusal::status(attributes))
-    }
-
-    /// Checks token requests: the object of a POST to a subresource is only available here.
-    fn validate(
-        &self,
-        cluster: &State,
-        attributes: &Attributes<'_>,
-        object: Option<&Value>,
-    ) -> Result<(), Status> {
-        let accounts = GroupResource::new("", "serviceaccounts");
-        let is_token = attributes.resource().storage == accounts
-            && attributes.subresource() == "token";
-        let (Some(node), Some(request)) = (node_of(attributes)?, object) else {
-            return Ok(());
-        };
-        if !is_token {
-            return Ok(());
-        }
-        let check = Check {
-            cluster,
-            attributes,
-            node,
-        };
-        check.token(request).map_err(Refusal::status(attributes))
     }
 }
 
@@ -145,6 +133,10 @@ impl Check<'_> {
             self.claim(object)
         } else if is("coordination.k8s.io", "leases") {
             self.lease(object)
+        } else if is("", "serviceaccounts") {
+            self.service_account(object)
+        } else if is("certificates.k8s.io", "certificatesigningrequests") {
+            self.certificate_request(object)
         } else {
             Ok(())
         }
@@ -179,8 +171,9 @@ impl Check<'_> {
         let found = self
             .cluster
             .object(&pods, self.attributes.namespace(), name);
-        let missing = || Status::not_found(self.attributes.resource(), name);
-        found.ok_or_else(|| Refusal::Missing(missing()))
+        // The lister of Kubernetes has a singular name in its errors.
+        let lister = || Resource::new("", "v1", "Pod", "pod");
+        found.ok_or_else(|| Refusal::Missing(Status::not_found(&lister(), name)))
     }
 
     /// Rejects the request with `why` unless the pod runs on the node.
@@ -247,7 +240,7 @@ impl Check<'_> {
             ));
         };
         self.owner(owner)?;
-        match referenced(&pod["spec"]) {
+        match reference::find(&pod["spec"]) {
             Some(what) => refuse(format!(
                 "node {node:?} can not create pods that reference {what}"
             )),
@@ -277,7 +270,8 @@ impl Check<'_> {
         }
         let nodes = GroupResource::new("", "nodes");
         let Some(found) = self.cluster.object(&nodes, "", node) else {
-            return refuse(format!("node {node:?} not found"));
+            let lister = Resource::new("", "v1", "Node", "node");
+            return Err(Refusal::Missing(Status::not_found(&lister, node)));
         };
         let value = pod::text(owner, "uid");
         if value == meta::uid(&found) {
@@ -372,6 +366,37 @@ impl Check<'_> {
         refuse("can only access node lease with the same name as the requesting node")
     }
 
+    fn service_account(&self, object: Option<&Value>) -> Result<(), Refusal> {
+        let is_token = self.attributes.operation() == Operation::Create
+            && self.attributes.subresource() == "token";
+        match object.filter(|_| is_token) {
+            Some(request) => self.token(request),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks the user name in a new request for a node certificate (`admitCSR`).
+    fn certificate_request(&self, object: Option<&Value>) -> Result<(), Refusal> {
+        let is_new = self.attributes.operation() == Operation::Create;
+        let Some(object) = object.filter(|_| is_new) else {
+            return Ok(());
+        };
+        let spec = &object["spec"];
+        // The feature gate AllowInsecureKubeletCertificateSigningRequests is off since 1.31.
+        let is_of_kubelet = KUBELET_SIGNERS.contains(&pod::text(spec, "signerName"));
+        if !is_of_kubelet || !self.cluster.kube().is_at_least(31) {
+            return Ok(());
+        }
+        let bytes = STANDARD.decode(pod::text(spec, "request"));
+        let request = SigningRequest::read(&bytes.unwrap_or_default());
+        let request = request.map_err(|why| format!("unable to parse csr: {why}"))?;
+        let own = format!("{PREFIX}{}", self.node);
+        if request.common_name == own {
+            return Ok(());
+        }
+        refuse(format!("can only create a node CSR with CN={own}"))
+    }
+
     fn token(&self, request: &Value) -> Result<(), Refusal> {
         let bound = &request["spec"]["boundObjectRef"];
         let name = pod::text(bound, "name");
@@ -390,44 +415,16 @@ impl Check<'_> {
                  record. The object might have been deleted and then recreated"
             ));
         }
-        if pod["spec"]["nodeName"] == self.node {
-            return Ok(());
+        if pod["spec"]["nodeName"] != self.node {
+            return refuse(
+                "node requested token bound to a pod scheduled on a different node",
+            );
         }
-        refuse("node requested token bound to a pod scheduled on a different node")
-    }
-}
-
-/// The kind of API objects that a pod references, which a mirror pod must not.
-fn referenced(spec: &Value) -> Option<&'static str> {
-    if !pod::text(spec, "serviceAccountName").is_empty() {
-        return Some("serviceaccounts");
-    }
-    let (mut secrets, mut maps) =
-        (!pod::list(spec, "imagePullSecrets").is_empty(), false);
-    for (_, container) in pod::containers(spec) {
-        for source in pod::list(container, "envFrom") {
-            secrets |= source["secretRef"].is_object();
-            maps |= source["configMapRef"].is_object();
+        // The feature gate ServiceAccountNodeAudienceRestriction is on since 1.33.
+        if self.cluster.kube().is_at_least(33) {
+            let requested = pod::list(&request["spec"], "audiences");
+            audience::check(self, &pod, requested)?;
         }
-        for variable in pod::list(container, "env") {
-            secrets |= variable["valueFrom"]["secretKeyRef"].is_object();
-            maps |= variable["valueFrom"]["configMapKeyRef"].is_object();
-        }
+        Ok(())
     }
-    let mut claims = false;
-    for volume in pod::list(spec, "volumes") {
-        secrets |= volume["secret"].is_object();
-        maps |= volume["configMap"].is_object();
-        claims |= volume["persistentVolumeClaim"].is_object();
-    }
-    let found = [
-        (secrets, "secrets"),
-        (maps, "configmaps"),
-        (claims, "persistentvolumeclaims"),
-        (
-            !pod::list(spec, "resourceClaims").is_empty(),
-            "resourceclaims",
-        ),
-    ];
-    found.into_iter().find(|it| it.0).map(|it| it.1)
 }

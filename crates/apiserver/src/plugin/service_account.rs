@@ -1,9 +1,14 @@
-//! ServiceAccount: sets the service account of pods, its pull secrets and its token.
+//! ServiceAccount: sets the service account of pods, its pull secrets and its token
+//! (plugin/pkg/admission/serviceaccount).
 
+mod secret;
+
+use fivespot_admission::policy::Operation;
 use serde_json::{Map, Value, json};
 
-use super::{Attributes, Plugin};
+use super::{Attributes, Plugin, pod};
 use crate::controller::namespace_bootstrap;
+use crate::kind::MIRROR;
 use crate::meta;
 use crate::random::Random;
 use crate::state::State;
@@ -30,7 +35,10 @@ impl Plugin for ServiceAccount {
 
     fn description(&self) -> &'static str {
         "Sets the service account of new pods, with its image pull secrets and its \
-         token. Rejects pods whose service account does not exist."
+         token. Rejects pods whose service account does not exist, and pods that reference \
+         secrets that it does not list if it has the annotation \
+         `kubernetes.io/enforce-mountable-secrets: \"true\"`. Mirror pods are not changed, and \
+         must not reference service accounts or secrets."
     }
 
     fn admit(
@@ -39,14 +47,99 @@ impl Plugin for ServiceAccount {
         attributes: &Attributes<'_>,
         object: Option<&mut Value>,
     ) -> Result<(), Status> {
-        let is_new = attributes.old_object().is_none();
+        let Some(pod) = object.filter(|_| is_new_pod(attributes)) else {
+            return Ok(());
+        };
+        // A kubelet deletes a mirror pod that differs from its static pod.
+        if !is_mirror(pod) {
+            prepare(cluster, attributes, pod)?;
+        }
+        check(cluster, attributes, pod)
+    }
+
+    fn validate(
+        &self,
+        cluster: &State,
+        attributes: &Attributes<'_>,
+        object: Option<&Value>,
+    ) -> Result<(), Status> {
         match object {
-            Some(pod) if is_new && attributes.is_about("", "pods") => {
-                prepare(cluster, attributes, pod)
-            }
+            Some(pod) if is_new_pod(attributes) => check(cluster, attributes, pod),
             _ => Ok(()),
         }
     }
+}
+
+fn is_new_pod(attributes: &Attributes<'_>) -> bool {
+    attributes.operation() == Operation::Create && attributes.is_about("", "pods")
+}
+
+fn is_mirror(pod: &Value) -> bool {
+    pod["metadata"]["annotations"][MIRROR].is_string()
+}
+
+/// Checks the service account of a new pod, and its references to secrets.
+///
+/// # Errors
+/// 403 if the service account does not exist or does not allow a reference.
+fn check(
+    cluster: &State,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+) -> Result<(), Status> {
+    let result = if is_mirror(pod) {
+        check_mirror(&pod["spec"])
+    } else {
+        check_account(cluster, attributes, pod)
+    };
+    result.map_err(|why| attributes.forbidden(&why))
+}
+
+fn check_mirror(spec: &Value) -> Result<(), String> {
+    let why = if !pod::text(spec, "serviceAccountName").is_empty() {
+        "a mirror pod may not reference service accounts"
+    } else if pod::secret_names(spec).next().is_some() {
+        "a mirror pod may not reference secrets"
+    } else if projects_token(spec) {
+        "a mirror pod may not use ServiceAccountToken volume projections"
+    } else {
+        return Ok(());
+    };
+    Err(why.to_owned())
+}
+
+fn projects_token(spec: &Value) -> bool {
+    let volumes = pod::list(spec, "volumes").iter();
+    let mut sources = volumes.flat_map(|it| pod::list(&it["projected"], "sources"));
+    sources.any(|it| it["serviceAccountToken"].is_object())
+}
+
+fn check_account(
+    cluster: &State,
+    attributes: &Attributes<'_>,
+    pod: &Value,
+) -> Result<(), String> {
+    let namespace = attributes.namespace();
+    let spec = &pod["spec"];
+    let named = pod::text(spec, "serviceAccountName");
+    if named.is_empty() {
+        let name = meta::name(pod);
+        return Err(format!(
+            "no service account specified for pod {namespace}/{name}"
+        ));
+    }
+    let key = Key::new(namespace, named);
+    let account = cluster.get(cluster.buckets.accounts, &key);
+    let account = account.ok_or_else(|| missing(namespace, named))?;
+    secret::check(account, spec)
+}
+
+/// The error for a service account that does not exist.
+fn missing(namespace: &str, name: &str) -> String {
+    format!(
+        "error looking up service account {namespace}/{name}: serviceaccount \"{name}\" not \
+         found"
+    )
 }
 
 /// Sets the service account of a new pod.
@@ -68,10 +161,7 @@ fn prepare(
     });
     let namespace = attributes.namespace();
     let Some(account) = find(cluster, namespace, &named) else {
-        return Err(attributes.forbidden(&format!(
-            "error looking up service account {namespace}/{named}: serviceaccount \
-             \"{named}\" not found"
-        )));
+        return Err(attributes.forbidden(&missing(namespace, &named)));
     };
     let mounts = &pod["spec"]["automountServiceAccountToken"];
     let mounts = mounts
@@ -81,10 +171,8 @@ fn prepare(
         mount_token(pod);
     }
     let pull = &account["imagePullSecrets"];
-    if pull.is_array() {
-        spec(pod)
-            .entry("imagePullSecrets")
-            .or_insert_with(|| pull.clone());
+    if pull.is_array() && pod::list(&pod["spec"], "imagePullSecrets").is_empty() {
+        spec(pod).insert("imagePullSecrets".to_owned(), pull.clone());
     }
     Ok(())
 }

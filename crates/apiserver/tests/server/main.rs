@@ -17,6 +17,7 @@ mod fixture;
 mod impersonation;
 mod in_force;
 mod kube_client;
+mod kubelets;
 mod listing;
 mod matching;
 mod mutating_policies;

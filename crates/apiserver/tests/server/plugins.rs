@@ -692,6 +692,83 @@ async fn setting_owners_requires_permission_to_delete_the_object() {
     );
 }
 
+/// Changes the `default` service account.
+async fn change_account(client: &Client, change: Value) {
+    let path = format!("{DEFAULT}/serviceaccounts/default");
+    client.patch(&path, Patch::Merge(change)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pod_references_only_the_secrets_of_a_service_account_that_enforces_them() {
+    let client = with(&[]).client();
+    let with_env = |list: &str, field: &str, value: Value| {
+        let mut pod = plain("p");
+        pod["spec"][list] = json!([{"name": "c", "image": "i", field: value}]);
+        pod
+    };
+    let volume = |name: &str| {
+        with_spec(
+            "p",
+            json!({"volumes": [{"name": "v", "secret": {"secretName": name}}]}),
+        )
+    };
+    let key = json!([{"name": "E",
+        "valueFrom": {"secretKeyRef": {"name": "other", "key": "k"}}}]);
+    let from = json!([{"secretRef": {"name": "other"}}]);
+    let end = "is not allowed because service account default does not reference that";
+    let rows = [
+        (
+            volume("other"),
+            format!("volume with secret.secretName=\"other\" {end} secret"),
+        ),
+        (
+            with_env("initContainers", "env", key.clone()),
+            format!(
+                "init container c with envVar E referencing secret.secretName=\"other\" {end} \
+                 secret"
+            ),
+        ),
+        (
+            with_env("containers", "env", key),
+            format!(
+                "container c with envVar E referencing secret.secretName=\"other\" {end} secret"
+            ),
+        ),
+        (
+            with_env("containers", "envFrom", from),
+            format!(
+                "container c with envFrom referencing secret.secretName=\"other\" {end} secret"
+            ),
+        ),
+        (
+            with_spec(
+                "p",
+                json!({"imagePullSecrets": [{"name": "pull"}, {"name": "other"}]}),
+            ),
+            format!("imagePullSecrets[1].name=\"other\" {end} imagePullSecret"),
+        ),
+    ];
+    client.create(PODS, volume("other")).await.unwrap();
+    client
+        .delete(&format!("{PODS}/p"), &Delete::default())
+        .await
+        .unwrap();
+    let annotations = json!({"kubernetes.io/enforce-mountable-secrets": "true"});
+    let enforced = json!({"metadata": {"annotations": annotations},
+        "secrets": [{"name": "own"}], "imagePullSecrets": [{"name": "pull"}]});
+    change_account(&client, enforced).await;
+    for (pod, why) in rows {
+        let refused = refused(&client, PODS, pod).await;
+        let expected = format!("pods \"p\" is forbidden: {why}");
+        assert_eq!((refused.code, refused.message), (403, expected));
+    }
+    let created = client.create(PODS, volume("own")).await.unwrap();
+    assert_eq!(
+        created["spec"]["imagePullSecrets"],
+        json!([{"name": "pull"}])
+    );
+}
+
 #[tokio::test]
 async fn a_kubelet_can_change_only_its_own_node_and_labels() {
     let server = with(&["NodeRestriction"]);
