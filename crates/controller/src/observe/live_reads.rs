@@ -2,11 +2,12 @@
 //! writes.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_plan::Fact;
 use serde_json::Value;
 
+use super::node::pods::ListedPods;
 use crate::observe::json_text::JsonText;
 use fivespot_runtime::Key;
 
@@ -28,7 +29,7 @@ struct State {
 #[derive(Debug)]
 struct Pods {
     node_version: String,
-    listed: JsonText,
+    listed: Arc<ListedPods>,
 }
 
 impl LiveReads {
@@ -70,20 +71,20 @@ impl LiveReads {
     }
 
     /// Records the pods on the Node that were listed while it had that resourceVersion.
-    pub(crate) fn record_pods(&self, node_version: &str, pods: &Value) {
+    pub(super) fn record_pods(&self, node_version: &str, pods: ListedPods) {
         self.state().pods = Some(Pods {
             node_version: node_version.to_owned(),
-            listed: JsonText::of(pods),
+            listed: Arc::new(pods),
         });
     }
 
     /// The pods on the Node, if they have been listed since our last write and the Node still has
     /// that resourceVersion: it has not been uncordoned since.
-    pub(crate) fn pods(&self, node_version: &str) -> Option<Value> {
+    pub(super) fn pods(&self, node_version: &str) -> Option<Arc<ListedPods>> {
         let state = self.state();
         let pods = state.pods.as_ref();
         let pods = pods.filter(|pods| pods.node_version == node_version);
-        pods.map(|pods| pods.listed.value())
+        pods.map(|pods| pods.listed.clone())
     }
 
     /// Records that pods are being removed: they are listed again.

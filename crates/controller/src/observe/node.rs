@@ -1,5 +1,7 @@
 //! Observes the workload cluster: the Node, and the pods on it.
 
+pub(super) mod pods;
+
 use fivespot_api::{ScheduledMachine, name};
 use fivespot_plan::{
     Access, AgentConfig, Fact, Freshness, Locations, Node, Pod, Unknown, Workload,
@@ -14,9 +16,9 @@ use super::management::{ObservedObject, Source};
 use crate::failure;
 use crate::kind;
 use crate::observe::projection::{CachedKind, node_terms};
-use crate::observe::workload::{self, FIELDS, Link, on_node, pods_of};
+use crate::observe::workload::{self, Link, pods_of};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{MAX_OBJECTS, MAX_PAGES, TooLarge};
+use fivespot_runtime::cache::TooLarge;
 use fivespot_runtime::http::{Address, ApiClient};
 
 /// How long all reads of one observation from a workload cluster may take together. Each response
@@ -126,7 +128,7 @@ impl NodeLookup<'_> {
             match self.source.cached(&informer, &Key::new("", ""))? {
                 Fact::Known(_) => {
                     let all = informer.store.all().into_iter();
-                    all_pods(all.map(|(_, object)| object.value()).collect())
+                    all_pods(all.map(|(_, object)| object.value()))
                 }
                 Fact::Unknown(unknown) => Fact::Unknown(unknown),
             }
@@ -185,7 +187,7 @@ impl NodeLookup<'_> {
         let bound = if self.wants_pods {
             // After the Node: the list is complete only if the Node was already cordoned.
             let pods = match self.pods_for_version(&version, api).await {
-                Ok(items) => all_pods(items),
+                Ok(pods) => pods,
                 // Other Nodes of the cluster are read as before.
                 Err(error) if TooLarge::of(&error).is_some() => {
                     let message = failure::message(&error);
@@ -224,48 +226,15 @@ impl NodeLookup<'_> {
         &self,
         version: &str,
         api: &ApiClient,
-    ) -> kube::Result<Vec<Value>> {
-        if let Some(Value::Array(pods)) = self.source.reads.pods(version) {
-            return Ok(pods);
+    ) -> kube::Result<Fact<Vec<Pod>>> {
+        let Source { key, reads, .. } = self.source;
+        if let Some(pods) = reads.pods(version) {
+            return Ok(pods.fact());
         }
-        let pods = self.list_pods(api).await?;
-        let listed = Value::Array(pods.clone());
-        self.source.reads.record_pods(version, &listed);
+        let listed = pods::list(self.workload, api, key, self.node).await?;
+        let pods = listed.fact();
+        reads.record_pods(version, listed);
         Ok(pods)
-    }
-
-    /// All pods that are bound to the Node.
-    async fn list_pods(&self, api: &ApiClient) -> kube::Result<Vec<Value>> {
-        let (pods, projection) = (kind::pod(), CachedKind::Pod(self.source.key.clone()));
-        let all = Address {
-            resource: &pods,
-            namespace: None,
-            name: "",
-            projection: Some(&projection),
-        };
-        let (selector, mut next) = (on_node(self.node), String::new());
-        let (mut found, mut pages) = (Vec::new(), 0);
-        loop {
-            let mut query = vec![(FIELDS, selector.as_str()), ("limit", "500")];
-            if !next.is_empty() {
-                query.push(("continue", next.as_str()));
-            }
-            pages += 1;
-            let each = |pod| {
-                found.push(pod);
-                let is_many = found.len() + pages > MAX_OBJECTS;
-                is_many
-                    .then_some(TooLarge::Objects)
-                    .map_or(Ok(()), |why| Err(why.into()))
-            };
-            next = api.page(&all, &query, each).await?.next;
-            if next.is_empty() {
-                return Ok(found);
-            }
-            if pages >= MAX_PAGES {
-                return Err(TooLarge::Pages.into());
-            }
-        }
     }
 
     /// Whether the agent's configuration is needed: there should be one, or one may be left.
@@ -397,11 +366,9 @@ fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
     }
 }
 
-fn all_pods(items: Vec<Value>) -> Fact<Vec<Pod>> {
-    let all: Result<Vec<Pod>, Unknown> = items
-        .into_iter()
-        .map(|item| deserialize::<core::Pod>(item).map(|pod| Pod::from(&pod)))
-        .collect();
+/// The pods of a cache.
+fn all_pods(items: impl Iterator<Item = Value>) -> Fact<Vec<Pod>> {
+    let all: Result<Vec<Pod>, Unknown> = items.map(pods::parse_pod).collect();
     match all {
         Ok(pods) => Fact::Known(pods),
         Err(unknown) => Fact::Unknown(unknown),

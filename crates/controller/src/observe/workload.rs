@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
 use fivespot_plan::Access;
-use fivespot_runtime::cache::{Budget, CacheProjection as _, Task, TooLarge};
+use fivespot_runtime::cache::{
+    Budget, CacheProjection as _, Reservation, Task, TooLarge,
+};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::Selector;
 use jiff::SignedDuration;
@@ -86,6 +88,14 @@ impl Workload {
     /// Whether it can be reached.
     pub(crate) fn link(&self) -> Link {
         self.state().link.clone()
+    }
+
+    /// Reserves memory for what a reconcile keeps of an object of so many bytes.
+    ///
+    /// # Errors
+    /// The memory budget of the cluster is exceeded.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<Reservation, TooLarge> {
+        self.budget.add(bytes)
     }
 
     /// Adds `key` as a user, which is enqueued when the link goes up or down.

@@ -202,6 +202,26 @@ async fn ready_message(cluster: &TestCluster) -> String {
 }
 
 #[tokio::test]
+async fn pods_that_take_too_much_memory_are_not_kept_and_delay_no_removal() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = in_service(&cluster, &[]).await;
+    let fat = "u".repeat(1 << 20);
+    let items: Vec<Value> = (0..80)
+        .map(|number| json!({"metadata": {"name": format!("x-{number}"), "uid": fat}}))
+        .collect();
+    let page = json!({
+        "kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"},
+        "items": items,
+    });
+    cluster.inject_fault(usize::MAX, "GET /api/v1/pods", (200, &page.to_string()));
+    cluster.advance_to("2026-03-06T23:00:05Z").await;
+    let message = ready_message(&cluster).await;
+    let why = "the operator has no access to the workload cluster (";
+    assert!(message.contains(why), "{message}");
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn only_the_message_of_a_kubernetes_status_is_repeated() {
     let page = format!("<html>db_password=hunter2 {}</html>", "x".repeat(1 << 20));
     let status = json!({
