@@ -13,8 +13,9 @@ pub use budget::{Budget, MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge};
 pub use expectations::{Expectation, Expectations, Version};
 pub use informer::{Handler, Health, Informer, InformerSink, Task, WatchFailure};
 pub use projection::{
-    CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP,
+    CacheProjection, FieldMask, LEAN, MetadataOnly, Projection, TOO_DEEP, TOO_MANY,
     WholeObject,
 };
+pub(crate) use projection::{MaskSeed, ValueLimit};
 pub use shared_read::SharedReads;
 pub use store::{Object, Part, Store};

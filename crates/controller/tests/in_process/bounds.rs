@@ -222,6 +222,25 @@ async fn pods_that_take_too_much_memory_are_not_kept_and_delay_no_removal() {
 }
 
 #[tokio::test]
+async fn a_workload_cluster_with_an_object_that_no_api_server_stores_is_dropped() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let page = json!({
+        "kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"},
+        "items": [{"metadata": {"name": "x", "finalizers": vec![0; 200_000]}}],
+    });
+    cluster.inject_fault(usize::MAX, "GET /api/v1/nodes", (200, &page.to_string()));
+    let _controller = cluster.run_until_joined("abc").await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("worker").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "TooLarge", "{status:#}");
+    assert_eq!(
+        access["message"],
+        "an object of the workload cluster has more than 100000 values"
+    );
+}
+
+#[tokio::test]
 async fn only_the_message_of_a_kubernetes_status_is_repeated() {
     let page = format!("<html>db_password=hunter2 {}</html>", "x".repeat(1 << 20));
     let status = json!({

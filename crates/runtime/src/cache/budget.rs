@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use thiserror::Error;
 
+use super::projection::MAX_VALUES;
+
 /// How many objects of one kind are read from a workload cluster. A page of a list counts as one,
 /// so that an endless list ends too.
 pub const MAX_OBJECTS: usize = 10_000;
@@ -28,6 +30,9 @@ pub enum TooLarge {
     /// A list has too many pages.
     #[error("the workload cluster sends a list in more than {MAX_PAGES} pages")]
     Pages,
+    /// An object has too many values.
+    #[error("an object of the workload cluster has more than {MAX_VALUES} values")]
+    Values,
     /// Their cached form takes too much memory.
     #[error("the cache of the workload cluster is larger than {MAX_BYTES} bytes")]
     Bytes,

@@ -3,6 +3,7 @@
 
 mod text;
 
+use std::cell::Cell;
 use std::fmt;
 
 use kube::api::ApiResource;
@@ -20,6 +21,14 @@ const MAX_DEPTH: usize = 100;
 
 /// Replaces a value that is nested deeper. No schema accepts it in the place of that value.
 pub const TOO_DEEP: &str = "(nested more than 100 levels deep)";
+
+/// How many values are read of one object, in all its lists and objects. Dense JSON takes fifty
+/// times its bytes in memory.
+pub(super) const MAX_VALUES: usize = 100_000;
+
+/// Replaces a value with which an object has more values than are read. No schema accepts it in
+/// the place of that value.
+pub const TOO_MANY: &str = "(more than 100000 values)";
 
 /// How many bytes of labels, or of annotations, are kept of one object.
 const MAX_LABEL_BYTES: usize = 64 << 10;
@@ -57,6 +66,13 @@ pub trait Projection: fmt::Debug + Send + Sync {
 
     /// Whether only the metadata of objects is requested from the server.
     fn is_metadata_only(&self) -> bool {
+        false
+    }
+
+    /// Whether an object with too many values is an error, because no API server stores one.
+    /// Otherwise [`TOO_MANY`] replaces a part of it: one object of a server that is trusted must
+    /// not make a whole list unreadable.
+    fn rejects_too_many_values(&self) -> bool {
         false
     }
 }
@@ -108,10 +124,24 @@ impl FieldMask {
     /// # Errors
     /// The text is not JSON, or an object of which a part is kept has a field twice.
     pub fn read(&'static self, text: &[u8]) -> serde_json::Result<Value> {
+        self.read_within(text, &ValueLimit::default())
+    }
+
+    /// The same, and counts the values.
+    pub(crate) fn read_within(
+        &'static self,
+        text: &[u8],
+        limit: &ValueLimit,
+    ) -> serde_json::Result<Value> {
         let mut document = serde_json::Deserializer::from_slice(text);
-        let value = self.deserialize(&mut document)?;
+        let value = self.within(limit).deserialize(&mut document)?;
         document.end()?;
         Ok(value)
+    }
+
+    /// Reads a value as a part of an object.
+    pub(crate) fn within<'a>(&'static self, limit: &'a ValueLimit) -> MaskSeed<'a> {
+        MaskSeed { mask: self, limit }
     }
 
     /// How much is kept of a field; `None` if it is left out.
@@ -142,15 +172,59 @@ fn is_of_domain(key: &str, domains: &[&str]) -> bool {
         .any(|of| *of == domain || (of.starts_with('.') && domain.ends_with(of)))
 }
 
-impl<'de> DeserializeSeed<'de> for &'static FieldMask {
+/// How many more values are read of one object.
+#[derive(Debug)]
+pub(crate) struct ValueLimit {
+    remaining: Cell<usize>,
+    is_exceeded: Cell<bool>,
+}
+
+impl Default for ValueLimit {
+    fn default() -> Self {
+        Self {
+            remaining: Cell::new(MAX_VALUES),
+            is_exceeded: Cell::new(false),
+        }
+    }
+}
+
+impl ValueLimit {
+    /// Whether the object has more values.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
+    }
+
+    /// Counts a value, and returns whether it may be kept.
+    fn count(&self) -> bool {
+        match self.remaining.get().checked_sub(1) {
+            Some(remaining) => {
+                self.remaining.set(remaining);
+                true
+            }
+            None => {
+                self.is_exceeded.set(true);
+                false
+            }
+        }
+    }
+}
+
+/// Reads as much of a value as a mask keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct MaskSeed<'a> {
+    mask: &'static FieldMask,
+    limit: &'a ValueLimit,
+}
+
+impl<'de> DeserializeSeed<'de> for MaskSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(
         self,
         deserializer: D,
     ) -> Result<Value, D::Error> {
-        match self {
-            FieldMask::All => whole(deserializer),
+        match self.mask {
+            FieldMask::All => whole(deserializer, self.limit),
             FieldMask::Only(..)
             | FieldMask::AllBut(_)
             | FieldMask::Domains(_)
@@ -168,15 +242,26 @@ impl<'de> DeserializeSeed<'de> for &'static FieldMask {
     }
 }
 
-/// All of a value, or [`TOO_DEEP`] if it is nested too deep.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    let mut is_whole = true;
+/// All of a value, or [`TOO_DEEP`] or [`TOO_MANY`] if it has too many levels or values.
+fn whole<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    limit: &ValueLimit,
+) -> Result<Value, D::Error> {
+    let (before, excess) = (limit.remaining.get(), Cell::new(None));
     let nested = NestedSeed {
         levels: MAX_DEPTH,
-        is_whole: &mut is_whole,
+        limit,
+        excess: &excess,
     };
     let value = nested.deserialize(deserializer)?;
-    Ok(if is_whole { value } else { TOO_DEEP.into() })
+    Ok(match excess.get() {
+        None => value,
+        Some(marker) => {
+            // What was read of it is dropped.
+            limit.remaining.set(before);
+            marker.into()
+        }
+    })
 }
 
 /// What the visitors of JSON have in common: a scalar is returned as it is.
@@ -218,24 +303,33 @@ macro_rules! scalars_as_they_are {
 
 /// A value of which a part is kept. A value of another type than expected is kept as it is, or as
 /// an empty list: the reader of the object reports what is wrong with it.
-struct PartVisitor(&'static FieldMask);
+struct PartVisitor<'a>(MaskSeed<'a>);
 
-impl<'de> Visitor<'de> for PartVisitor {
+impl<'de> Visitor<'de> for PartVisitor<'_> {
     type Value = Value;
 
     scalars_as_they_are!();
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let FieldMask::Conditions(types) = self.0 else {
+        let Self(MaskSeed { mask, limit }) = self;
+        let FieldMask::Conditions(types) = mask else {
             while items.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Array(Vec::new()));
         };
         let mut kept = Vec::new();
-        while let Some(mut item) = items.next_element_seed(&FieldMask::All)? {
+        let mut before = limit.remaining.get();
+        while let Some(mut item) =
+            items.next_element_seed(FieldMask::All.within(limit))?
+        {
             let kind = item["type"].as_str().unwrap_or_default();
             if !types.contains(&kind) {
+                limit.remaining.set(before);
                 continue;
             }
+            if !limit.count() {
+                continue;
+            }
+            before = limit.remaining.get();
             if let Value::Object(condition) = &mut item {
                 condition.shift_remove("lastHeartbeatTime");
             }
@@ -245,15 +339,19 @@ impl<'de> Visitor<'de> for PartVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let Self(MaskSeed { mask, limit }) = self;
         let mut fields = Map::new();
         let mut label_bytes = 0;
         while let Some(name) = map.next_key::<String>()? {
-            let Some(keep) = self.0.field(&name) else {
+            let field = mask.field(&name);
+            // The others are named in the mask.
+            let is_any = matches!(mask, FieldMask::Domains(_) | FieldMask::AllBut(_));
+            let Some(keep) = field.filter(|_| !is_any || limit.count()) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let value = map.next_value_seed(keep)?;
-            if matches!(self.0, FieldMask::Domains(_)) {
+            let value = map.next_value_seed(keep.within(limit))?;
+            if matches!(mask, FieldMask::Domains(_)) {
                 label_bytes += name.len() + value.as_str().map_or(0, str::len);
                 if label_bytes > MAX_LABEL_BYTES {
                     continue;
@@ -268,19 +366,29 @@ impl<'de> Visitor<'de> for PartVisitor {
 }
 
 /// A value that is read to at most so many more levels.
+#[derive(Clone, Copy)]
 struct NestedSeed<'a> {
     levels: usize,
-    /// Whether all of it has been read.
-    is_whole: &'a mut bool,
+    limit: &'a ValueLimit,
+    /// What replaces the whole value, once it has turned out to be too large.
+    excess: &'a Cell<Option<&'static str>>,
 }
 
 impl NestedSeed<'_> {
     /// A value within this one.
-    fn inner(&mut self) -> NestedSeed<'_> {
-        NestedSeed {
+    fn inner(self) -> Self {
+        Self {
             levels: self.levels - 1,
-            is_whole: self.is_whole,
+            ..self
         }
+    }
+
+    /// Counts a value within this one, and returns whether it is kept.
+    fn keeps_item(self) -> bool {
+        if self.excess.get().is_none() && !self.limit.count() {
+            self.excess.set(Some(TOO_MANY));
+        }
+        self.excess.get().is_none()
     }
 }
 
@@ -291,10 +399,12 @@ impl<'de> DeserializeSeed<'de> for NestedSeed<'_> {
         self,
         deserializer: D,
     ) -> Result<Value, D::Error> {
-        if self.levels > 0 {
+        if self.levels == 0 && self.excess.get().is_none() {
+            self.excess.set(Some(TOO_DEEP));
+        }
+        if self.excess.get().is_none() {
             return deserializer.deserialize_any(self);
         }
-        *self.is_whole = false;
         deserializer.deserialize_ignored_any(IgnoredAny)?;
         Ok(Value::Null)
     }
@@ -305,18 +415,23 @@ impl<'de> Visitor<'de> for NestedSeed<'_> {
 
     scalars_as_they_are!();
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
         while let Some(item) = items.next_element_seed(self.inner())? {
-            all.push(item);
+            if self.keeps_item() {
+                all.push(item);
+            }
         }
         Ok(Value::Array(all))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut all = Map::new();
         while let Some(name) = fields.next_key()? {
-            all.insert(name, fields.next_value_seed(self.inner())?);
+            let value = fields.next_value_seed(self.inner())?;
+            if self.keeps_item() {
+                all.insert(name, value);
+            }
         }
         Ok(Value::Object(all))
     }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::cache::{FieldMask, LEAN, Projection};
+use crate::cache::{FieldMask, LEAN, Projection, TooLarge, ValueLimit};
 pub use watch::{EventStream, Page, WatchEvent};
 
 /// The media type of all responses but those with [metadata only](Projection::is_metadata_only).
@@ -58,8 +58,20 @@ impl Address<'_> {
 
     /// Parses the part of an object that is read.
     fn parse(&self, text: &[u8]) -> kube::Result<Value> {
-        let read = self.mask().read(text);
-        read.map_err(|error| response::parse_error(&error))
+        let limit = ValueLimit::default();
+        let read = self.mask().read_within(text, &limit);
+        let object = read.map_err(|error| response::parse_error(&error))?;
+        self.check(&limit)?;
+        Ok(object)
+    }
+
+    /// Returns an error if an object has more values than are accepted.
+    fn check(&self, limit: &ValueLimit) -> kube::Result<()> {
+        let rejects = |of: &dyn Projection| of.rejects_too_many_values();
+        if limit.is_exceeded() && self.projection.is_some_and(rejects) {
+            return Err(TooLarge::Values.into());
+        }
+        Ok(())
     }
 
     /// The media type for the `Accept` header.

@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::{Address, ApiClient, Form, response};
-use crate::cache::{FieldMask, LEAN};
+use crate::cache::{LEAN, MaskSeed, ValueLimit};
 use crate::http::chunks::{EventSplitter, ListSplitter, SplitError};
 
 /// After how long a server should end a watch, in seconds.
@@ -51,9 +51,9 @@ pub enum WatchEvent {
 }
 
 /// An event of a watch. Only as much of its object is read as is kept.
-struct EventSeed(&'static FieldMask);
+struct EventSeed<'a>(MaskSeed<'a>);
 
-impl<'de> DeserializeSeed<'de> for EventSeed {
+impl<'de> DeserializeSeed<'de> for EventSeed<'_> {
     type Value = (String, Value);
 
     fn deserialize<D: Deserializer<'de>>(
@@ -64,7 +64,7 @@ impl<'de> DeserializeSeed<'de> for EventSeed {
     }
 }
 
-impl<'de> Visitor<'de> for EventSeed {
+impl<'de> Visitor<'de> for EventSeed<'_> {
     type Value = (String, Value);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,7 +80,10 @@ impl<'de> Visitor<'de> for EventSeed {
             match name.as_str() {
                 "type" => kind = fields.next_value()?,
                 // Of an error, everything is read: the type comes first.
-                "object" if kind == "ERROR" => object = fields.next_value_seed(&LEAN)?,
+                "object" if kind == "ERROR" => {
+                    let limit = ValueLimit::default();
+                    object = fields.next_value_seed(LEAN.within(&limit))?;
+                }
                 "object" => object = fields.next_value_seed(self.0)?,
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
@@ -204,8 +207,10 @@ impl EventStream {
 
 fn parse_event(at: &Address<'_>, line: &[u8]) -> kube::Result<WatchEvent> {
     let mut text = serde_json::Deserializer::from_slice(line);
-    let read = EventSeed(at.mask()).deserialize(&mut text);
+    let limit = ValueLimit::default();
+    let read = EventSeed(at.mask().within(&limit)).deserialize(&mut text);
     let (kind, object) = read.map_err(|error| response::parse_error(&error))?;
+    at.check(&limit)?;
     match kind.as_str() {
         "ADDED" | "MODIFIED" => Ok(WatchEvent::Modified(object)),
         "DELETED" => Ok(WatchEvent::Deleted(object)),
