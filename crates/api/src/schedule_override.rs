@@ -1,6 +1,8 @@
 //! ScheduleOverride: a change of the schedule of some machines for a limited time. It ends on
 //! its own and does not modify their spec.
 
+mod considered;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
@@ -16,11 +18,10 @@ use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
 use crate::{name, schema};
 
+pub use considered::{ConsideredOverrides, MAX_OVERRIDES};
+
 /// How long after its creation an override ends at the latest.
 pub const MAX_OVERRIDE_DURATION: SignedDuration = SignedDuration::from_hours(14 * 24);
-
-/// How many overrides of a namespace are considered, oldest first.
-pub const MAX_OVERRIDES: usize = 256;
 
 /// A change of the schedule of some ScheduledMachines of a namespace for a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,17 +142,6 @@ pub struct ScheduleOverrideStatus {
 
 /// The type of the condition that is `True` if an override has no effect.
 pub const IGNORED: &str = "Ignored";
-
-/// Reduces the overrides of one namespace to those that are considered: the oldest
-/// [`MAX_OVERRIDES`], sorted by age and then by name. An override without a creationTimestamp
-/// counts as the oldest.
-pub fn keep_considered(all: &mut Vec<ScheduleOverride>) {
-    all.sort_by_cached_key(|of| {
-        let created = of.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        (created, of.metadata.name.clone())
-    });
-    all.truncate(MAX_OVERRIDES);
-}
 
 impl ScheduleOverride {
     /// Whether it targets a ScheduledMachine of its namespace with that name and these labels.

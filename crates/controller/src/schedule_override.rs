@@ -3,10 +3,10 @@
 
 pub(crate) mod ended;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_api::schedule_override::keep_considered;
+use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{ScheduleOverride, ScheduledMachine};
 use fivespot_clock::after;
 use fivespot_plan::{Matched, plan_override};
@@ -50,13 +50,10 @@ pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
 pub(crate) fn considered(
     informer: &KindInformer,
     namespace: &str,
-) -> Vec<ScheduleOverride> {
+) -> ConsideredOverrides {
     let keys = informer.store.found_by(&overrides_term(namespace));
     let objects = keys.iter().filter_map(|key| informer.store.get(key));
-    let mut all: Vec<ScheduleOverride> =
-        objects.filter_map(|object| object.read().ok()).collect();
-    keep_considered(&mut all);
-    all
+    ConsideredOverrides::of(objects.filter_map(|object| object.read().ok()))
 }
 
 /// Reconciles the override `own`, whose key in the queue is `key`.
@@ -211,14 +208,15 @@ impl OverrideReconcile<'_> {
     }
 
     fn is_considered(&self, informer: &KindInformer) -> bool {
-        let mut all = considered(informer, &self.own.namespace).into_iter();
-        all.any(|of| of.metadata.uid == self.object.metadata.uid)
+        let all = considered(informer, &self.own.namespace);
+        all.iter()
+            .any(|of| of.metadata.uid == self.object.metadata.uid)
     }
 }
 
-/// Whether an override applies to a ScheduledMachine of its namespace.
-pub(crate) fn is_about(object: &ScheduleOverride, machine: &ScheduledMachine) -> bool {
+/// Whether an override targets a ScheduledMachine of its namespace.
+fn is_about(object: &ScheduleOverride, machine: &ScheduledMachine) -> bool {
     let name = machine.metadata.name.as_deref().unwrap_or_default();
-    let labels = machine.metadata.labels.clone().unwrap_or_default();
-    object.is_about(name, &labels)
+    let labels = machine.metadata.labels.as_ref();
+    object.is_about(name, labels.unwrap_or(&BTreeMap::new()))
 }

@@ -18,6 +18,7 @@ mod machine;
 mod page;
 mod reader;
 mod route;
+mod schedule_inputs;
 mod serve;
 pub mod shutdown;
 mod state;

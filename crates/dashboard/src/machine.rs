@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_api::{
-    Phase, ScheduleOverride, ScheduleSpec, ScheduledMachineSpec, ScheduledMachineStatus,
-};
+use fivespot_api::{Phase, ScheduleSpec, ScheduledMachineSpec, ScheduledMachineStatus};
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
 use jiff::{SignedDuration, Timestamp};
 use kube::api::ObjectMeta;
 use serde_json::Value;
 
+use crate::schedule_inputs::ScheduleInputs;
 use crate::undecoded::UndecodedMachine;
 use crate::words;
 
 /// The largest number of characters of a text that are kept.
 const MAX_TEXT_CHARS: usize = 300;
-
-/// The largest number of labels that are kept.
-const MAX_LABELS: usize = 32;
 
 /// The largest number of phase changes that are kept.
 const MAX_PHASES: usize = 64;
@@ -43,13 +39,6 @@ impl NamespacedName {
     pub(crate) fn link(&self) -> String {
         format!("/machines/{}/{}", self.namespace, self.name)
     }
-}
-
-/// The other objects that schedules depend on, by namespace and name.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ScheduleInputs {
-    pub(crate) overrides: BTreeMap<NamespacedName, Arc<ScheduleOverride>>,
-    pub(crate) calendars: BTreeMap<NamespacedName, Dates>,
 }
 
 /// The last observed state of a ScheduledMachine.
@@ -139,12 +128,7 @@ impl Machine {
         } = undecoded;
         let named = Self {
             name: NamespacedName::of(&metadata),
-            labels: metadata
-                .labels
-                .unwrap_or_default()
-                .into_iter()
-                .take(MAX_LABELS)
-                .collect(),
+            labels: metadata.labels.unwrap_or_default(),
             created: metadata.creation_timestamp.map(|at| at.0),
             ..Self::default()
         };
@@ -207,13 +191,10 @@ impl Machine {
                     namespace: namespace.clone(),
                     name: name.to_owned(),
                 };
-                Some((name.to_owned(), inputs.calendars.get(&calendar)?.clone()))
+                Some((name.to_owned(), inputs.calendar(&calendar)?.clone()))
             })
             .collect();
-        let about = inputs.overrides.iter().filter(|(name, it)| {
-            name.namespace == *namespace && it.is_about(&self.name.name, &self.labels)
-        });
-        let overrides = about.filter_map(|(_, it)| it.in_schedule()).collect();
+        let overrides = inputs.overrides_of(&self.name, &self.labels);
         let schedule = spec.schedule_with(&calendars).ok()?;
         Some(schedule.with_overrides(overrides).looking_back())
     }

@@ -7,14 +7,12 @@ use fivespot_api::ScheduleOverride;
 use fivespot_schedule::Dates;
 use tokio::sync::watch;
 
-use crate::machine::{Machine, NamespacedName, PhaseHistory, ScheduleInputs};
+use crate::machine::{Machine, NamespacedName, PhaseHistory};
 use crate::reader::EventRecord;
+use crate::schedule_inputs::ScheduleInputs;
 
 /// The largest number of machines that are kept. More machines are counted and not shown.
 const MAX_MACHINES: usize = 20_000;
-
-/// The largest number of overrides and of calendars that are kept.
-const MAX_SCHEDULE_INPUTS: usize = 4_096;
 
 /// The state of the fleet. Subscribers are notified when it changes.
 #[derive(Debug)]
@@ -58,19 +56,6 @@ impl Snapshot {
     }
 }
 
-/// Inserts `new` if the limit allows it, or removes the entry. Returns the previous entry.
-fn set_entry<T>(
-    entries: &mut BTreeMap<NamespacedName, T>,
-    name: &NamespacedName,
-    new: Option<T>,
-) -> Option<T> {
-    let has_room = entries.contains_key(name) || entries.len() < MAX_SCHEDULE_INPUTS;
-    match new.filter(|_| has_room) {
-        Some(new) => entries.insert(name.clone(), new),
-        None => entries.remove(name),
-    }
-}
-
 impl State {
     pub(crate) fn new() -> Self {
         Self {
@@ -110,20 +95,18 @@ impl State {
         self.notify();
     }
 
-    /// Applies a changed or deleted override, and recomputes the schedules of the machines that it
-    /// targets.
+    /// Applies a changed or deleted override, and recomputes the schedules of the machines that
+    /// it targets, and of those of an override that is considered because of it or no longer.
     pub(crate) fn change_override(
         &self,
         name: &NamespacedName,
         new: Option<Arc<ScheduleOverride>>,
     ) {
         let mut current = self.lock();
-        let overrides = &mut current.schedule_inputs.overrides;
-        let previous = set_entry(overrides, name, new.clone());
-        let both = [previous, new];
+        let changed = current.schedule_inputs.change_override(name, new);
         current.update_schedules(name, |machine| {
-            let mut both = both.iter().flatten();
-            both.any(|it| it.is_about(&machine.name.name, &machine.labels))
+            let mut changed = changed.iter();
+            changed.any(|it| it.is_about(&machine.name.name, &machine.labels))
         });
         drop(current);
         self.notify();
@@ -132,7 +115,7 @@ impl State {
     /// Applies a changed or deleted calendar, and recomputes the schedules that refer to it.
     pub(crate) fn change_calendar(&self, name: &NamespacedName, new: Option<Dates>) {
         let mut current = self.lock();
-        set_entry(&mut current.schedule_inputs.calendars, name, new);
+        current.schedule_inputs.change_calendar(name, new);
         current.update_schedules(name, |machine| machine.refers_to(&name.name));
         drop(current);
         self.notify();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::schedule_override::keep_considered;
+use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::Failure;
 use crate::document::Document;
 
-/// Calendars and overrides by namespace. Only overrides that the operator considers are kept.
+/// Calendars and overrides by namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     calendars: BTreeMap<String, BTreeMap<String, Dates>>,
-    overrides: BTreeMap<String, Vec<ScheduleOverride>>,
+    overrides: BTreeMap<String, ConsideredOverrides>,
 }
 
 impl Context {
@@ -56,9 +56,7 @@ impl Context {
     }
 
     pub(crate) fn add_override(&mut self, namespace: String, it: ScheduleOverride) {
-        let of_namespace = self.overrides.entry(namespace).or_default();
-        of_namespace.push(it);
-        keep_considered(of_namespace);
+        self.overrides.entry(namespace).or_default().add(it);
     }
 
     /// The calendars of a namespace, by name.
@@ -75,8 +73,8 @@ impl Context {
         let name = machine.metadata.name.as_deref().unwrap_or_default();
         let none = BTreeMap::new();
         let labels = machine.metadata.labels.as_ref().unwrap_or(&none);
-        let all = self.overrides.get(namespace).into_iter().flatten();
-        let own = all.filter(|it| it.is_about(name, labels));
+        let all = self.overrides.get(namespace).into_iter();
+        let own = all.flat_map(|all| all.of_machine(name, labels));
         own.filter_map(ScheduleOverride::in_schedule).collect()
     }
 }

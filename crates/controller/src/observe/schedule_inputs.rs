@@ -1,6 +1,8 @@
 //! The inputs of a schedule besides its spec: calendars and overrides of the namespace.
 
-use fivespot_api::schedule_override::keep_considered;
+use std::collections::BTreeMap;
+
+use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
 use fivespot_runtime::cache::{Health, MAX_OBJECTS, TooLarge};
@@ -13,7 +15,7 @@ use crate::failure;
 use crate::kind::{schedule_calendar, schedule_override};
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
-use crate::schedule_override::{self as overrides, is_about};
+use crate::schedule_override as overrides;
 
 /// Reads the calendars and overrides of `object`. A kind that is not served counts as empty.
 pub(super) async fn schedule_inputs(
@@ -41,16 +43,17 @@ pub(super) async fn schedule_inputs(
     }
     match all_overrides(source).await? {
         Ok(all) => {
-            let about = all.iter().filter(|of| is_about(of, object));
+            let name = object.metadata.name.as_deref().unwrap_or_default();
+            let none = BTreeMap::new();
+            let labels = object.metadata.labels.as_ref().unwrap_or(&none);
             let now = source.context.queue.now();
             let ended = &source.context.ended_overrides;
             // An override that has ended by now still applies to the time before its end.
             let is_over = |of: &ScheduleOverride| {
                 ended.end_of(of, now).is_some_and(|end| end > now)
             };
-            let counting = about.filter(|of| !is_over(of));
-            inputs.overrides =
-                counting.filter_map(ScheduleOverride::in_schedule).collect();
+            let own = all.of_machine(name, labels).filter(|of| !is_over(of));
+            inputs.overrides = own.filter_map(ScheduleOverride::in_schedule).collect();
         }
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),
@@ -62,7 +65,7 @@ pub(super) async fn schedule_inputs(
 /// not filled yet.
 async fn all_overrides(
     source: &Source<'_>,
-) -> Result<Result<Vec<ScheduleOverride>, Unknown>, Incomplete> {
+) -> Result<Result<ConsideredOverrides, Unknown>, Incomplete> {
     let informer = overrides::informer(source.context);
     let namespace = &source.key.namespace;
     match informer.health(namespace) {
@@ -82,7 +85,7 @@ async fn all_overrides(
 async fn listed(
     source: &Source<'_>,
     informer: &KindInformer,
-) -> Result<Vec<ScheduleOverride>, Unknown> {
+) -> Result<ConsideredOverrides, Unknown> {
     let resource = schedule_override();
     let all = Address {
         resource: &resource,
@@ -104,10 +107,7 @@ async fn listed(
         .page(&all, &[("limit", "500")], each)
         .await;
     match listed {
-        Ok(_) => {
-            keep_considered(&mut found);
-            Ok(found)
-        }
+        Ok(_) => Ok(ConsideredOverrides::of(found)),
         Err(error) if failure::code(&error) == Some(404) => Err(Unknown::NotServed {
             message: failure::message(&error),
         }),
