@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
+use fivespot_capi::one_line_within;
 use sha2::{Digest as _, Sha256};
 
 /// How often the agent scans for processes where the kernel does not report them, in milliseconds.
@@ -101,7 +102,7 @@ impl Report {
     pub fn rejected(config: impl Into<String>, why: &str) -> Self {
         Self {
             config: config.into(),
-            rejection: Some(one_line(why)),
+            rejection: Some(one_line_within(why, MAX_REASON_LENGTH)),
         }
     }
 
@@ -123,12 +124,6 @@ impl fmt::Display for Report {
             Some(why) => write!(formatter, "{} rejected: {why}", self.config),
         }
     }
-}
-
-fn one_line(text: &str) -> String {
-    let words = text.split(|letter: char| letter.is_control());
-    let words: Vec<&str> = words.filter(|part| !part.is_empty()).collect();
-    words.join(" ").chars().take(MAX_REASON_LENGTH).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +180,14 @@ mod tests {
             assert_eq!(Report::parse(annotation), None, "{annotation:?}");
         }
         let long = Report::rejected("a", &"x".repeat(1_000));
-        assert_eq!(long.rejection.unwrap().len(), MAX_REASON_LENGTH);
+        assert_eq!(long.rejection.unwrap().chars().count(), MAX_REASON_LENGTH);
+    }
+
+    #[test]
+    fn a_reason_changes_neither_the_lines_nor_the_direction_of_the_text_around_it() {
+        let why = "\u{202e}no\u{2028}such\u{61c} key\u{7f}";
+        let report = Report::rejected("c0ffee", why);
+        assert_eq!(report.to_string(), "c0ffee rejected: no such key");
     }
 
     proptest! {

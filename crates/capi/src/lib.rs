@@ -29,7 +29,7 @@ pub mod version;
 pub use cluster::Cluster;
 pub use condition::{Condition, ConditionState};
 pub use draft::MachineDraft;
-pub use line::{one_line, one_line_within, shortened};
+pub use line::{is_active_character, one_line, one_line_within, shortened};
 pub use machine::{Machine, NodeLink};
 pub use object::{Meta, Owner, Reference};
 pub use patch::MachinePatch;

@@ -3,8 +3,8 @@
 /// The maximum number of characters that are kept.
 const MAX_LENGTH: usize = 256;
 
-/// The text as one line of at most 256 characters. Control characters, line separators and
-/// bidirectional formatting characters become single spaces.
+/// The text as one line of at most 256 characters. [Active characters](is_active_character) become
+/// single spaces.
 ///
 /// # Example
 /// ```
@@ -17,7 +17,7 @@ pub fn one_line(text: &str) -> String {
 
 /// The same with at most `longest` characters.
 pub fn one_line_within(text: &str, longest: usize) -> String {
-    let parts = text.split(is_unfit).map(str::trim);
+    let parts = text.split(is_active_character).map(str::trim);
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     shortened(&parts.join(" "), longest)
 }
@@ -46,16 +46,23 @@ pub fn shortened(text: &str, longest: usize) -> String {
     format!("{}…", kept[..end].trim_end())
 }
 
-/// Whether a character breaks the line, or changes how a terminal displays it.
-fn is_unfit(letter: char) -> bool {
-    letter.is_control()
+/// Whether a terminal or a browser could act on the character instead of showing it: controls (C0,
+/// DEL, C1), line separators, and characters that change the direction of the text after them.
+///
+/// # Example
+/// ```
+/// use fivespot_capi::is_active_character;
+/// assert!(is_active_character('\u{1b}') && is_active_character('\u{202e}'));
+/// assert!(!is_active_character('é'));
+/// ```
+pub fn is_active_character(character: char) -> bool {
+    character.is_control()
         || matches!(
-            letter,
-            '\u{2028}'
-                | '\u{2029}'
+            character,
+            '\u{61c}'
                 | '\u{200e}'
                 | '\u{200f}'
-                | '\u{202a}'..='\u{202e}'
+                | '\u{2028}'..='\u{202e}'
                 | '\u{2066}'..='\u{2069}'
         )
 }
@@ -63,6 +70,16 @@ fn is_unfit(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_change_the_text_around_it_becomes_one_space() {
+        for active in [
+            "\u{61c}", "\u{200f}", "\u{2028}", "\u{202e}", "\u{2069}", "\r\n", "\u{9b}",
+        ] {
+            let line = one_line(&format!("one{active} two{active}"));
+            assert_eq!(line, "one two", "{active:?}");
+        }
+    }
 
     #[test]
     fn a_long_text_ends_with_a_whole_word_and_an_ellipsis() {

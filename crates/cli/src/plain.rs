@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use fivespot_capi::is_active_character;
+
 /// `text` on one line. Line breaks and tabs become single spaces; any other character that a
 /// terminal could interpret is shown as its escape, such as `\u{1b}`.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
@@ -28,32 +30,18 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 fn replace_active(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
-    if !text.contains(is_active) {
+    if !text.contains(is_active_character) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_active(character) {
+        if is_active_character(character) {
             show(character, &mut out);
         } else {
             out.push(character);
         }
     }
     Cow::Owned(out)
-}
-
-/// Whether a terminal could interpret the character: controls (C0, DEL, C1), line separators, and
-/// characters that change the direction of the text after them.
-fn is_active(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}'
-                | '\u{200e}'
-                | '\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-        )
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 /// Escapes text for the content of an element or an attribute in double quotes.
 ///
-/// Control characters, which XML does not allow, and characters that change the direction of text
-/// are replaced by U+FFFD.
+/// Line breaks and tabs become spaces. Other control characters, which XML does not allow, and
+/// characters that change the direction of text are replaced by U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -12,7 +12,7 @@ pub(crate) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(' '),
+            '\n' | '\t' | '\u{2028}' | '\u{2029}' => escaped.push(' '),
             disallowed if is_disallowed(disallowed) => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }
@@ -21,7 +21,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 fn is_disallowed(letter: char) -> bool {
-    let is_bidi = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_bidi = matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     is_bidi || letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn untrusted_text_is_escaped() {
         assert_eq!(
-            escape("<script>\"a\" & 'b'\u{1b}[31m\u{202e}\n"),
-            "&lt;script&gt;&quot;a&quot; &amp; 'b'\u{fffd}[31m\u{fffd} "
+            escape("<script>\"a\" & 'b'\u{1b}[31m\u{202e}\u{61c}\n\u{2028}"),
+            "&lt;script&gt;&quot;a&quot; &amp; 'b'\u{fffd}[31m\u{fffd}\u{fffd}  "
         );
     }
 
