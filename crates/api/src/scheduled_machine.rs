@@ -28,11 +28,11 @@ pub use schedule::{
 };
 
 /// The default of `gracefulShutdownTimeout` and `nodeDrainTimeout`.
-pub const DEFAULT_TIMEOUT: &str = "5m";
+pub const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 /// The default of `provisioning.leadTime`, `provisioning.minimumRun` and `shutdown.lastCall`.
-pub const NO_TIME: &str = "0s";
+pub const NO_TIME: Duration = Duration::ZERO;
 /// The default of `provisioning.timeout`.
-pub const DEFAULT_PROVISIONING_TIMEOUT: &str = "30m";
+pub const DEFAULT_PROVISIONING_TIMEOUT: Duration = Duration::minutes(30);
 /// The default of `priority`.
 pub const DEFAULT_PRIORITY: u8 = 50;
 
@@ -166,9 +166,9 @@ pub struct Provisioning {
 impl Default for Provisioning {
     fn default() -> Self {
         Self {
-            lead_time: NO_TIME.to_owned(),
-            timeout: DEFAULT_PROVISIONING_TIMEOUT.to_owned(),
-            minimum_run: NO_TIME.to_owned(),
+            lead_time: NO_TIME.to_string(),
+            timeout: DEFAULT_PROVISIONING_TIMEOUT.to_string(),
+            minimum_run: NO_TIME.to_string(),
         }
     }
 }
@@ -191,7 +191,7 @@ impl Default for ShutdownSpec {
     fn default() -> Self {
         Self {
             end_policy: EndPolicy::default(),
-            last_call: NO_TIME.to_owned(),
+            last_call: NO_TIME.to_string(),
         }
     }
 }
@@ -405,7 +405,7 @@ where
 }
 
 fn default_timeout() -> String {
-    DEFAULT_TIMEOUT.to_owned()
+    DEFAULT_TIMEOUT.to_string()
 }
 
 fn default_priority() -> u8 {

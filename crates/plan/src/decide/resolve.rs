@@ -3,6 +3,9 @@
 
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
+use fivespot_api::scheduled_machine::{
+    DEFAULT_PROVISIONING_TIMEOUT, DEFAULT_TIMEOUT, NO_TIME,
+};
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
     EndPolicy, InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine,
@@ -17,10 +20,6 @@ use crate::{ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
 const MAX_TIMEOUT: Duration = Duration::hours(24);
-/// The provisioning timeout if that of the spec cannot be parsed.
-const DEFAULT_PROVISIONING: Duration = Duration::minutes(30);
-/// Any other timeout if that of the spec cannot be parsed.
-const DEFAULT_TIMEOUT: Duration = Duration::minutes(5);
 
 /// What a ScheduledMachine requests.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,10 +114,10 @@ impl Desired {
                 == EndPolicy::CompleteByWindowEnd,
             provisioning_timeout: length_or(
                 &spec.provisioning.timeout,
-                DEFAULT_PROVISIONING,
+                DEFAULT_PROVISIONING_TIMEOUT,
             ),
-            minimum_run: length_or(&spec.provisioning.minimum_run, Duration::ZERO),
-            last_call: length_or(&spec.shutdown.last_call, Duration::ZERO),
+            minimum_run: length_or(&spec.provisioning.minimum_run, NO_TIME),
+            last_call: length_or(&spec.shutdown.last_call, NO_TIME),
             is_enabled: spec.schedule.enabled,
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
@@ -189,6 +188,7 @@ fn length(text: &str) -> Option<Duration> {
         .map(|length| length.min(MAX_TIMEOUT))
 }
 
+/// A timeout, or the default of its field if it cannot be parsed.
 fn length_or(text: &str, default: Duration) -> SignedDuration {
     length(text).unwrap_or(default).into()
 }
