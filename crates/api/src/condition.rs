@@ -2,8 +2,10 @@
 
 mod reason;
 
-use jiff::{Timestamp, Unit};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::time::whole_seconds;
 
 pub use reason::{Reason, ReasonRow, Remedy, Section};
 
@@ -204,14 +206,6 @@ fn rank(condition: &Condition) -> usize {
         .iter()
         .position(|kind| kind.as_str() == condition.type_)
         .unwrap_or(ConditionType::ALL.len())
-}
-
-/// Rounds a time down to its second, also before 1970.
-fn whole_seconds(now: Timestamp) -> Timestamp {
-    let floor = jiff::TimestampRound::new()
-        .smallest(Unit::Second)
-        .mode(jiff::RoundMode::Floor);
-    now.round(floor).unwrap_or(now)
 }
 
 #[cfg(test)]

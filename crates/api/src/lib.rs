@@ -14,6 +14,7 @@
 //!   as files
 //! - [`reclaim`]: what the operator and the agent on a node exchange
 //! - [`spec_hash`]: the hash of what a machine is created from
+//! - [`time`]: rounds instants to the precision of the API
 //!
 //! Pure: no client, no clock, no I/O.
 
@@ -34,6 +35,7 @@ pub mod scheduled_machine;
 mod schema;
 pub mod spec_hash;
 pub mod status;
+pub mod time;
 pub mod vap;
 
 pub use resource::{RESOURCES, Resource};

@@ -12,6 +12,7 @@ use std::io::Write;
 
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
+use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     OverrideMode, ScheduleCalendar, ScheduleOverride, ScheduledMachine, name, rules,
 };
@@ -206,8 +207,12 @@ fn end_of(
     };
     let end =
         end.map_err(|error| Failure::new(flag, error).remedy("give a shorter time"))?;
-    if seconds(end) <= now {
-        let why = format!("{} is not later than now, {}", seconds(end), seconds(now));
+    if whole_seconds(end) <= now {
+        let why = format!(
+            "{} is not later than now, {}",
+            whole_seconds(end),
+            whole_seconds(now)
+        );
         return Err(Failure::new(flag, why).remedy("give a later end"));
     }
     Ok(end)
@@ -293,21 +298,17 @@ impl RequestedOverride<'_> {
             "spec": {
                 "targetRef": {"name": machine},
                 "mode": mode,
-                "endTime": seconds(self.end).to_string(),
+                "endTime": whole_seconds(self.end).to_string(),
             },
         });
         if let Some(start) = self.start {
-            object["spec"]["startTime"] = json!(seconds(start).to_string());
+            object["spec"]["startTime"] = json!(whole_seconds(start).to_string());
         }
         if let Some(reason) = self.reason {
             object["spec"]["reason"] = json!(reason);
         }
         object
     }
-}
-
-fn seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 async fn create(
@@ -373,10 +374,10 @@ fn created_message(
         OverrideMode::Stop => "is stopped",
         OverrideMode::Hold => "is held as it is",
     };
-    let from = requested
-        .start
-        .map_or(String::new(), |start| format!(" from {}", seconds(start)));
-    let end = seconds(requested.end);
+    let from = requested.start.map_or(String::new(), |start| {
+        format!(" from {}", whole_seconds(start))
+    });
+    let end = whole_seconds(requested.end);
     format!(
         "{machine} {what}{from} until {end} (ScheduleOverride {named}; `5spot overrides --end \
          {named}` ends it)"

@@ -1,6 +1,7 @@
 //! What to do about one ScheduleOverride: its status, and its deletion after its end.
 
 use fivespot_api::schedule_override::IGNORED;
+use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
 use fivespot_schedule::Override;
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +9,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::Event;
 use crate::act::memory::after;
-use crate::status::{next_whole_second, whole_seconds};
 
 /// How long after its end an override is deleted.
 const ENDED_OVERRIDE_TTL: SignedDuration = SignedDuration::from_hours(1);

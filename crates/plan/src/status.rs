@@ -11,13 +11,14 @@ pub(crate) mod undrained;
 pub(crate) mod usage;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
+use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{
     LastProvisioning, NodeRef, ObjectRef, OverrideInForce, ScheduledMachineStatus,
     Shutdown,
 };
 use fivespot_capi::{Machine, Provider, Reference, shortened};
 use fivespot_schedule::{NeededSpan, Override};
-use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::case::Case;
@@ -356,21 +357,6 @@ pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> Object
         namespace: Some(found.meta.namespace.clone()),
         uid: Some(found.meta.uid.clone()),
     }
-}
-
-/// Truncates an instant to its second, the precision of the API.
-pub(crate) fn whole_seconds(now: Timestamp) -> Timestamp {
-    rounded(now, RoundMode::Floor)
-}
-
-/// `now`, rounded up to the whole seconds that a status can hold.
-pub(crate) fn next_whole_second(now: Timestamp) -> Timestamp {
-    rounded(now, RoundMode::Ceil)
-}
-
-fn rounded(now: Timestamp, mode: RoundMode) -> Timestamp {
-    let seconds = TimestampRound::new().smallest(Unit::Second).mode(mode);
-    now.round(seconds).unwrap_or(now)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The management and the workload cluster of a run, and the requests to them.
 
 use fivespot_api::name;
+use fivespot_api::time::whole_seconds;
 use fivespot_controller::kubeconfig::{Access, Allowed};
 use fivespot_controller::{Connect as _, NetworkConnect};
 use jiff::{SignedDuration, Timestamp};
@@ -156,7 +157,7 @@ impl Clusters {
         let end = now
             .checked_add(OVERRIDE_LENGTH)
             .map_err(|it| it.to_string())?;
-        let end = Timestamp::from_second(end.as_second()).unwrap_or(end);
+        let end = whole_seconds(end);
         let object = json!({
             "apiVersion": name::API_VERSION,
             "kind": name::OVERRIDE_KIND,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::time::whole_seconds;
 use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
@@ -118,11 +119,6 @@ fn reported(inspection: &Inspection) -> Option<String> {
              differently, because it has its own permissions and --node-access."
         )
     })
-}
-
-/// An instant, truncated to the second.
-fn whole_seconds(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
 /// The requests of the plan, and the status patch after all of them have succeeded.

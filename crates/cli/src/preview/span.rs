@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use fivespot_api::time::whole_seconds;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -91,10 +92,9 @@ impl Span {
         to: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
-        let from = whole(from.unwrap_or(now));
+        let from = whole_seconds(from.unwrap_or(now));
         let default = from.checked_add(DEFAULT_LENGTH).unwrap_or(Timestamp::MAX);
-        let to = whole(to.unwrap_or(default));
+        let to = whole_seconds(to.unwrap_or(default));
         if to <= from {
             let why = format!("{to} is not after {from}");
             return Err(Failure::new("--to", why).remedy("give a later time"));

@@ -6,6 +6,7 @@
 
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::status::MAX_UID_LENGTH;
+use fivespot_api::time::whole_seconds;
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
 use jiff::SignedDuration;
@@ -16,7 +17,6 @@ use crate::decide::case::Case;
 use crate::decide::{drain, machine};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::status::conditions;
-use crate::status::whole_seconds;
 use crate::{Access, Action, Fact, Node, Step, Unknown};
 
 /// How long after the shutdown record pods are deleted and waited for.

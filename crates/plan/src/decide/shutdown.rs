@@ -1,6 +1,7 @@
 //! Shutdown: its record, the drain, the Machine's deletion, and the objects left without a
 //! Machine.
 
+use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
 use fivespot_schedule::DecidedBy;
@@ -18,7 +19,6 @@ use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderRole};
 use crate::status::{conditions, undrained};
 use crate::{Cause, Step};
-use crate::{status::next_whole_second, status::whole_seconds};
 
 /// How long Cluster API may at least take to adopt the objects of a Machine that is shut down,
 /// even without grace: it reconciles a Machine about once a second, and takes longer after its
