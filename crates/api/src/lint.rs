@@ -13,7 +13,7 @@ mod window;
 use std::fmt::Write as _;
 
 use fivespot_schedule::{Days, Duration, Hours};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
@@ -24,6 +24,9 @@ pub use window::of_calendar;
 /// The minimum length of an entry that is searched for in command lines without matching
 /// unrelated commands.
 const MIN_COMMAND_LENGTH: usize = 4;
+
+/// How far ahead schedules are evaluated: a year, which covers both clock changes.
+const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 /// A kind of warning.
 #[derive(Debug, PartialEq, Eq)]
@@ -306,7 +309,7 @@ fn short_window(
     );
     let length = |text: &str| text.parse::<Duration>().ok();
     // The earlier of the two timeouts ends the shutdown.
-    let leaving = jiff::SignedDuration::from(length(grace)?.min(length(drain)?));
+    let leaving = SignedDuration::from(length(grace)?.min(length(drain)?));
     let (opens, closes) = calendar::shortest_window(schedule, now)?;
     (closes.duration_since(opens) < leaving).then(|| {
         let message = format!(

@@ -4,9 +4,9 @@ use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::A_YEAR;
 use crate::ScheduleSpec;
 
-const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
 /// How far ahead windows are measured: longer than a month, so that each day of a month is
 /// covered.
 const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);

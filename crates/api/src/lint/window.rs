@@ -5,13 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::calendar::shortest_window;
 use super::{
-    CALENDAR_OVER, EMPTY_SPAN, EXCEPTION_OVER, LintWarning, REDUNDANT_WINDOW,
+    A_YEAR, CALENDAR_OVER, EMPTY_SPAN, EXCEPTION_OVER, LintWarning, REDUNDANT_WINDOW,
     SHORT_FOR_PROVISIONING, warning,
 };
 use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
 
-/// How far ahead windows are compared: a year, which covers both clock changes.
-const A_YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
 /// How many transitions are compared, for windows of minutes.
 const MAX_CHANGES: usize = 2_000;
 
