@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_clock::Clock;
 use fivespot_drawing::terminal::TerminalOptions;
-use fivespot_drawing::{html, svg};
+use fivespot_drawing::{html, most_frequent_zone, svg};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -186,7 +186,8 @@ fn forecasts(
     if !view.is_picture(documents.len()) || spans.all(|span| Some(span) == first) {
         return Ok(forecasts);
     }
-    range.zone = Some(fleet::zone(&forecasts));
+    let schedules = forecasts.iter().map(|it| &it.schedule);
+    range.zone = Some(most_frequent_zone(schedules));
     all(&range)
 }
 

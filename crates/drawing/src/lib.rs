@@ -54,8 +54,10 @@ pub mod style;
 pub mod svg;
 pub mod terminal;
 pub mod timeline;
+mod zone;
 
 pub use clock_change::ClockChange;
 pub use fleet::{Fleet, Row, Span};
 pub use kind::Kind;
 pub use timeline::Timeline;
+pub use zone::most_frequent_zone;

@@ -1,10 +1,7 @@
 //! All machines in one picture.
 
-use std::collections::BTreeMap;
-
-use fivespot_drawing::{Fleet, Row, planned};
+use fivespot_drawing::{Fleet, Row, most_frequent_zone, planned};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use crate::plain;
 use crate::preview::forecast::Forecast;
@@ -26,7 +23,7 @@ pub(super) fn of(forecasts: &[Forecast], now: Timestamp) -> Fleet {
         title: plain::line(&title).into_owned(),
         from: span.map_or(now, |span| span.from),
         to: span.map_or(now, |span| span.to),
-        zone: zone(forecasts),
+        zone: most_frequent_zone(forecasts.iter().map(|it| &it.schedule)),
         now: Some(now),
         wanted: None,
         rows: forecasts
@@ -34,17 +31,6 @@ pub(super) fn of(forecasts: &[Forecast], now: Timestamp) -> Fleet {
             .map(|forecast| row(forecast, namespaces.len() == 1))
             .collect(),
     }
-}
-
-/// The most frequent time zone of the schedules; of equally frequent ones, the first by name.
-pub(super) fn zone(forecasts: &[Forecast]) -> TimeZone {
-    let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
-    for forecast in forecasts {
-        let zone = forecast.schedule.time_zone();
-        count.entry(&forecast.timezone).or_insert((0, zone)).0 += 1;
-    }
-    let most = count.into_values().rev().max_by_key(|(count, _)| *count);
-    most.map_or(TimeZone::UTC, |(_, zone)| zone.clone())
 }
 
 fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {

@@ -1,9 +1,8 @@
 //! The week of the fleet: planned spans, observed spans, and the number of wanted machines.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_drawing::{Fleet, Row, html as drawing};
+use fivespot_drawing::{Fleet, Row, html as drawing, most_frequent_zone};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
@@ -101,7 +100,8 @@ fn fleet(
     machines: &[Arc<Machine>],
     now: Timestamp,
 ) -> Fleet {
-    let zone = zone(machines);
+    let schedules = machines.iter().filter_map(|it| it.schedule.as_ref());
+    let zone = most_frequent_zone(schedules);
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
     let columns = Fleet::columns(from, to);
@@ -184,18 +184,4 @@ fn range(filter: &Filter, zone: &TimeZone, now: Timestamp) -> (Timestamp, Timest
     };
     let last = first.checked_add(filter.days().days()).unwrap_or(first);
     (midnight(first), midnight(last))
-}
-
-/// The most frequent time zone of the schedules; of equally frequent ones, the first by name.
-fn zone(machines: &[Arc<Machine>]) -> TimeZone {
-    let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
-    for schedule in machines
-        .iter()
-        .filter_map(|machine| machine.schedule.as_ref())
-    {
-        let entry = count.entry(schedule.zone_name());
-        entry.or_insert((0, schedule.time_zone())).0 += 1;
-    }
-    let most = count.into_values().rev().max_by_key(|(count, _)| *count);
-    most.map_or(TimeZone::UTC, |(_, zone)| zone.clone())
 }
