@@ -141,6 +141,7 @@ const PACKAGES: &[Package] = &[
             "webhook",
             "install",
             "apiserver",
+            "https",
             "sim",
             "usage",
         ],

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fivespot_controller::{Detail, ProbeResponse, serve};
+use fivespot_https::{Detail, ProbeResponse, serve_probes};
 use fivespot_install::pod;
 use tokio::net::TcpListener;
 
@@ -75,8 +75,8 @@ impl Listening {
             "listening"
         );
         let on_metrics = move |path: &str, _: Detail| on_metrics(path);
-        tokio::spawn(serve(self.metrics, on_metrics));
-        tokio::spawn(serve(self.health, on_health));
+        tokio::spawn(serve_probes(self.metrics, on_metrics));
+        tokio::spawn(serve_probes(self.health, on_health));
     }
 }
 

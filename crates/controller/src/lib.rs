@@ -43,6 +43,7 @@ mod schedule_override;
 mod telemetry;
 
 pub use connect::{Connect, NetworkConnect, client};
+pub use fivespot_https::{Detail, ProbeResponse};
 pub use fivespot_runtime::lease::{Lease, LeaseTiming, LeaseTimingError, Role, SKEW};
 pub use fivespot_runtime::{Key, NamespacedName};
 pub use inspect::{Inspection, inspect};
@@ -51,6 +52,5 @@ pub use observe::kubeconfig;
 pub use options::{Coordination, Namespaces, NodeAccess, Options};
 pub use run::{run, run_until};
 pub use telemetry::health::{Check, Health};
-pub use telemetry::instruments::{Detail, Instruments, ProbeResponse};
+pub use telemetry::instruments::Instruments;
 pub use telemetry::metrics;
-pub use telemetry::ports::serve;

@@ -1,6 +1,5 @@
-//! Metrics, health, and the ports that serve them.
+//! Metrics and health.
 
 pub(crate) mod health;
 pub(crate) mod instruments;
 pub mod metrics;
-pub(crate) mod ports;

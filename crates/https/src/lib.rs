@@ -5,9 +5,11 @@ mod certificate;
 mod connection_slot;
 mod listen;
 mod plain;
+mod probe;
 mod tls;
 
 pub use certificate::ClientCertificates;
 pub use connection_slot::Lifetimes;
 pub use plain::Plain;
+pub use probe::{Detail, ProbeResponse, serve_probes};
 pub use tls::{Limits, Server};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fivespot_clock::Clock;
-use fivespot_controller::{Detail, ProbeResponse};
+use fivespot_https::{Detail, ProbeResponse};
 use fivespot_webhook::certificate_controller::RenewalHealth;
 use fivespot_webhook::{Certificate, Metrics};
 
@@ -26,20 +26,18 @@ impl Probes {
 
     pub(super) fn on_metrics_port(&self, path: &str) -> ProbeResponse {
         match path {
-            "/metrics" => ProbeResponse {
-                code: 200,
-                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                body: self.metrics.text(self.renewal_health.expiry()),
-            },
-            _ => unknown(),
+            "/metrics" => {
+                ProbeResponse::metrics(self.metrics.text(self.renewal_health.expiry()))
+            }
+            _ => ProbeResponse::not_found(),
         }
     }
 
     pub(super) fn on_health_port(&self, path: &str, detail: Detail) -> ProbeResponse {
         match path {
-            "/healthz" | "/livez" => text(200, "ok\n".to_owned()),
+            "/healthz" | "/livez" => ProbeResponse::text(200, "ok\n"),
             "/readyz" => self.readiness(detail),
-            _ => unknown(),
+            _ => ProbeResponse::not_found(),
         }
     }
 
@@ -62,7 +60,7 @@ impl Probes {
         let code = if problem.is_some() { 503 } else { 200 };
         if detail == Detail::Brief {
             let verdict = if code == 200 { "ok\n" } else { "not ready\n" };
-            return text(code, verdict.to_owned());
+            return ProbeResponse::text(code, verdict);
         }
         let mut body = match problem {
             Some(why) => format!("[-]certificate failed: {why}\n"),
@@ -71,18 +69,6 @@ impl Probes {
         for renewal in self.renewal_health.problems() {
             let _ = writeln!(body, "[!]certificate renewal: {renewal}");
         }
-        text(code, body)
+        ProbeResponse::text(code, body)
     }
-}
-
-fn text(code: u16, body: String) -> ProbeResponse {
-    ProbeResponse {
-        code,
-        content: "text/plain; charset=utf-8",
-        body,
-    }
-}
-
-fn unknown() -> ProbeResponse {
-    text(404, "not found\n".to_owned())
 }

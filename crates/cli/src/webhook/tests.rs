@@ -1,4 +1,4 @@
-use fivespot_controller::Detail;
+use fivespot_https::Detail;
 
 use super::*;
 

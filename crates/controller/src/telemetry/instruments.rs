@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use fivespot_api::Phase;
 use fivespot_api::condition::Reason;
+use fivespot_https::{Detail, ProbeResponse};
 use fivespot_plan::Unknown;
 use jiff::SignedDuration;
 use serde_json::json;
@@ -34,40 +35,6 @@ impl Default for Inner {
             metrics: Arc::new(Metrics::new()),
             context: OnceLock::new(),
         }
-    }
-}
-
-/// The response to an HTTP request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeResponse {
-    /// The HTTP status.
-    pub code: u16,
-    /// The media type.
-    pub content: &'static str,
-    /// The body.
-    pub body: String,
-}
-
-/// How detailed a response is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Only whether the replica is ready.
-    Brief,
-    /// Every check with its problem, including names of objects and messages of servers.
-    Verbose,
-}
-
-impl ProbeResponse {
-    fn text(code: u16, body: impl Into<String>) -> Self {
-        Self {
-            code,
-            content: "text/plain; charset=utf-8",
-            body: body.into(),
-        }
-    }
-
-    fn unknown() -> Self {
-        Self::text(404, "not found\n")
     }
 }
 
@@ -108,12 +75,8 @@ impl Instruments {
     /// Answers a GET of `path` on the metrics port.
     pub fn on_metrics_port(&self, path: &str) -> ProbeResponse {
         match path {
-            "/metrics" => ProbeResponse {
-                code: 200,
-                content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                body: self.metrics(),
-            },
-            _ => ProbeResponse::unknown(),
+            "/metrics" => ProbeResponse::metrics(self.metrics()),
+            _ => ProbeResponse::not_found(),
         }
     }
 
@@ -154,7 +117,7 @@ impl Instruments {
                     body: format!("{body}\n"),
                 }
             }
-            _ => ProbeResponse::unknown(),
+            _ => ProbeResponse::not_found(),
         }
     }
 }

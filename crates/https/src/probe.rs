@@ -4,16 +4,60 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use fivespot_https::Plain;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use tokio::net::TcpListener;
 
-use crate::telemetry::instruments::{Detail, ProbeResponse};
+use crate::Plain;
+
+/// The response to a probe or to a scrape of the metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeResponse {
+    /// The HTTP status.
+    pub code: u16,
+    /// The media type.
+    pub content: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+/// How detailed a response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Only whether the replica is ready.
+    Brief,
+    /// Every check with its problem, including names of objects and messages of servers.
+    Verbose,
+}
+
+impl ProbeResponse {
+    /// A response of plain text.
+    pub fn text(code: u16, body: impl Into<String>) -> Self {
+        Self {
+            code,
+            content: "text/plain; charset=utf-8",
+            body: body.into(),
+        }
+    }
+
+    /// Metrics in the OpenMetrics text format.
+    pub fn metrics(body: String) -> Self {
+        Self {
+            code: 200,
+            content: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            body,
+        }
+    }
+
+    /// The response to an unknown path.
+    pub fn not_found() -> Self {
+        Self::text(404, "not found\n")
+    }
+}
 
 /// Serves every connection to `listener`, until dropped. `answer` receives the path and the level
 /// of detail: verbose only for a client on this host that requests `verbose`.
-pub async fn serve(
+pub async fn serve_probes(
     listener: TcpListener,
     answer: impl Fn(&str, Detail) -> ProbeResponse + Clone + Send + 'static,
 ) -> Infallible {
@@ -37,11 +81,7 @@ fn respond<B>(
     };
     let answer = match *request.method() {
         Method::GET | Method::HEAD => answer(request.uri().path(), detail),
-        _ => ProbeResponse {
-            code: 405,
-            content: "text/plain; charset=utf-8",
-            body: "only GET and HEAD are allowed\n".to_owned(),
-        },
+        _ => ProbeResponse::text(405, "only GET and HEAD are allowed\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from(answer.body)));
     *response.status_mut() =
@@ -60,10 +100,9 @@ mod tests {
         let asked = |uri: &str, peer: &str| {
             let request = Request::get(uri).body(()).unwrap();
             let peer = format!("{peer}:50000").parse().unwrap();
-            let answer = |_: &str, detail| ProbeResponse {
-                code: if detail == Detail::Verbose { 200 } else { 204 },
-                content: "text/plain",
-                body: String::new(),
+            let answer = |_: &str, detail| {
+                let code = if detail == Detail::Verbose { 200 } else { 204 };
+                ProbeResponse::text(code, "")
             };
             respond(&request, peer, &answer).status().as_u16()
         };
