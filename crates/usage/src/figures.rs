@@ -51,13 +51,15 @@ pub struct Costs {
 
 impl Figures {
     pub(crate) fn add(&mut self, other: &Self) {
-        self.wanted_seconds += other.wanted_seconds;
-        self.active_seconds += other.active_seconds;
-        self.provisioning_seconds += other.provisioning_seconds;
-        self.late_seconds += other.late_seconds;
-        self.used_seconds += other.used_seconds;
-        self.always_on_seconds += other.always_on_seconds;
-        self.reclaims += other.reclaims;
+        // Other clients may write any number into a status.
+        let add = |sum: &mut i64, number| *sum = sum.saturating_add(number);
+        add(&mut self.wanted_seconds, other.wanted_seconds);
+        add(&mut self.active_seconds, other.active_seconds);
+        add(&mut self.provisioning_seconds, other.provisioning_seconds);
+        add(&mut self.late_seconds, other.late_seconds);
+        add(&mut self.used_seconds, other.used_seconds);
+        add(&mut self.always_on_seconds, other.always_on_seconds);
+        add(&mut self.reclaims, other.reclaims);
     }
 
     /// The costs at a rate. Not rounded.

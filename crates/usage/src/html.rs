@@ -232,7 +232,7 @@ fn table(
                             (number(hours(figures.late_seconds)))
                             td.number { (figures.reclaims) }
                             (number(hours(figures.always_on_seconds)))
-                            (number(hours(figures.always_on_seconds - figures.used_seconds)))
+                            (number(hours(figures.always_on_seconds.saturating_sub(figures.used_seconds))))
                             @if currency.is_some() { (cost_cells(costs)) }
                         }
                     }

@@ -56,7 +56,9 @@ impl Machine {
             active_seconds: counted.active_seconds,
             provisioning_seconds: counted.provisioning_seconds,
             late_seconds: counted.late_seconds,
-            used_seconds: counted.active_seconds + counted.provisioning_seconds,
+            used_seconds: counted
+                .active_seconds
+                .saturating_add(counted.provisioning_seconds),
             always_on_seconds: until.duration_since(since).as_secs().max(0),
             reclaims: counted.reclaims,
         })

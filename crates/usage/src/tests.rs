@@ -94,6 +94,42 @@ fn a_month_is_parsed_from_its_text() {
 }
 
 #[test]
+fn an_account_at_the_limits_of_its_numbers_is_reported() {
+    let rates = Rates::parse(RATES).unwrap();
+    let at_limit = |name: &str, number: i64| {
+        let mut machine = machine(name, 1, &[("team", "a")]);
+        machine.usage.months[0] = UsageMonth {
+            month: "2026-10".to_owned(),
+            active_seconds: number,
+            wanted_seconds: number,
+            provisioning_seconds: number,
+            late_seconds: number,
+            reclaims: number,
+        };
+        machine
+    };
+    for number in [i64::MAX, i64::MIN] {
+        let query = Query {
+            month: october(),
+            now: at("2026-11-20T00:00:00Z"),
+            label: Some("team"),
+            rates: Some(&rates),
+        };
+        let machines = [at_limit("one", number), at_limit("two", number)];
+        let report = Report::of(machines, &query);
+        assert_eq!(report.items[0].figures.used_seconds, number);
+        assert_eq!(report.total.figures.wanted_seconds, number);
+        for written in [
+            text::document(&report),
+            csv::document(&report),
+            html::document(&report),
+        ] {
+            assert!(written.contains("team-a"), "{written}");
+        }
+    }
+}
+
+#[test]
 fn a_machine_is_compared_with_one_always_on_since_its_account_began() {
     let report = report(None);
     let always_on = |place: usize| report.items[place].figures.always_on_seconds;

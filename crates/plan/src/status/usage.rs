@@ -4,6 +4,9 @@
 //! one, with the state of that span, split at the ends of months in UTC. A machine that is shut
 //! down, disabled or in error counts as before for as long as it exists. No decision depends on
 //! the account.
+//!
+//! Other clients may write any account into the status: sums stay within the range of their type,
+//! and the time before the oldest month that is kept is not evaluated.
 
 use std::ops::Range;
 
@@ -38,7 +41,8 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let schedule = schedule.filter(|_| case.desired.is_enabled);
     let mut usage = usage_until(before, schedule, now);
     if after.phase == Some(Phase::EmergencyRemove) && before.phase != after.phase {
-        month_of(&mut usage, now).reclaims += 1;
+        let reclaims = &mut month_of(&mut usage, now).reclaims;
+        *reclaims = reclaims.saturating_add(1);
     }
     usage.start_time = usage.start_time.or(Some(now));
     usage.accounted_state = Some(state);
@@ -60,7 +64,10 @@ pub fn usage_until(
     until: Timestamp,
 ) -> Usage {
     let mut usage = status.usage.clone().unwrap_or_default();
-    let since = usage.accounted_time.filter(|since| *since < until);
+    let since = usage
+        .accounted_time
+        .map(|since| since.max(oldest_kept(until)))
+        .filter(|since| *since < until);
     if let (Some(since), Some(spent_as)) = (since, usage.accounted_state) {
         for (since, until, wanted) in wanted_spans(status, schedule, since..until) {
             let span = Span {
@@ -159,14 +166,15 @@ impl Span {
 
     fn add_to_month(self, month: &mut UsageMonth, seconds: i64) {
         let wanted = if self.wanted { seconds } else { 0 };
-        month.wanted_seconds += wanted;
+        let add = |sum: &mut i64, seconds| *sum = sum.saturating_add(seconds);
+        add(&mut month.wanted_seconds, wanted);
         match self.spent_as {
-            AccountedState::Active => month.active_seconds += seconds,
+            AccountedState::Active => add(&mut month.active_seconds, seconds),
             AccountedState::Provisioning => {
-                month.provisioning_seconds += seconds;
-                month.late_seconds += wanted;
+                add(&mut month.provisioning_seconds, seconds);
+                add(&mut month.late_seconds, wanted);
             }
-            AccountedState::None => month.late_seconds += wanted,
+            AccountedState::None => add(&mut month.late_seconds, wanted),
         }
     }
 }
@@ -188,6 +196,15 @@ fn month_of(usage: &mut Usage, at: Timestamp) -> &mut UsageMonth {
         usage.months.insert(place, month);
     }
     &mut usage.months[place]
+}
+
+/// The first instant of the oldest month that an account up to `until` contains.
+fn oldest_kept(until: Timestamp) -> Timestamp {
+    let first = until.to_zoned(TimeZone::UTC).date().first_of_month();
+    let before = i64::try_from(MAX_MONTHS).map_or(0, |months| months - 1);
+    let oldest = first.checked_sub(before.months()).ok();
+    let oldest = oldest.and_then(|date| date.to_zoned(TimeZone::UTC).ok());
+    oldest.map_or(Timestamp::MIN, |oldest| oldest.timestamp())
 }
 
 /// The first instant of the next month, in UTC.

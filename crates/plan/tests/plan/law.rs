@@ -3,10 +3,17 @@
 mod input;
 
 use std::collections::BTreeSet;
+use std::slice;
 
-use fivespot_api::{MAX_APPLIED_TAINTS, Phase, name, rules};
+use fivespot_api::status::MAX_MONTHS;
+use fivespot_api::{
+    AccountedState, MAX_APPLIED_TAINTS, Phase, ScheduledMachineStatus, Usage, UsageMonth,
+    name, rules,
+};
 use fivespot_capi::{Contract, key};
-use fivespot_plan::{Call, Fact, Freshness, Locations, Memory, Observed, Step, plan};
+use fivespot_plan::{
+    Call, Fact, Freshness, Locations, Memory, Observed, Step, plan, usage_until,
+};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -184,4 +191,59 @@ fn a_message_of_any_length_fits_into_an_event() {
     assert!(next.events.iter().all(|event| event.note.len() <= 1_024));
     assert_eq!(next.events.len(), 2, "the phase, and Stalled");
     assert_eq!(next.status.unwrap().phase, Some(Phase::Error));
+}
+
+#[test]
+fn an_account_at_the_highest_number_stays_there_and_does_not_stop_the_planner() {
+    let full = UsageMonth {
+        month: "2026-03".to_owned(),
+        active_seconds: i64::MAX,
+        wanted_seconds: i64::MAX,
+        provisioning_seconds: i64::MAX,
+        late_seconds: i64::MAX,
+        reclaims: i64::MAX,
+    };
+    for accounted_state in AccountedState::ALL {
+        let mut object = scheduled_machine();
+        object.metadata.finalizers = Some(vec![name::FINALIZER.to_owned()]);
+        object.status = Some(ScheduledMachineStatus {
+            in_schedule: true,
+            usage: Some(Usage {
+                months: vec![full.clone()],
+                accounted_time: Some(at("2026-03-06T11:59:00Z")),
+                accounted_state: Some(accounted_state),
+                ..Usage::default()
+            }),
+            ..ScheduledMachineStatus::default()
+        });
+        let observed = Observed {
+            freshness: Freshness::Live,
+            contract: Fact::Known(Contract::V1Beta2),
+            cluster: Fact::Known(None),
+            machine: Fact::Known(None),
+            ..Observed::default()
+        };
+        let next = plan(&object, &observed, &Memory::default(), at(SOME_NOON));
+        let usage = next.status.unwrap().usage.unwrap();
+        assert_eq!(usage.months, slice::from_ref(&full), "{accounted_state:?}");
+        assert_eq!(usage.accounted_time, Some(at(SOME_NOON)));
+    }
+}
+
+#[test]
+fn an_account_that_begins_two_thousand_years_ago_has_the_newest_months() {
+    let status = ScheduledMachineStatus {
+        usage: Some(Usage {
+            accounted_time: Some(at("0001-01-01T00:00:00Z")),
+            accounted_state: Some(AccountedState::Active),
+            ..Usage::default()
+        }),
+        ..ScheduledMachineStatus::default()
+    };
+    let months = usage_until(&status, None, at(SOME_NOON)).months;
+    assert_eq!(months.len(), MAX_MONTHS);
+    assert_eq!(months[0].month, "2025-02");
+    assert_eq!(months[0].active_seconds, 28 * 86_400);
+    assert_eq!(months[MAX_MONTHS - 1].month, "2026-03");
+    assert_eq!(months[MAX_MONTHS - 1].active_seconds, (5 * 24 + 12) * 3_600);
 }

@@ -2,8 +2,8 @@
 
 use fivespot_api::reclaim::agent_config;
 use fivespot_api::{
-    NodeRef, NodeTaint, Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown,
-    ShutdownReason, TaintEffect, name,
+    AccountedState, NodeRef, NodeTaint, Phase, ScheduledMachine, ScheduledMachineStatus,
+    Shutdown, ShutdownReason, TaintEffect, Usage, UsageMonth, name,
 };
 use fivespot_capi::{
     Condition, ConditionState, Contract, Machine, Meta, NodeLink, Owner, Provider,
@@ -15,6 +15,7 @@ use fivespot_plan::{
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use proptest::array::uniform5;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -348,6 +349,39 @@ fn applied() -> Vec<NodeTaint> {
         .collect()
 }
 
+/// Accounts as the operator writes them, and as other clients may.
+fn usage() -> impl Strategy<Value = Usage> {
+    let number = select(vec![i64::MIN, -1, 0, 60, 2_678_400, i64::MAX]);
+    let names = select(vec!["2026-02", "2026-03", "2026-03", "9999-12", ""]);
+    let month = (names, uniform5(number)).prop_map(
+        |(month, [active, wanted, provisioning, late, reclaims])| UsageMonth {
+            month: month.to_owned(),
+            active_seconds: active,
+            wanted_seconds: wanted,
+            provisioning_seconds: provisioning,
+            late_seconds: late,
+            reclaims,
+        },
+    );
+    let times = select(vec![
+        Timestamp::MIN,
+        at("0001-01-01T00:00:00Z"),
+        at("2026-02-20T00:00:00Z"),
+        at("2026-03-06T11:59:00Z"),
+        at("2026-03-07T00:00:00Z"),
+        Timestamp::MAX,
+    ]);
+    let state = option::of(select(AccountedState::ALL.to_vec()));
+    (vec(month, 0..20), option::of(times), state).prop_map(
+        |(months, accounted_time, accounted_state)| Usage {
+            months,
+            start_time: accounted_time,
+            accounted_time,
+            accounted_state,
+        },
+    )
+}
+
 pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
     let offset = -1200_i64..1200;
     let shutdown = (
@@ -370,11 +404,17 @@ pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
         option::of(shutdown),
         machine_ref,
         option::of(offset),
-        select(Phase::ALL.to_vec()),
+        (select(Phase::ALL.to_vec()), option::of(usage())),
         any::<[bool; 2]>(),
     )
         .prop_map(
-            |(shutdown, machine_ref, scheduled, phase, [is_recorded, is_tainted])| {
+            |(
+                shutdown,
+                machine_ref,
+                scheduled,
+                (phase, usage),
+                [is_recorded, is_tainted],
+            )| {
                 let place = |api_version: &str, kind: &str, uid: Option<&str>| {
                     fivespot_api::ObjectRef {
                         api_version: api_version.to_owned(),
@@ -391,6 +431,7 @@ pub(super) fn status() -> impl Strategy<Value = ScheduledMachineStatus> {
                 );
                 ScheduledMachineStatus {
                     phase: Some(phase),
+                    usage,
                     applied_node_taints: is_tainted.then(applied).unwrap_or_default(),
                     shutdown,
                     machine_ref: machine_ref.map(|uid| {
