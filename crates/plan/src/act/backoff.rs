@@ -39,9 +39,8 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
         // They are about steps that are not taken now; the events of transitions are separate.
         outcome.events.clear();
         outcome.undrained = None;
-    }
-    // What was done for a shutdown is reverted before its record is cleared.
-    if is_held && outcome.shutdown == ShutdownChange::Clear {
+        // A reclaim is recorded on the Machine first, and what was done for a shutdown is reverted
+        // before its record is cleared.
         outcome.shutdown = ShutdownChange::Keep;
     }
     reported

@@ -5,6 +5,8 @@ use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
 use fivespot_capi::shortened;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::status::usage;
+
 /// One event about the ScheduledMachine, with the fields of `events.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -48,10 +50,25 @@ pub(crate) fn between(
 ) -> Vec<Event> {
     transition(before, after)
         .into_iter()
+        .chain(reclaimed_in_error(before, after))
         .chain(switched_off(before, after))
         .chain(became(before, after, ConditionType::Stalled))
         .chain(calendar_missing(before, after))
         .collect()
+}
+
+/// The Warning that a reclaim has begun, where another phase is reported: the step that records it
+/// on the Machine had failed before.
+fn reclaimed_in_error(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let is_reported = after.phase == Some(Phase::EmergencyRemove);
+    (usage::begins_reclaim(before, after) && !is_reported).then(|| {
+        let reason = Reason::EmergencyReclaim;
+        let note = "the host is reclaimed; its machine is removed at once";
+        Event::warning(reason.as_str(), "RecordReclaim", note)
+    })
 }
 
 /// The Warning that a reclaim has disabled the schedule.
@@ -132,6 +149,13 @@ fn transition(
         || is == Reason::RemovalStalled.as_str()
         || is == Reason::NodeNotReady.as_str()
         || is == Reason::InfrastructureMissing.as_str();
+    // A reclaim that continues after a failed step or a pause is not another one.
+    if phase == Phase::EmergencyRemove
+        && !is_problem
+        && !usage::begins_reclaim(before, after)
+    {
+        return None;
+    }
     let transition = if before.phase == Some(phase) {
         let is_news = is_problem && was.as_deref() != Some(&is);
         if !is_news {

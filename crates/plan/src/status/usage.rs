@@ -11,13 +11,15 @@
 use std::ops::Range;
 
 use fivespot_api::status::MAX_MONTHS;
-use fivespot_api::time::whole_seconds;
-use fivespot_api::{AccountedState, Phase, ScheduledMachineStatus, Usage, UsageMonth};
+use fivespot_api::{
+    AccountedState, Phase, ScheduledMachineStatus, ShutdownReason, Usage, UsageMonth,
+};
 use fivespot_schedule::{Override, Schedule};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use crate::decide::case::Case;
+use crate::status::whole_seconds;
 
 /// How many parts of a schedule are read in one span: more than any schedule has.
 const MAX_PARTS: usize = 100_000;
@@ -27,7 +29,9 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let before = &case.subject.status;
     let usage = before.usage.clone().unwrap_or_default();
     let state = state_of(case, after.phase, usage.accounted_state);
+    let is_reclaim = begins_reclaim(before, after);
     let is_same = usage.accounted_time.is_some()
+        && !is_reclaim
         && usage.accounted_state == Some(state)
         && before.phase == after.phase
         && before.in_schedule == after.in_schedule
@@ -40,7 +44,7 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let schedule = case.desired.schedule.as_ref().ok();
     let schedule = schedule.filter(|_| case.desired.is_enabled);
     let mut usage = usage_until(before, schedule, now);
-    if after.phase == Some(Phase::EmergencyRemove) && before.phase != after.phase {
+    if is_reclaim {
         let reclaims = &mut month_of(&mut usage, now).reclaims;
         *reclaims = reclaims.saturating_add(1);
     }
@@ -49,6 +53,22 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let surplus = usage.months.len().saturating_sub(MAX_MONTHS);
     usage.months.drain(..surplus);
     after.usage = Some(usage);
+}
+
+/// Whether `after` is the first status with the record of a reclaim. The phase does not show that:
+/// it also changes when a step fails or the machine is paused.
+pub(crate) fn begins_reclaim(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> bool {
+    let reclaimed = |status: &ScheduledMachineStatus| {
+        let shutdown = status.shutdown.as_ref();
+        shutdown
+            .filter(|of| of.reason == ShutdownReason::Reclaim)
+            .map(|of| of.machine_uid.clone())
+    };
+    let is_of = reclaimed(after);
+    is_of.is_some() && is_of != reclaimed(before)
 }
 
 /// The account of a status, with the time from its `accountedTime` to `until` added to the state

@@ -168,6 +168,74 @@ fn a_request_while_the_process_still_runs_reclaims_again() {
     }
 }
 
+/// How many reclaims the account contains, and how many were announced.
+fn counted(simulation: &Simulation) -> (i64, usize) {
+    let usage = simulation.status().usage.unwrap();
+    let announced = simulation.events.iter().filter(|event| {
+        event.reason == "EmergencyReclaim" && event.note.contains("the host is reclaimed")
+    });
+    let counts = usage.months.iter().map(|month| month.reclaims);
+    (counts.sum(), announced.count())
+}
+
+#[test]
+fn a_reclaim_is_counted_and_announced_once_whichever_step_fails_during_it() {
+    for step in [
+        Step::RecordReclaim,
+        Step::DisableSchedule,
+        Step::CordonNode,
+        Step::DeletePod,
+        Step::ExcludeDrain,
+        Step::DeleteMachine,
+    ] {
+        let mut memory = Memory::default();
+        let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+        simulation.pods = vec![pod("a")];
+        request(&mut simulation);
+        simulation.failing = Some((step, Cause::Unavailable));
+        simulation.run_until(&mut memory, "2026-03-06T12:00:20Z");
+        simulation.failing = None;
+        simulation.run_until(&mut memory, "2026-03-06T12:05:00Z");
+        assert_eq!(simulation.status().phase, Some(Phase::Disabled), "{step:?}");
+        assert_eq!(counted(&simulation), (1, 1), "{step:?}");
+    }
+}
+
+#[test]
+fn a_reclaim_that_is_paused_and_resumed_is_counted_and_announced_once() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.is_moving = false;
+    request(&mut simulation);
+    simulation.settle(&mut memory);
+    for is_paused in [true, false] {
+        let cluster = simulation.get_mut("Cluster").unwrap();
+        cluster["spec"]["paused"] = json!(is_paused);
+        simulation.settle(&mut memory);
+    }
+    simulation.is_moving = true;
+    simulation.run_until(&mut memory, "2026-03-06T12:05:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
+    assert_eq!(counted(&simulation), (1, 1));
+}
+
+#[test]
+fn a_reclaim_whose_record_is_refused_writes_no_status_until_the_retry() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    request(&mut simulation);
+    simulation.failing = Some((Step::RecordReclaim, Cause::Rejected));
+    simulation.settle(&mut memory);
+    let status = simulation.status();
+    assert_eq!((status.phase, status.shutdown), (Some(Phase::Error), None));
+    let writes = simulation.log.len();
+    for _ in 0..10 {
+        simulation.pause(1);
+        simulation.settle(&mut memory);
+    }
+    assert_eq!(simulation.log.len(), writes, "{:#?}", simulation.log);
+}
+
 #[test]
 fn a_stale_request_on_a_joining_node_is_cleared_once() {
     for contract in CONTRACTS {
