@@ -75,7 +75,7 @@ use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{machine, reclaim, serve, shutdown, taint};
-use status::{conditions, debounce, event, never_needed, stalled};
+use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
 /// How long until a failed read is repeated.
 const FAILED_READ_REQUEUE: SignedDuration = SignedDuration::from_secs(30);
@@ -275,6 +275,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     // Created objects are reported when they are observed.
     let status = status.filter(|_| precondition.is_none());
     let mut events = outcome.events;
+    events.extend(outcome.undrained.as_deref().map(undrained::event));
     if let Some(after) = &status {
         events.extend(event::between(before, after));
         events.extend(event::left_late(before, after, case.now));

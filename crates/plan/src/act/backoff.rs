@@ -38,10 +38,15 @@ pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Fa
     if is_held {
         // They are about steps that are not taken now; the events of transitions are separate.
         outcome.events.clear();
-        outcome.undrained = None;
         // A reclaim is recorded on the Machine first, and what was done for a shutdown is reverted
         // before its record is cleared.
         outcome.shutdown = ShutdownChange::Keep;
+    }
+    // Only these steps end a drain, by Cluster API or by us.
+    let ends_drain =
+        |action: &Action| matches!(action.step, Step::ExcludeDrain | Step::DeleteMachine);
+    if is_held || !outcome.actions.iter().any(ends_drain) {
+        outcome.undrained = None;
     }
     reported
 }

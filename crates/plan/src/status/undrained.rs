@@ -49,12 +49,13 @@ pub(crate) fn warn_of_interrupted_drain(machine: &Machine, outcome: Outcome) -> 
 }
 
 fn note(mut outcome: Outcome, why: &str) -> Outcome {
-    let note = format!("{NOTE}{why}");
+    outcome.undrained = Some(format!("{NOTE}{why}"));
     outcome
-        .events
-        .push(Event::warning("DrainIncomplete", "DeleteMachine", &note));
-    outcome.undrained = Some(note);
-    outcome
+}
+
+/// The Warning about an unfinished drain.
+pub(crate) fn event(note: &str) -> Event {
+    Event::warning("DrainIncomplete", "DeleteMachine", note)
 }
 
 /// The note at the end of a message, if there is one.

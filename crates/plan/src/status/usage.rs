@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use fivespot_api::status::MAX_MONTHS;
+use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     AccountedState, Phase, ScheduledMachineStatus, ShutdownReason, Usage, UsageMonth,
 };
@@ -19,7 +20,6 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use crate::decide::case::Case;
-use crate::status::whole_seconds;
 
 /// How many parts of a schedule are read in one span: more than any schedule has.
 const MAX_PARTS: usize = 100_000;

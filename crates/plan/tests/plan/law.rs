@@ -42,6 +42,16 @@ proptest! {
     }
 
     #[test]
+    fn a_drain_is_reported_as_ended_only_with_a_step_that_ends_it(
+        object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
+    ) {
+        let next = plan(&object, &observed, &memory, now);
+        let is_reported = next.events.iter().any(|event| event.reason == "DrainIncomplete");
+        let ends = [Step::ExcludeDrain, Step::DeleteMachine];
+        prop_assert!(!is_reported || next.steps().iter().any(|step| ends.contains(step)));
+    }
+
+    #[test]
     fn a_plan_from_caches_is_the_live_plan_or_empty_and_sends_only_guarded_writes(
         object in object(), observed in observed(Freshness::Cached), memory in memory(), now in now(),
     ) {

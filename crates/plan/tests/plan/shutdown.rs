@@ -514,6 +514,37 @@ fn a_refused_exclusion_is_reported_and_does_not_block_the_deletion() {
 }
 
 #[test]
+fn a_drain_by_cluster_api_is_not_reported_as_ended_while_its_exclusion_is_refused() {
+    let mut memory = Memory::default();
+    let mut simulation = held_back(&mut memory);
+    simulation.is_moving = false;
+    let machine = simulation.get_mut("Machine").unwrap();
+    machine["metadata"]["deletionTimestamp"] = json!("2026-03-06T18:01:00Z");
+    machine["status"]["conditions"] = json!([{
+        "type": "Deleting", "status": "True", "reason": "DrainingNode",
+        "message": "Drain not completed yet",
+    }]);
+    simulation.failing = Some((Step::ExcludeDrain, Cause::Rejected));
+    simulation.run_until(&mut memory, "2026-03-06T18:05:00Z");
+    for _ in 0..10 {
+        simulation.pause(1);
+        simulation.settle(&mut memory);
+    }
+    let cut_off = |simulation: &Simulation| {
+        let events = simulation.events.iter();
+        let warnings = events.filter(|event| event.reason == "DrainIncomplete");
+        let message = simulation.status().message.unwrap();
+        (warnings.count(), message.contains("the deadline ended"))
+    };
+    assert_eq!(simulation.count("ExcludeDrain"), 1, "it was refused");
+    assert_eq!(cut_off(&simulation), (0, false));
+    simulation.failing = None;
+    simulation.run_until(&mut memory, "2026-03-06T18:06:00Z");
+    assert_eq!(simulation.count("ExcludeDrain"), 2, "it was accepted");
+    assert_eq!(cut_off(&simulation), (1, true));
+}
+
+#[test]
 fn a_deadline_that_has_passed_is_not_the_next_transition() {
     let mut memory = Memory::default();
     let mut simulation = held_back(&mut memory);

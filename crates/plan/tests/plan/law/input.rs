@@ -530,6 +530,8 @@ pub(super) fn memory() -> impl Strategy<Value = Memory> {
         Step::DisableSchedule,
         Step::ClearRequest,
         Step::EvictPod,
+        Step::RecordReclaim,
+        Step::ExcludeDrain,
         Step::DeleteMachine,
         Step::RemoveFinalizer,
     ]);
