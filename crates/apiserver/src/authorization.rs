@@ -112,7 +112,8 @@ pub(crate) fn authorize(
     Err(refusal(user, action, &decision.reason))
 }
 
-fn refusal(user: &User, action: &Action, reason: &str) -> Status {
+/// 403 with Kubernetes' message and a reason, which may be empty.
+pub(crate) fn refusal(user: &User, action: &Action, reason: &str) -> Status {
     let mut why = action.forbidden_message(&user.name);
     if !reason.is_empty() {
         why = format!("{why}: {reason}");

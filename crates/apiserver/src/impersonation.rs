@@ -1,14 +1,18 @@
 //! Impersonation: the `Impersonate-*` headers.
 
+mod mode;
+
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
 
 use crate::authorization::{self, Action};
-use crate::query::percent;
+use crate::query::{Query, percent};
 use crate::state::State;
 use crate::status::Status;
 use crate::user::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account};
+
+pub(crate) use mode::LastModes;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
@@ -27,13 +31,14 @@ struct Part {
 /// The user that the headers impersonate; `None` without such headers.
 ///
 /// # Errors
-/// 400 for groups without a user, 403 for attributes that `user` may not impersonate.
+/// 400 for groups without a user, 403 for attributes that `user` may not impersonate for this
+/// request.
 pub(crate) fn requested_user(
-    state: &State,
+    state: &mut State,
     user: &User,
-    headers: &HeaderMap,
+    head: &http::request::Parts,
 ) -> Result<Option<User>, Status> {
-    let parts = parts(headers);
+    let parts = parts(&head.headers);
     if parts.is_empty() {
         return Ok(None);
     }
@@ -48,6 +53,16 @@ pub(crate) fn requested_user(
             format!("requested [{listed}] without impersonating a user")
         };
         return Err(Status::bad_request(message));
+    }
+    // Constrained impersonation is on by default since 1.36.
+    if state.kube.is_at_least(36) {
+        let query = Query::parse(head.uri.query().unwrap_or_default());
+        let request = mode::ImpersonationRequest {
+            requester: user,
+            action: Action::of_request(&head.method, head.uri.path(), &query),
+            parts: &parts,
+        };
+        return mode::impersonate(state, &request).map(Some);
     }
     for part in &parts {
         authorization::authorize(state, user, &part.action())?;

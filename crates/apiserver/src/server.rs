@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use fivespot_admission::KubeVersion;
 use fivespot_clock::Clock;
-use http::HeaderMap;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -319,13 +318,13 @@ impl Server {
     /// The user that a request's headers impersonate.
     ///
     /// # Errors
-    /// 403 for a user that `user` may not impersonate.
+    /// 403 for a user that `user` may not impersonate for this request.
     pub(crate) fn impersonated(
         &self,
         user: &User,
-        headers: &HeaderMap,
+        head: &http::request::Parts,
     ) -> Result<Option<User>, Status> {
-        impersonation::requested_user(&self.state(), user, headers)
+        impersonation::requested_user(&mut self.state(), user, head)
     }
 
     fn event(

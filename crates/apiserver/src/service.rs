@@ -110,7 +110,7 @@ where
     };
     let holds_clock = busy.is_some();
     let read = server
-        .impersonated(&user, &head.headers)
+        .impersonated(&user, &head)
         .and_then(|other| parse_request(server, &head, body, (user, other)))
         .map(|(call, form)| {
             (

@@ -16,6 +16,7 @@ use crate::controller::event_expiry::EventExpiry;
 use crate::controller::queue::{self, WorkQueue};
 use crate::conversion::{self, Conversion, WebhookCalls};
 use crate::identity::TokenKey;
+use crate::impersonation::LastModes;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
@@ -63,6 +64,8 @@ pub struct State {
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
     /// The webhook calls of the request in progress.
     pub(crate) webhook_calls: conversion::SharedWebhookCalls,
+    /// How users have last impersonated others.
+    pub(crate) last_modes: LastModes,
     pub(crate) buckets: Buckets,
     /// The first stored object that is invalid.
     pub(crate) invalid: Option<StartError>,
@@ -232,6 +235,7 @@ impl State {
             definitions: HashMap::new(),
             webhooks: HashMap::new(),
             webhook_calls: conversion::SharedWebhookCalls::default(),
+            last_modes: LastModes::default(),
             buckets,
             invalid: None,
             stored_resources: HashMap::new(),

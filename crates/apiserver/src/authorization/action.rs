@@ -1,7 +1,9 @@
 //! The authorization attributes of a request that RBAC rules use.
 
+use http::Method;
+
 use crate::call::Call;
-use crate::query::percent;
+use crate::query::{Query, percent};
 
 /// An action on a resource or on a non-resource path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,12 +19,16 @@ pub(crate) struct Action {
 }
 
 impl Action {
+    /// The action of a call, as [`of_request`](Self::of_request) reads it.
+    pub(crate) fn of(call: &Call) -> Self {
+        Self::of_request(&call.method, &call.path, &call.query)
+    }
+
     /// Reads only a request's method, path and field selector (k8s.io/apiserver's
     /// `RequestInfo`): authorization comes before the resource is looked up, so that 403
     /// precedes 404.
-    pub(crate) fn of(call: &Call) -> Self {
-        let parts: Vec<String> = call
-            .path
+    pub(crate) fn of_request(method: &Method, path: &str, query: &Query) -> Self {
+        let parts: Vec<String> = path
             .split('/')
             .filter(|it| !it.is_empty())
             .map(percent)
@@ -33,8 +39,8 @@ impl Action {
             ["apis", group, _, rest @ ..] if !rest.is_empty() => (*group, rest),
             _ => {
                 return Self {
-                    verb: call.method.as_str().to_ascii_lowercase(),
-                    path: percent(&call.path),
+                    verb: method.as_str().to_ascii_lowercase(),
+                    path: percent(path),
                     ..Self::default()
                 };
             }
@@ -58,9 +64,9 @@ impl Action {
             path: String::new(),
         };
         let collection = action.name.is_empty();
-        verb(call, collection).clone_into(&mut action.verb);
+        verb(method, query, collection).clone_into(&mut action.verb);
         if matches!(action.verb.as_str(), "list" | "watch") && collection {
-            selected_name(&call.query.field_selector).clone_into(&mut action.name);
+            selected_name(&query.field_selector).clone_into(&mut action.name);
         }
         action
     }
@@ -101,9 +107,9 @@ impl Action {
     }
 }
 
-fn verb(call: &Call, collection: bool) -> &'static str {
-    match (call.method.as_str(), collection) {
-        ("GET" | "HEAD", true) if call.query.watch => "watch",
+fn verb(method: &Method, query: &Query, collection: bool) -> &'static str {
+    match (method.as_str(), collection) {
+        ("GET" | "HEAD", true) if query.watch => "watch",
         ("GET" | "HEAD", true) => "list",
         ("GET" | "HEAD", false) => "get",
         ("POST", _) => "create",
