@@ -32,19 +32,19 @@ func decodeTyped(text json.RawMessage, into runtime.Object) error {
 }
 
 // keepStored adds the policies that an older server has stored, valid or not.
-func (w *world) keepStored(asked *question) error {
+func (s *policyState) keepStored(asked *question) error {
 	for _, text := range asked.StoredPolicies {
 		var policy admissionregistrationv1.ValidatingAdmissionPolicy
 		if err := decodeTyped(text, &policy); err != nil {
 			return err
 		}
-		w.policies = append(w.policies, &policy)
+		s.policies = append(s.policies, &policy)
 	}
 	return nil
 }
 
 // addPolicy registers a policy, and keeps it if it is valid.
-func (w *world) addPolicy(text json.RawMessage) registration {
+func (s *policyState) addPolicy(text json.RawMessage) registration {
 	var external admissionregistrationv1.ValidatingAdmissionPolicy
 	var internal admissionregistration.ValidatingAdmissionPolicy
 	err := decodeTyped(text, &external)
@@ -56,13 +56,13 @@ func (w *world) addPolicy(text json.RawMessage) registration {
 	}
 	errors := texts(validation.ValidateValidatingAdmissionPolicy(&internal))
 	if len(errors) == 0 {
-		w.policies = append(w.policies, &external)
+		s.policies = append(s.policies, &external)
 	}
 	return registration{Errors: errors}
 }
 
 // addBinding registers a binding, and keeps it if it is valid.
-func (w *world) addBinding(text json.RawMessage) registration {
+func (s *policyState) addBinding(text json.RawMessage) registration {
 	var external admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	var internal admissionregistration.ValidatingAdmissionPolicyBinding
 	err := decodeTyped(text, &external)
@@ -74,17 +74,17 @@ func (w *world) addBinding(text json.RawMessage) registration {
 	}
 	errors := texts(validation.ValidateValidatingAdmissionPolicyBinding(&internal))
 	if len(errors) == 0 {
-		w.bindings = append(w.bindings, &external)
+		s.bindings = append(s.bindings, &external)
 	}
 	return registration{Errors: errors}
 }
 
 // validator returns the compiled policy. It is compiled at the first call.
-func (w *world) validator(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
-	compiled, ok := w.compiled[policy]
+func (s *policyState) validator(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
+	compiled, ok := s.compiled[policy]
 	if !ok {
-		compiled = compile(policy, &w.meter)
-		w.compiled[policy] = compiled
+		compiled = compile(policy, &s.meter)
+		s.compiled[policy] = compiled
 	}
 	return compiled
 }

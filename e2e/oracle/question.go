@@ -191,21 +191,21 @@ func (asked *question) answer() answer {
 			}
 		}
 	}
-	world := newWorld(asked)
-	if err := world.keepStored(asked); err != nil {
+	state := newPolicyState(asked)
+	if err := state.keepStored(asked); err != nil {
 		return answer{Malformed: err.Error()}
 	}
 	for _, text := range asked.Policies {
-		given.Policies = append(given.Policies, world.addPolicy(text))
+		given.Policies = append(given.Policies, state.addPolicy(text))
 	}
 	for _, text := range asked.Bindings {
-		given.Bindings = append(given.Bindings, world.addBinding(text))
+		given.Bindings = append(given.Bindings, state.addBinding(text))
 	}
 	if asked.TypeCheck && registered != nil {
-		given.TypeChecks = world.typeChecks(registered)
+		given.TypeChecks = state.typeChecks(registered)
 	}
 	for _, request := range asked.Requests {
-		given.Decisions = append(given.Decisions, world.decide(request))
+		given.Decisions = append(given.Decisions, state.decide(request))
 	}
 	for _, mutation := range asked.Mutations {
 		given.Mutated = append(given.Mutated, mutation.apply())

@@ -19,12 +19,12 @@ import (
 // hooks are the hooks of the server's policy source for the policies and bindings, both sorted by
 // name: the policies with a binding, their compiled form, and where their parameters are found or
 // why they are not.
-func (w *world) hooks() ([]validating.PolicyHook, error) {
+func (s *policyState) hooks() ([]validating.PolicyHook, error) {
 	policies, bindings := newIndexer(), newIndexer()
-	for _, policy := range w.policies {
+	for _, policy := range s.policies {
 		_ = policies.Add(policy)
 	}
-	for _, binding := range w.bindings {
+	for _, binding := range s.bindings {
 		_ = bindings.Add(binding)
 	}
 	source := generic.NewPolicySource(
@@ -32,10 +32,10 @@ func (w *world) hooks() ([]validating.PolicyHook, error) {
 		&informer{indexer: bindings},
 		validating.NewValidatingAdmissionPolicyAccessor,
 		validating.NewValidatingAdmissionPolicyBindingAccessor,
-		w.validator,
-		&paramInformers{world: w},
+		s.validator,
+		&paramInformers{state: s},
 		nil,
-		w.mapper(),
+		s.mapper(),
 	)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -66,10 +66,10 @@ func newIndexer() cache.Indexer {
 }
 
 // mapper has the kinds of the existing parameters. No other kinds are served.
-func (w *world) mapper() meta.RESTMapper {
+func (s *policyState) mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for i := range w.asked.Params {
-		param := &w.asked.Params[i]
+	for i := range s.asked.Params {
+		param := &s.asked.Params[i]
 		kind := param.GroupVersionKind()
 		scope := meta.RESTScopeRoot
 		if param.GetNamespace() != "" {
@@ -88,15 +88,15 @@ func paramResource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 // paramInformers have all parameters in their caches.
 type paramInformers struct {
 	informers.SharedInformerFactory
-	world *world
+	state *policyState
 }
 
 func (p *paramInformers) Start(<-chan struct{}) {}
 
 func (p *paramInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	indexer := newIndexer()
-	for i := range p.world.asked.Params {
-		param := &p.world.asked.Params[i]
+	for i := range p.state.asked.Params {
+		param := &p.state.asked.Params[i]
 		if paramResource(param.GroupVersionKind()) == resource {
 			_ = indexer.Add(param)
 		}

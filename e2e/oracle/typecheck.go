@@ -13,7 +13,7 @@ import (
 )
 
 // typeChecks returns the warnings that the server writes into the status of each policy.
-func (w *world) typeChecks(registered *definition) [][]typeWarning {
+func (s *policyState) typeChecks(registered *definition) [][]typeWarning {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	served := registered.external.Spec
 	for _, version := range served.Versions {
@@ -23,7 +23,7 @@ func (w *world) typeChecks(registered *definition) [][]typeWarning {
 	}
 	checker := validating.TypeChecker{SchemaResolver: &published{registered}, RestMapper: mapper}
 	var all [][]typeWarning
-	for _, policy := range w.policies {
+	for _, policy := range s.policies {
 		warnings := []typeWarning{}
 		for _, one := range checker.Check(policy) {
 			warnings = append(warnings, typeWarning{Field: one.FieldRef, Warning: one.Warning})

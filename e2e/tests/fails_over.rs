@@ -147,7 +147,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
-    [+]definition ok
+    [+]crd ok
     [-]lease failed: the Lease could not be renewed in time
     [+]api-server ok
     not ready
@@ -160,7 +160,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
-    [+]definition ok
+    [+]crd ok
     [+]lease ok: a is the leader
     [+]api-server ok
     ready

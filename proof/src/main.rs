@@ -29,7 +29,7 @@ const EXAMPLE: &str = "Examples:
   cargo run --release -p proof -- mutants";
 
 const HEADING: &str =
-    "part     errors crashes edits meddling     states   generated  depth  seconds";
+    "part     errors crashes edits   others     states   generated  depth  seconds";
 
 /// The default limit for a part of the deep search, in states counted each time they are reached:
 /// what fits into 16 GiB of memory.

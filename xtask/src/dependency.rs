@@ -89,14 +89,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "controller",
         may_use: &[
-            "api",
-            "plan",
-            "capi",
-            "admission",
-            "clock",
-            "runtime",
-            "schedule",
-            "https",
+            "api", "plan", "capi", "clock", "runtime", "schedule", "https",
         ],
         is_pure: false,
     },

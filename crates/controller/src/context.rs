@@ -20,10 +20,10 @@ use fivespot_api::{Phase, name};
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::ReadResult;
-use crate::observe::definitions::follow_definitions;
+use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
-use crate::observe::own_definition::OwnDefinition;
+use crate::observe::own_crd::OwnCrd;
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
@@ -59,7 +59,7 @@ pub(crate) struct Context {
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
-    pub(crate) own_definition: OwnDefinition,
+    pub(crate) own_crd: OwnCrd,
     /// Limits how many large objects are created at a time.
     pub(crate) large_creates: Semaphore,
     /// Live reads of objects that many ScheduledMachines have in common.
@@ -121,7 +121,7 @@ impl Context {
             queue: WorkQueue::new(options.clock.clone(), backoff),
             fence: Arc::new(Fence::new(options.clock.steady(), ownership)),
             discovery: Discovery::new(api.clone()),
-            own_definition: OwnDefinition::default(),
+            own_crd: OwnCrd::default(),
             ended_overrides: EndedOverrides::default(),
             large_creates: Semaphore::new(2),
             shared: SharedReads::default(),
@@ -243,21 +243,20 @@ impl Context {
         let informer = self.scheduled_machines.clone();
         self.watch(&informer, None);
         schedule_override::informer(self);
-        self.spawn_detached(follow_definitions(self.clone()));
+        self.spawn_detached(follow_crds(self.clone()));
     }
 
     /// Starts one watch per configured namespace, or one for all.
     fn watch(self: &Arc<Self>, informer: &Arc<KindInformer>, selector: Option<Selector>) {
-        let parts = match &self.options.namespaces {
+        let namespaces = match &self.options.namespaces {
             Namespaces::All => vec![None],
             Namespaces::Only(some) => some.iter().cloned().map(Some).collect(),
         };
-        for part in parts {
+        for namespace in namespaces {
             let scope = WatchScope {
                 api: self.api.clone(),
-                namespace: part.clone(),
+                namespace,
                 selector: selector.clone(),
-                part,
                 link: None,
                 budget: None,
             };
@@ -363,7 +362,7 @@ impl Context {
             self.watch(&informer, None);
         }
         schedule_override::informer(self);
-        if self.own_definition.read(&self.api).await {
+        if self.own_crd.read(&self.api).await {
             self.enqueue_owned();
         }
     }

@@ -18,7 +18,7 @@ use crate::{Key, Options};
 use fivespot_runtime::queue::ReconcileResult;
 
 /// How long a workload cluster may take to respond.
-const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
+const WORKLOAD_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// The objects that a reconcile would plan from.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ async fn inspect_until_link_known(
     context: &Arc<Context>,
     key: &Key,
 ) -> Result<Option<Inspection>, String> {
-    let mut timeout = pin!(context.clock.sleep(EVENT_TIMEOUT));
+    let mut timeout = pin!(context.clock.sleep(WORKLOAD_TIMEOUT));
     let mut may_wait = true;
     loop {
         // If the cluster responds only during this observation, its Node has not been read.

@@ -3,7 +3,7 @@
 //! The only place in a reconcile that reads the clock.
 
 mod confirm;
-pub(crate) mod definitions;
+pub(crate) mod crds;
 pub(crate) mod discovery;
 pub(crate) mod json_text;
 pub mod kubeconfig;
@@ -11,7 +11,7 @@ pub(crate) mod live_reads;
 mod management;
 pub(crate) mod name_conflict;
 mod node;
-pub(crate) mod own_definition;
+pub(crate) mod own_crd;
 pub(crate) mod projection;
 mod schedule_inputs;
 pub(crate) mod watch;
@@ -160,7 +160,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         workload: workload?,
         releases_stuck: context.options.force_finalizer_on_timeout,
         reclaim_override: context.options.reclaim_override,
-        outdated_definition: context.own_definition.outdated(&context.api).await,
+        outdated_crd: context.own_crd.outdated(&context.api).await,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {
         now: not_before(source.context.queue.now(), last_recorded_instant(&object)),

@@ -19,13 +19,13 @@ mod page;
 mod reader;
 mod route;
 mod schedule_inputs;
+pub mod schedule_text;
 mod serve;
 pub mod shutdown;
 mod state;
 #[cfg(test)]
 mod tests;
 mod undecoded;
-pub mod words;
 
 pub use reader::{EventRecord, Reader, read_only};
 pub use serve::{Dashboard, Now, Options};

@@ -11,8 +11,8 @@ use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use crate::schedule_inputs::ScheduleInputs;
+use crate::schedule_text;
 use crate::undecoded::UndecodedMachine;
-use crate::words;
 
 /// The largest number of characters of a text that are kept.
 const MAX_TEXT_CHARS: usize = 300;
@@ -314,7 +314,7 @@ fn kind(phase: Phase) -> Option<Kind> {
     match phase {
         Phase::Pending => Some(Kind::Starting),
         Phase::Active => Some(Kind::Running),
-        Phase::ShuttingDown | Phase::EmergencyRemove => Some(Kind::Leaving),
+        Phase::ShuttingDown | Phase::EmergencyRemove => Some(Kind::ShuttingDown),
         Phase::Error => Some(Kind::Failed),
         Phase::Inactive | Phase::Disabled | Phase::Terminated => None,
     }
@@ -323,7 +323,7 @@ fn kind(phase: Phase) -> Option<Kind> {
 /// A description of the schedule, with a note if it is disabled.
 fn rule(spec: &ScheduleSpec) -> String {
     let disabled = if spec.enabled { "" } else { "disabled; " };
-    format!("{disabled}{}", words::schedule(spec))
+    format!("{disabled}{}", schedule_text::schedule(spec))
 }
 
 fn truncated(text: &str) -> String {

@@ -13,8 +13,8 @@ use crate::reader::EventRecord;
 /// The last recorded shutdown. `None` if neither the status nor an Event contains one.
 ///
 /// It begins with the shutdown in the status, or with the Event that reports its phase, and ends
-/// with the first Event that reports a phase without a leaving machine. `events` are ordered by
-/// time, the oldest first.
+/// with the first Event that reports another phase than ShuttingDown and EmergencyRemove. `events`
+/// are ordered by time, the oldest first.
 pub fn timeline(
     object: &ScheduledMachine,
     events: &[EventRecord],
@@ -34,7 +34,7 @@ pub fn timeline(
     let end = recorded.iter().position(|event| {
         event
             .phase()
-            .is_some_and(|phase| !is_leaving(phase) && phase != Phase::Error)
+            .is_some_and(|phase| !is_shutting_down(phase) && phase != Phase::Error)
     });
     entries.extend(event_entries(recorded, end, shutdown.is_none()));
     let is_over = end.is_some() && shutdown.is_none();
@@ -138,11 +138,11 @@ fn last_shutdown<'e>(
     events: &'e [EventRecord],
     shutdown: Option<&Shutdown>,
 ) -> &'e [EventRecord] {
-    let begins = |event: &EventRecord| event.phase().is_some_and(is_leaving);
+    let begins = |event: &EventRecord| event.phase().is_some_and(is_shutting_down);
     let index = (0..events.len()).rev().find(|index| {
         let before = index.checked_sub(1).and_then(|before| events.get(before));
-        let was_leaving = before.is_some_and(begins);
-        events.get(*index).is_some_and(begins) && !was_leaving
+        let was_shutting_down = before.is_some_and(begins);
+        events.get(*index).is_some_and(begins) && !was_shutting_down
     });
     index
         .and_then(|index| events.get(index..))
@@ -159,7 +159,7 @@ fn one_second_before(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second() - 1).unwrap_or(at)
 }
 
-fn is_leaving(phase: Phase) -> bool {
+fn is_shutting_down(phase: Phase) -> bool {
     matches!(phase, Phase::ShuttingDown | Phase::EmergencyRemove)
 }
 

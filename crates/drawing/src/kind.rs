@@ -22,7 +22,7 @@ pub enum Kind {
     /// A machine is in service.
     Running,
     /// A machine is being drained and removed.
-    Leaving,
+    ShuttingDown,
     /// Something failed or needs manual action.
     Failed,
 }
@@ -38,7 +38,7 @@ impl Kind {
         Self::OverrideHold,
         Self::Starting,
         Self::Running,
-        Self::Leaving,
+        Self::ShuttingDown,
         Self::Failed,
     ];
 
@@ -53,7 +53,7 @@ impl Kind {
             Self::OverrideHold => "override: hold",
             Self::Starting => "actual: starting",
             Self::Running => "actual: running",
-            Self::Leaving => "actual: leaving",
+            Self::ShuttingDown => "actual: shutting down",
             Self::Failed => "actual: failed",
         }
     }
@@ -74,7 +74,7 @@ impl Kind {
             Self::OverrideHold => "hold",
             Self::Starting => "starting",
             Self::Running => "running",
-            Self::Leaving => "leaving",
+            Self::ShuttingDown => "leaving",
             Self::Failed => "failed",
         }
     }
@@ -88,7 +88,7 @@ impl Kind {
             Self::OverrideRun => Some('R'),
             Self::OverrideStop => Some('S'),
             Self::OverrideHold => Some('H'),
-            Self::Starting | Self::Running | Self::Leaving | Self::Failed => None,
+            Self::Starting | Self::Running | Self::ShuttingDown | Self::Failed => None,
         }
     }
 }

@@ -109,7 +109,7 @@ fn pattern(kind: Kind) -> Option<(u8, &'static str, &'static str)> {
     const UPRIGHT: &str = r#"<rect width="2.4" height="4"/>"#;
     match kind {
         Kind::Window | Kind::Running | Kind::Failed => None,
-        Kind::ExceptionRun | Kind::Leaving => Some((5, ROTATED, STRIPE)),
+        Kind::ExceptionRun | Kind::ShuttingDown => Some((5, ROTATED, STRIPE)),
         Kind::ExceptionStop => Some((5, "", DOT)),
         Kind::OverrideRun | Kind::Starting => Some((4, "", UPRIGHT)),
         Kind::OverrideStop => Some((5, ROTATED, CROSS)),

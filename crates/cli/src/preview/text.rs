@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fivespot_dashboard::words;
+use fivespot_dashboard::schedule_text;
 use fivespot_drawing::terminal;
 use fivespot_schedule::Duration;
 
@@ -96,5 +96,5 @@ fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
 
 /// A one-line description of the schedule as written.
 pub(super) fn rule(forecast: &Forecast) -> String {
-    words::schedule(&forecast.rule)
+    schedule_text::schedule(&forecast.rule)
 }

@@ -22,18 +22,21 @@ const DOMAINS: [&str; 6] = [
 ];
 
 /// The fields that are read of any object's metadata, besides its labels and annotations.
+const META_FIELDS: &[&str] = &[
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+    "ownerReferences",
+];
+
+/// The metadata that is read of any object.
 const META: FieldMask = FieldMask::Only(
-    &[
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "finalizers",
-        "ownerReferences",
-    ],
+    META_FIELDS,
     &[
         ("labels", FieldMask::Domains(&DOMAINS)),
         ("annotations", FieldMask::Domains(&DOMAINS)),
@@ -49,19 +52,11 @@ const INLINE: FieldMask =
 
 /// The same with all labels: overrides may select by any label.
 const LABELLED_META: FieldMask = FieldMask::Only(
+    META_FIELDS,
     &[
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "finalizers",
-        "ownerReferences",
-        "labels",
+        ("labels", FieldMask::All),
+        ("annotations", FieldMask::Domains(&DOMAINS)),
     ],
-    &[("annotations", FieldMask::Domains(&DOMAINS))],
 );
 
 static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(

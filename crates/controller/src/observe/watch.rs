@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_runtime::cache::{Budget, Informer, InformerSink, Part};
+use fivespot_runtime::cache::{Budget, Informer, InformerSink};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::{Retry, Selector, Watch, follow};
 
@@ -18,12 +18,11 @@ pub(crate) type KindInformer = Informer<CachedKind>;
 pub(crate) struct WatchScope {
     /// The server.
     pub(crate) api: ApiClient,
-    /// The namespace; `None` for all namespaces, and for cluster-scoped kinds.
+    /// The namespace, which is the part of the cache that this watch fills; `None` for all
+    /// namespaces, and for cluster-scoped kinds.
     pub(crate) namespace: Option<String>,
     /// Which objects; `None` for all.
     pub(crate) selector: Option<Selector>,
-    /// The part of the cache that this watch fills.
-    pub(crate) part: Part,
     /// The workload cluster whose link this watch reports as up or down.
     pub(crate) link: Option<Arc<Workload>>,
     /// The memory budget of the cached objects; `None` for the management cluster.
@@ -39,7 +38,7 @@ pub(crate) async fn fill(
     let watch = Watch {
         client: scope.api.clone(),
         resource: informer.resource.clone(),
-        namespace: scope.namespace,
+        namespace: scope.namespace.clone(),
         selector: scope.selector,
         projection: Arc::new(informer.projection.clone()),
     };
@@ -54,7 +53,7 @@ pub(crate) async fn fill(
     };
     let sink = InformerSink {
         informer,
-        part: scope.part,
+        part: scope.namespace,
         budget: scope.budget,
         handler,
         listed: 0,

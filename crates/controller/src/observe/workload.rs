@@ -142,7 +142,6 @@ impl Workload {
                 api: api.clone(),
                 namespace: None,
                 selector: Some(Selector::Fields(on_node(node))),
-                part: None,
                 link: None,
                 budget: Some(self.budget.clone()),
             };
@@ -183,7 +182,6 @@ impl Workload {
                 api: api.clone(),
                 namespace: Some(system.to_owned()),
                 selector: None,
-                part: None,
                 link: None,
                 budget: Some(self.budget.clone()),
             };
@@ -313,7 +311,6 @@ fn follow_nodes(
         api,
         namespace: None,
         selector: None,
-        part: None,
         link: Some(workload.clone()),
         budget: Some(workload.budget.clone()),
     };

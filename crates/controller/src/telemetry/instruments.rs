@@ -149,11 +149,11 @@ fn readiness(context: &Context) -> Health {
         };
         checks.push(Check::new(format!("cache {}", informer.name), problem));
     }
-    let outdated = context.own_definition.problem();
+    let outdated = context.own_crd.problem();
     let outdated = outdated.map(|problem| {
         format!("{}: {problem}", Reason::CustomResourceDefinitionOutdated)
     });
-    checks.push(Check::new("definition", outdated));
+    checks.push(Check::new("crd", outdated));
     checks.push(lease(context));
     checks.push(Check::new(API, unreachable));
     Health { checks }

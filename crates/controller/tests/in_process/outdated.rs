@@ -124,6 +124,6 @@ async fn an_older_definition_is_unready_and_does_not_block_a_shutdown() {
     let instruments = printed.lock().unwrap().take().unwrap();
     let response = instruments.on_health_port("/readyz", Detail::Verbose);
     assert_eq!(response.code, 503, "{}", response.body);
-    let problem = "[-]definition failed: CustomResourceDefinitionOutdated: ";
+    let problem = "[-]crd failed: CustomResourceDefinitionOutdated: ";
     assert!(response.body.contains(problem), "{}", response.body);
 }

@@ -15,7 +15,7 @@ use crate::machine::{Machine, NamespacedName};
 use crate::page::{self, Body, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
-use crate::{shutdown, words};
+use crate::{schedule_text, shutdown};
 
 /// How long a page waits for the management and workload clusters of the machine.
 const INSPECTION_TIMEOUT: Duration = Duration::from_secs(3);
@@ -142,7 +142,7 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
                             th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
                             td.nowrap { (page::relative(now, *at)) }
                             td { @if *opens { "opens" } @else { "closes" } }
-                            td data-label="Cause" { (words::cause(schedule.cause(*at))) }
+                            td data-label="Cause" { (schedule_text::cause(schedule.cause(*at))) }
                         }
                     }
                 }

@@ -41,7 +41,7 @@ pub struct Observed {
     pub reclaim_override: Option<SignedDuration>,
     /// Which required fields the stored CustomResourceDefinition lacks, for users; `None` if it
     /// has them all. Nothing is created without them.
-    pub outdated_definition: Option<String>,
+    pub outdated_crd: Option<String>,
 }
 
 impl Observed {
@@ -77,7 +77,7 @@ impl Default for Observed {
             workload: Workload::default(),
             releases_stuck: false,
             reclaim_override: None,
-            outdated_definition: None,
+            outdated_crd: None,
         }
     }
 }

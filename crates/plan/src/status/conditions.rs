@@ -18,7 +18,7 @@ const ROLE: &str = fivespot_api::name::CONTROLLER;
 /// The problem that the stored CustomResourceDefinition is older than this operator. The fields
 /// it lacks would be dropped from each status that is written, so that nothing is created.
 pub(crate) fn outdated(case: &Case<'_>) -> Option<(Reason, String)> {
-    let message = case.observed.outdated_definition.clone()?;
+    let message = case.observed.outdated_crd.clone()?;
     Some((Reason::CustomResourceDefinitionOutdated, message))
 }
 

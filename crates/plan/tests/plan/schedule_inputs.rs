@@ -374,7 +374,7 @@ fn nothing_is_created_while_the_stored_definition_is_outdated() {
         Memory::default(),
     );
     let lacks = Some("it lacks status.shutdown".to_owned());
-    simulation.outdated_definition.clone_from(&lacks);
+    simulation.outdated_crd.clone_from(&lacks);
     simulation.run_until(&mut memory, NOON);
     assert_eq!(simulation.kinds(), [""; 0]);
     assert_eq!(
@@ -386,11 +386,11 @@ fn nothing_is_created_while_the_stored_definition_is_outdated() {
         events.any(|of| of.reason == "CustomResourceDefinitionOutdated"
             && of.note.contains("it lacks status.shutdown"))
     );
-    simulation.outdated_definition = None;
+    simulation.outdated_crd = None;
     simulation.settle(&mut memory);
     assert_eq!(simulation.status().phase, Some(Phase::Active));
     // The existing machine stays, and is shut down as usual.
-    simulation.outdated_definition = lacks;
+    simulation.outdated_crd = lacks;
     simulation.settle(&mut memory);
     assert_eq!(simulation.status().phase, Some(Phase::Active));
     simulation.run_until(&mut memory, EVENING);

@@ -64,7 +64,7 @@ pub(crate) struct Simulation {
     /// schedule.
     pub(crate) reclaim_override: Option<SignedDuration>,
     /// What the stored CustomResourceDefinition lacks.
-    pub(crate) outdated_definition: Option<String>,
+    pub(crate) outdated_crd: Option<String>,
     /// Whether Cluster API and the Node act.
     pub(crate) is_moving: bool,
     serial: u64,
@@ -168,7 +168,7 @@ impl Simulation {
             writes_left: usize::MAX,
             releases_stuck: false,
             reclaim_override: None,
-            outdated_definition: None,
+            outdated_crd: None,
             is_moving: true,
             serial: 1,
         };
@@ -279,7 +279,7 @@ impl Simulation {
             machine: Fact::Known(machine),
             releases_stuck: self.releases_stuck,
             reclaim_override: self.reclaim_override,
-            outdated_definition: self.outdated_definition.clone(),
+            outdated_crd: self.outdated_crd.clone(),
         }
     }
 

@@ -11,17 +11,17 @@ use tokio::sync::OnceCell;
 
 use crate::failure;
 
-/// The result of reading the stored definition.
+/// The result of reading the stored CRD.
 #[derive(Debug, Default)]
-pub(crate) struct OwnDefinition {
-    /// Set once the definition was read for the first time.
+pub(crate) struct OwnCrd {
+    /// Set once the CRD was read for the first time.
     is_read: OnceCell<()>,
     /// The fields that it lacks.
     missing: Mutex<Vec<&'static str>>,
 }
 
-impl OwnDefinition {
-    /// A message about the fields that the definition lacks. `None` if it lacks none or could not
+impl OwnCrd {
+    /// A message about the fields that the CRD lacks. `None` if it lacks none or could not
     /// be read. The first call reads it.
     pub(crate) async fn outdated(&self, api: &ApiClient) -> Option<String> {
         self.is_read
@@ -50,7 +50,7 @@ impl OwnDefinition {
         ))
     }
 
-    /// Reads the definition. Returns whether the missing fields have changed.
+    /// Reads the CRD. Returns whether the missing fields have changed.
     pub(crate) async fn read(&self, api: &ApiClient) -> bool {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let all = Address {

@@ -15,19 +15,19 @@ use crate::context::Context;
 use crate::failure;
 use crate::observe::watch::retry;
 
-/// Discovery lists a kind a little later than its definition is established. A key whose kind was
-/// not served tries again after these waits, and then only when the definition changes again.
+/// Discovery lists a kind a little later than its CRD is established. A key whose kind was
+/// not served tries again after these waits, and then only when the CRD changes again.
 const SECOND_LOOKS: [SignedDuration; 3] = [
     SignedDuration::from_secs(1),
     SignedDuration::from_secs(4),
     SignedDuration::from_secs(25),
 ];
 
-/// Notifies the controller of every definition that is created, changed or deleted. Never ends.
+/// Notifies the controller of every CRD that is created, changed or deleted. Never ends.
 ///
-/// Without the permission to watch definitions, keys whose kind was not served are enqueued at
+/// Without the permission to watch CRDs, keys whose kind was not served are enqueued at
 /// each retry of the watch.
-pub(crate) async fn follow_definitions(context: Arc<Context>) {
+pub(crate) async fn follow_crds(context: Arc<Context>) {
     let watch = Watch {
         client: context.api.clone(),
         resource: ApiResource::erase::<CustomResourceDefinition>(&()),
@@ -36,28 +36,28 @@ pub(crate) async fn follow_definitions(context: Arc<Context>) {
         projection: Arc::new(MetadataOnly),
     };
     let retry = retry(&context, "definitions");
-    let definitions = Definitions {
+    let sink = CrdSink {
         context,
         known: Versions::default(),
         listed: Versions::default(),
     };
-    follow(watch, retry, definitions).await;
+    follow(watch, retry, sink).await;
 }
 
-struct Definitions {
+struct CrdSink {
     context: Arc<Context>,
     known: Versions,
-    /// The definitions of the list under way.
+    /// The CRDs of the list under way.
     listed: Versions,
 }
 
-impl Sink for Definitions {
+impl Sink for CrdSink {
     fn list_begins(&mut self) {
         self.listed = Versions::default();
     }
 
-    fn listed(&mut self, definition: Value) -> kube::Result<()> {
-        self.listed.note(&definition);
+    fn listed(&mut self, crd: Value) -> kube::Result<()> {
+        self.listed.note(&crd);
         Ok(())
     }
 
@@ -69,22 +69,23 @@ impl Sink for Definitions {
         }
     }
 
-    fn modified(&mut self, definition: Value) -> kube::Result<()> {
-        self.known.note(&definition);
-        change(&self.context, group_of(&definition));
+    fn modified(&mut self, crd: Value) -> kube::Result<()> {
+        self.known.note(&crd);
+        change(&self.context, group_of(&crd));
         Ok(())
     }
 
-    fn deleted(&mut self, definition: Value) {
-        self.known.forget(&definition);
-        change(&self.context, group_of(&definition));
+    fn deleted(&mut self, crd: Value) {
+        self.known.forget(&crd);
+        change(&self.context, group_of(&crd));
     }
 
     fn failed(&mut self, error: &kube::Error) {
         let error = failure::message(error);
-        self.context
-            .outage
-            .warn(format_args!("watch of definitions failed"), &error);
+        self.context.outage.warn(
+            format_args!("watch of CustomResourceDefinitions failed"),
+            &error,
+        );
         for group in self.context.unserved_groups() {
             self.context.group_changed(&group);
         }
@@ -111,35 +112,33 @@ fn change(context: &Arc<Context>, group: &str) {
     });
 }
 
-fn name_of(definition: &Value) -> &str {
-    definition["metadata"]["name"].as_str().unwrap_or_default()
+fn name_of(crd: &Value) -> &str {
+    crd["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// The name of a definition is `<plural>.<group>`.
-fn group_of(definition: &Value) -> &str {
-    name_of(definition)
-        .split_once('.')
-        .map_or("", |(_, group)| group)
+/// The name of a CRD is `<plural>.<group>`.
+fn group_of(crd: &Value) -> &str {
+    name_of(crd).split_once('.').map_or("", |(_, group)| group)
 }
 
-/// The resourceVersion in which each definition was last seen, by name.
+/// The resourceVersion in which each CRD was last seen, by name.
 #[derive(Debug, Default)]
 struct Versions(BTreeMap<String, String>);
 
 impl Versions {
-    fn note(&mut self, definition: &Value) {
-        let version = definition["metadata"]["resourceVersion"].as_str();
+    fn note(&mut self, crd: &Value) {
+        let version = crd["metadata"]["resourceVersion"].as_str();
         self.0.insert(
-            name_of(definition).to_owned(),
+            name_of(crd).to_owned(),
             version.unwrap_or_default().to_owned(),
         );
     }
 
-    fn forget(&mut self, definition: &Value) {
-        self.0.remove(name_of(definition));
+    fn forget(&mut self, crd: &Value) {
+        self.0.remove(name_of(crd));
     }
 
-    /// The groups of the definitions that differ, each once.
+    /// The groups of the CRDs that differ, each once.
     fn difference(&self, other: &Self) -> Vec<String> {
         let names = self.0.keys().chain(other.0.keys());
         let changed = names.filter(|name| self.0.get(*name) != other.0.get(*name));
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_added_changed_and_deleted_definitions_differ() {
+    fn groups_of_added_changed_and_deleted_crds_differ() {
         let before =
             versions(&[("as.a", "1"), ("bs.b", "1"), ("cs.c", "1"), ("ds.d", "1")]);
         let after =

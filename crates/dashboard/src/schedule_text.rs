@@ -63,20 +63,20 @@ mod tests {
 
     #[test]
     fn a_cause_names_fields_and_objects_of_the_user() {
-        for (of, words) in [
+        for (of, expected) in [
             (Cause::Lists, "daysOfWeek and hoursOfDay"),
             (Cause::Cron, "cron and duration"),
             (Cause::Window("night"), "window night"),
             (Cause::Exception("holidays"), "exception holidays"),
             (Cause::Override("late"), "override late"),
         ] {
-            assert_eq!(cause(of), words);
+            assert_eq!(cause(of), expected);
         }
     }
 
     #[test]
     fn each_form_of_schedule_is_described_in_one_line() {
-        for (spec, words) in [
+        for (spec, expected) in [
             (
                 json!({"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]}),
                 "mon-fri 9-17 in UTC",
@@ -97,7 +97,7 @@ mod tests {
             ),
         ] {
             let spec: ScheduleSpec = serde_json::from_value(spec).unwrap();
-            assert_eq!(schedule(&spec), words);
+            assert_eq!(schedule(&spec), expected);
         }
     }
 }

@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// world is the state that policies are evaluated in.
-type world struct {
+// policyState is the state that policies are evaluated in.
+type policyState struct {
 	asked      *question
 	policies   []*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings   []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
@@ -37,7 +37,7 @@ type world struct {
 	meter meter
 }
 
-func newWorld(asked *question) *world {
+func newPolicyState(asked *question) *policyState {
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, text := range asked.Namespaces {
 		var namespace corev1.Namespace
@@ -46,11 +46,11 @@ func newWorld(asked *question) *world {
 		}
 	}
 	compiled := map[*admissionregistrationv1.ValidatingAdmissionPolicy]validating.Validator{}
-	return &world{asked: asked, namespaces: namespaces, compiled: compiled}
+	return &policyState{asked: asked, namespaces: namespaces, compiled: compiled}
 }
 
 // decide evaluates every policy for a request.
-func (w *world) decide(asked request) decision {
+func (s *policyState) decide(asked request) decision {
 	given := decision{Warnings: []string{}, AuditAnnotations: map[string]string{}}
 	attributes := &attributes{
 		Attributes: admission.NewAttributesRecord(object(asked.Object), object(asked.OldObject),
@@ -59,17 +59,17 @@ func (w *world) decide(asked request) decision {
 			admission.Operation(asked.Operation), object(asked.Options), asked.DryRun, asked.User.info()),
 		annotations: given.AuditAnnotations,
 	}
-	w.meter = meter{}
-	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(w.namespaces), noClient{})
-	dispatcher := validating.NewDispatcher(w, generic.NewPolicyMatcher(matcher))
+	s.meter = meter{}
+	matcher := matching.NewMatcher(corelisters.NewNamespaceLister(s.namespaces), noClient{})
+	dispatcher := validating.NewDispatcher(s, generic.NewPolicyMatcher(matcher))
 	ctx := warning.WithWarningRecorder(context.Background(), (*recorder)(&given.Warnings))
-	hooks, err := w.hooks()
+	hooks, err := s.hooks()
 	if err != nil {
 		given.Failed = err.Error()
 		return given
 	}
 	err = dispatcher.Dispatch(ctx, attributes, asked.interfaces(), hooks)
-	given.Spent = w.meter.spent
+	given.Spent = s.meter.spent
 	if err == nil {
 		return given
 	}
@@ -162,13 +162,13 @@ func (alike) Convert(in, out, _ any) error {
 }
 
 // Authorize allows the permissions of the question.
-func (w *world) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (s *policyState) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	name := ""
 	if a.GetUser() != nil {
 		name = a.GetUser().GetName()
 	}
 	found := [][]string{{a.GetAPIGroup()}, {a.GetResource()}, {a.GetSubresource()}, {a.GetNamespace()}, {a.GetName()}}
-	for _, one := range w.asked.Allowed {
+	for _, one := range s.asked.Allowed {
 		wanted := [][]string{{one.Group}, {one.Resource}, {one.Subresource}, {one.Namespace}, {one.Name}}
 		if one.User != "*" && one.User != name || one.Verb != "*" && one.Verb != a.GetVerb() {
 			continue
