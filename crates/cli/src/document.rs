@@ -1,5 +1,7 @@
 //! Reads objects from files, directories and standard input: `-f`.
 
+mod malformed;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{Failure, parallel};
+pub(crate) use malformed::Malformed;
 
 /// An object and its origin.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +77,15 @@ impl Document {
     }
 }
 
+/// The objects of some paths.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    /// The objects in order. A text that cannot be parsed is in the place of its objects.
+    pub(crate) items: Vec<Result<Document, Malformed>>,
+    /// Whether there is a list object. It may have no items.
+    pub(crate) has_list: bool,
+}
+
 /// Reads all objects of `paths` in order. A directory is replaced by its `.yaml`, `.yml` and
 /// `.json` files, `-` by standard input, a list object by its items. Empty documents are skipped
 /// and not counted.
@@ -81,24 +93,46 @@ impl Document {
 /// # Errors
 /// A path cannot be read, or a text is neither YAML nor JSON. The failure names the file.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
-    let mut all = Vec::new();
+    let items = read_each(paths)?.items.into_iter();
+    items.map(|it| it.map_err(Failure::from)).collect()
+}
+
+/// As [`read`], but a text that is neither YAML nor JSON does not prevent the others from being read.
+///
+/// # Errors
+/// A path cannot be read. The failure names the file.
+pub(crate) fn read_each(paths: &[PathBuf]) -> Result<Documents, Failure> {
+    let mut all = Documents::default();
     for path in paths {
         if path.as_os_str() == "-" {
             let text = read_bounded("standard input", io::stdin().lock())?;
-            all.extend(parse("standard input", &text)?);
+            all.add(parse_text("standard input", &text));
             continue;
         }
         let read = parallel::map(files(path)?, |file| {
             let origin = file.display().to_string();
             let opened =
                 File::open(&file).map_err(|error| unreadable(&origin, &error))?;
-            parse(&origin, &read_bounded(&origin, opened)?)
+            let text = read_bounded(&origin, opened)?;
+            Ok::<_, Failure>(parse_text(&origin, &text))
         });
-        for documents in read {
-            all.extend(documents?);
+        for text in read {
+            all.add(text?);
         }
     }
     Ok(all)
+}
+
+impl Documents {
+    fn add(&mut self, parsed: Result<ParsedText, Malformed>) {
+        match parsed {
+            Ok(parsed) => {
+                self.has_list |= parsed.has_list;
+                self.items.extend(parsed.documents.into_iter().map(Ok));
+            }
+            Err(malformed) => self.items.push(Err(malformed)),
+        }
+    }
 }
 
 /// The largest number of bytes that are read of a file.
@@ -122,6 +156,16 @@ fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
 /// # Errors
 /// The text is neither. The failure names `origin`.
 pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
+    Ok(parse_text(origin, text)?.documents)
+}
+
+/// The objects of one text.
+struct ParsedText {
+    documents: Vec<Document>,
+    has_list: bool,
+}
+
+fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
     // The size of the text bounds all of these.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -131,11 +175,12 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
         },
     };
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
-        .map_err(|error| malformed(origin, &error))?;
+        .map_err(|error| Malformed::of(origin, &error))?;
     let several = documents.len() > 1;
     let file = origin;
     let mut texts = sections(text);
     let mut all = Vec::new();
+    let mut has_list = false;
     for (mut object, number) in documents.into_iter().zip(1..) {
         let origin = if several {
             format!("{origin}, document {number}")
@@ -153,6 +198,7 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
             .is_none_or(|kind| kind.ends_with("List"));
         match object.get_mut("items").filter(|_| is_list).map(Value::take) {
             Some(Value::Array(items)) => {
+                has_list = true;
                 let item = |(object, number)| Document {
                     origin: format!("{origin}, item {number}"),
                     object,
@@ -168,7 +214,10 @@ pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> 
             }),
         }
     }
-    Ok(all)
+    Ok(ParsedText {
+        documents: all,
+        has_list,
+    })
 }
 
 /// The failure for a file that cannot be read.
@@ -186,9 +235,7 @@ pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
 
 /// The failure for text that is neither YAML nor JSON.
 pub(crate) fn malformed(origin: &str, error: &serde_saphyr::Error) -> Failure {
-    let why = error.to_string();
-    let why = why.strip_prefix("error: ").unwrap_or(&why);
-    Failure::new(format!("reading {origin}"), why).remedy("write YAML or JSON")
+    Malformed::of(origin, error).into()
 }
 
 /// The documents of a stream that are not empty, each with the line on which it begins.

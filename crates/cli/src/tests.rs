@@ -53,7 +53,7 @@ fn every_failure_has_a_remedy() {
     ]);
     let lines = "\
         validate -f @/nowhere.yaml
-        validate -f @/open.yaml
+        preview -f @/open.yaml
         validate -f @/bytes.yaml
         validate -f @/empty.yaml
         validate -f @/config.yaml -o github

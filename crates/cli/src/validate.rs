@@ -27,7 +27,7 @@ use fivespot_api::lint::LintWarning;
 use fivespot_clock::Clock;
 use jiff::Timestamp;
 
-use crate::document::Document;
+use crate::document::{Document, Documents};
 use crate::{Failure, Outcome, document, parallel};
 use engine::{Engine, Sources};
 use object_result::{Level, ObjectResult, Verdict};
@@ -162,8 +162,9 @@ enum Form {
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let documents = document::read(&args.file)?;
-    if documents.is_empty() {
+    let documents = document::read_each(&args.file)?;
+    // A list without items, as `kubectl get -o yaml` prints it, has no invalid object.
+    if documents.items.is_empty() && !documents.has_list {
         let remedy = "give files that contain objects";
         return Err(
             Failure::new("validate", "the input contains no objects").remedy(remedy)
@@ -181,7 +182,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let engine = Engine::new(&sources)?;
     let now = Clock::system().now();
     let old = Stored::of(document::read(&args.old)?, &args.namespace);
-    let mut object_results = validate_all(&engine, documents, (&old, &args, now))?;
+    let mut object_results = validate_each(&engine, documents, (&old, &args, now))?;
     if args.type_check {
         object_results.extend(type_check::refused(&sources, &engine));
     }
@@ -194,6 +195,27 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         outcome => Ok(outcome),
     }
+}
+
+/// The results for all documents and, in their places, for texts that are not documents.
+fn validate_each(
+    engine: &Engine,
+    documents: Documents,
+    request: (&Stored, &Args, Timestamp),
+) -> Result<Vec<ObjectResult>, Failure> {
+    let mut all = Vec::new();
+    let mut malformed = Vec::new();
+    for (index, item) in documents.items.into_iter().enumerate() {
+        match item {
+            Ok(document) => all.push(document),
+            Err(text) => malformed.push((index, text)),
+        }
+    }
+    let mut object_results = validate_all(engine, all, request)?;
+    for (index, text) in malformed {
+        object_results.insert(index, ObjectResult::malformed(&text));
+    }
+    Ok(object_results)
 }
 
 /// The results for all documents, including lint warnings about several of them.
@@ -236,12 +258,12 @@ fn user(args: &Args) -> User {
     }
 }
 
-/// `No` if any object is refused; `NoResult` if no object could be validated.
+/// `No` if any object is refused; `NoResult` if there are objects and none could be validated.
 fn outcome(object_results: &[ObjectResult], lint: LintLevel) -> Outcome {
     let is_valid = |it: &ObjectResult| matches!(it.verdict, Verdict::Valid);
     if object_results.iter().any(|it| it.is_invalid(lint)) {
         Outcome::No
-    } else if object_results.iter().any(is_valid) {
+    } else if object_results.is_empty() || object_results.iter().any(is_valid) {
         Outcome::Yes
     } else {
         Outcome::NoResult

@@ -36,7 +36,7 @@ fn case(
     lint: LintLevel,
 ) -> io::Result<()> {
     let subject = &object_result.subject;
-    let name = escaped(&format!("{}/{}", subject.namespace, subject.handle()));
+    let name = escaped(&subject.full_handle());
     let class = escaped(&subject.origin);
     writeln!(out, "  <testcase name=\"{name}\" classname=\"{class}\">")?;
     match &object_result.verdict {

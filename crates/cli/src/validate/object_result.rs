@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::LintLevel;
 use super::refusal::{self, Refusal};
-use crate::document::{Document, SourceLocation};
+use crate::document::{Document, Malformed, SourceLocation};
 
 /// An object with the expected response of the server.
 #[derive(Debug)]
@@ -29,6 +29,21 @@ impl ObjectResult {
             steps: Vec::new(),
             lints: Vec::new(),
         }
+    }
+
+    /// The result for a text that contains no object.
+    pub(super) fn malformed(text: &Malformed) -> Self {
+        let subject = Subject {
+            origin: text.file.clone(),
+            location: Some(text.location()),
+            group: String::new(),
+            version: String::new(),
+            kind: String::new(),
+            namespace: String::new(),
+            name: String::new(),
+        };
+        let refusal = Refusal::malformed(text);
+        Self::without_steps(subject, Verdict::Refused(vec![refusal]))
     }
 
     /// Whether the object is invalid: rejected by a server, or with a lint warning of error level.
@@ -193,10 +208,22 @@ impl Subject {
         }
     }
 
-    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints.
+    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints. Without a kind and a
+    /// name, the file.
     pub(super) fn handle(&self) -> String {
+        if self.kind.is_empty() && self.name.is_empty() {
+            return self.origin.clone();
+        }
         let dot = if self.group.is_empty() { "" } else { "." };
         let kind = self.kind.to_lowercase();
         format!("{kind}{dot}{}/{}", self.group, self.name)
+    }
+
+    /// The handle in its namespace.
+    pub(super) fn full_handle(&self) -> String {
+        if self.kind.is_empty() && self.name.is_empty() {
+            return self.handle();
+        }
+        format!("{}/{}", self.namespace, self.handle())
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::Operation;
 use super::object_result::{Finding, Level, Subject};
+use crate::document::Malformed;
 
 /// A Status of a refused request.
 #[derive(Debug)]
@@ -144,6 +145,11 @@ impl Refusal {
                 "unable to decode \"{origin}\": Object '{field}' is missing in '{shown}'"
             ),
         )
+    }
+
+    /// The text contains no object.
+    pub(super) fn malformed(text: &Malformed) -> Self {
+        Self::by_kubectl((400, "BadRequest"), text.message())
     }
 
     /// The kind is not served, or not in this version.

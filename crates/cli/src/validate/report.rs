@@ -64,9 +64,6 @@ fn text(
             print_steps(out, object_result)?;
         }
     }
-    if object_results.is_empty() {
-        return Ok(());
-    }
     let [valid, invalid, skipped] = counts(object_results, args);
     writeln!(out, "{valid} valid, {invalid} invalid, {skipped} skipped")
 }

@@ -53,7 +53,7 @@ fn result(object_result: &ObjectResult, finding: &Finding) -> Value {
     let subject = &object_result.subject;
     let mut location = json!({
         "logicalLocations": [{
-            "fullyQualifiedName": format!("{}/{}", subject.namespace, subject.handle()),
+            "fullyQualifiedName": subject.full_handle(),
         }],
     });
     if let Some(source) = &subject.location {

@@ -560,7 +560,7 @@ fn a_policy_with_type_errors_is_rejected_with_type_check() {
         String::from_utf8(out).unwrap()
     };
     // The built-in policy has no type errors.
-    assert_eq!(checked(""), "");
+    assert_eq!(checked(""), "0 valid, 0 invalid, 0 skipped\n");
     assert_snapshot!(checked(ILL_TYPED));
 }
 
@@ -681,3 +681,70 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: demo-binding-test.example.com}
 spec: {policyName: demo-policy.example.com, validationActions: [Deny]}
 ";
+
+/// A directory with these files. It is removed when dropped.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn with(name: &str, files: &[(&str, &str)]) -> Self {
+        let id = std::process::id();
+        let path = std::env::temp_dir().join(format!("5spot-validate-{name}-{id}"));
+        std::fs::create_dir_all(&path).unwrap();
+        for (file, text) in files {
+            std::fs::write(path.join(file), text).unwrap();
+        }
+        Self(path)
+    }
+
+    /// What `5spot validate -f` prints for the directory, and the outcome.
+    fn validate(&self, form: &str) -> (String, Outcome) {
+        use clap::Parser as _;
+        let path = self.0.to_str().unwrap();
+        let line = ["validate", "-f", path, "--lint", "off", "-o", form];
+        let mut out = Vec::new();
+        let outcome = super::run(Line::try_parse_from(line).unwrap().args, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        (text.replace(path, "machines"), outcome.unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_parsed_is_invalid_and_the_others_are_validated() {
+    let invalid = MACHINE.replace("5m", "soon");
+    let folder = Folder::with(
+        "broken",
+        &[
+            (
+                "a-broken.yaml",
+                "kind: ScheduledMachine\nmetadata:\n  name: [\n",
+            ),
+            ("b-invalid.yaml", &invalid),
+            (
+                "c-twice.yaml",
+                "kind: A\nmetadata: {name: a}\nmetadata: {name: b}\n",
+            ),
+            ("d-valid.yaml", MACHINE),
+        ],
+    );
+    let printed = ["text", "json", "sarif", "junit", "github"].map(|form| {
+        let (text, outcome) = folder.validate(form);
+        assert_eq!(outcome, Outcome::No, "{form}");
+        format!("== {form}\n{text}")
+    });
+    assert_snapshot!(printed.concat());
+}
+
+#[test]
+fn a_list_without_items_has_no_invalid_object() {
+    let list = "apiVersion: v1\nitems: []\nkind: List\nmetadata: {resourceVersion: ''}\n";
+    let folder = Folder::with("list", &[("list.yaml", list)]);
+    let (text, outcome) = folder.validate("text");
+    assert_eq!(text, "0 valid, 0 invalid, 0 skipped\n");
+    assert_eq!(outcome, Outcome::Yes);
+}

@@ -1,0 +1,77 @@
+//! A text that is neither YAML nor JSON.
+
+use std::borrow::Cow;
+
+use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter};
+
+use super::SourceLocation;
+use crate::Failure;
+
+/// A text from which no object could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// The path of the file, or `standard input`.
+    pub(crate) file: String,
+    /// The line at fault, from 1.
+    line: usize,
+    /// The reason. Further lines are an excerpt of the text.
+    why: String,
+    remedy: &'static str,
+}
+
+impl Malformed {
+    /// The text of `file` that cannot be parsed.
+    pub(crate) fn of(file: &str, error: &Error) -> Self {
+        let line = error.location().map_or(1, |at| at.line().max(1));
+        let why = error.render_with_formatter(&Words);
+        let is_duplicate =
+            matches!(error.without_snippet(), Error::DuplicateMappingKey { .. });
+        Self {
+            file: file.to_owned(),
+            line: usize::try_from(line).unwrap_or(1),
+            why: why.strip_prefix("error: ").unwrap_or(&why).to_owned(),
+            remedy: if is_duplicate {
+                "remove one of them"
+            } else {
+                "write YAML or JSON"
+            },
+        }
+    }
+
+    /// The location of the fault.
+    pub(crate) fn location(&self) -> SourceLocation {
+        SourceLocation {
+            file: self.file.clone(),
+            line: self.line,
+            text: "".into(),
+        }
+    }
+
+    /// What failed, why, and what to do about it, on one line. The excerpt is left out: the text may
+    /// contain a secret, and the line may be written to the log of a pipeline.
+    pub(crate) fn message(&self) -> String {
+        let why = self.why.lines().next().unwrap_or_default();
+        format!("reading {}: {why}; {}", self.file, self.remedy)
+    }
+}
+
+impl From<Malformed> for Failure {
+    fn from(text: Malformed) -> Self {
+        Self::new(format!("reading {}", text.file), text.why).remedy(text.remedy)
+    }
+}
+
+/// The words of the parser, except where they are about its options.
+struct Words;
+
+impl MessageFormatter for Words {
+    fn format_message<'e>(&self, error: &'e Error) -> Cow<'e, str> {
+        match error {
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                format!("duplicate key {key}").into()
+            }
+            Error::DuplicateMappingKey { key: None, .. } => "duplicate key".into(),
+            other => DefaultMessageFormatter.format_message(other),
+        }
+    }
+}
