@@ -5,11 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use fivespot_api::{ScheduleCalendar, ScheduleOverride};
+use fivespot_controller::Key;
 use futures::StreamExt as _;
 use kube::runtime::watcher::{Error, Event};
 use serde_json::Value;
 
-use crate::machine::{Machine, NamespacedName};
+use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::state::State;
 
@@ -49,7 +50,7 @@ async fn follow_kind(
     kind: &'static str,
     changes: impl ObjectWatch,
     state: &State,
-    report: impl Fn(NamespacedName, Option<Value>),
+    report: impl Fn(Key, Option<Value>),
 ) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
@@ -58,7 +59,7 @@ async fn follow_kind(
         match change {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                let name = NamespacedName::of(&object.metadata);
+                let name = key(&object.metadata);
                 listed.insert(name.clone());
                 known.insert(name.clone());
                 report(name, serde_json::to_value(object).ok());
@@ -71,7 +72,7 @@ async fn follow_kind(
                 state.set_readable(kind);
             }
             Ok(Event::Delete(object)) => {
-                let name = NamespacedName::of(&object.metadata);
+                let name = key(&object.metadata);
                 known.remove(&name);
                 report(name, None);
             }
@@ -104,7 +105,7 @@ async fn machines(reader: &Reader, state: &State) {
             Ok(Event::InitDone) => state.retain_listed(&std::mem::take(&mut listed)),
             Ok(Event::Apply(object)) => state.apply(Machine::of(object)),
             Ok(Event::Delete(object)) => {
-                state.delete(&NamespacedName::of(&object.metadata));
+                state.delete(&key(&object.metadata));
             }
             Err(error) => {
                 tracing::debug!(%error, "a watch of ScheduledMachines ended");
@@ -133,10 +134,10 @@ async fn events(reader: &Reader, state: &State) {
             }
         };
         let about = &event.involved_object;
-        let name = NamespacedName {
-            namespace: about.namespace.clone().unwrap_or_default(),
-            name: about.name.clone().unwrap_or_default(),
-        };
+        let name = Key::new(
+            about.namespace.clone().unwrap_or_default(),
+            about.name.clone().unwrap_or_default(),
+        );
         if let Some(record) = EventRecord::of(&event) {
             state.record_event(&name, &record);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::{Phase, ScheduleSpec, ScheduledMachineSpec, ScheduledMachineStatus};
+use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -20,31 +21,23 @@ const MAX_TEXT_CHARS: usize = 300;
 /// The largest number of phase changes that are kept.
 const MAX_PHASES: usize = 64;
 
-/// Namespace and name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct NamespacedName {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
+/// Namespace and name of an object.
+pub(crate) fn key(metadata: &ObjectMeta) -> Key {
+    Key::new(
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
 }
 
-impl NamespacedName {
-    pub(crate) fn of(metadata: &ObjectMeta) -> Self {
-        Self {
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-        }
-    }
-
-    /// The path of its page.
-    pub(crate) fn link(&self) -> String {
-        format!("/machines/{}/{}", self.namespace, self.name)
-    }
+/// The path of the page of a machine.
+pub(crate) fn link(machine: &Key) -> String {
+    format!("/machines/{machine}")
 }
 
 /// The last observed state of a ScheduledMachine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
-    pub(crate) name: NamespacedName,
+    pub(crate) name: Key,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) cluster: String,
     pub(crate) node: String,
@@ -127,7 +120,7 @@ impl Machine {
             status,
         } = undecoded;
         let named = Self {
-            name: NamespacedName::of(&metadata),
+            name: key(&metadata),
             labels: metadata.labels.unwrap_or_default(),
             created: metadata.creation_timestamp.map(|at| at.0),
             ..Self::default()
@@ -187,10 +180,7 @@ impl Machine {
         let calendars: BTreeMap<String, Dates> = spec
             .calendars()
             .filter_map(|name| {
-                let calendar = NamespacedName {
-                    namespace: namespace.clone(),
-                    name: name.to_owned(),
-                };
+                let calendar = Key::new(namespace.clone(), name);
                 Some((name.to_owned(), inputs.calendar(&calendar)?.clone()))
             })
             .collect();

@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::get;
+use fivespot_controller::Key;
 
 use crate::filter::Filter;
-use crate::machine::NamespacedName;
 use crate::page::{self, CurrentPage};
 use crate::serve::Shared;
 use crate::{asset, live};
@@ -164,13 +164,12 @@ async fn machine(
     Path((namespace, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let name = NamespacedName { namespace, name };
+    let name = Key::new(namespace, name);
     shared.wait_for_first_list().await;
     let now = (shared.now)().await;
     match page::machine::body(&shared, &name, now).await {
         Some(body) => {
-            let current_page =
-                CurrentPage::Machine(format!("{}/{}", name.namespace, name.name));
+            let current_page = CurrentPage::Machine(name.to_string());
             render(&shared, &headers, current_page, body).into_response()
         }
         None => not_found(State(shared), headers).await,

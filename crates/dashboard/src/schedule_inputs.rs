@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use fivespot_api::ScheduleOverride;
 use fivespot_api::schedule_override::ConsideredOverrides;
+use fivespot_controller::Key;
 use fivespot_schedule::{Dates, Override};
-
-use crate::machine::NamespacedName;
 
 /// The largest number of overrides and of calendars that are kept.
 const MAX_SCHEDULE_INPUTS: usize = 4_096;
@@ -15,10 +14,10 @@ const MAX_SCHEDULE_INPUTS: usize = 4_096;
 /// The overrides and calendars of all namespaces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScheduleInputs {
-    overrides: BTreeMap<NamespacedName, Arc<ScheduleOverride>>,
+    overrides: BTreeMap<Key, Arc<ScheduleOverride>>,
     /// Those of `overrides` that the operator considers, by namespace.
     considered: BTreeMap<String, ConsideredOverrides<Arc<ScheduleOverride>>>,
-    calendars: BTreeMap<NamespacedName, Dates>,
+    calendars: BTreeMap<Key, Dates>,
 }
 
 impl ScheduleInputs {
@@ -26,7 +25,7 @@ impl ScheduleInputs {
     /// after it: the changed one, and one that takes or gives up its place.
     pub(crate) fn change_override(
         &mut self,
-        name: &NamespacedName,
+        name: &Key,
         new: Option<Arc<ScheduleOverride>>,
     ) -> Vec<Arc<ScheduleOverride>> {
         set_entry(&mut self.overrides, name, new);
@@ -44,12 +43,12 @@ impl ScheduleInputs {
     }
 
     /// Sets or removes a calendar.
-    pub(crate) fn change_calendar(&mut self, name: &NamespacedName, new: Option<Dates>) {
+    pub(crate) fn change_calendar(&mut self, name: &Key, new: Option<Dates>) {
         set_entry(&mut self.calendars, name, new);
     }
 
     /// The dates of a calendar.
-    pub(crate) fn calendar(&self, name: &NamespacedName) -> Option<&Dates> {
+    pub(crate) fn calendar(&self, name: &Key) -> Option<&Dates> {
         self.calendars.get(name)
     }
 
@@ -57,7 +56,7 @@ impl ScheduleInputs {
     /// schedule uses.
     pub(crate) fn overrides_of(
         &self,
-        name: &NamespacedName,
+        name: &Key,
         labels: &BTreeMap<String, String>,
     ) -> Vec<Override> {
         let considered = self.considered.get(&name.namespace).into_iter();
@@ -79,11 +78,7 @@ fn difference(
 }
 
 /// Inserts `new` if the limit allows it, or removes the entry.
-fn set_entry<T>(
-    entries: &mut BTreeMap<NamespacedName, T>,
-    name: &NamespacedName,
-    new: Option<T>,
-) {
+fn set_entry<T>(entries: &mut BTreeMap<Key, T>, name: &Key, new: Option<T>) {
     let has_room = entries.contains_key(name) || entries.len() < MAX_SCHEDULE_INPUTS;
     match new.filter(|_| has_room) {
         Some(new) => entries.insert(name.clone(), new),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::ScheduleOverride;
+use fivespot_controller::Key;
 use fivespot_schedule::Dates;
 use tokio::sync::watch;
 
-use crate::machine::{Machine, NamespacedName, PhaseHistory};
+use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
 use crate::schedule_inputs::ScheduleInputs;
 
@@ -24,13 +25,13 @@ pub(crate) struct State {
 /// The state at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) machines: BTreeMap<NamespacedName, Arc<Machine>>,
-    pub(crate) phases: BTreeMap<NamespacedName, Arc<PhaseHistory>>,
+    pub(crate) machines: BTreeMap<Key, Arc<Machine>>,
+    pub(crate) phases: BTreeMap<Key, Arc<PhaseHistory>>,
     pub(crate) schedule_inputs: ScheduleInputs,
     /// Whether the first list is complete.
     pub(crate) is_listed: bool,
     /// The machines beyond the limit.
-    pub(crate) omitted: BTreeSet<NamespacedName>,
+    pub(crate) omitted: BTreeSet<Key>,
     /// Why the cluster cannot be read at present.
     pub(crate) watch_error: Option<String>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
@@ -43,7 +44,7 @@ impl Snapshot {
     /// and each may have an override.
     fn update_schedules(
         &mut self,
-        changed: &NamespacedName,
+        changed: &Key,
         is_affected: impl Fn(&Machine) -> bool,
     ) {
         let machines = self.machines.iter_mut();
@@ -97,11 +98,7 @@ impl State {
 
     /// Applies a changed or deleted override, and recomputes the schedules of the machines that
     /// it targets, and of those of an override that is considered because of it or no longer.
-    pub(crate) fn change_override(
-        &self,
-        name: &NamespacedName,
-        new: Option<Arc<ScheduleOverride>>,
-    ) {
+    pub(crate) fn change_override(&self, name: &Key, new: Option<Arc<ScheduleOverride>>) {
         let mut current = self.lock();
         let changed = current.schedule_inputs.change_override(name, new);
         current.update_schedules(name, |machine| {
@@ -113,7 +110,7 @@ impl State {
     }
 
     /// Applies a changed or deleted calendar, and recomputes the schedules that refer to it.
-    pub(crate) fn change_calendar(&self, name: &NamespacedName, new: Option<Dates>) {
+    pub(crate) fn change_calendar(&self, name: &Key, new: Option<Dates>) {
         let mut current = self.lock();
         current.schedule_inputs.change_calendar(name, new);
         current.update_schedules(name, |machine| machine.refers_to(&name.name));
@@ -121,7 +118,7 @@ impl State {
         self.notify();
     }
 
-    pub(crate) fn delete(&self, name: &NamespacedName) {
+    pub(crate) fn delete(&self, name: &Key) {
         let mut current = self.lock();
         current.machines.remove(name);
         current.phases.remove(name);
@@ -131,7 +128,7 @@ impl State {
     }
 
     /// A list is complete: machines that are not in it are removed.
-    pub(crate) fn retain_listed(&self, listed: &BTreeSet<NamespacedName>) {
+    pub(crate) fn retain_listed(&self, listed: &BTreeSet<Key>) {
         let mut current = self.lock();
         current.machines.retain(|name, _| listed.contains(name));
         current.phases.retain(|name, _| listed.contains(name));
@@ -144,7 +141,7 @@ impl State {
 
     /// Records the phase that an Event reports. Events without a phase and Events of machines that
     /// are not kept are ignored.
-    pub(crate) fn record_event(&self, name: &NamespacedName, event: &EventRecord) {
+    pub(crate) fn record_event(&self, name: &Key, event: &EventRecord) {
         let Some(phase) = event.phase() else { return };
         let mut current = self.lock();
         // Events may be listed before the machines are.

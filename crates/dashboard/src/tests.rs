@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::body::Body;
 use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
 use fivespot_clock::Clock;
+use fivespot_controller::Key;
 use fivespot_drawing::Kind;
 use fivespot_drawing::timeline::Mark;
 use fivespot_schedule::DateEntry;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::filter::Filter;
-use crate::machine::{Machine, NamespacedName, PhaseHistory};
+use crate::machine::{Machine, PhaseHistory};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::schedule_inputs::ScheduleInputs;
 use crate::serve::{Dashboard, Options};
@@ -277,10 +278,7 @@ fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
 #[test]
 fn machines_beyond_the_limit_are_counted() {
     let state = machines_in(&json!("Active"), 1);
-    let name = |number: usize| NamespacedName {
-        namespace: "team-a".to_owned(),
-        name: format!("more-{number}"),
-    };
+    let name = |number: usize| Key::new("team-a", format!("more-{number}"));
     let notice = |count: usize| {
         let mut snapshot = state.snapshot();
         snapshot.omitted = (0..count).map(name).collect();
@@ -505,10 +503,7 @@ fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     };
     let window = || (Kind::Window, String::new());
     assert_eq!(planned(), [window(), window()]);
-    let name = |name: &str| NamespacedName {
-        namespace: "team-a".to_owned(),
-        name: name.to_owned(),
-    };
+    let name = |name: &str| Key::new("team-a", name);
     let date = DateEntry::parse("2026-03-05").unwrap();
     state.change_calendar(&name("site"), Some([date].into_iter().collect()));
     let holiday = || (Kind::ExceptionStop, "holidays".to_owned());
@@ -557,10 +552,7 @@ fn running_late(state: &State) -> Vec<String> {
 #[test]
 fn an_override_that_the_operator_does_not_consider_changes_no_schedule() {
     let state = machines_in(&json!("Active"), 1);
-    let name = |name: String| NamespacedName {
-        namespace: "team-a".to_owned(),
-        name,
-    };
+    let name = |name: String| Key::new("team-a", name);
     let created = at("2026-03-06T12:00:00Z");
     let target = state
         .snapshot()
@@ -598,10 +590,7 @@ fn a_selector_is_compared_with_every_label_of_a_machine() {
     selecting.spec.target_ref = None;
     selecting.spec.selector =
         serde_json::from_value(json!({"matchLabels": {"label-39": "x"}})).unwrap();
-    let name = NamespacedName {
-        namespace: "team-a".to_owned(),
-        name: "late".to_owned(),
-    };
+    let name = Key::new("team-a", "late");
     state.change_override(&name, Some(Arc::new(selecting)));
     assert_eq!(running_late(&state), ["desk-1"]);
 }
@@ -614,10 +603,7 @@ fn an_override_recomputes_only_the_machines_that_it_targets() {
     }
     let all = || state.snapshot().machines.into_values().collect::<Vec<_>>();
     let before = all();
-    let name = NamespacedName {
-        namespace: "team-a".to_owned(),
-        name: "late".to_owned(),
-    };
+    let name = Key::new("team-a", "late");
     let about = |target: &str| Some(late("late", target, at("2026-03-06T12:00:00Z")));
     state.change_override(&name, about("desk-2"));
     let after = all();

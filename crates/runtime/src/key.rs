@@ -8,11 +8,11 @@ use std::sync::Arc;
 /// `namespace/name`.
 ///
 /// A clone copies a pointer: caches, indexes and the queue keep some twenty clones of each key.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<NamespacedName>);
 
 /// The fields of a [`Key`].
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespacedName {
     /// The namespace.
     pub namespace: String,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use crate::filter::Filter;
-use crate::machine::Machine;
+use crate::machine::{Machine, link};
 use crate::page::{self, Body};
 use crate::state::Snapshot;
 
@@ -49,7 +49,7 @@ fn row(machine: &Machine, now: Timestamp) -> Markup {
         tr {
             th scope="row" {
                 span.soft { (machine.name.namespace) "/" }
-                a href=(machine.name.link()) { (machine.name.name) }
+                a href=(link(&machine.name)) { (machine.name.name) }
             }
             td data-label="Phase" {
                 (page::phase(machine.phase))

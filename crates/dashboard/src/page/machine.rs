@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use maud::{Markup, PreEscaped, html};
 
-use crate::machine::{Machine, NamespacedName};
+use crate::machine::Machine;
 use crate::page::{self, Body, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
@@ -30,11 +30,7 @@ const TRANSITION_HORIZON: SignedDuration = SignedDuration::from_hours(366 * 24);
 const MAX_EVENTS: usize = 50;
 
 /// The page of a machine. `None` if there is no such machine.
-pub(crate) async fn body(
-    shared: &Shared,
-    name: &NamespacedName,
-    now: Timestamp,
-) -> Option<Body> {
+pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<Body> {
     let snapshot = shared.state.snapshot();
     let machine = snapshot.machines.get(name)?;
     let (inspection, events) = futures::join!(
@@ -81,11 +77,7 @@ pub(crate) async fn body(
 }
 
 /// Inspects the machine as the operator does. Fails after [`INSPECTION_TIMEOUT`].
-async fn inspect_machine(
-    shared: &Shared,
-    name: &NamespacedName,
-) -> Result<Inspection, String> {
-    let key = Key::new(name.namespace.as_str(), name.name.as_str());
+async fn inspect_machine(shared: &Shared, name: &Key) -> Result<Inspection, String> {
     let inspecting = async {
         let _permit = shared
             .inspections
@@ -94,7 +86,7 @@ async fn inspect_machine(
             .map_err(|error| error.to_string())?;
         let mut options = shared.reader.options();
         options.namespaces = Namespaces::Only(BTreeSet::from([name.namespace.clone()]));
-        let inspection = inspect(options, &key).await?;
+        let inspection = inspect(options, name).await?;
         inspection.ok_or_else(|| "it has been deleted".to_owned())
     };
     match tokio::time::timeout(INSPECTION_TIMEOUT, inspecting).await {

@@ -8,7 +8,7 @@ use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
 
 use crate::filter::Filter;
-use crate::machine::{ColumnRange, Machine};
+use crate::machine::{ColumnRange, Machine, link};
 use crate::page::{self, Body};
 use crate::state::Snapshot;
 
@@ -164,7 +164,7 @@ fn row(
         name: machine.name.name.clone(),
         note: format!("{}; {}", machine.name.namespace, machine.rule),
         zone: schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone()),
-        link: Some(machine.name.link()),
+        link: Some(link(&machine.name)),
         planned: machine.planned(from, to),
         observed: machine.observed(phases.map(Arc::as_ref), now),
     }
