@@ -93,6 +93,16 @@ enum Form {
     Html,
 }
 
+impl Form {
+    /// The warnings that are printed to standard error. The other forms contain them.
+    fn warnings(self, forecasts: &[Forecast]) -> Vec<String> {
+        match self {
+            Self::Text | Self::Json | Self::Yaml => Vec::new(),
+            Self::Ics | Self::Svg | Self::Html => warnings(forecasts),
+        }
+    }
+}
+
 /// The JSON and YAML output.
 #[derive(Debug, Serialize)]
 struct Preview<'f> {
@@ -136,7 +146,19 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     };
     let forecasts = forecasts(&documents, scope, range, view)?;
     print(out, view, &forecasts)?;
+    output::notes("warning", &args.output.warnings(&forecasts));
     Ok(Outcome::Yes)
+}
+
+/// What each machine's preview lacks, with the name of the machine.
+fn warnings(forecasts: &[Forecast]) -> Vec<String> {
+    let warnings = forecasts.iter().flat_map(|forecast| {
+        let machine = format!("{}/{}", forecast.namespace, forecast.name);
+        forecast
+            .notes()
+            .map(move |note| format!("{machine}: {note}"))
+    });
+    warnings.collect()
 }
 
 /// The namespace and the objects that schedules depend on.

@@ -47,6 +47,8 @@ fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {
         let note = format!("disabled; {}", text::rule(forecast));
         (note, Vec::new())
     };
+    let note: Vec<String> = std::iter::once(note).chain(forecast.notes()).collect();
+    let note = note.join("; ");
     Row {
         name: plain::line(&name).into_owned(),
         note: plain::line(&note).into_owned(),

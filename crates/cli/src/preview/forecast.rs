@@ -23,8 +23,8 @@ pub(super) struct Forecast {
     pub(super) needed: Vec<Needed>,
     pub(super) wanted_seconds: i64,
     /// Calendars that exceptions refer to and that do not exist.
-    #[serde(skip)]
-    pub(super) missing: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) missing_calendars: Vec<String>,
     #[serde(skip)]
     pub(super) span: Span,
     #[serde(skip)]
@@ -109,7 +109,7 @@ impl Forecast {
             transitions: Vec::new(),
             needed: Vec::new(),
             wanted_seconds: 0,
-            missing: rule
+            missing_calendars: rule
                 .calendars()
                 .filter(|calendar| !calendars.contains_key(*calendar))
                 .map(ToOwned::to_owned)
@@ -124,6 +124,15 @@ impl Forecast {
         }
         forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();
         Ok(forecast)
+    }
+
+    /// A sentence for each calendar that does not exist.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.missing_calendars.iter().map(|calendar| {
+            format!(
+                "ScheduleCalendar {calendar} was not found; its exceptions are left out."
+            )
+        })
     }
 
     /// Computes the changes and the needed times within the span.

@@ -2,8 +2,12 @@ use insta::assert_snapshot;
 
 use fivespot_drawing::terminal::TerminalOptions;
 
+use serde_json::{Value, json};
+
+use super::forecast::Forecast;
 use super::{Context, Form, PreviewScope, Range, ViewOptions, print};
-use crate::document;
+use crate::Failure;
+use crate::document::{self, Document};
 
 const WORKER: &str = "\
 apiVersion: 5spot.finos.org/v1alpha1
@@ -23,7 +27,12 @@ const OFFICE: &str =
 
 /// The preview of a machine with that schedule, or the error message.
 fn preview(schedule: &str, form: Form, span: (&str, &str)) -> String {
-    preview_of(&WORKER.replace("{SCHEDULE}", schedule), view(form), span)
+    preview_of(&machine("worker", schedule), view(form), span)
+}
+
+fn machine(name: &str, schedule: &str) -> String {
+    let text = WORKER.replace("{SCHEDULE}", schedule);
+    text.replace("name: worker", &format!("name: {name}"))
 }
 
 /// The view for output that is not a terminal.
@@ -41,19 +50,7 @@ fn view(form: Form) -> ViewOptions {
 
 fn preview_of(manifests: &str, view: ViewOptions, span: (&str, &str)) -> String {
     let documents = document::parse("worker.yaml", manifests).unwrap();
-    let range = Range {
-        from: Some(span.0.parse().unwrap()),
-        to: Some(span.1.parse().unwrap()),
-        now: view.now,
-        zone: None,
-    };
-    let context = Context::of(&documents, None).unwrap();
-    let scope = PreviewScope {
-        namespace: None,
-        context: &context,
-    };
-    let documents = super::source::machines(documents);
-    match super::forecasts(&documents, scope, range, view) {
+    match forecasts_of(&documents, view, span) {
         Err(failure) => failure.to_string(),
         Ok(forecasts) => {
             let mut out = Vec::new();
@@ -61,6 +58,26 @@ fn preview_of(manifests: &str, view: ViewOptions, span: (&str, &str)) -> String 
             String::from_utf8(out).unwrap()
         }
     }
+}
+
+fn forecasts_of(
+    documents: &[Document],
+    view: ViewOptions,
+    span: (&str, &str),
+) -> Result<Vec<Forecast>, Failure> {
+    let range = Range {
+        from: span.0.parse().ok(),
+        to: span.1.parse().ok(),
+        now: view.now,
+        zone: None,
+    };
+    let context = Context::of(documents, None)?;
+    let scope = PreviewScope {
+        namespace: None,
+        context: &context,
+    };
+    let documents = super::source::machines(documents.to_vec());
+    super::forecasts(&documents, scope, range, view)
 }
 
 const SPRING: (&str, &str) = ("2026-03-06T21:30:00Z", "2026-03-10");
@@ -327,10 +344,6 @@ fn no_line_of_a_week_is_wider_than_eighty_columns_or_sixty() {
 
 /// Three machines in two zones, over the clock change in New York.
 fn three() -> String {
-    let machine = |name: &str, schedule: &str| {
-        let text = WORKER.replace("{SCHEDULE}", schedule);
-        text.replace("name: worker", &format!("name: {name}"))
-    };
     [
         machine("desk-1", OFFICE),
         machine("desk-2", &OFFICE.replace("9-17", "18-8")),
@@ -425,8 +438,29 @@ spec:
 
 #[test]
 fn a_calendar_that_is_missing_is_named_and_left_out() {
+    let note = "ScheduleCalendar zurich was not found; its exceptions are left out.";
     let text = preview(NIGHTS, Form::Text, CHRISTMAS);
-    let note = "ScheduleCalendar zurich was not found; its exceptions are left out.\n";
     assert!(text.contains(note), "{text}");
     assert!(!text.contains("exception holidays"), "{text}");
+    for form in [Form::Json, Form::Yaml] {
+        let printed = preview(NIGHTS, form, CHRISTMAS);
+        let value: Value = serde_saphyr::from_str(&printed).unwrap();
+        assert_eq!(value["items"][0]["missingCalendars"], json!(["zurich"]));
+    }
+    for form in [Form::Svg, Form::Html] {
+        let picture = preview(NIGHTS, form, CHRISTMAS);
+        assert!(picture.contains(note), "{picture}");
+    }
+    let documents = document::parse("worker.yaml", &machine("worker", NIGHTS)).unwrap();
+    let forecasts = forecasts_of(&documents, view(Form::Text), CHRISTMAS).unwrap();
+    for form in [Form::Ics, Form::Svg, Form::Html] {
+        let warning = format!("default/worker: {note}");
+        assert_eq!(form.warnings(&forecasts), [warning], "{form:?}");
+    }
+    let two = [machine("a", NIGHTS), machine("b", NIGHTS)].join("---\n");
+    let text = preview_of(&two, view(Form::Text), CHRISTMAS);
+    assert!(
+        text.contains(&format!("default/a: {note}\ndefault/b: {note}")),
+        "{text}"
+    );
 }

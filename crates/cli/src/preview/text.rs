@@ -26,8 +26,13 @@ pub(super) fn print(
     }
     let fleet = fleet::of(forecasts, view.now);
     write!(out, "{}", terminal::text(&fleet, view.terminal))?;
-    let shown = if view.is_complete { forecasts } else { &[] };
-    for forecast in shown {
+    if !view.is_complete {
+        for note in super::warnings(forecasts) {
+            writeln!(out, "{}", plain::line(&note))?;
+        }
+        return Ok(());
+    }
+    for forecast in forecasts {
         writeln!(out)?;
         print_machine(out, forecast, view)?;
     }
@@ -58,12 +63,8 @@ fn print_machine(
         writeln!(out, "\n{}", grid.text(view.terminal.width, now))?;
     }
     list::print(out, forecast, view)?;
-    for calendar in &forecast.missing {
-        let calendar = plain::line(calendar);
-        writeln!(
-            out,
-            "ScheduleCalendar {calendar} was not found; its exceptions are left out."
-        )?;
+    for note in forecast.notes() {
+        writeln!(out, "{}", plain::line(&note))?;
     }
     needed(out, forecast)?;
     let span = forecast.span.to.as_second() - forecast.span.from.as_second();
