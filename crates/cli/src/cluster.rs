@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::name;
 use fivespot_clock::Clock;
+use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -153,8 +154,13 @@ const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 /// The current time for data that is read from this cluster: the time of this machine, unless the
 /// server's `Date` differs from it, as with `5spot dev --start`.
 pub(crate) async fn now(client: &Client) -> Timestamp {
+    time_of(request_version(client).await.ok())
+}
+
+/// The time of a cluster that returned this response.
+fn time_of(response: Option<Response<Body>>) -> Timestamp {
     let local_time = Clock::system().now();
-    match date(client).await {
+    match response.as_ref().and_then(date) {
         Some(cluster_time)
             if cluster_time.duration_since(local_time).abs() > MAX_CLOCK_DIFFERENCE =>
         {
@@ -164,11 +170,28 @@ pub(crate) async fn now(client: &Client) -> Timestamp {
     }
 }
 
-/// The `Date` header of a response of the server. `None` without a response or header.
-async fn date(client: &Client) -> Option<Timestamp> {
-    let request = http::Request::get("/version").body(Body::empty()).ok()?;
-    let answer = client.send(request).await.ok()?;
-    let date = answer.headers().get(http::header::DATE)?.to_str().ok()?;
+/// Requests the version of the server. A response with an error status is not an error.
+async fn request_version(client: &Client) -> Result<Response<Body>, kube::Error> {
+    let request = http::Request::get("/version").body(Body::empty());
+    client.send(request.map_err(kube::Error::HttpError)?).await
+}
+
+/// The server responds to requests.
+///
+/// # Errors
+/// It does not. The failure contains its address and the cause.
+pub(crate) async fn require_reachable(
+    client: &Client,
+    address: &str,
+) -> Result<Timestamp, Failure> {
+    let response = request_version(client).await;
+    let response = response.map_err(|error| unreachable(address, &error))?;
+    Ok(time_of(Some(response)))
+}
+
+/// The `Date` header of a response.
+fn date(response: &Response<Body>) -> Option<Timestamp> {
+    let date = response.headers().get(http::header::DATE)?.to_str().ok()?;
     let parser = jiff::fmt::rfc2822::DateTimeParser::new();
     parser.parse_timestamp(date).ok()
 }
@@ -227,6 +250,18 @@ impl Access {
     /// No kubeconfig, or one that cannot be used. Sends no request.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         Client::try_from(self.config().await?).map_err(no_client)
+    }
+
+    /// A client as [`client`](Self::client), and the current time of the cluster.
+    ///
+    /// # Errors
+    /// No kubeconfig, or the cluster does not respond. The failure contains its address and the cause.
+    pub(crate) async fn connect(&self) -> Result<(Client, Timestamp), Failure> {
+        let config = self.config().await?;
+        let address = self.address(&config);
+        let client = Client::try_from(config).map_err(no_client)?;
+        let now = require_reachable(&client, &address).await?;
+        Ok((client, now))
     }
 
     /// The address of the selected cluster, with the name of its context if there is one.

@@ -124,8 +124,10 @@ fn zone(inspection: &Inspection) -> TimeZone {
 async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
+    let address = args.access.address(&config);
     let mut options = options(config, args.node_access)?;
     let client = options.client.clone();
+    cluster::require_reachable(&client, &address).await?;
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
@@ -138,8 +140,7 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
         Ok(None) => Err(Failure::new(what, "not found")
             .remedy("give its namespace with -n; `5spot status -A` lists all")),
         Err(error) => {
-            Err(Failure::new(what, error)
-                .remedy("check the cluster and your access to it"))
+            Err(Failure::new(what, error).remedy("check your access to the cluster"))
         }
     }
 }

@@ -61,6 +61,15 @@ impl Failure {
         self
     }
 
+    /// Adds an alternative to what to do about it.
+    pub(crate) fn or(mut self, alternative: &str) -> Self {
+        self.remedy = Some(match self.remedy {
+            Some(remedy) => format!("{remedy}, or {alternative}"),
+            None => alternative.to_owned(),
+        });
+        self
+    }
+
     /// Whether the reader of the output has closed it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.closed_pipe

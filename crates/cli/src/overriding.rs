@@ -152,8 +152,7 @@ fn override_now(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let client = args.create.access.client().await?;
-        let now = cluster::now(&client).await;
+        let (client, now) = args.create.access.connect().await?;
         let machine: ScheduledMachine = get(&client, &args.name).await?;
         let end = end_of(args, &machine, now)?;
         let requested = RequestedOverride {
@@ -221,8 +220,7 @@ fn end_of(
 /// Creates an override that stops the machine during the next window of its schedule.
 pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let client = args.create.access.client().await?;
-        let now = cluster::now(&client).await;
+        let (client, now) = args.create.access.connect().await?;
         let machine: ScheduledMachine = get(&client, &args.name).await?;
         let schedule = effective_schedule(&client, &machine).await?;
         let (start, end) =
@@ -390,7 +388,7 @@ pub(crate) fn overrides(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let client = args.access.client().await?;
+        let (client, now) = args.access.connect().await?;
         if let Some(named) = &args.end {
             let resource = ApiResource::erase::<ScheduleOverride>(&());
             let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
@@ -405,7 +403,6 @@ pub(crate) fn overrides(
             writeln!(out, "ScheduleOverride {} has ended", plain::line(named))?;
             return Ok(Outcome::Yes);
         }
-        let now = cluster::now(&client).await;
         let all_namespaces = args.all_namespaces.then_some(AllNamespaces);
         let found: Vec<ScheduleOverride> = list(&client, all_namespaces).await?;
         match args.output {
@@ -435,7 +432,7 @@ where
     };
     let failed = |why: String| {
         Failure::new(format!("reading {}s", resource.kind), why)
-            .remedy("check the cluster and your access to it")
+            .remedy("check your access to the cluster")
     };
     let found = api.list(&ListParams::default()).await;
     let found = found.map_err(|error| failed(cluster::error_message(error)))?;
@@ -453,7 +450,7 @@ async fn get(client: &Client, machine: &str) -> Result<ScheduledMachine, Failure
     let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
     let failed = |why: String| {
         Failure::new(format!("reading ScheduledMachine {machine}"), why)
-            .remedy("check the name and the namespace (-n)")
+            .remedy("check the name, the namespace (-n) and your access to it")
     };
     let found = api.get(machine).await;
     let found = found.map_err(|error| failed(cluster::error_message(error)))?;

@@ -115,7 +115,8 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             .name
             .as_deref()
             .map_or(Selection::All, Selection::Named);
-        source::from_cluster(&args.access, selection)?
+        source::from_cluster(&args.access, selection)
+            .map_err(|failure| failure.or("give files with -f"))?
     } else {
         (document::read(&args.file)?, Clock::system().now())
     };

@@ -9,9 +9,9 @@ use super::{Cli, Command, Failure, Outcome, run};
 struct Folder(PathBuf);
 
 impl Folder {
-    fn with(files: &[(&str, &[u8])]) -> Self {
+    fn with(name: &str, files: &[(&str, &[u8])]) -> Self {
         let path =
-            std::env::temp_dir().join(format!("5spot-words-{}", std::process::id()));
+            std::env::temp_dir().join(format!("5spot-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         for (file, bytes) in files {
             fs::write(path.join(file), bytes).unwrap();
@@ -38,19 +38,22 @@ fn run_line(line: &str) -> Result<Outcome, Failure> {
 
 #[test]
 fn every_failure_has_a_remedy() {
-    let folder = Folder::with(&[
-        ("open.yaml", b"a: ["),
-        ("bytes.yaml", b"\xff\xfe"),
-        ("empty.yaml", b""),
-        (
-            "config.yaml",
-            b"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}",
-        ),
-        (
-            "machine.yaml",
-            b"{apiVersion: 5spot.finos.org/v1alpha1, kind: ScheduledMachine}",
-        ),
-    ]);
+    let folder = Folder::with(
+        "words",
+        &[
+            ("open.yaml", b"a: ["),
+            ("bytes.yaml", b"\xff\xfe"),
+            ("empty.yaml", b""),
+            (
+                "config.yaml",
+                b"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}",
+            ),
+            (
+                "machine.yaml",
+                b"{apiVersion: 5spot.finos.org/v1alpha1, kind: ScheduledMachine}",
+            ),
+        ],
+    );
     let lines = "\
         validate -f @/nowhere.yaml
         preview -f @/open.yaml
@@ -89,6 +92,46 @@ fn every_failure_has_a_remedy() {
         };
         let first = failure.lines().next().unwrap();
         assert!(first.contains("; "), "{line}: {failure}");
+    }
+}
+
+/// A kubeconfig of a server that does not run.
+const UNREACHABLE: &[u8] = b"\
+apiVersion: v1
+kind: Config
+current-context: x
+clusters: [{name: x, cluster: {server: 'https://127.0.0.1:1'}}]
+contexts: [{name: x, context: {cluster: x, user: x}}]
+users: [{name: x, user: {token: t}}]
+";
+
+#[test]
+fn every_command_names_the_address_and_the_cause_of_an_unreachable_cluster() {
+    let folder = Folder::with("unreachable", &[("kubeconfig", UNREACHABLE)]);
+    let lines = "\
+        check
+        explain a
+        explain a --timeline
+        hold a --for 2h
+        overrides
+        overrides --end a
+        preview -A
+        preview a
+        report
+        run a --for 2h
+        skip a
+        status
+        status --watch
+        stop a --for 2h
+        uninstall";
+    for line in lines.lines().map(str::trim) {
+        let path = folder.0.to_str().unwrap();
+        let failure = run_line(&format!("{line} --kubeconfig {path}/kubeconfig"));
+        let failure = failure.unwrap_err().to_string();
+        let begin = "cannot reach https://127.0.0.1:1 (context x): Connection refused";
+        assert!(failure.starts_with(begin), "{line}: {failure}");
+        let has_files = failure.ends_with(", or give files with -f");
+        assert_eq!(has_files, line.starts_with("preview"), "{line}: {failure}");
     }
 }
 

@@ -41,8 +41,10 @@ async fn read(args: &Args, name: &str) -> Result<Option<Timeline>, Failure> {
     let failed = |why: String| {
         Failure::new(&what, why).remedy("check the name and your access to the cluster")
     };
+    let address = args.access.address(&config);
     let options = super::options(config, args.node_access)?;
     let client = options.client.clone();
+    let now = cluster::require_reachable(&client, &address).await?;
     let machines: Api<ScheduledMachine> = Api::namespaced(client.clone(), &namespace);
     let object = machines
         .get(name)
@@ -50,7 +52,6 @@ async fn read(args: &Args, name: &str) -> Result<Option<Timeline>, Failure> {
         .map_err(|error| failed(cluster::error_message(error)))?;
     let reader = Reader::new(options, Some(namespace.clone()));
     let events = reader.events_of(&namespace, name).await.map_err(failed)?;
-    let now = cluster::now(&client).await;
     Ok(shutdown::timeline(&object, &events, now))
 }
 

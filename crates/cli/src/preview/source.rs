@@ -40,8 +40,7 @@ pub(crate) fn from_cluster(
     selection: Selection<'_>,
 ) -> Result<(Vec<Document>, Timestamp), Failure> {
     cluster::block_on(async {
-        let client = access.client().await?;
-        let now = cluster::now(&client).await;
+        let (client, now) = access.connect().await?;
         Ok((read(client, selection).await?, now))
     })
 }
@@ -52,8 +51,16 @@ async fn read(
 ) -> Result<Vec<Document>, Failure> {
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed = |error| {
-        Failure::new("reading ScheduledMachines", cluster::error_message(error))
-            .remedy("check the cluster and your access to it, or give files with -f")
+        Failure::new("reading ScheduledMachines", cluster::error_message(error)).remedy(
+            match selection {
+                Selection::Named(_) => {
+                    "check the name, the namespace (-n) and your access to it"
+                }
+                Selection::All | Selection::Namespace => {
+                    "check your access to the cluster"
+                }
+            },
+        )
     };
     let api: Api<DynamicObject> = match selection {
         Selection::All => Api::all_with(client.clone(), &resource),
@@ -103,7 +110,7 @@ async fn schedule_inputs(
                 let what = format!("reading {}s", resource.kind);
                 return Err(Failure::new(what, cluster::error_message(error)).remedy(
                     "schedules depend on them: get access, such as that of ClusterRole \
-                     5spot-view, or give files with -f",
+                     5spot-view",
                 ));
             }
         };
