@@ -264,6 +264,22 @@ impl Access {
         Ok((client, now))
     }
 
+    /// The flags as given, for a further command about the same cluster and namespace: ` -n team-a`.
+    pub(crate) fn flags(&self) -> String {
+        let kubeconfig = self.source.kubeconfig.as_ref();
+        let kubeconfig = kubeconfig.map(|path| path.display().to_string());
+        let flags = [
+            ("-n", self.namespace.clone()),
+            ("--kubeconfig", kubeconfig),
+            ("--context", self.source.context.clone()),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(flag, value)| Some((flag, value?)));
+        let words = given.map(|(flag, value)| format!(" {flag} {}", shell_word(&value)));
+        words.collect::<Vec<_>>().concat()
+    }
+
     /// The address of the selected cluster, with the name of its context if there is one.
     pub(crate) fn address(&self, config: &Config) -> String {
         self.source.address(config)
@@ -280,4 +296,13 @@ impl Access {
         }
         Ok(config)
     }
+}
+
+/// A text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:@+".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

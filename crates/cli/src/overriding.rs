@@ -214,7 +214,19 @@ fn end_of(
         );
         return Err(Failure::new(flag, why).remedy("give a later end"));
     }
+    check_limit(flag, end, now)?;
     Ok(end)
+}
+
+/// Refuses an end at which the operator has ended the override already. A server refuses it only if the
+/// policy is installed.
+fn check_limit(what: &str, end: Timestamp, now: Timestamp) -> Result<(), Failure> {
+    if whole_seconds(end).duration_since(now) <= MAX_OVERRIDE_DURATION {
+        return Ok(());
+    }
+    let days = MAX_OVERRIDE_DURATION.as_hours() / 24;
+    let why = format!("{} is more than {days} days from now", whole_seconds(end));
+    Err(Failure::new(what, why).remedy("give an earlier end, and another override later"))
 }
 
 /// Creates an override that stops the machine during the next window of its schedule.
@@ -225,6 +237,7 @@ pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Fail
         let schedule = effective_schedule(&client, &machine).await?;
         let (start, end) =
             next_window(&schedule, now).ok_or_else(|| nothing_to_skip(&args.name))?;
+        check_limit("the end of the next window", end, now)?;
         let requested = RequestedOverride {
             mode: OverrideMode::Stop,
             start: Some(start),
@@ -351,7 +364,9 @@ impl CreateArgs {
         match self.output {
             Format::Text => {
                 let named = created.metadata.name.as_deref().unwrap_or_default();
-                let message = created_message(&plain::line(named), machine, requested);
+                let flags = self.access.flags();
+                let message =
+                    created_message(&plain::line(named), &flags, machine, requested);
                 writeln!(out, "{message}")?;
             }
             Format::Json => output::json(out, created)?,
@@ -361,9 +376,10 @@ impl CreateArgs {
     }
 }
 
-/// A one-line description of the created override.
+/// A one-line description of the created override. `flags` select its cluster and namespace.
 fn created_message(
     named: &str,
+    flags: &str,
     machine: &str,
     requested: &RequestedOverride<'_>,
 ) -> String {
@@ -378,7 +394,7 @@ fn created_message(
     let end = whole_seconds(requested.end);
     format!(
         "{machine} {what}{from} until {end} (ScheduleOverride {named}; `5spot overrides --end \
-         {named}` ends it)"
+         {named}{flags}` ends it)"
     )
 }
 

@@ -38,7 +38,27 @@ fn a_created_override_is_valid_and_has_the_requested_values() {
             "reason": "no batch tonight",
         })
     );
-    assert_snapshot!(created_message("desk-042-stop-x7k2p", "desk-042", &requested()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
+    assert_snapshot!(created_message("desk-042-stop-x7k2p", "", "desk-042", &requested()), @"desk-042 is stopped from 2026-03-06T18:00:00Z until 2026-03-07T06:30:00Z (ScheduleOverride desk-042-stop-x7k2p; `5spot overrides --end desk-042-stop-x7k2p` ends it)");
+}
+
+#[test]
+fn the_command_that_ends_an_override_selects_the_same_cluster_and_namespace() {
+    let words = [
+        "hold",
+        "desk-042",
+        "--for",
+        "2h",
+        "-n",
+        "team-a",
+        "--context",
+        "it's prod",
+    ];
+    let typed = <CommandLine as clap::Parser>::try_parse_from(words).unwrap();
+    let flags = typed.hold.span.create.access.flags();
+    let message = created_message("desk-042-run-x", &flags, "desk-042", &requested());
+    let command =
+        r"`5spot overrides --end desk-042-run-x -n team-a --context 'it'\''s prod'` ends";
+    assert!(message.contains(command), "{message}");
 }
 
 #[test]
@@ -216,6 +236,9 @@ fn an_end_that_has_passed_is_refused_and_a_length_is_explained() {
         &["--for", "0s"],
         &["--until", "2026-03-06"],
         &["--until", "2026-03-06T12:00:00Z"],
+        &["--for", "336h"],
+        &["--for", "400h"],
+        &["--until", "2026-03-21"],
         &["--for", "20d"],
         &["--for", "2"],
         &["--for", "-2h"],
@@ -227,6 +250,9 @@ fn an_end_that_has_passed_is_refused_and_a_length_is_explained() {
     error: --for: 2026-03-06T12:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
     error: --until: 2026-03-05T23:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
     error: --until: 2026-03-06T12:00:00Z is not later than now, 2026-03-06T12:00:00Z; give a later end
+    until 2026-03-20T12:00:00.5Z
+    error: --for: 2026-03-23T04:00:00Z is more than 14 days from now; give an earlier end, and another override later
+    error: --until: 2026-03-20T23:00:00Z is more than 14 days from now; give an earlier end, and another override later
     error: invalid value '20d' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h: 20 days are 480h
     error: invalid value '2' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h
     error: invalid value '-2h' for '--for <DURATION>': must be digits and one of s, m, h, such as 90m or 2h
