@@ -372,8 +372,14 @@ async fn send(
         }
     };
     let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
+    let share = match request.side {
+        Side::Management => Ok(None),
+        Side::Workload => context.reserve(key, &response),
+    };
     let is_stored = matches!(request.call, Call::Create(_) | Call::Patch(_));
-    reads.record_write(&cache, &object, is_stored.then_some(&response));
+    let is_kept = is_stored && share.is_ok();
+    reads.record_write(&cache, &object, is_kept.then_some(&response));
+    reads.hold(share?);
     // A list that begins from here on shows the write; one that began before the response may not.
     let lists_begun = lists_begun(context, &cache, namespace);
     let expectation = expectation(&request.call, &response, lists_begun);

@@ -9,7 +9,9 @@ mod projection;
 mod shared_read;
 mod store;
 
-pub use budget::{Budget, MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge};
+pub use budget::{
+    Budget, MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge, check_identifiers,
+};
 pub use expectations::{Expectation, Expectations, Version};
 pub use informer::{Handler, Health, Informer, InformerSink, Task, WatchFailure};
 pub use projection::{

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use fivespot_runtime::cache::{Reservation, TooLarge};
+use serde_json::Value;
+
 use super::Context;
 use crate::Key;
 use crate::observe::workload::Workload;
@@ -28,6 +31,20 @@ impl Context {
         let tables = self.tables();
         let mut workloads = tables.workloads.values();
         workloads.find(|workload| workload.is_used_by(key)).cloned()
+    }
+
+    /// Reserves memory for an object of the workload cluster that `key` uses, which a reconcile
+    /// keeps until it ends.
+    ///
+    /// # Errors
+    /// The memory budget of the cluster is exceeded, or an identifier is too long.
+    pub(crate) fn reserve(
+        &self,
+        key: &Key,
+        object: &Value,
+    ) -> Result<Option<Reservation>, TooLarge> {
+        let workload = self.used_by(key);
+        workload.map(|it| it.reserve_object(object)).transpose()
     }
 
     /// `key` uses no workload cluster except `except`. Workload clusters without users are closed.

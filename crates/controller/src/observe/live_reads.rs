@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::node::pods::ListedPods;
 use crate::observe::json_text::JsonText;
 use fivespot_runtime::Key;
+use fivespot_runtime::cache::Reservation;
 
 /// Objects by the name of their cache and their key; `None` for a 404.
 ///
@@ -23,6 +24,8 @@ struct State {
     objects: BTreeMap<(String, Key), Option<JsonText>>,
     has_written: bool,
     pods: Option<Pods>,
+    /// The shares of the objects in the memory budgets of workload clusters.
+    shares: Vec<Reservation>,
 }
 
 /// The pods on a Node that were listed while the Node had that resourceVersion.
@@ -51,6 +54,12 @@ impl LiveReads {
     pub(crate) fn record_read(&self, cache: &str, object: &Key, found: Option<&Value>) {
         let id = (cache.to_owned(), object.clone());
         self.state().objects.insert(id, found.map(JsonText::of));
+    }
+
+    /// Holds the share of an object in the memory budget of its workload cluster, if it has one,
+    /// for as long as the object is kept.
+    pub(crate) fn hold(&self, share: Option<Reservation>) {
+        self.state().shares.extend(share);
     }
 
     /// Records that the object was written. Without a `response` it is read again.

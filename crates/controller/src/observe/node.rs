@@ -277,7 +277,14 @@ impl NodeLookup<'_> {
             projection: Some(&projection),
         };
         let informer = self.workload.agent_config_cache(self.source.context, api);
-        match api.get(&at).await {
+        let reserved = api.get(&at).await.and_then(|found| {
+            if let Some(found) = &found {
+                let share = self.workload.reserve_object(found)?;
+                self.source.reads.hold(Some(share));
+            }
+            Ok(found)
+        });
+        match reserved {
             Ok(found) => {
                 let lists_begun = informer.store.lists_begun(&key.namespace);
                 self.source.reads.record_read(&cache, &key, found.as_ref());
@@ -311,6 +318,8 @@ impl NodeLookup<'_> {
         let found = api.get(&at).await?;
         let lists_begun = nodes.store.lists_begun("");
         if let Some(found) = &found {
+            let share = self.workload.reserve_object(found)?;
+            self.source.reads.hold(Some(share));
             self.workload.store_node(&nodes, found);
         }
         self.source.reads.record_read(&cache, &name, found.as_ref());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fivespot_api::name;
 use fivespot_plan::Access;
 use fivespot_runtime::cache::{
-    Budget, CacheProjection as _, Reservation, Task, TooLarge,
+    Budget, CacheProjection as _, Reservation, Task, TooLarge, check_identifiers,
 };
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::Selector;
@@ -90,6 +90,15 @@ impl Workload {
         self.state().link.clone()
     }
 
+    /// Reserves memory for an object that a reconcile keeps until it ends.
+    ///
+    /// # Errors
+    /// The memory budget of the cluster is exceeded, or an identifier is too long.
+    pub(crate) fn reserve_object(&self, object: &Value) -> Result<Reservation, TooLarge> {
+        check_identifiers(object)?;
+        self.reserve(object.to_string().len())
+    }
+
     /// Reserves memory for what a reconcile keeps of an object of so many bytes.
     ///
     /// # Errors
@@ -155,10 +164,11 @@ impl Workload {
 
     /// Stores a Node that was read live, if the cache has only its name.
     pub(crate) fn store_node(&self, nodes: &KindInformer, node: &Value) {
+        let name = node["metadata"]["name"].as_str().unwrap_or_default();
+        let key = Key::new("", name);
         let mut object = nodes.projection.cache(node.clone(), &nodes.resource);
-        if object.count(&self.budget).is_ok() {
-            let name = node["metadata"]["name"].as_str().unwrap_or_default();
-            nodes.store.fill(&Key::new("", name), object);
+        if object.count(&key, &self.budget).is_ok() {
+            nodes.store.fill(&key, object);
         }
     }
 

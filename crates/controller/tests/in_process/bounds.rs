@@ -221,23 +221,35 @@ async fn pods_that_take_too_much_memory_are_not_kept_and_delay_no_removal() {
     assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn a_workload_cluster_with_an_object_that_no_api_server_stores_is_dropped() {
-    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let page = json!({
+/// A page with all Nodes of a hostile cluster.
+fn nodes_page(nodes: &[Value]) -> String {
+    json!({
         "kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"},
-        "items": [{"metadata": {"name": "x", "finalizers": vec![0; 200_000]}}],
-    });
-    cluster.inject_fault(usize::MAX, "GET /api/v1/nodes", (200, &page.to_string()));
-    let _controller = cluster.run_until_joined("abc").await;
-    cluster.clock.wait_until_idle().await;
-    let status = cluster.status("worker").await;
-    let access = TestCluster::condition(&status, "NodeAccess");
-    assert_eq!(access["reason"], "TooLarge", "{status:#}");
-    assert_eq!(
-        access["message"],
-        "an object of the workload cluster has more than 100000 values"
-    );
+        "items": nodes,
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_workload_cluster_with_objects_that_no_api_server_stores_is_dropped() {
+    let many = "an object of the workload cluster has more than 100000 values";
+    let long = "an object of the workload cluster has a name, uid or resourceVersion that \
+                is too long";
+    let node = |uid: &str, finalizers: Value| json!({"metadata": {"name": "x", "uid": uid, "finalizers": finalizers}});
+    for (nodes, expected) in [
+        (vec![node("u", json!(vec![0; 200_000]))], many),
+        (vec![node(&"u".repeat(1 << 20), json!([])); 100], long),
+    ] {
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        let page = nodes_page(&nodes);
+        cluster.inject_fault(usize::MAX, "GET /api/v1/nodes", (200, &page));
+        let _controller = cluster.run_until_joined("abc").await;
+        cluster.clock.wait_until_idle().await;
+        let status = cluster.status("worker").await;
+        let access = TestCluster::condition(&status, "NodeAccess");
+        assert_eq!(access["reason"], "TooLarge", "{status:#}");
+        assert_eq!(access["message"], expected);
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::Value;
 use thiserror::Error;
 
 use super::projection::MAX_VALUES;
@@ -18,7 +19,13 @@ pub const MAX_PAGES: usize = 100;
 /// How many bytes are cached of all objects of a workload cluster.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What an object costs in addition to its text, in bytes.
+/// How long a name or a namespace may be, in bytes: Kubernetes accepts no longer ones.
+const MAX_NAME_BYTES: usize = 253;
+
+/// How long a uid or a resourceVersion may be, in bytes. Those of Kubernetes have at most 36.
+const MAX_ID_BYTES: usize = 128;
+
+/// What an object costs in addition to its texts, in bytes.
 const OVERHEAD: usize = 256;
 
 /// Why no more of a workload cluster is read.
@@ -33,6 +40,11 @@ pub enum TooLarge {
     /// An object has too many values.
     #[error("an object of the workload cluster has more than {MAX_VALUES} values")]
     Values,
+    /// An object has an identifier that no API server accepts or creates.
+    #[error(
+        "an object of the workload cluster has a name, uid or resourceVersion that is too long"
+    )]
+    Identifiers,
     /// Their cached form takes too much memory.
     #[error("the cache of the workload cluster is larger than {MAX_BYTES} bytes")]
     Bytes,
@@ -54,6 +66,27 @@ impl From<TooLarge> for kube::Error {
     }
 }
 
+/// Returns an error if an identifier of `object` is longer than those of Kubernetes. They are kept
+/// in more places than the rest: in keys, indexes and expectations.
+///
+/// # Errors
+/// [`TooLarge::Identifiers`].
+pub fn check_identifiers(object: &Value) -> Result<(), TooLarge> {
+    let meta = &object["metadata"];
+    let limits = [
+        ("name", MAX_NAME_BYTES),
+        ("namespace", MAX_NAME_BYTES),
+        ("uid", MAX_ID_BYTES),
+        ("resourceVersion", MAX_ID_BYTES),
+    ];
+    let length = |field: &str| meta[field].as_str().map_or(0, str::len);
+    limits
+        .iter()
+        .all(|(field, limit)| length(field) <= *limit)
+        .then_some(())
+        .ok_or(TooLarge::Identifiers)
+}
+
 /// The bytes that are cached of one workload cluster.
 #[derive(Debug, Default)]
 pub struct Budget(AtomicUsize);
@@ -72,7 +105,7 @@ impl Drop for Reservation {
 }
 
 impl Budget {
-    /// Reserves memory for an object with a text of so many bytes.
+    /// Reserves memory for an object whose texts have so many bytes.
     ///
     /// # Errors
     /// The budget is exceeded; nothing is reserved.
@@ -92,6 +125,8 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -105,6 +140,21 @@ mod tests {
         assert!(budget.add(half).is_ok());
         drop(second);
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn an_identifier_is_accepted_up_to_the_length_that_kubernetes_allows() {
+        for (field, longest) in [
+            ("name", 253),
+            ("namespace", 253),
+            ("uid", 128),
+            ("resourceVersion", 128),
+        ] {
+            let of = |length| json!({"metadata": {field: "x".repeat(length)}});
+            assert_eq!(check_identifiers(&of(longest)), Ok(()), "{field}");
+            let too_long = check_identifiers(&of(longest + 1));
+            assert_eq!(too_long, Err(TooLarge::Identifiers), "{field}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use futures::future::AbortHandle;
 use kube::api::ApiResource;
 use serde_json::Value;
 
-use super::budget::{Budget, MAX_OBJECTS, TooLarge};
+use super::budget::{Budget, MAX_OBJECTS, TooLarge, check_identifiers};
 use super::expectations::Version;
 use super::projection::CacheProjection;
 use super::store::{Object, Part, Store};
@@ -191,6 +191,9 @@ pub struct InformerSink<P: CacheProjection, H> {
 impl<P: CacheProjection, H: Handler<P::Target>> InformerSink<P, H> {
     /// Returns the key and the cached form of an object.
     fn kept(&self, object: Value) -> kube::Result<(Key, Object<P::Target>)> {
+        if self.budget.is_some() {
+            check_identifiers(&object)?;
+        }
         let key = key_of(&object);
         let informer = &self.informer;
         let mut object = informer.projection.cache(object, &informer.resource);
@@ -198,7 +201,7 @@ impl<P: CacheProjection, H: Handler<P::Target>> InformerSink<P, H> {
             object.keep_name_only();
         }
         if let Some(budget) = &self.budget {
-            object.count(budget)?;
+            object.count(&key, budget)?;
         }
         Ok((key, object))
     }

@@ -196,16 +196,12 @@ impl ValueLimit {
 
     /// Counts a value, and returns whether it may be kept.
     fn count(&self) -> bool {
-        match self.remaining.get().checked_sub(1) {
-            Some(remaining) => {
-                self.remaining.set(remaining);
-                true
-            }
-            None => {
-                self.is_exceeded.set(true);
-                false
-            }
+        let remaining = self.remaining.get().checked_sub(1);
+        match remaining {
+            Some(remaining) => self.remaining.set(remaining),
+            None => self.is_exceeded.set(true),
         }
+        remaining.is_some()
     }
 }
 

@@ -71,12 +71,21 @@ impl<T> Object<T> {
         self.is_name_only
     }
 
-    /// Counts it in the memory budget of its cluster.
+    /// Counts it, and the key under which it is stored, in the memory budget of its cluster.
     ///
     /// # Errors
     /// The budget is exceeded.
-    pub fn count(&mut self, budget: &Arc<Budget>) -> Result<(), TooLarge> {
-        self.share = Some(budget.add(self.text.length())?);
+    pub fn count(&mut self, key: &Key, budget: &Arc<Budget>) -> Result<(), TooLarge> {
+        let terms: usize = self.terms.iter().map(|term| term.len()).sum();
+        let texts = [
+            self.text.length(),
+            self.uid.len(),
+            self.version.as_str().len(),
+            key.namespace.len(),
+            key.name.len(),
+            terms,
+        ];
+        self.share = Some(budget.add(texts.iter().sum())?);
         Ok(())
     }
 

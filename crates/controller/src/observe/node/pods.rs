@@ -1,7 +1,9 @@
 //! The pods on a Node, as far as a reconcile needs them.
 
 use fivespot_plan::{Fact, Pod, Unknown};
-use fivespot_runtime::cache::{MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge};
+use fivespot_runtime::cache::{
+    MAX_OBJECTS, MAX_PAGES, Reservation, TooLarge, check_identifiers,
+};
 use fivespot_runtime::http::{Address, ApiClient};
 use k8s_openapi::api::core::v1 as core;
 use serde_json::Value;
@@ -21,7 +23,6 @@ pub(in crate::observe) struct ListedPods {
     pods: Vec<Pod>,
     /// Why they are unknown, if one of them could not be parsed.
     unreadable: Option<Unknown>,
-    #[expect(dead_code, reason = "only held for its drop")]
     shares: Vec<Reservation>,
 }
 
@@ -37,6 +38,7 @@ impl ListedPods {
     /// Keeps what is needed of a pod. Its text is dropped: a Node may have thousands of pods, and
     /// each may be as large as an object can be.
     fn add(&mut self, workload: &Workload, item: Value) -> Result<(), TooLarge> {
+        check_identifiers(&item)?;
         match parse_pod(item) {
             Ok(pod) => {
                 let Pod {

@@ -52,6 +52,34 @@ fn written(store: &Store<Target>, version: &str) -> Expectation {
     }
 }
 
+/// How many copies of an object the budget of a cluster has room for.
+fn fitting(make: impl Fn() -> Object<Target>, name: &str) -> usize {
+    let budget = Arc::default();
+    let mut all = Vec::new();
+    loop {
+        let mut object = make();
+        if object.count(&key(name), &budget).is_err() {
+            return all.len();
+        }
+        all.push(object);
+    }
+}
+
+#[test]
+fn every_text_of_an_object_takes_room_in_the_budget() {
+    let long = "x".repeat(1 << 20);
+    assert_eq!(fitting(|| object("a", "1", "x"), &long), 63, "the key");
+    assert_eq!(fitting(|| object("a", &long, "x"), "a"), 63, "the version");
+    // Its text, and the term by which it is found.
+    assert_eq!(fitting(|| object("a", "1", &long), "a"), 31);
+    let name_only = || {
+        let mut object = object(&long, "1", "x");
+        object.keep_name_only();
+        object
+    };
+    assert_eq!(fitting(name_only, "a"), 63, "the uid");
+}
+
 #[test]
 fn an_object_is_returned_as_it_was_stored() {
     let store = listed(vec![object("a", "5", "x")]);
