@@ -359,7 +359,7 @@ fn observed_spans_follow_the_phase_changes_in_any_order_of_arrival() {
         [
             "Starting 2026-03-06T09:00:00Z 2026-03-06T09:00:30Z",
             "Running 2026-03-06T09:00:30Z 2026-03-06T18:00:00Z",
-            "Leaving 2026-03-06T18:00:00Z 2026-03-06T18:01:00Z",
+            "ShuttingDown 2026-03-06T18:00:00Z 2026-03-06T18:01:00Z",
         ]
     );
 }
