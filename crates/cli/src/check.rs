@@ -78,14 +78,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     })
 }
 
-/// Whether an operator in this namespace holds its Lease.
-pub(crate) async fn is_lease_fresh(reader: &Reader, namespace: &str) -> bool {
-    let operator = Operator {
-        namespace: namespace.to_owned(),
-        account: name::CONTROLLER.to_owned(),
-        lease: name::LEADER_LEASE.to_owned(),
-    };
-    operator::lease(reader, &operator).await.is_ok_or_warning()
+/// Whether an operator holds its Lease.
+pub(crate) async fn is_lease_fresh(reader: &Reader, operator: &Operator) -> bool {
+    operator::lease(reader, operator).await.is_ok_or_warning()
 }
 
 /// Runs every check. Checks that can explain the failure of others come first.
@@ -97,6 +92,7 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     all.extend(policy::check(reader).await);
     all.extend(operator::check(reader, operator).await);
     if is_installed {
+        all.extend(operator::definitions(reader, operator).await);
         let machines = machine::read(reader).await;
         all.extend(machine::check(reader, operator, &machines).await);
         all.extend(agent::check(&machines));

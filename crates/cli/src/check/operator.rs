@@ -2,7 +2,7 @@
 
 use fivespot_api::name;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Operator;
 use super::finding::Finding;
@@ -50,6 +50,44 @@ async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
         }
         _ => Finding::ok(CHECK, message),
     })
+}
+
+/// Checks that the operator may list and watch CRDs. Without it, it does not detect kinds that are
+/// installed while it runs. `None` if it may.
+pub(super) async fn definitions(reader: &Reader, operator: &Operator) -> Option<Finding> {
+    const CHECK: &str = "permissions";
+    let Operator {
+        namespace, account, ..
+    } = operator;
+    let user = name::service_account_user(namespace, account);
+    for verb in ["list", "watch"] {
+        let attributes = json!({
+            "group": "apiextensions.k8s.io",
+            "resource": "customresourcedefinitions",
+            "verb": verb,
+        });
+        let what = format!("{verb} CustomResourceDefinitions");
+        match reader.is_allowed(&user, attributes).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let message = format!(
+                    "the operator may not {what}: it does not detect kinds that are installed"
+                );
+                return Some(Finding::error(CHECK, message).remedy(format!(
+                    "apply `5spot generate rbac --operator-namespace {namespace}`, or name its \
+                     ServiceAccount with --service-account"
+                )));
+            }
+            Err(why) => {
+                let message =
+                    format!("whether the operator may {what} is not known: {why}");
+                return Some(Finding::unknown(CHECK, message).remedy(
+                    "run the command as a user who may create SubjectAccessReviews",
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// Checks the most recently renewed Lease of an operator: that of the leader, or of a shard.

@@ -213,3 +213,17 @@ async fn permissions_that_the_server_does_not_evaluate_for_the_user_are_not_call
     insta::assert_snapshot!(text);
     assert!(!is_ok_or_warning);
 }
+
+#[tokio::test]
+async fn an_operator_that_may_not_list_crds_is_an_error() {
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    let (cluster, _replica) = with_worker().await;
+    let path = format!("{RBAC}/clusterrolebindings/5spot-controller-definitions");
+    cluster.delete(&path).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    assert!(
+        text.contains("the operator may not list CustomResourceDefinitions"),
+        "{text}"
+    );
+    assert!(!is_ok_or_warning);
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{RemovalOptions, namespace};
 use crate::Failure;
-use crate::check::is_lease_fresh;
+use crate::check::{Operator, is_lease_fresh};
 use crate::reader::{Reader, Response};
 
 /// An object, with its kind and name and its API path.
@@ -148,7 +148,7 @@ impl Inventory {
     /// The server refuses to list a kind.
     pub(super) async fn read(
         reader: &Reader,
-        operator_namespace: &str,
+        operator: &Operator,
         options: RemovalOptions,
     ) -> Result<Self, Failure> {
         let failed = |why: String| {
@@ -156,7 +156,7 @@ impl Inventory {
                 .remedy("run it as a cluster administrator")
         };
         let mut inventory = Self {
-            has_running_operator: is_lease_fresh(reader, operator_namespace).await,
+            has_running_operator: is_lease_fresh(reader, operator).await,
             ..Self::default()
         };
         inventory.crds(reader).await.map_err(failed)?;

@@ -14,13 +14,26 @@ use crate::reader::Reader;
 
 const WITHIN: &str = "2026-03-06T15:00:00Z";
 
-/// Enables leader election with the Lease that `uninstall` reads.
+/// Enables leader election with the Lease that `uninstall` reads by default.
 fn elected(options: &mut fivespot_controller::Options) {
+    elected_by("5spot-leader", options);
+}
+
+fn elected_by(lease: &str, options: &mut fivespot_controller::Options) {
     options.coordination = Coordination::Leader(Lease {
         namespace: "5spot-system".to_owned(),
-        name: "5spot-leader".to_owned(),
+        name: lease.to_owned(),
         timing: LeaseTiming::default(),
     });
+}
+
+/// Where `uninstall` expects the operator.
+fn operator(lease: &str) -> crate::check::Operator {
+    crate::check::Operator {
+        namespace: "5spot-system".to_owned(),
+        account: "5spot-controller".to_owned(),
+        lease: lease.to_owned(),
+    }
 }
 const NIGHT: &str = "2026-03-07T03:00:00Z";
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/scheduledmachines.5spot.finos.org";
@@ -51,7 +64,7 @@ const KEEP_MACHINES: RemovalOptions = RemovalOptions {
 
 async fn inventory(cluster: &Cluster, options: RemovalOptions) -> (Reader, Inventory) {
     let reader = Reader::of(cluster.client(), "the test").await.unwrap();
-    let inventory = Inventory::read(&reader, "5spot-system", options)
+    let inventory = Inventory::read(&reader, &operator("5spot-leader"), options)
         .await
         .unwrap();
     (reader, inventory)
@@ -230,4 +243,17 @@ async fn kept_machines_in_the_namespace_of_the_operator_keep_the_namespace() {
         "/apis/5spot.finos.org/v1alpha1/namespaces/5spot-system/scheduledmachines/inside";
     let kept = cluster.get(path).await.unwrap();
     assert_eq!(kept["metadata"].get("deletionTimestamp"), None);
+}
+
+#[tokio::test]
+async fn an_operator_is_recognized_by_the_lease_that_is_named() {
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let _replica = cluster.operator_with(|options| elected_by("fleet", options));
+    let soon = instant(WITHIN) + jiff::SignedDuration::from_mins(1);
+    cluster.advance_until(soon).await;
+    let reader = Reader::of(cluster.client(), "the test").await.unwrap();
+    for (lease, is_running) in [("fleet", true), ("5spot-leader", false)] {
+        let found = Inventory::read(&reader, &operator(lease), REMOVE_MACHINES).await;
+        assert_eq!(found.unwrap().has_running_operator, is_running, "{lease}");
+    }
 }
