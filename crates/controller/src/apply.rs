@@ -4,7 +4,7 @@ mod route;
 
 use std::sync::Arc;
 
-use fivespot_plan::{Action, Call, Cause, Plan, Side, Step};
+use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
 use futures::StreamExt as _;
 use futures::stream;
 use jiff::SignedDuration;
@@ -371,22 +371,54 @@ async fn send(
             return api.delete(&at, uid, Some(*grace)).await;
         }
     };
-    let object = Key::new(namespace.unwrap_or_default(), target.object.name.clone());
-    let share = match request.side {
-        Side::Management => Ok(None),
-        Side::Workload => context.reserve(key, &response),
+    let written = Written {
+        request,
+        cache,
+        response: &response,
     };
-    let is_stored = matches!(request.call, Call::Create(_) | Call::Patch(_));
-    let is_kept = is_stored && share.is_ok();
-    reads.record_write(&cache, &object, is_kept.then_some(&response));
-    reads.hold(share?);
-    // A list that begins from here on shows the write; one that began before the response may not.
-    let lists_begun = lists_begun(context, &cache, namespace);
-    let expectation = expectation(&request.call, &response, lists_begun);
-    context.state(key, |state| {
-        state.expectations.expect(cache, object, expectation);
-    });
+    written.record(context, key, reads)?;
     Ok(response)
+}
+
+/// A write that the server has accepted.
+struct Written<'a> {
+    request: &'a Request,
+    /// The cache that will show it.
+    cache: String,
+    response: &'a Value,
+}
+
+impl Written<'_> {
+    /// Records the write for this reconcile and later ones.
+    ///
+    /// # Errors
+    /// The response exceeds the limits for a workload cluster. The object is then read again.
+    fn record(self, context: &Context, key: &Key, reads: &LiveReads) -> kube::Result<()> {
+        let Self {
+            request,
+            cache,
+            response,
+        } = self;
+        let Target { namespace, object } = &request.target;
+        let namespace = namespace.as_deref();
+        let object = Key::new(namespace.unwrap_or_default(), object.name.clone());
+        let share = match request.side {
+            Side::Management => Ok(None),
+            Side::Workload => context.reserve(key, response),
+        };
+        let is_stored = matches!(request.call, Call::Create(_) | Call::Patch(_));
+        let is_kept = is_stored && share.is_ok();
+        reads.record_write(&cache, &object, is_kept.then_some(response));
+        reads.hold(share?);
+        // A list that begins from here on shows the write; one that began before the response may
+        // not.
+        let lists_begun = lists_begun(context, &cache, namespace);
+        let expectation = expectation(&request.call, response, lists_begun);
+        context.state(key, |state| {
+            state.expectations.expect(cache, object, expectation);
+        });
+        Ok(())
+    }
 }
 
 fn lists_begun(context: &Context, cache: &str, namespace: Option<&str>) -> u64 {
