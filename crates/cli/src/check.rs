@@ -83,6 +83,11 @@ pub(crate) async fn is_lease_fresh(reader: &Reader, operator: &Operator) -> bool
     operator::lease(reader, operator).await.is_ok_or_warning()
 }
 
+/// Why no operator runs, if its Leases show that, and what to do about it.
+pub(crate) async fn lease_error(reader: &Reader, operator: &Operator) -> Option<String> {
+    operator::lease(reader, operator).await.error_text()
+}
+
 /// Runs every check. Checks that can explain the failure of others come first.
 async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let mut all = vec![server::check(reader)];

@@ -1,10 +1,13 @@
 //! `5spot status`: the state of each machine.
 
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 
-use fivespot_api::ScheduledMachine;
+use clap::ValueEnum;
+use fivespot_api::{ScheduledMachine, name};
 use futures::TryStreamExt as _;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -13,18 +16,24 @@ use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Access};
-use crate::output::Format;
+use crate::reader::Reader;
 use crate::signals::Signals;
-use crate::{Failure, Outcome, output};
-use table::Row;
+use crate::{Failure, Outcome, check, output};
+use table::{Instants, Row};
 
 const EXAMPLES: &str = "\
 Examples:
   5spot status
   5spot status -A --watch
+  5spot status -o wide
   5spot status -n team-a -o json";
 
 /// Show phase, node, next change and message of each machine
+///
+/// The next change is shown relative to now and in the time zone of the schedule; with -o wide, json and yaml
+/// in UTC. A warning is printed if no
+/// operator renews its Lease, because then no machine changes. Without permission to read the Lease, it is
+/// not checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,9 +45,39 @@ pub(crate) struct Args {
     watch: bool,
     /// Output format; with --watch, one document for each change
     #[arg(short, long, value_enum, default_value_t)]
-    output: Format,
+    output: Form,
+    /// Namespace of the operator
+    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
+    operator_namespace: String,
+    /// Name of the operator's Lease
+    #[arg(long, value_name = "NAME", default_value = name::LEADER_LEASE)]
+    lease_name: String,
     #[command(flatten)]
     access: Access,
+}
+
+/// The forms in which the state is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Plain text
+    #[default]
+    Text,
+    /// Plain text, with instants in UTC
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+impl Form {
+    /// How instants are shown in a table. Reads the time of the cluster only where it is shown.
+    async fn instants(self, client: &Client) -> Instants {
+        match self {
+            Self::Text => Instants::Local(cluster::now(client).await),
+            Self::Wide | Self::Json | Self::Yaml => Instants::Utc,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
@@ -51,12 +90,14 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let resource = ApiResource::erase::<ScheduledMachine>(&());
     let api: Api<DynamicObject> = if args.all_namespaces {
-        Api::all_with(client, &resource)
+        Api::all_with(client.clone(), &resource)
     } else {
-        Api::default_namespaced_with(client, &resource)
+        Api::default_namespaced_with(client.clone(), &resource)
     };
     if args.watch {
-        follow(args, api, out).await
+        cluster::require_reachable(&client, &address).await?;
+        warn(args, &client, &address).await;
+        follow(args, &client, api, out).await
     } else {
         let found = api.list(&ListParams::default()).await.map_err(|error| {
             cluster::failed_request("reading ScheduledMachines", &address, error)
@@ -66,9 +107,35 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             .iter()
             .map(value)
             .collect::<Result<Vec<_>, _>>()?;
-        print(args.output, &objects, out)?;
+        print(
+            args.output,
+            &objects,
+            &args.output.instants(&client).await,
+            out,
+        )?;
+        warn(args, &client, &address).await;
         Ok(Outcome::Yes)
     }
+}
+
+/// Prints a warning if no operator holds its Lease. The state of the machines is then outdated.
+async fn warn(args: &Args, client: &Client, address: &str) {
+    let operator = check::Operator {
+        namespace: args.operator_namespace.clone(),
+        account: name::CONTROLLER.to_owned(),
+        lease: args.lease_name.clone(),
+    };
+    output::notes("warning", &lease_error(client, address, &operator).await);
+}
+
+/// Why no operator runs. `None` if one runs, or its Lease cannot be read.
+async fn lease_error(
+    client: &Client,
+    address: &str,
+    operator: &check::Operator,
+) -> Option<String> {
+    let reader = Reader::of(client.clone(), address).await.ok()?;
+    check::lease_error(&reader, operator).await
 }
 
 fn value(object: &DynamicObject) -> Result<Value, Failure> {
@@ -76,21 +143,27 @@ fn value(object: &DynamicObject) -> Result<Value, Failure> {
         .map_err(|error| Failure::new("reading ScheduledMachines", error))
 }
 
-fn print(format: Format, objects: &[Value], out: &mut dyn Write) -> Result<(), Failure> {
+fn print(
+    form: Form,
+    objects: &[Value],
+    instants: &Instants,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let rows: Vec<Row> = objects.iter().map(Row::of).collect();
-    match format {
-        Format::Text if rows.is_empty() => {
+    match form {
+        Form::Text | Form::Wide if rows.is_empty() => {
             writeln!(out, "No ScheduledMachines found.")?;
             Ok(())
         }
-        Format::Text => Ok(table::text(out, &rows)?),
-        Format::Json => output::json(out, &json!({"items": rows})),
-        Format::Yaml => output::yaml(out, &json!({"items": rows})),
+        Form::Text | Form::Wide => Ok(table::text(out, &rows, instants)?),
+        Form::Json => output::json(out, &json!({"items": rows})),
+        Form::Yaml => output::yaml(out, &json!({"items": rows})),
     }
 }
 
 async fn follow(
     args: &Args,
+    client: &Client,
     api: Api<DynamicObject>,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
@@ -125,26 +198,28 @@ async fn follow(
             None => return Ok(Outcome::Yes),
         };
         rows.retain(|row| printed.is_changed(row, is_deleted));
-        print_changed(args.output, &mut printed, &rows, out)?;
+        if !rows.is_empty() {
+            printed.set_instants(args.output.instants(client).await);
+            print_changed(args.output, &mut printed, &rows, out)?;
+        }
     }
 }
 
 /// Prints rows that have changed.
 fn print_changed(
-    format: Format,
+    form: Form,
     printed: &mut table::PrintedRows,
     rows: &[Row],
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    match format {
-        Format::Text if rows.is_empty() => {}
-        Format::Text => printed.lines(out, rows)?,
-        Format::Json => {
+    match form {
+        Form::Text | Form::Wide => printed.lines(out, rows)?,
+        Form::Json => {
             for row in rows {
                 writeln!(out, "{}", json!(row))?;
             }
         }
-        Format::Yaml => {
+        Form::Yaml => {
             for row in rows {
                 writeln!(out, "---")?;
                 output::yaml(out, row)?;

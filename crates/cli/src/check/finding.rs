@@ -92,6 +92,20 @@ impl Finding {
         self.is_missing
     }
 
+    /// The message with what to do about it, on one line.
+    fn text(&self) -> String {
+        let message = plain::lines(&self.message).replace('\n', " ");
+        match &self.remedy {
+            Some(remedy) => format!("{message}; {remedy}"),
+            None => message,
+        }
+    }
+
+    /// The text, if 5-Spot does not work.
+    pub(super) fn error_text(&self) -> Option<String> {
+        (self.result == CheckResult::Error).then(|| self.text())
+    }
+
     /// Whether 5-Spot works without further action.
     pub(super) fn is_ok_or_warning(&self) -> bool {
         matches!(self.result, CheckResult::Ok | CheckResult::Warning)
@@ -101,12 +115,7 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let result = self.result.as_str();
-        let message = plain::lines(&self.message).replace('\n', " ");
-        write!(f, "{result:<8} {:<11} {message}", self.check)?;
-        match &self.remedy {
-            Some(remedy) => write!(f, "; {remedy}"),
-            None => Ok(()),
-        }
+        write!(f, "{result:<8} {:<11} {}", self.check, self.text())
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fivespot_api::Phase;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,10 +26,60 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "String::is_empty")]
     next: String,
     message: String,
+    /// The time zone of the schedule.
+    #[serde(skip)]
+    zone: String,
 }
 
-/// The width of an instant: `2026-03-06T23:00:00Z`.
-const INSTANT: usize = 20;
+/// How instants are shown.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Instants {
+    /// As in the status: `2026-03-06T23:00:00Z`.
+    #[default]
+    Utc,
+    /// Relative to this instant, and in the time zone of the schedule:
+    /// `in 8h, 2026-03-07 00:00 +01:00`.
+    Local(Timestamp),
+}
+
+impl Instants {
+    /// An instant of the status of a machine whose schedule is in this zone. A text that is not an
+    /// instant is shown as it is.
+    fn text<'t>(&self, text: &'t str, zone: &str) -> Cow<'t, str> {
+        match (self, text.parse::<Timestamp>()) {
+            (Self::Local(now), Ok(at)) => {
+                let zone = fivespot_schedule::zone(zone).unwrap_or(TimeZone::UTC);
+                let local = at.to_zoned(zone).strftime("%F %H:%M %:z");
+                format!("{}, {local}", relative(at.duration_since(*now))).into()
+            }
+            _ => text.into(),
+        }
+    }
+
+    /// The usual width of an instant.
+    fn width(&self) -> usize {
+        match self {
+            Self::Utc => "2026-03-06T23:00:00Z".len(),
+            Self::Local(..) => "in 59m, 2026-03-07 00:00 +01:00".len(),
+        }
+    }
+}
+
+/// `in 45s`, `in 12m`, `in 8h`, `in 3d`, `5m ago`: a length in its largest whole unit.
+fn relative(length: SignedDuration) -> String {
+    let seconds = length.as_secs().unsigned_abs();
+    let shown = match seconds {
+        ..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    };
+    if length.is_negative() {
+        format!("{shown} ago")
+    } else {
+        format!("in {shown}")
+    }
+}
 
 const HEAD: [&str; 6] = ["NAMESPACE", "NAME", "PHASE", "NODE", "NEXT", "MESSAGE"];
 
@@ -56,6 +108,7 @@ impl Row {
             node: text("/status/nodeRef/name"),
             next: text("/status/nextTransition"),
             message,
+            zone: text("/spec/schedule/timezone"),
         }
     }
 
@@ -70,16 +123,17 @@ impl Row {
         }
     }
 
-    fn cells(&self) -> [Cow<'_, str>; 6] {
-        [
+    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 6] {
+        let next = instants.text(or_dash(&self.next), &self.zone);
+        let cells = [
             &self.namespace,
             &self.name,
             &self.phase,
             or_dash(&self.node),
-            or_dash(&self.next),
+            &*next,
             &self.message,
-        ]
-        .map(plain::line)
+        ];
+        cells.map(|cell| plain::line(cell).into_owned().into())
     }
 }
 
@@ -88,8 +142,12 @@ fn or_dash(text: &str) -> &str {
 }
 
 /// Prints rows under their heads, in columns.
-pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    let rows: Vec<_> = rows.iter().map(Row::cells).collect();
+pub(super) fn text(
+    out: &mut dyn Write,
+    rows: &[Row],
+    instants: &Instants,
+) -> io::Result<()> {
+    let rows: Vec<_> = rows.iter().map(|row| row.cells(instants)).collect();
     columns::table(out, HEAD, &rows)
 }
 
@@ -98,6 +156,7 @@ pub(super) fn text(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 pub(super) struct PrintedRows {
     rows: BTreeMap<(String, String), Row>,
     columns: Option<Columns<6>>,
+    instants: Instants,
 }
 
 impl PrintedRows {
@@ -111,25 +170,30 @@ impl PrintedRows {
         self.rows.insert(key, row.clone()).as_ref() != Some(row)
     }
 
+    /// How instants are shown from now on.
+    pub(super) fn set_instants(&mut self, instants: Instants) {
+        self.instants = instants;
+    }
+
     /// Prints rows, below the heads if they are the first ones. The columns are wide enough for any
     /// phase, and for Nodes that are named like their machines.
     pub(super) fn lines(&mut self, out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         let is_first = self.columns.is_none();
         let mut columns = self.columns.unwrap_or_else(|| Columns::under(HEAD));
         for row in rows {
-            columns.widen(&row.cells());
+            columns.widen(&row.cells(&self.instants));
         }
         let Columns([_, name, phase, node, next, _]) = &mut columns;
         let phases = Phase::ALL.iter().map(|phase| phase.as_str().len());
         *phase = phases.fold(*phase, usize::max);
         *node = (*node).max(*name);
-        *next = (*next).max(INSTANT);
+        *next = (*next).max(self.instants.width());
         if is_first {
             columns.print(out, &HEAD.map(Cow::Borrowed))?;
         }
         self.columns = Some(columns);
         rows.iter()
-            .try_for_each(|row| columns.print(out, &row.cells()))
+            .try_for_each(|row| columns.print(out, &row.cells(&self.instants)))
     }
 }
 
@@ -137,11 +201,12 @@ impl PrintedRows {
 mod tests {
     use serde_json::json;
 
-    use super::{PrintedRows, Row, text};
+    use super::{Instants, PrintedRows, Row, text};
 
     fn rows() -> Vec<Row> {
         let active = json!({
             "metadata": {"namespace": "default", "name": "worker"},
+            "spec": {"schedule": {"timezone": "Europe/Zurich"}},
             "status": {
                 "phase": "Active",
                 "inSchedule": true,
@@ -157,8 +222,26 @@ mod tests {
     #[test]
     fn machines_are_printed_in_columns() {
         let mut out = Vec::new();
-        text(&mut out, &rows()).unwrap();
+        text(&mut out, &rows(), &Instants::Utc).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn the_next_change_is_relative_and_in_local_time() {
+        let shown = [
+            "2026-03-06T22:59:15Z",
+            "2026-03-06T22:12:00Z",
+            "2026-03-06T12:00:00Z",
+            "2026-03-03T12:00:00Z",
+            "2026-03-06T23:05:00Z",
+        ]
+        .map(|now| {
+            let instants = Instants::Local(now.parse().unwrap());
+            let mut out = Vec::new();
+            text(&mut out, &rows(), &instants).unwrap();
+            String::from_utf8(out).unwrap()
+        });
+        insta::assert_snapshot!(shown.concat());
     }
 
     #[test]
@@ -199,7 +282,7 @@ mod tests {
             "status": {"phase": hostile, "message": hostile, "nodeRef": {"name": hostile}},
         }));
         let mut out = Vec::new();
-        text(&mut out, &[row]).unwrap();
+        text(&mut out, &[row], &Instants::Utc).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert_eq!(out.lines().count(), 2, "{out:?}");
         assert!(
