@@ -215,11 +215,11 @@ fn broken(alert: &str, minutes: u32) -> Vec<(&'static str, Vec<Option<f64>>)> {
                 constant(0.0),
             ),
         ],
+        // The first one of a process.
         "FivespotDrainsCutOff" => {
-            vec![(
-                "fivespot_node_drains_total{result=\"failure\"}",
-                growing(0.0, 0.1, minutes),
-            )]
+            let mut values = growing(0.0, 0.0, minutes - 30);
+            values.extend(growing(1.0, 0.0, 30));
+            vec![("fivespot_node_drains_total{result=\"failure\"}", values)]
         }
         "FivespotWorkloadClusterUnreachable" => vec![(
             "fivespot_api_requests_total{cluster=\"workload\",code=\"0\"}",

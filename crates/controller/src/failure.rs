@@ -73,6 +73,9 @@ pub(crate) fn cause(error: &kube::Error) -> Cause {
     }
 }
 
+/// Every [kind](kind) of error.
+pub(crate) const KINDS: [&str; 4] = ["kube_api", "not_found", "timeout", "validation"];
+
 /// The error type for the metrics.
 pub(crate) fn kind(error: &kube::Error) -> &'static str {
     match code(error) {

@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
+use crate::failure;
 pub(crate) use request::count_requests;
 use table::row;
 pub use table::{METRICS, Row};
@@ -146,7 +147,26 @@ impl Metrics {
             zones: Family::default(),
         };
         metrics.register();
+        metrics.begin_at_zero();
         metrics
+    }
+
+    /// Creates the counters whose labels have few values: Prometheus sees no increase in a series
+    /// that begins with 1.
+    fn begin_at_zero(&self) {
+        for is_success in [true, false] {
+            let labels = [("result", result(is_success))];
+            self.drains.get_or_create(&labels).inc_by(0);
+            self.evictions.get_or_create(&labels).inc_by(0);
+        }
+        for is_active in [true, false] {
+            let labels = [evaluation(is_active)];
+            self.evaluations.get_or_create(&labels).inc_by(0);
+        }
+        for kind in failure::KINDS {
+            let labels = [("error_type", kind.to_owned())];
+            self.errors.get_or_create(&labels).inc_by(0);
+        }
     }
 
     fn register(&mut self) {
@@ -266,9 +286,9 @@ impl Metrics {
 
     /// Counts the evaluation of a schedule.
     pub(crate) fn count_evaluation(&self, is_active: bool) {
-        let result = if is_active { "active" } else { "inactive" };
-        let labels = [("result", result.to_owned())];
-        self.evaluations.get_or_create(&labels).inc();
+        self.evaluations
+            .get_or_create(&[evaluation(is_active)])
+            .inc();
     }
 
     /// Counts a machine that was removed by its kill switch.
@@ -347,6 +367,11 @@ fn register(registry: &mut Registry, name: &str, metric: &(impl Metric + Clone))
     registry.register(name, help, metric.clone());
 }
 
+fn evaluation(is_active: bool) -> (&'static str, String) {
+    let result = if is_active { "active" } else { "inactive" };
+    ("result", result.to_owned())
+}
+
 fn result(is_success: bool) -> String {
     if is_success { "success" } else { "failure" }.to_owned()
 }
@@ -354,6 +379,28 @@ fn result(is_success: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Prometheus sees no increase in a series that begins with 1.
+    #[test]
+    fn what_alerts_count_is_zero_before_it_first_happens() {
+        let text = Metrics::new().text(&Levels::default());
+        for series in [
+            "fivespot_node_drains_total{result=\"success\"}",
+            "fivespot_node_drains_total{result=\"failure\"}",
+            "fivespot_pod_evictions_total{result=\"success\"}",
+            "fivespot_pod_evictions_total{result=\"failure\"}",
+            "fivespot_schedule_evaluations_total{result=\"active\"}",
+            "fivespot_schedule_evaluations_total{result=\"inactive\"}",
+            "fivespot_errors_total{error_type=\"kube_api\"}",
+            "fivespot_errors_total{error_type=\"not_found\"}",
+            "fivespot_errors_total{error_type=\"timeout\"}",
+            "fivespot_errors_total{error_type=\"validation\"}",
+            "fivespot_kill_switch_activations_total",
+            "fivespot_finalizer_cleanup_timeouts_total",
+        ] {
+            assert!(text.contains(&format!("{series} 0\n")), "{series}: {text}");
+        }
+    }
 
     #[test]
     fn exactly_the_metrics_of_the_table_are_served_with_their_labels() {
