@@ -35,15 +35,18 @@ const MAX_ATTEMPTS: usize = 8;
 /// run by [`Clock::stop_while_busy`](fivespot_clock::Clock::stop_while_busy).
 pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u64) {
     drop(busy);
+    let of_override = schedule_override::of_queue_key(&key);
+    // A field without a value is left out.
     let span = tracing::info_span!(
         "reconcile",
         namespace = key.namespace,
-        scheduledmachine = key.name,
+        scheduledmachine = of_override.is_none().then_some(key.name.as_str()),
+        scheduleoverride = of_override.as_ref().map(|own| own.name.as_str()),
         reconcile_id = id
     );
     let result = async {
-        if let Some(own) = schedule_override::of_queue_key(&key) {
-            return schedule_override::reconcile(&context, &key, &own).await;
+        if let Some(own) = &of_override {
+            return schedule_override::reconcile(&context, &key, own).await;
         }
         if !context.fence.begin(&key, &context.uid(&key)) {
             return warm_caches(&context, &key).await;

@@ -78,7 +78,7 @@ pub(crate) async fn reconcile(
     let stored = found.value();
     let version = found.version.as_str().to_owned();
     let Ok(object) = found.read::<ScheduleOverride>() else {
-        tracing::warn!(name = own.name, "ScheduleOverride could not be parsed");
+        tracing::warn!("ScheduleOverride could not be parsed");
         return ReconcileResult::Succeeded { requeue_at: None };
     };
     if !context.fence.begin(key, &found.uid) {

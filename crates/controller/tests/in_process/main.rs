@@ -4,6 +4,7 @@ mod bounds;
 mod cluster;
 mod faults;
 mod outdated;
+mod overrides;
 mod timing;
 
 use std::sync::{Arc, Mutex};

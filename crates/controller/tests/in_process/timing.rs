@@ -254,22 +254,23 @@ async fn an_unreadable_secret_is_reported_as_a_management_cluster_problem() {
     assert!(message.contains("Secret prod-kubeconfig"), "{message}");
 }
 
-/// Captures the log of this thread, from level WARN on, while it is held.
-struct LogCapture(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
+/// Captures the log of this thread while it is held.
+pub(crate) struct LogCapture(Arc<Mutex<Vec<u8>>>, tracing::subscriber::DefaultGuard);
 
 impl LogCapture {
-    fn begin() -> Self {
+    /// Captures the lines of this level and of more severe ones.
+    pub(crate) fn begin(level: tracing::Level) -> Self {
         let lines = Arc::<Mutex<Vec<u8>>>::default();
         let sink = lines.clone();
         let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::WARN)
+            .with_max_level(level)
             .with_ansi(false)
             .with_writer(move || LogWriter(sink.clone()))
             .finish();
         Self(lines, tracing::subscriber::set_default(subscriber))
     }
 
-    fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         text.lines().map(str::to_owned).collect()
@@ -299,7 +300,7 @@ async fn an_outage_of_the_server_is_logged_once() {
     }
     let _controller = cluster.run(options);
     cluster.advance_to("2026-03-06T13:59:30Z").await;
-    let logged = LogCapture::begin();
+    let logged = LogCapture::begin(tracing::Level::WARN);
     cluster.set_silent(true);
     cluster.advance_to("2026-03-06T14:05:00Z").await;
     let mut lines = logged.lines();
