@@ -342,7 +342,9 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     });
     terms.extend((!provider_id.is_empty()).then(|| provider_term(&cluster, provider_id)));
     if !has_label(object) {
-        terms.iter_mut().for_each(|term| *term = foreign(term));
+        for term in &mut terms {
+            *term = foreign(term);
+        }
     }
     (labelled_or_named(object, own), terms)
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod faults;
 mod outdated;
 mod overrides;
+mod taken_names;
 mod timing;
 
 use std::sync::{Arc, Mutex};
