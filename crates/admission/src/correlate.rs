@@ -4,6 +4,8 @@
 //! items of a `list-type: map` with the item with the same keys. Items of other lists do not
 //! correlate.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::schema::node::Node;
@@ -15,7 +17,7 @@ pub(crate) struct Old<'a> {
     pub(crate) value: &'a Value,
 }
 
-impl Old<'_> {
+impl<'a> Old<'a> {
     /// The previous state of the field or entry `name`, if it existed and has a schema.
     pub(crate) fn key(&self, name: &str) -> Option<Self> {
         let value = self.value.as_object()?.get(name)?;
@@ -27,11 +29,12 @@ impl Old<'_> {
         Some(Self { node, value })
     }
 
-    /// The previous state of the list item `new`.
-    pub(crate) fn item(&self, new: &Value) -> Option<Self> {
-        let value = same_item(self.node, self.value.as_array()?, new)?;
-        let node = self.node.items.as_deref()?;
-        Some(Self { node, value })
+    /// The previous states of the list items.
+    pub(crate) fn items(&self) -> OldItems<'a> {
+        OldItems {
+            node: self.node.items.as_deref(),
+            items: ItemsByKey::of(self.node, self.value.as_array()),
+        }
     }
 
     /// Whether the value is unchanged. Fields without a schema count as changed, and so do all
@@ -45,9 +48,10 @@ impl Old<'_> {
                 if !is_map_list(self.node) {
                     return old == items;
                 }
+                let old = self.items();
                 items
                     .iter()
-                    .all(|new| self.item(new).is_some_and(|old| old.is_equal(new)))
+                    .all(|new| old.item(new).is_some_and(|old| old.is_equal(new)))
             }
             (Value::Object(old), Value::Object(fields)) => {
                 old.len() == fields.len()
@@ -64,28 +68,58 @@ fn is_map_list(node: &Node) -> bool {
     node.list_type.as_deref() == Some("map")
 }
 
-/// The item of `old` with the same keys as `new`, if the list is one of `list-type: map`.
-pub(crate) fn same_item<'a>(
-    node: &Node,
-    old: &'a [Value],
-    new: &Value,
-) -> Option<&'a Value> {
-    if !is_map_list(node) || !has_keys(node, new) {
-        return None;
-    }
-    old.iter().find(|item| {
-        has_keys(node, item)
-            && node
-                .list_keys
-                .iter()
-                .all(|key| item.get(key.as_str()) == new.get(key.as_str()))
-    })
+/// The items of a list in its previous state.
+pub(crate) struct OldItems<'a> {
+    node: Option<&'a Node>,
+    items: ItemsByKey<'a>,
 }
 
-fn has_keys(node: &Node, item: &Value) -> bool {
+impl<'a> OldItems<'a> {
+    /// The previous state of the list item `new`.
+    pub(crate) fn item(&self, new: &Value) -> Option<Old<'a>> {
+        let value = self.items.find(new)?;
+        Some(Old {
+            node: self.node?,
+            value,
+        })
+    }
+}
+
+/// The items of a list by the values of their keys, so that a long list is searched once and not
+/// for each item.
+pub(crate) struct ItemsByKey<'a> {
+    node: &'a Node,
+    items: HashMap<Vec<&'a Value>, &'a Value>,
+}
+
+impl<'a> ItemsByKey<'a> {
+    /// The items of `list` if it is one of `list-type: map`, otherwise none. Of several items
+    /// with the same keys, the first counts.
+    pub(crate) fn of(node: &'a Node, list: Option<&'a Vec<Value>>) -> Self {
+        let mut items = HashMap::new();
+        for item in list.into_iter().flatten().filter(|_| is_map_list(node)) {
+            if let Some(keys) = keys(node, item) {
+                items.entry(keys).or_insert(item);
+            }
+        }
+        Self { node, items }
+    }
+
+    /// The item with the same keys as `new`.
+    pub(crate) fn find(&self, new: &Value) -> Option<&'a Value> {
+        if self.items.is_empty() {
+            return None;
+        }
+        self.items.get(&keys(self.node, new)?).copied()
+    }
+}
+
+/// The values of the keys of a list item; `None` if one is missing or no scalar.
+fn keys<'v>(node: &Node, item: &'v Value) -> Option<Vec<&'v Value>> {
     let is_scalar =
-        |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+        |value: &&Value| value.is_string() || value.is_number() || value.is_boolean();
     node.list_keys
         .iter()
-        .all(|key| item.get(key.as_str()).is_some_and(is_scalar))
+        .map(|key| item.get(key.as_str()).filter(is_scalar))
+        .collect()
 }

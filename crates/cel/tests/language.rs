@@ -1,6 +1,7 @@
 //! The semantics of expressions.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fivespot_cel::{
     Abstract, Binding, Budget, CompileErrors, Dialect, Env, ListKind, ObjectType,
@@ -1183,4 +1184,24 @@ fn lists_and_maps_are_printed_as_in_go() {
     for (source, wanted) in rows {
         assert_eq!(evaluate(source, &env), Err(wanted.to_owned()), "{source}");
     }
+}
+
+#[test]
+fn a_long_text_is_formatted_in_proportion_to_its_length() {
+    let env = Env::new(Dialect::NEWEST).variable("x", Type::String);
+    let program = Program::compile("'%x'.format([x])", &env).unwrap();
+    let shortest = |length: usize| {
+        let text = json!("a".repeat(length));
+        let runs = (0..3).map(|_| {
+            let begun = Instant::now();
+            let mut budget = Budget::default();
+            let variables = Variables::new().json("x", &text);
+            program.run(&variables, &mut budget).unwrap();
+            begun.elapsed()
+        });
+        runs.min().unwrap_or_default()
+    };
+    let (short, long) = (shortest(20_000), shortest(80_000));
+    // Copying the whole text for each byte would take 16 times as long.
+    assert!(long < short * 9, "{short:?}, then {long:?}");
 }

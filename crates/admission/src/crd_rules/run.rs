@@ -4,7 +4,7 @@ use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables};
 use serde_json::Value;
 
 use super::{Rule, Rules};
-use crate::correlate::{Old, same_item};
+use crate::correlate::{ItemsByKey, Old};
 use crate::field::Path;
 use crate::schema::node::Node;
 use crate::schema::ratchets;
@@ -166,16 +166,19 @@ impl Run {
                     return;
                 };
                 let old = location.old.and_then(Value::as_array);
+                let old = ItemsByKey::of(location.node, old);
+                let correlated = location.previous.correlated;
+                let correlated = correlated.map(|(old, _)| old.items());
                 for (at, value) in items.iter().enumerate() {
                     let path = location.path.index(at);
                     let step = Location {
                         node,
                         path: &path,
                         value,
-                        old: old.and_then(|old| same_item(location.node, old, value)),
-                        previous: location
-                            .previous
-                            .step("", |old| Some((old.item(value)?, value))),
+                        old: old.find(value),
+                        previous: location.previous.step("", |_| {
+                            Some((correlated.as_ref()?.item(value)?, value))
+                        }),
                     };
                     self.check(rules, step);
                 }

@@ -1,6 +1,8 @@
 //! Validates values with a schema: types, bounds, patterns, formats and combinations, with the
 //! messages and the order of Kubernetes' validator (kube-openapi).
 
+use std::collections::HashSet;
+
 use fivespot_cel::json_field;
 use serde_json::Value;
 
@@ -258,9 +260,10 @@ impl ValueCheck<'_> {
 
     fn check_items(&self, items: &[Value], outcome: &mut Outcome) {
         if let Some(node) = &self.node.items {
+            let old_items = self.old.map(|old| old.items());
             for (at, item) in items.iter().enumerate() {
                 let path = self.location.path.index(at);
-                let old = self.old.and_then(|old| old.item(item));
+                let old = old_items.as_ref().and_then(|old| old.item(item));
                 let location = self.location.at(&path);
                 outcome.merge(self.checker.check(node, item, location, old));
             }
@@ -277,14 +280,8 @@ impl ValueCheck<'_> {
         {
             outcome.add(self.location.too_many(found, most, "items"));
         }
-        let repeated =
-            |at: usize, item: &Value| items.iter().take(at).any(|it| it == item);
-        if self.node.checks.unique_items
-            && items
-                .iter()
-                .enumerate()
-                .any(|(at, item)| repeated(at, item))
-        {
+        let mut seen = HashSet::new();
+        if self.node.checks.unique_items && items.iter().any(|it| !seen.insert(it)) {
             outcome.add(
                 self.location
                     .invalid(&"".into(), "shouldn't contain duplicates"),

@@ -1,5 +1,7 @@
 //! Checks whether a configuration fits its schema well enough to be applied.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::walk::element;
@@ -45,7 +47,7 @@ fn collect_entries(
     wrong: &mut Vec<String>,
 ) {
     let list = shape.list_type();
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for (at, entry) in entries.iter().enumerate() {
         let mut inner = format!("{path}[{at}]");
         if *list != ListType::Atomic {
@@ -59,7 +61,7 @@ fn collect_entries(
                 }
                 Ok(place) => {
                     inner = format!("{path}{place}");
-                    seen.push(place);
+                    seen.insert(place);
                 }
             }
         }

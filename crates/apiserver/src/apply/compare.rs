@@ -1,5 +1,7 @@
 //! The difference between two objects, path by path.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::element::Element;
@@ -122,11 +124,11 @@ impl Comparison {
                 let new = grouped(new, list, shape.items());
                 let none = Vec::new();
                 for (element, a) in &old {
-                    let b = find(&new, element).unwrap_or(&none);
+                    let b = new.get(element).unwrap_or(&none);
                     self.entries(element, (a, b), shape.items());
                 }
                 for (element, b) in &new {
-                    if find(&old, element).is_none() {
+                    if !old.contains_key(element) {
                         self.entries(element, (&none, b), shape.items());
                     }
                 }
@@ -187,29 +189,19 @@ impl Comparison {
 
 type Group<'v> = Vec<&'v Value>;
 
+/// The entries of a list by their path elements.
 fn grouped<'v>(
     list: Option<&'v Value>,
     kind: &ListType,
     items: Shape<'_>,
-) -> Vec<(Element, Group<'v>)> {
-    let mut groups: Vec<(Element, Group<'v>)> = Vec::new();
+) -> BTreeMap<Element, Group<'v>> {
+    let mut groups: BTreeMap<Element, Group<'v>> = BTreeMap::new();
     for entry in list.and_then(Value::as_array).into_iter().flatten() {
-        let Ok(element) = element(entry, kind, items) else {
-            continue;
-        };
-        match groups.iter_mut().find(|it| it.0 == element) {
-            Some((_, group)) => group.push(entry),
-            None => groups.push((element, vec![entry])),
+        if let Ok(element) = element(entry, kind, items) {
+            groups.entry(element).or_default().push(entry);
         }
     }
     groups
-}
-
-fn find<'g, 'v>(
-    groups: &'g [(Element, Group<'v>)],
-    element: &Element,
-) -> Option<&'g Group<'v>> {
-    groups.iter().find(|it| it.0 == *element).map(|it| &it.1)
 }
 
 /// Whether the value is missing, or an empty list or object.

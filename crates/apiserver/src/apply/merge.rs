@@ -1,5 +1,7 @@
 //! Merging a configuration into a live object.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::element::Element;
@@ -59,20 +61,21 @@ fn merge_entries(
     let live = Entries::of(live, list, items);
     let config = Entries::of(config, list, items);
     let mut shared = config
-        .0
+        .entries
         .iter()
         .map(|it| &it.0)
         .filter(|it| live.find(it).is_some());
     let mut next_shared = shared.next();
     let mut merged: Vec<Value> = Vec::new();
-    let mut done: Vec<&Element> = Vec::new();
-    let (mut left, mut right) = (live.0.iter().peekable(), config.0.iter().peekable());
+    let mut done: BTreeSet<&Element> = BTreeSet::new();
+    let mut left = live.entries.iter().peekable();
+    let mut right = config.entries.iter().peekable();
     loop {
         match (left.peek(), right.peek()) {
             (None, None) => return merged,
             (Some((a, value)), Some((b, requested))) if a == b => {
                 merged.push(merge(value, requested, items));
-                done.push(b);
+                done.insert(b);
                 left.next();
                 right.next();
                 next_shared = shared.next();
@@ -87,7 +90,7 @@ fn merge_entries(
                 merged.push((*value).clone());
                 left.next();
             }
-            (Some((a, _)), _) if done.contains(&a) => {
+            (Some((a, _)), _) if done.contains(a) => {
                 left.next();
             }
             (_, Some((b, requested))) => {
@@ -95,7 +98,7 @@ fn merge_entries(
                     Some(value) => merge(value, requested, items),
                     None => (*requested).clone(),
                 });
-                done.push(b);
+                done.insert(b);
                 right.next();
                 if next_shared == Some(b) {
                     next_shared = shared.next();
@@ -109,17 +112,26 @@ fn merge_entries(
 }
 
 /// The entries of a list with their path elements.
-struct Entries<'v>(Vec<(Element, &'v Value)>);
+struct Entries<'v> {
+    entries: Vec<(Element, &'v Value)>,
+    /// The first entry with each path element.
+    values: BTreeMap<Element, &'v Value>,
+}
 
 impl<'v> Entries<'v> {
     fn of(list: &'v [Value], kind: &ListType, items: Shape<'_>) -> Self {
         let entries = list
             .iter()
             .filter_map(|it| Some((element(it, kind, items).ok()?, it)));
-        Self(entries.collect())
+        let entries: Vec<(Element, &Value)> = entries.collect();
+        let mut values = BTreeMap::new();
+        for (element, value) in &entries {
+            values.entry(element.clone()).or_insert(*value);
+        }
+        Self { entries, values }
     }
 
     fn find(&self, element: &Element) -> Option<&'v Value> {
-        self.0.iter().find(|it| it.0 == *element).map(|it| it.1)
+        self.values.get(element).copied()
     }
 }

@@ -5,6 +5,7 @@ use super::*;
 use crate::kind;
 use crate::openapi::Schema;
 
+mod growth;
 mod laws;
 mod record;
 

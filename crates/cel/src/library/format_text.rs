@@ -176,14 +176,16 @@ fn integer(verb: char, value: u64) -> String {
 }
 
 fn hex(verb: char, bytes: &[u8]) -> String {
-    let digits = bytes
-        .iter()
-        .fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"));
-    if verb == 'X' {
-        digits.to_uppercase()
+    let digits = if verb == 'X' {
+        b"0123456789ABCDEF"
     } else {
-        digits
-    }
+        b"0123456789abcdef"
+    };
+    let digit = |value: u8| char::from(digits[usize::from(value & 0xf)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .collect()
 }
 
 fn double(value: &Value<'_>) -> Option<f64> {
