@@ -4,6 +4,7 @@
 //! difference.
 
 mod effect;
+mod read;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,15 +19,15 @@ use fivespot_api::{
 };
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::core::ApiResource;
-use kube::{Client, Resource};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Access};
 use crate::preview::{Context, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
+use read::{AllNamespaces, get, list};
 
 const RUN: &str = "\
 Examples:
@@ -428,49 +429,4 @@ pub(crate) fn overrides(
         }
         Ok(Outcome::Yes)
     })
-}
-
-/// Selects all namespaces instead of the selected one.
-#[derive(Clone, Copy)]
-struct AllNamespaces;
-
-async fn list<K>(
-    client: &Client,
-    all_namespaces: Option<AllNamespaces>,
-) -> Result<Vec<K>, Failure>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned,
-{
-    let resource = ApiResource::erase::<K>(&());
-    let api: Api<DynamicObject> = match all_namespaces {
-        Some(AllNamespaces) => Api::all_with(client.clone(), &resource),
-        None => Api::default_namespaced_with(client.clone(), &resource),
-    };
-    let failed = |why: String| {
-        Failure::new(format!("reading {}s", resource.kind), why)
-            .remedy("check your access to the cluster")
-    };
-    let found = api.list(&ListParams::default()).await;
-    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
-    let typed = found.items.into_iter().map(|mut item| {
-        item.types = None;
-        serde_json::to_value(item).and_then(serde_json::from_value)
-    });
-    typed
-        .collect::<Result<_, _>>()
-        .map_err(|error| failed(error.to_string()))
-}
-
-async fn get(client: &Client, machine: &str) -> Result<ScheduledMachine, Failure> {
-    let resource = ApiResource::erase::<ScheduledMachine>(&());
-    let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
-    let failed = |why: String| {
-        Failure::new(format!("reading ScheduledMachine {machine}"), why)
-            .remedy("check the name, the namespace (-n) and your access to it")
-    };
-    let found = api.get(machine).await;
-    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
-    serde_json::to_value(found)
-        .and_then(serde_json::from_value)
-        .map_err(|error| failed(error.to_string()))
 }
