@@ -80,6 +80,7 @@ mod syntax;
 pub mod table;
 mod user;
 mod verb;
+mod warning;
 mod watch;
 mod webhook_client;
 

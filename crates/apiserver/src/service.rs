@@ -21,6 +21,7 @@ use crate::query::Query;
 use crate::server::Server;
 use crate::status::Status;
 use crate::user::User;
+use crate::warning;
 
 /// Maximum size of a request body, in bytes: 3 MiB, as in kube-apiserver.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -223,13 +224,8 @@ impl ResponseEncoder<'_> {
         if let Ok(date) = rfc2822.timestamp_to_rfc9110_string(&clock.now()) {
             put(&mut headers, http::header::DATE, &date);
         }
-        for warning in &reply.warnings {
-            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-            put(
-                &mut headers,
-                http::header::WARNING,
-                &format!("299 - \"{text}\""),
-            );
+        for value in warning::headers(&reply.warnings) {
+            put(&mut headers, http::header::WARNING, &value);
         }
         put(
             &mut headers,

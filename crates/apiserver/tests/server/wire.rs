@@ -1,8 +1,8 @@
 //! HTTP: status codes, media types and errors.
 
 use bytes::Bytes;
-use fivespot_apiserver::Server;
-use http::Request;
+use fivespot_apiserver::{Body, Server};
+use http::{Request, Response};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
@@ -175,6 +175,43 @@ async fn unknown_fields_are_rejected_or_warned_about_by_field_validation() {
     assert_eq!(warning, "299 - \"unknown field \\\"spec.colour\\\"\"");
     let (_, text) = read(response).await;
     assert!(!text.contains("colour"));
+}
+
+/// The texts of the `Warning` headers of a response.
+fn warnings(response: &Response<Body>) -> Vec<String> {
+    let all = response.headers().get_all("warning").iter();
+    all.map(|it| it.to_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn warnings_that_exceed_the_limit_are_truncated() {
+    let server = server();
+    let mut odd = map("odd");
+    for at in 0..30 {
+        let key = format!("{at:02}{}", "x".repeat(398));
+        odd[key] = 1.into();
+    }
+    let response = send(&server, request("POST", MAPS, &odd)).await;
+    let found = warnings(&response);
+    // 16 texts of 256 characters reach the limit of 4,096 characters.
+    assert_eq!(found.len(), 16);
+    let text = format!("unknown field \\\"00{}", "x".repeat(256 - 17));
+    assert_eq!(found[0], format!("299 - \"{text}\""));
+}
+
+#[tokio::test]
+async fn a_warning_is_sent_once() {
+    let server = server();
+    let mut definition = definition();
+    let version = &mut definition["spec"]["versions"][0];
+    version["deprecated"] = true.into();
+    version["deprecationWarning"] = "unknown field \"spec.colour\"".into();
+    send_json(&server, "POST", DEFINITIONS, definition).await;
+    let mut odd = thing("x");
+    odd["spec"]["colour"] = "red".into();
+    let response = send(&server, request("POST", THINGS, &odd)).await;
+    let text = "299 - \"unknown field \\\"spec.colour\\\"\"";
+    assert_eq!(warnings(&response), [text]);
 }
 
 #[tokio::test]
