@@ -94,7 +94,7 @@ impl ErrorKind {
 ///     r#"spec.name: Invalid value: "a b": must not contain spaces"#
 /// );
 /// ```
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{path}: {}", self.body())]
 #[non_exhaustive]
 pub struct FieldError {

@@ -1,5 +1,7 @@
 //! Validation of every object's `metadata`.
 
+use std::collections::HashSet;
+
 use fivespot_cel::json_field;
 use fivespot_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
@@ -325,12 +327,12 @@ impl<'a> Check<'a> {
     }
 
     fn no_further_finalizers(&mut self, old: Option<&Value>) {
-        let old = old.and_then(Value::as_array).map(Vec::as_slice);
-        let old = old.unwrap_or_default();
+        let old = old.and_then(Value::as_array).into_iter().flatten();
+        let old: HashSet<&Value> = old.collect();
         let mut added: Vec<_> = self
             .list("finalizers")
             .iter()
-            .filter(|it| !old.contains(it))
+            .filter(|it| !old.contains(*it))
             .filter_map(Value::as_str)
             .collect();
         added.sort_unstable();
@@ -419,7 +421,7 @@ pub fn finalizer_warnings(metadata: Option<&Value>, old: Option<&Value>) -> Vec<
         let texts = list.and_then(Value::as_array).into_iter().flatten();
         texts.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let old = list(old);
+    let old: HashSet<String> = list(old).into_iter().collect();
     let mut added = list(metadata);
     added.retain(|it| !old.contains(it));
     added.sort_unstable();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use crate::resource::Resource;
@@ -236,22 +237,18 @@ impl Status {
     /// The message joins the causes like Kubernetes' aggregate: more than one in brackets,
     /// duplicates left out.
     pub fn invalid(resource: &Resource, name: &str, causes: Vec<Cause>) -> Self {
-        let mut texts: Vec<String> = Vec::new();
-        for cause in &causes {
-            let text = if cause.field.is_empty() {
-                cause.message.clone()
-            } else {
-                format!("{}: {}", cause.field, cause.message)
-            };
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        let joined = texts.join(", ");
-        let joined = if texts.len() > 1 {
-            format!("[{joined}]")
-        } else {
-            joined
+        let texts: IndexSet<String> = causes
+            .iter()
+            .map(|cause| match cause.field.as_str() {
+                "" => cause.message.clone(),
+                field => format!("{field}: {}", cause.message),
+            })
+            .collect();
+        let joined = texts.iter().map(String::as_str).collect::<Vec<_>>();
+        let joined = match joined.as_slice() {
+            [only] => (*only).to_owned(),
+            [] => String::new(),
+            several => format!("[{}]", several.join(", ")),
         };
         let message = format!(
             "{} \"{name}\" is invalid: {joined}",

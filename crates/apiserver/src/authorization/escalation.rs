@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use http::Method;
 use serde_json::Value;
 
 use super::rule::Rule;
 use super::rule_index::RoleRef;
 use super::{Action, GROUP, aggregate_text, decide};
+use crate::call::Call;
 use crate::kind::Write;
 use crate::meta;
 use crate::route::Target;
@@ -22,12 +24,13 @@ use crate::user::{MASTERS, User};
 /// missing.
 pub(crate) fn check_escalation(
     state: &State,
-    user: &User,
+    call: &Call,
     target: &Target,
     write: &Write<'_>,
 ) -> Result<(), Status> {
     let Write { object, old, .. } = *write;
     let resource = &target.resource;
+    let user = &call.user;
     if resource.storage.group != GROUP || user.is_in(MASTERS) {
         return Ok(());
     }
@@ -43,7 +46,13 @@ pub(crate) fn check_escalation(
     if resource.plural.ends_with("bindings") {
         check.binding(object)
     } else {
-        check.role(object, old)
+        // The path of a POST has no name.
+        let name = if call.method == Method::POST {
+            ""
+        } else {
+            &target.name
+        };
+        check.role(object, old, name)
     }
 }
 
@@ -63,14 +72,15 @@ struct EscalationCheck<'a> {
 }
 
 impl EscalationCheck<'_> {
-    fn role(&self, role: &Value, old: Option<&Value>) -> Result<(), Status> {
+    /// Checks a role; `name` is that in the path of the request.
+    fn role(&self, role: &Value, old: Option<&Value>, name: &str) -> Result<(), Status> {
         let resource = &self.target.resource;
         let escalate = Action {
             verb: "escalate".to_owned(),
             namespace: self.target.namespace.clone(),
             group: GROUP.to_owned(),
             resource: resource.plural.clone(),
-            name: self.target.name.clone(),
+            name: name.to_owned(),
             ..Action::default()
         };
         if decide(&self.state.rules, self.user, &escalate).allowed {

@@ -1,6 +1,6 @@
 //! The common part of create, update and patch: validation, field managers, admission.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use fivespot_admission::FieldError;
@@ -79,12 +79,7 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        authorization::check_escalation(
-            state,
-            &call.user,
-            target,
-            &self.write(state, target),
-        )
+        authorization::check_escalation(state, call, target, &self.write(state, target))
     }
 
     /// Validates the object.
@@ -120,7 +115,9 @@ impl Draft {
             let write = self.write(state, target);
             let kind = resource.builtin.as_ref();
             let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
-            let further = of_kind.into_iter().filter(|it| !found.contains(it));
+            // Without those of the kind that repeat one of the metadata.
+            let known: HashSet<&FieldError> = found.iter().collect();
+            let further = of_kind.into_iter().filter(|it| !known.contains(it));
             errors = found.iter().cloned().chain(further).collect();
         }
         if errors.is_empty() {
@@ -323,7 +320,10 @@ impl Draft {
         let created_object = created
             .then(|| decode::default_status(state, resource, &mut object))
             .flatten();
-        let object = conversion.to_stored(resource, object)?;
+        let mut object = conversion.to_stored(resource, object)?;
+        if !call.query.dry_run {
+            check_size(&mut object, self.managed)?;
+        }
         let is_storage_version = resource.is_served_as(&resource.stored_as);
         // An object that cannot be converted back is rejected before it is stored.
         let converted = if is_storage_version {
@@ -334,7 +334,6 @@ impl Draft {
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
-            size::check(&object)?;
             let bucket = state.bucket(resource);
             state.put_or_remove(bucket, object)
         };
@@ -348,11 +347,9 @@ impl Draft {
         };
         if let Some(mut created_object) = created_object {
             if !call.query.dry_run {
-                meta::set(
-                    &mut created_object,
-                    "resourceVersion",
-                    meta::version(&served),
-                );
+                for key in ["resourceVersion", "managedFields"] {
+                    meta::copy(&served, &mut created_object, key);
+                }
             }
             served = Arc::new(created_object);
         }
@@ -363,6 +360,20 @@ impl Draft {
         response.annotations = self.annotations;
         Ok(response)
     }
+}
+
+/// Checks the size of an object. Removes its managed fields if it is too large with them, unless
+/// the write `needs_managed_fields`, as an apply does.
+///
+/// # Errors
+/// 500 for an object that is too large.
+fn check_size(object: &mut Value, needs_managed_fields: bool) -> Result<(), Status> {
+    let result = size::check(object);
+    if result.is_ok() || needs_managed_fields {
+        return result;
+    }
+    meta::clear(object, "managedFields");
+    size::check(object)
 }
 
 /// 422 with these errors.

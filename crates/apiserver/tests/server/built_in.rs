@@ -1,10 +1,13 @@
 //! Built-in kinds are decoded, stored and validated as in Kubernetes.
 
+use std::time::{Duration, Instant};
+
 use fivespot_apiserver::{Delete, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, PODS, THINGS, client, definition, map, send_json, server, thing,
+    DEFINITIONS, MAPS, PODS, THINGS, client, definition, map, patch, send_json, server,
+    thing,
 };
 
 #[tokio::test]
@@ -27,6 +30,52 @@ async fn an_object_above_the_etcd_size_limit_is_rejected() {
         (500, "etcdserver: request is too large")
     );
     client.create(THINGS, sized(1_500_000)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_that_only_its_managed_fields_make_too_large_is_stored_without_them() {
+    let server = server();
+    let mut many = map("many");
+    let keys = (0..70_000).map(|it| (format!("k{it:05}"), Value::from("")));
+    many["data"] = Value::Object(keys.collect());
+    let (code, created) = send_json(&server, "POST", MAPS, many.clone()).await;
+    assert_eq!(code, 201, "{}", created["message"]);
+    assert_eq!(created["metadata"]["managedFields"], Value::Null);
+    many["data"]["k00000"] = "1".into();
+    let path = format!("{MAPS}/many");
+    let (code, updated) = send_json(&server, "PUT", &path, many.clone()).await;
+    assert_eq!(code, 200, "{}", updated["message"]);
+    assert_eq!(updated["metadata"]["managedFields"], Value::Null);
+    many["metadata"]["name"] = "applied".into();
+    let path = format!("{MAPS}/applied?fieldManager=me");
+    let (code, refused) = patch(&server, "apply-patch+yaml", &path, many).await;
+    assert_eq!(
+        (code, refused["message"].as_str()),
+        (500, Some("etcdserver: request is too large")),
+        "an apply needs its managed fields"
+    );
+}
+
+#[tokio::test]
+async fn many_errors_are_reported_in_proportion_to_their_number() {
+    let server = server();
+    let rejected = async |count: usize| -> Duration {
+        let mut wrong = map("wrong");
+        let finalizers = (0..count).map(|it| format!("not a name {it}"));
+        wrong["metadata"]["finalizers"] = finalizers.collect();
+        let mut shortest = Duration::MAX;
+        for _ in 0..2 {
+            let wrong = wrong.clone();
+            let begun = Instant::now();
+            let (code, _) = send_json(&server, "POST", MAPS, wrong).await;
+            shortest = shortest.min(begun.elapsed());
+            assert_eq!(code, 422);
+        }
+        shortest
+    };
+    let (short, long) = (rejected(8_000).await, rejected(32_000).await);
+    // Comparing each error with each other one would take 16 times as long.
+    assert!(long < short * 8, "{short:?}, then {long:?}");
 }
 
 #[tokio::test]

@@ -247,6 +247,24 @@ async fn the_verbs_bind_and_escalate_allow_granting_more() {
 }
 
 #[tokio::test]
+async fn escalate_with_a_name_does_not_apply_to_a_role_that_is_created() {
+    let server = server();
+    let group = ["rbac.authorization.k8s.io"];
+    let write =
+        json!({"verbs": ["create", "update"], "apiGroups": group, "resources": ["*"]});
+    let escalate = json!({"verbs": ["escalate"], "apiGroups": group,
+        "resources": ["clusterroles"], "resourceNames": ["wide"]});
+    grant(&server, "team", json!([write, escalate])).await;
+    let client = server.client_as(alice());
+    let wide = role("wide", json!([rule(&["*"], "secrets")]));
+    let refused = client.create(ROLES, wide.clone()).await.unwrap_err();
+    assert_eq!(refused.code, 403, "a POST has no name in its path");
+    let narrow = role("wide", json!([]));
+    server.client().create(ROLES, narrow).await.unwrap();
+    client.update(&format!("{ROLES}/wide"), wide).await.unwrap();
+}
+
+#[tokio::test]
 async fn roles_are_aggregated_by_their_labels() {
     let server = server();
     let admin = server.client();
