@@ -22,6 +22,15 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(helm_renders_what_kubectl_applies)
         .with_programs(&["helm"])
         .on_embedded_alone("renders without a cluster"),
+    promise!(network_values_apply_to_the_operator_and_to_the_webhook)
+        .with_programs(&["helm"])
+        .on_embedded_alone("renders without a cluster"),
+    promise!(audit_applies_to_the_webhook)
+        .with_programs(&["helm"])
+        .on_embedded_alone("renders without a cluster"),
+    promise!(two_releases_share_no_object)
+        .with_programs(&["helm"])
+        .on_embedded_alone("renders without a cluster"),
     promise!(helm_refuses_what_could_not_run)
         .with_programs(&["helm"])
         .on_embedded_alone("renders without a cluster"),
@@ -80,6 +89,9 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     let words = ["install", "desks", CHART, "-f", &values, "--take-ownership"];
     let installed = helm(&words).await;
     assert!(installed.contains("STATUS: deployed"), "{installed}");
+    let check =
+        format!("5spot check --operator-namespace {home} --service-account desks\n");
+    assert!(installed.contains(&check), "{installed}");
     let path = "/apis/apps/v1/namespaces/default/deployments/desks";
     let deployment = cluster.get(path).await.unwrap();
     let labels = &deployment["metadata"]["labels"];
@@ -256,6 +268,77 @@ async fn helm_renders_what_kubectl_applies() {
     }
 }
 
+/// The documents that Helm renders with these settings.
+async fn rendered(settings: &str, namespace: &str) -> Vec<Value> {
+    let session = Session::start(OPENED).await;
+    let set = format!("{IMAGE},{settings}");
+    let words = ["template", "spot", CHART, "-n", namespace, "--set", &set];
+    let text = session.run("helm", &words).await;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    documents.into_iter().filter(|it| !it.is_null()).collect()
+}
+
+async fn network_values_apply_to_the_operator_and_to_the_webhook() {
+    let policies = async |settings: &str| {
+        let settings = format!("webhook.enabled=true{settings}");
+        let mut all = rendered(&settings, "5spot-system").await;
+        all.retain(|it| it["kind"] == "NetworkPolicy");
+        all
+    };
+    let default = policies("").await;
+    assert_eq!(default.len(), 2);
+    for (setting, old, new) in [
+        ("egressPorts={16443}", ":6443", ":16443"),
+        (
+            "metricsNamespace=observability",
+            "\"monitoring\"",
+            "\"observability\"",
+        ),
+    ] {
+        let changed = policies(&format!(",networkPolicy.{setting}")).await;
+        assert_eq!(changed.len(), 2, "{setting}");
+        for (before, after) in default.iter().zip(&changed) {
+            let (before, after) = (before.to_string(), after.to_string());
+            assert!(before.contains(old) && !before.contains(new), "{before}");
+            assert!(after.contains(new) && !after.contains(old), "{after}");
+        }
+    }
+    let disabled = policies(",networkPolicy.enabled=false").await;
+    assert_eq!(disabled, Vec::<Value>::new());
+}
+
+async fn audit_applies_to_the_webhook() {
+    let settings = "webhook.enabled=true,admission=Audit";
+    let documents = rendered(settings, "5spot-system").await;
+    let webhook = documents.iter().find(|it| {
+        it["kind"] == "Deployment" && it["metadata"]["name"] == "5spot-webhook"
+    });
+    let args = &webhook.unwrap()["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(*args, json!(["webhook", "--validation-actions=Audit"]));
+}
+
+async fn two_releases_share_no_object() {
+    let identities = async |settings: &str, namespace: &str| {
+        let documents = rendered(settings, namespace).await;
+        let all: BTreeSet<String> = documents
+            .iter()
+            .map(|it| {
+                let metadata = &it["metadata"];
+                let (kind, name) = (&it["kind"], &metadata["name"]);
+                format!("{kind} {} {name}", metadata["namespace"])
+            })
+            .collect();
+        assert!(all.len() > 10, "{all:?}");
+        all
+    };
+    let first = identities("namespaces={team-a}", "5spot-system").await;
+    let second = "namespaces={team-b},fullnameOverride=second,crds.install=false,\
+                  admission=None,userRoles.create=false";
+    let second = identities(second, "team-b").await;
+    let shared: Vec<&String> = first.intersection(&second).collect();
+    assert_eq!(shared, Vec::<&String>::new());
+}
+
 async fn helm_refuses_what_could_not_run() {
     let session = Session::start(OPENED).await;
     let helm = async |words: &[&str]| session.run("helm", words).await;
@@ -271,6 +354,8 @@ async fn helm_refuses_what_could_not_run() {
         ("nodeAccess=managment", "nodeAccess"),
         ("networkPolicy=false", "networkPolicy"),
         ("replicas=two", "replicas"),
+        ("reclaimByOverride=1s", "reclaimByOverride"),
+        ("reclaimByOverride=400h", "reclaimByOverride"),
     ] {
         let refused = helm(&["template", CHART, "--set", IMAGE, "--set", setting]).await;
         let name = said.replace('.', "/");

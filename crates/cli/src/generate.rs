@@ -2,6 +2,7 @@
 
 mod agent;
 mod completions;
+mod image;
 mod man;
 mod manifests;
 mod metrics;
@@ -260,16 +261,21 @@ fn check(
 mod tests {
     use super::*;
 
-    fn generate(arguments: &[&str]) -> (Outcome, String) {
+    fn parse(arguments: &[&str]) -> Args {
         #[derive(clap::Parser)]
         struct Line {
             #[command(flatten)]
             args: Args,
         }
         let arguments = ["generate"].into_iter().chain(arguments.iter().copied());
-        let line = <Line as clap::Parser>::try_parse_from(arguments).unwrap();
+        <Line as clap::Parser>::try_parse_from(arguments)
+            .unwrap()
+            .args
+    }
+
+    fn generate(arguments: &[&str]) -> (Outcome, String) {
         let mut out = Vec::new();
-        let outcome = run(line.args, &mut out).unwrap();
+        let outcome = run(parse(arguments), &mut out).unwrap();
         (outcome, String::from_utf8(out).unwrap())
     }
 
@@ -317,12 +323,59 @@ mod tests {
 
     #[test]
     fn the_webhook_deployment_starts_the_webhook_with_valid_arguments() {
-        let settings = fivespot_install::webhook::Settings::default();
+        let settings = fivespot_install::webhook::Settings {
+            validation_actions: vec!["Audit".to_owned()],
+            ..fivespot_install::webhook::Settings::default()
+        };
         let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
         let parsed = crate::command().try_get_matches_from(arguments);
         assert!(parsed.is_ok(), "{parsed:?}");
-        let (_, text) = generate(&["webhook", "--operator-namespace", "ops"]);
+        let (_, text) = generate(&[
+            "webhook",
+            "--image",
+            "registry.example/5spot:1",
+            "--operator-namespace",
+            "ops",
+        ]);
         assert!(!text.contains("5spot-system"), "{text}");
+    }
+
+    #[test]
+    fn the_webhook_gets_the_chosen_ports_and_action() {
+        let (_, text) = generate(&[
+            "webhook",
+            "--image",
+            "registry.example/5spot:1",
+            "--egress-port",
+            "16443",
+            "--validation-actions",
+            "Audit",
+        ]);
+        assert!(text.contains("port: 16443\n"), "{text}");
+        assert!(!text.contains("port: 6443\n"), "{text}");
+        assert!(text.contains("- --validation-actions=Audit\n"), "{text}");
+    }
+
+    #[test]
+    fn every_generator_refuses_an_image_without_a_registry() {
+        let refused = |arguments: &[&str]| {
+            let line = parse(arguments);
+            let error = run(line, &mut Vec::new()).unwrap_err();
+            error.to_string()
+        };
+        let given = ["manifests", "--image", "registry.example/5spot:1"];
+        let directory = [given.as_slice(), &["-o", "unwritten"]].concat();
+        for (arguments, flag) in [
+            (["manifests"].as_slice(), "--image"),
+            (&["webhook"], "--image"),
+            (&["agent"], "--image"),
+            (&directory, "--agent-image"),
+        ] {
+            let error = refused(arguments);
+            assert!(error.contains(&format!("{flag}: ")), "{error}");
+            assert!(error.contains("has no registry"), "{error}");
+        }
+        assert_eq!(generate(&given).0, Outcome::Yes);
     }
 
     #[test]

@@ -90,11 +90,19 @@ pub(crate) struct Args {
     log: log::Settings,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let validator = Validator::new(&args.validation_actions).map_err(|error| {
+/// The validator with these actions.
+///
+/// # Errors
+/// An action does not exist, or two of them exclude each other.
+pub(crate) fn validator(actions: &[String]) -> Result<Validator, Failure> {
+    Validator::new(actions).map_err(|error| {
         Failure::new("--validation-actions", error)
             .remedy("give Deny, Warn or Audit, or Audit together with one of the others")
-    })?;
+    })
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let validator = validator(&args.validation_actions)?;
     log::start(args.log);
     cluster::block_on(operate(args, validator))
 }

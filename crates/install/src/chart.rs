@@ -46,6 +46,11 @@ const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
   port: {{ . }}
 {{- end }}";
 
+/// The argument of the webhook that is set by a value.
+const WEBHOOK_ARGUMENTS: &str = r#"{{- if eq $.Values.admission "Audit" }}
+- --validation-actions=Audit
+{{- end }}"#;
+
 /// The files of the chart.
 ///
 /// # Errors
@@ -180,13 +185,7 @@ fn controller(settings: &Settings) -> Vec<Block> {
         }
     }
     let mut policies = settings.network_policies();
-    for policy in &mut policies {
-        if let Some(rules) = policy["spec"]["egress"].as_array_mut()
-            && let Some(api_servers) = rules.last_mut()
-        {
-            api_servers["ports"] = json!([template::lines(EGRESS_PORTS)]);
-        }
-    }
+    policies.iter_mut().for_each(allow_egress_ports);
     vec![
         Block::always(vec![
             account,
@@ -196,6 +195,15 @@ fn controller(settings: &Settings) -> Vec<Block> {
         ]),
         Block::when("if $.Values.networkPolicy.enabled", policies),
     ]
+}
+
+/// Lets the values decide the ports of API servers that a NetworkPolicy allows.
+fn allow_egress_ports(policy: &mut Value) {
+    if let Some(rules) = policy["spec"]["egress"].as_array_mut()
+        && let Some(api_servers) = rules.last_mut()
+    {
+        api_servers["ports"] = json!([template::lines(EGRESS_PORTS)]);
+    }
 }
 
 /// The webhook, with a certificate that it creates itself or that cert-manager creates.
@@ -215,17 +223,22 @@ fn webhook(settings: &Settings) -> Vec<Block> {
             namespace: settings.rights.namespace.clone(),
             image: settings.image.clone(),
             certificate_manager,
-            metrics_namespace: settings.network.metrics_namespace.clone(),
+            network: settings.network.clone(),
             kube_minor: controller::POLICIES_SINCE,
             ..webhook::Settings::default()
         };
-        let (policies, others): (Vec<_>, Vec<_>) = settings
+        let (mut policies, others): (Vec<_>, Vec<_>) = settings
             .documents()
             .into_iter()
             .partition(|it| it["kind"] == "NetworkPolicy");
+        policies.iter_mut().for_each(allow_egress_ports);
         let others = others.into_iter().map(|mut document| {
             if document["kind"] == "Deployment" {
                 pod(&mut document, "int $.Values.webhook.replicas");
+                let pod = &mut document["spec"]["template"]["spec"];
+                if let Some(args) = pod["containers"][0]["args"].as_array_mut() {
+                    args.push(template::lines(WEBHOOK_ARGUMENTS).into());
+                }
             }
             document
         });
@@ -336,8 +349,7 @@ fn admission() -> [Block; 3] {
 }
 
 fn roles(rights: &Rights) -> Vec<Block> {
-    let own = vec![role::controller_role(), role::override_editor()];
-    let mut blocks = vec![Block::always(own)];
+    let mut blocks = vec![Block::always(vec![role::controller_role()])];
     blocks.extend(role_bindings(rights, fivespot_api::name::CONTROLLER));
     for provider in PROVIDERS {
         let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);
@@ -352,18 +364,7 @@ fn roles(rights: &Rights) -> Vec<Block> {
     let mut definitions = vec![role::crd_role()];
     definitions.extend(rights.bindings(&role::crd_role_name(), &NamespaceScope::All));
     blocks.push(Block::always(definitions));
-    blocks.push(Block::when(
-        "if and $.Values.userRoles.aggregate $.Values.userRoles.aggregateEdit",
-        user::roles(user::Aggregation::Both),
-    ));
-    blocks.push(Block::when(
-        "if and $.Values.userRoles.aggregate (not $.Values.userRoles.aggregateEdit)",
-        user::roles(user::Aggregation::View),
-    ));
-    blocks.push(Block::when(
-        "if not $.Values.userRoles.aggregate",
-        user::roles(user::Aggregation::None),
-    ));
+    blocks.extend(user_roles());
     let is_reclaiming = "if $.Values.reclaimByOverride";
     blocks.push(Block::when(is_reclaiming, vec![role::reclaim_role()]));
     for block in role_bindings(rights, &role::reclaim_role_name()) {
@@ -381,11 +382,11 @@ fn roles(rights: &Rights) -> Vec<Block> {
     };
     blocks.push(Block::when(
         "if $.Values.kubeconfigs.clusterWide",
-        secrets(NamespaceScope::All).kubeconfigs(),
+        secrets(NamespaceScope::All).kubeconfig_roles(),
     ));
     blocks.push(Block::when(
         "range $.Values.kubeconfigs.namespaces",
-        secrets(loop_namespace()).kubeconfigs(),
+        secrets(loop_namespace()).kubeconfig_roles(),
     ));
     blocks.push(Block::when(
         "range $.Values.kubeconfigs.clusters",
@@ -394,6 +395,32 @@ fn roles(rights: &Rights) -> Vec<Block> {
             .to_vec(),
     ));
     blocks
+}
+
+/// The ClusterRoles for users, of which only one release of a cluster may have them.
+fn user_roles() -> Vec<Block> {
+    let create = "if $.Values.userRoles.create";
+    let aggregate = "$.Values.userRoles.aggregate";
+    let edit = "$.Values.userRoles.aggregateEdit";
+    let all = [
+        Block::when(create, vec![role::override_editor()]),
+        Block::when(
+            format!("if and {aggregate} {edit}"),
+            user::roles(user::Aggregation::Both),
+        )
+        .within(create),
+        Block::when(
+            format!("if and {aggregate} (not {edit})"),
+            user::roles(user::Aggregation::View),
+        )
+        .within(create),
+        Block::when(
+            format!("if not {aggregate}"),
+            user::roles(user::Aggregation::None),
+        )
+        .within(create),
+    ];
+    all.into()
 }
 
 /// The bindings of a role: one for the cluster, or one in each of the given namespaces.

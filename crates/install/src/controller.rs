@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
+use crate::agent;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role::{NamespaceScope, Rights, metadata};
 
 /// The ports on which API servers usually listen.
-pub(crate) const API_SERVER_PORTS: [u16; 2] = [443, 6443];
+const API_SERVER_PORTS: [u16; 2] = [443, 6443];
 
 /// The port on which a control plane of k0smotron listens, unless its `spec.service.apiPort` is
 /// set.
-pub(crate) const K0SMOTRON_PORT: u16 = 30443;
+const K0SMOTRON_PORT: u16 = 30443;
 
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 
@@ -30,6 +31,8 @@ pub struct Settings {
     pub rights: Rights,
     /// The image with `5spot` as its entry point.
     pub image: String,
+    /// The image of the agent, in the files beside `install.yaml`.
+    pub agent_image: String,
     /// Number of replicas; one is the leader, the others are on standby.
     pub replicas: u32,
     /// The oldest Kubernetes version that must accept the manifests, 1.`kube_minor`.
@@ -38,7 +41,8 @@ pub struct Settings {
     pub network: Network,
 }
 
-/// The traffic that a NetworkPolicy allows for the operator's pods, in addition to DNS.
+/// The traffic that the NetworkPolicies allow for the pods of the operator, in addition to DNS, and
+/// of the webhook.
 ///
 /// The default is sufficient for the default provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +65,22 @@ impl Default for Network {
     }
 }
 
+impl Network {
+    /// The ports of API servers, as in a NetworkPolicy.
+    pub(crate) fn api_servers(&self) -> Vec<Value> {
+        let ports = self.egress_ports.iter();
+        ports
+            .map(|port| json!({"protocol": "TCP", "port": port}))
+            .collect()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             rights: Rights::default(),
             image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
+            agent_image: agent::Settings::default().image,
             replicas: 2,
             kube_minor: crd::SHIPPED_MINOR,
             network: Network::default(),
@@ -204,12 +219,6 @@ impl Settings {
     fn allowed_traffic(&self) -> Value {
         let port =
             |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
-        let api_servers: Vec<Value> = self
-            .network
-            .egress_ports
-            .iter()
-            .map(|number| port("TCP", *number))
-            .collect();
         let mut needed = self.object(NETWORK_POLICY, name::CONTROLLER);
         needed["spec"] = json!({
             "podSelector": {"matchLabels": name::controller_labels()},
@@ -223,7 +232,7 @@ impl Settings {
                     "to": [{"namespaceSelector": {}}],
                     "ports": [port("UDP", 53), port("TCP", 53)],
                 },
-                {"ports": api_servers},
+                {"ports": self.network.api_servers()},
             ],
         });
         needed

@@ -1,6 +1,7 @@
 //! The generated manifests, as files.
 
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
+use fivespot_api::name;
 use fivespot_api::vap::Action;
 use serde_json::Value;
 
@@ -112,13 +113,13 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     let workload = settings.workload();
     files.push(GeneratedFile::manifest(path, "manifests", &workload)?);
     if settings.supports_policies() {
-        files.push(agent(&agent::Settings::default())?);
+        files.push(agent(&agent_beside(settings))?);
     }
     files.push(webhook(&webhook::Settings {
         namespace: settings.rights.namespace.clone(),
         image: settings.image.clone(),
         kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
-        metrics_namespace: settings.network.metrics_namespace.clone(),
+        network: settings.network.clone(),
         ..webhook::Settings::default()
     })?);
     files.extend(monitoring(&monitoring::Settings {
@@ -128,6 +129,20 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     files.extend(gitops::files()?);
     files.extend(kustomize::files(&files)?);
     Ok(files)
+}
+
+/// The agent of an installation, in the management cluster itself or in a workload cluster.
+fn agent_beside(settings: &Settings) -> agent::Settings {
+    let namespace = &settings.rights.namespace;
+    let mut agent = agent::Settings {
+        image: settings.agent_image.clone(),
+        ..agent::Settings::default()
+    };
+    let operator = name::service_account_user(namespace, name::CONTROLLER);
+    if !agent.operators.contains(&operator) {
+        agent.operators.push(operator);
+    }
+    agent
 }
 
 /// The additional objects of a cluster without admission policies, in one file.

@@ -60,8 +60,14 @@ impl Default for Rights {
 
 impl Rights {
     /// The operator's roles in the management cluster, except those for Secrets, each with its
-    /// bindings. Cannot fail.
+    /// bindings. Their names contain the namespace if it is not the operator's own one, so that
+    /// operators in several namespaces do not share a role or replace each other's bindings.
+    /// Cannot fail.
     pub fn management(&self) -> Vec<Value> {
+        self.named_after_namespace(self.management_roles())
+    }
+
+    fn management_roles(&self) -> Vec<Value> {
         let mut all = vec![controller_role(), override_editor()];
         all.extend(self.bindings(name::CONTROLLER, &self.namespaces));
         for provider in &self.providers {
@@ -107,8 +113,14 @@ impl Rights {
 
     /// The right to read the Secrets in which Cluster API stores kubeconfigs. For each Cluster
     /// a Role and its binding with the name of its Secret. For every Secret a Role in each
-    /// namespace, or one for all namespaces. Empty if it may not read any.
+    /// namespace, or one for all namespaces. Empty if it may not read any. The names are as for
+    /// [`management`](Self::management).
     pub fn kubeconfigs(&self) -> Vec<Value> {
+        self.named_after_namespace(self.kubeconfig_roles())
+    }
+
+    /// The same under the names for the operator's own namespace.
+    pub(crate) fn kubeconfig_roles(&self) -> Vec<Value> {
         let role = format!("{}-kubeconfigs", name::CONTROLLER);
         let rules = secret_rules();
         let mut all = match &self.kubeconfigs {
@@ -141,6 +153,27 @@ impl Rights {
         }
         let binding = self.binding(("Role", &role), Some(namespace));
         [role_in(namespace, &role, &rules), binding]
+    }
+
+    /// Adds the namespace, if it is not the operator's own one, to the names of the operator's roles
+    /// and bindings. A namespace has no dot, so that no two names become equal.
+    fn named_after_namespace(&self, mut documents: Vec<Value>) -> Vec<Value> {
+        if self.namespace == name::SYSTEM_NAMESPACE {
+            return documents;
+        }
+        for document in &mut documents {
+            let is_of_rbac = document["apiVersion"] == RBAC;
+            if !is_of_rbac || document["metadata"]["name"] == name::OVERRIDE_EDITOR {
+                continue;
+            }
+            for pointer in ["/metadata/name", "/roleRef/name"] {
+                if let Some(Value::String(name)) = document.pointer_mut(pointer) {
+                    name.push('.');
+                    name.push_str(&self.namespace);
+                }
+            }
+        }
+        documents
     }
 
     /// Binds a ClusterRole to the operator's ServiceAccount.

@@ -4,7 +4,7 @@
 use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
 
-use crate::controller::{API_SERVER_PORTS, Network, POLICIES_SINCE};
+use crate::controller::{Network, POLICIES_SINCE};
 use crate::permission::Scope;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 use crate::role;
@@ -46,8 +46,10 @@ pub struct Settings {
     pub kube_minor: u32,
     /// What issues and renews its certificate.
     pub certificate_manager: CertificateManager,
-    /// The namespace from which its metrics may be read.
-    pub metrics_namespace: String,
+    /// What it does with an object that violates a rule: `Deny`, `Warn`, `Audit`.
+    pub validation_actions: Vec<String>,
+    /// What its NetworkPolicy allows.
+    pub network: Network,
 }
 
 impl Default for Settings {
@@ -58,7 +60,8 @@ impl Default for Settings {
             replicas: 2,
             kube_minor: MATCH_CONDITIONS_SINCE,
             certificate_manager: CertificateManager::default(),
-            metrics_namespace: Network::default().metrics_namespace,
+            validation_actions: vec!["Deny".to_owned()],
+            network: Network::default(),
         }
     }
 }
@@ -237,6 +240,10 @@ impl Settings {
     /// The arguments of `5spot` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
         let mut words = vec!["webhook".to_owned()];
+        if self.validation_actions != ["Deny"] {
+            let actions = self.validation_actions.join(",");
+            words.push(format!("--validation-actions={actions}"));
+        }
         if self.certificate_manager == CertificateManager::CertManager {
             words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
         }
@@ -254,8 +261,8 @@ impl Settings {
     }
 
     /// The NetworkPolicy. Ingress: admission requests, and reads of the metrics from the
-    /// namespace `monitoring`. Probes come from the pod's own node, from which Kubernetes
-    /// always allows traffic. Egress: requests to the API server.
+    /// namespace of [`Network`]. Probes come from the pod's own node, from which Kubernetes
+    /// always allows traffic. Egress: requests to the API server, on the ports of [`Network`].
     fn network_policy(&self) -> Value {
         let port = |port: u16| json!({"protocol": "TCP", "port": port});
         let kind = ("networking.k8s.io/v1", "NetworkPolicy");
@@ -265,14 +272,14 @@ impl Settings {
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {
-                    "from": pod::metrics_readers(&self.metrics_namespace),
+                    "from": pod::metrics_readers(&self.network.metrics_namespace),
                     "ports": [port(METRICS_PORT)],
                 },
                 // API servers are not in a pod that a selector could match.
                 {"ports": [port(PORT)]},
             ],
             "egress": match self.certificate_manager {
-                CertificateManager::Webhook => json!([{"ports": API_SERVER_PORTS.map(port)}]),
+                CertificateManager::Webhook => json!([{"ports": self.network.api_servers()}]),
                 CertificateManager::CertManager => json!([]),
             },
         });

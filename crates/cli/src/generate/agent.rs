@@ -5,6 +5,7 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings};
 use fivespot_install::file;
 
+use super::image::{self, ImageArgs};
 use super::{Output, failed};
 use crate::Failure;
 
@@ -17,14 +18,19 @@ use crate::Failure;
 #[command(after_help = "\
 Examples:
   5spot generate agent --image registry.example/5spot-reclaim-agent:0.1.0 | kubectl apply -f -
-  5spot generate agent --kernel 6.6 --outside-containers | kubectl apply -f -")]
+  5spot generate agent --image registry.example/5spot-reclaim-agent:0.1.0 \\
+    --kernel 6.6 --outside-containers | kubectl apply -f -")]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// Image of the agent, with 5spot-reclaim-agent as its entry point
+    /// Image of the agent, with 5spot-reclaim-agent as its entry point, such as
+    /// registry.example/5spot-reclaim-agent:0.1.0
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
+
+    #[command(flatten)]
+    images: ImageArgs,
 
     /// Oldest Linux kernel on the nodes; with 6.6 or later the agent needs neither root nor
     /// NET_ADMIN
@@ -58,8 +64,9 @@ impl Args {
     /// The file for these arguments.
     ///
     /// # Errors
-    /// The manifests cannot be rendered, which is a bug.
+    /// The image has no registry.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
+        self.images.check(image::ONLY_AGENT_IMAGE, &self.image)?;
         let mut settings = Settings {
             image: self.image.clone(),
             kernel: self.kernel,

@@ -5,9 +5,11 @@ use std::num::NonZeroU32;
 use clap::ValueEnum;
 use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
+use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
 
+use super::image::{self, ImageArgs};
 use super::rbac::check_namespace;
 use super::{Output, failed};
 use crate::Failure;
@@ -29,9 +31,12 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// Image of the webhook, with 5spot as its entry point
+    /// Image of the webhook, with 5spot as its entry point, such as registry.example/5spot:0.1.0
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
+
+    #[command(flatten)]
+    images: ImageArgs,
 
     /// Number of replicas; all of them serve
     #[arg(long, value_name = "NUMBER", default_value = "2")]
@@ -50,11 +55,29 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t)]
     certificates: Certificates,
 
+    /// What to do with an object that violates a rule, as for `5spot webhook`: Deny, Warn, Audit
+    #[arg(
+        long,
+        value_name = "ACTION,...",
+        value_delimiter = ',',
+        default_value = "Deny"
+    )]
+    validation_actions: Vec<String>,
+
+    /// Ports of the API server that the NetworkPolicy lets the webhook connect to
+    #[arg(
+        long,
+        value_name = "PORT,...",
+        value_delimiter = ',',
+        default_values_t = Network::default().egress_ports,
+    )]
+    egress_port: Vec<u16>,
+
     /// Namespace from which the NetworkPolicy lets metrics be read
     #[arg(
         long,
         value_name = "NAME",
-        default_value_t = Settings::default().metrics_namespace,
+        default_value_t = Network::default().metrics_namespace,
     )]
     metrics_namespace: String,
 }
@@ -78,8 +101,11 @@ impl Args {
     /// The file for these arguments.
     ///
     /// # Errors
-    /// A namespace has an invalid name.
+    /// A namespace has an invalid name, the image has no registry, or the actions do not exist or
+    /// exclude each other.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
+        self.images.check(image::IMAGE, &self.image)?;
+        crate::webhook::validator(&self.validation_actions)?;
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;
         file::webhook(&Settings {
@@ -91,7 +117,11 @@ impl Args {
                 Certificates::Own => CertificateManager::Webhook,
                 Certificates::CertManager => CertificateManager::CertManager,
             },
-            metrics_namespace: self.metrics_namespace.clone(),
+            validation_actions: self.validation_actions.clone(),
+            network: Network {
+                egress_ports: self.egress_port.iter().copied().collect(),
+                metrics_namespace: self.metrics_namespace.clone(),
+            },
         })
         .map_err(failed)
     }

@@ -8,6 +8,7 @@
 
 mod book;
 mod examples;
+mod images;
 mod provider_fields;
 mod readme;
 mod reasons;

@@ -221,7 +221,13 @@ fn a_role_for_nodes_comes_after_its_namespace() {
         is_workload_cluster: true,
         ..Rights::default()
     };
-    for documents in [workload("jane"), elsewhere.management()] {
+    for (documents, role) in [
+        (workload("jane"), "5spot-controller-workload"),
+        (
+            elsewhere.management(),
+            "5spot-controller-workload.elsewhere",
+        ),
+    ] {
         let place = |kind: &str, name: &str| {
             let is_it = |it: &Value| {
                 text(it, "/kind") == kind && text(it, "/metadata/name") == name
@@ -229,7 +235,7 @@ fn a_role_for_nodes_comes_after_its_namespace() {
             documents.iter().position(is_it).unwrap()
         };
         let namespace = place("Namespace", "5spot-system");
-        assert!(namespace < place("Role", "5spot-controller-workload"));
+        assert!(namespace < place("Role", role));
     }
 }
 
@@ -274,4 +280,38 @@ fn a_cluster_grants_only_its_kubeconfig_and_no_other_secret() {
             "[\"east-kubeconfig\"]"
         ]
     );
+}
+
+#[test]
+fn operators_in_two_namespaces_share_no_role_and_no_binding() {
+    let names = |namespace: &str, watched: &str| -> BTreeSet<String> {
+        let rights = Rights {
+            namespace: namespace.to_owned(),
+            namespaces: only(&[watched]),
+            kubeconfigs: NamespaceScope::All,
+            clusters: [("shared".to_owned(), "prod".to_owned())].into(),
+            is_workload_cluster: true,
+            reclaim_override: Some("4h".to_owned()),
+            ..Rights::default()
+        };
+        let documents = [rights.management(), rights.kubeconfigs()].concat();
+        let own = documents.iter().filter(|it| {
+            let name = text(it, "/metadata/name");
+            it["kind"] != "Namespace" && name != "5spot-override-editor"
+        });
+        own.map(|it| {
+            let namespace = text(it, "/metadata/namespace");
+            let (kind, name) = (text(it, "/kind"), text(it, "/metadata/name"));
+            format!("{kind} {namespace}/{name}")
+        })
+        .collect()
+    };
+    let of_each = [
+        names("5spot-system", "team-a"),
+        names("team-b", "team-b"),
+        names("ops", "team-c"),
+    ];
+    let together: BTreeSet<&String> = of_each.iter().flatten().collect();
+    let counted: usize = of_each.iter().map(BTreeSet::len).sum();
+    assert_eq!(together.len(), counted, "{together:#?}");
 }

@@ -317,6 +317,23 @@ fn a_namespace_that_may_be_shared_is_not_in_the_manifests() {
 }
 
 #[test]
+fn the_policy_about_annotations_admits_the_operator_in_its_namespace() {
+    let settings = Settings {
+        rights: role::Rights {
+            namespace: "elsewhere".to_owned(),
+            ..role::Rights::default()
+        },
+        agent_image: "registry.example/agent:1".to_owned(),
+        ..Settings::default()
+    };
+    let files = file::manifests(&settings).unwrap();
+    let agent = files.iter().find(|it| it.path == "agent/agent.yaml");
+    let text = &agent.unwrap().text;
+    assert!(text.contains("system:serviceaccount:elsewhere:5spot-controller"));
+    assert!(text.contains("image: registry.example/agent:1\n"));
+}
+
+#[test]
 fn a_disruption_keeps_a_replica_and_allows_node_drains() {
     let replicas = of_kind("Deployment")[0]["spec"]["replicas"]
         .as_u64()

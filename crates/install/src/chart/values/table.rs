@@ -15,6 +15,13 @@ const NODE_ACCESS: [&str; 2] = ["workload", "management"];
 /// The log levels.
 const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
+/// From 1 minute to 336 hours, as `5spot controller --reclaim-by-override` accepts it.
+const RECLAIM_SPAN: &str = "^(\
+    ([6-9][0-9]|[1-9][0-9]{2,5}|1[01][0-9]{5}|120[0-8][0-9]{3}|1209[0-5][0-9]{2}|1209600)s\
+    |([1-9][0-9]{0,3}|1[0-9]{4}|200[0-9]{2}|201[0-5][0-9]|20160)m\
+    |([1-9][0-9]?|[12][0-9]{2}|3[0-2][0-9]|33[0-6])h\
+    )?$";
+
 /// Every value, in the order of `values.yaml`.
 pub(super) fn entries() -> Vec<Entry> {
     let mut all = image(
@@ -27,6 +34,7 @@ pub(super) fn entries() -> Vec<Entry> {
     all.extend(behaviour());
     all.extend(scope());
     all.extend(permissions());
+    all.extend(user_roles());
     all.extend(network());
     all.extend(optional::monitoring());
     all.extend(optional::optional_parts());
@@ -267,16 +275,17 @@ fn scope() -> Vec<Entry> {
         entry(
             "reclaimByOverride",
             json!(""),
-            json!({"type": "string", "pattern": "^([0-9]+[smh])?$"}),
-            "How long a reclaim stops a machine with a ScheduleOverride, such as 4h; if empty, a \
-             reclaim sets spec.schedule.enabled to false.",
+            json!({"type": "string", "pattern": RECLAIM_SPAN}),
+            "How long a reclaim stops a machine with a ScheduleOverride, such as 4h, from \
+             1m to 336h; if empty, a reclaim sets spec.schedule.enabled to false.",
         ),
         entry(
             "admission",
             json!("Deny"),
             json!({"enum": ADMISSION}),
             "What the policy does with an object that violates a rule: Deny, Audit or None (no \
-             policy, only the rules in the CRD).",
+             policy, only the rules in the CRD). With Audit the webhook, if it is enabled, admits \
+             and records too.",
         ),
         entry(
             "crds.install",
@@ -337,6 +346,18 @@ fn permissions() -> Vec<Entry> {
             flag(),
             "Whether the operator may read every Secret of the cluster.",
         ),
+    ]
+}
+
+fn user_roles() -> Vec<Entry> {
+    vec![
+        entry(
+            "userRoles.create",
+            json!(true),
+            flag(),
+            "Whether to create the ClusterRoles for users: 5spot-view, 5spot-edit and \
+             5spot-override-editor. Set it to false in all but one release of a cluster.",
+        ),
         entry(
             "userRoles.aggregate",
             json!(true),
@@ -369,9 +390,11 @@ fn network() -> Vec<Entry> {
         entry(
             "networkPolicy.egressPorts",
             json!(ports),
-            list(port()),
-            "Ports of API servers that the operator may connect to: 443 and 6443 as usual, 30443 \
-             for the control planes of k0smotron. Add those of your workload clusters.",
+            // An empty list would allow every port.
+            json!({"type": "array", "items": port(), "minItems": 1}),
+            "Ports of API servers that the operator and the webhook may connect to: 443 and 6443 \
+             as usual, 30443 for the control planes of k0smotron. Add those of this cluster and of \
+             your workload clusters.",
         ),
         entry(
             "networkPolicy.metricsNamespace",

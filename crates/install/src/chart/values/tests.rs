@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{markdown, schema, table, text};
@@ -110,5 +112,26 @@ fn a_group_rejects_unknown_keys() {
             None,
             "{group}"
         );
+    }
+}
+
+#[test]
+fn a_reclaim_stops_a_machine_for_as_long_as_the_operator_accepts() {
+    let schema = schema();
+    let pattern = schema["properties"]["reclaimByOverride"]["pattern"].as_str();
+    let pattern = Regex::new(pattern.unwrap()).unwrap();
+    assert!(pattern.is_match(""));
+    let longest = MAX_OVERRIDE_DURATION.as_secs();
+    for (unit, seconds) in [("s", 1), ("m", 60), ("h", 3600)] {
+        let last = longest / seconds;
+        let near_the_end = last - 1000..=last + 1000;
+        let numbers = (0..20_000)
+            .chain(near_the_end)
+            .chain([last * 10, last * 11]);
+        for number in numbers.filter(|it| *it >= 0) {
+            let is_accepted = (60..=longest).contains(&(number * seconds));
+            let text = format!("{number}{unit}");
+            assert_eq!(pattern.is_match(&text), is_accepted, "{text}");
+        }
     }
 }
