@@ -137,6 +137,31 @@ mod tests {
     }
 
     #[test]
+    fn the_page_about_the_installation_lists_every_variable_of_the_operator() {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/install.md");
+        let page = fs::read_to_string(path).unwrap();
+        let command = crate::command();
+        let controller = command.find_subcommand("controller").unwrap();
+        let mut count = 0;
+        for argument in controller.get_arguments() {
+            let (Some(variable), Some(flag)) = (argument.get_env(), argument.get_long())
+            else {
+                continue;
+            };
+            let row = format!("| `{}` | `--{flag}` |", variable.to_string_lossy());
+            let row = page.lines().find(|line| line.starts_with(&row));
+            let row = row.unwrap_or_else(|| panic!("there is no row for --{flag}"));
+            if let Some(default) = argument.get_default_values().first() {
+                let default = format!("| `{}` |", default.to_string_lossy());
+                assert!(row.ends_with(&default), "{row} {default}");
+            }
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+    }
+
+    #[test]
     fn a_value_that_needs_an_equals_sign_is_shown_and_parsed_with_it() {
         let page = page(crate::command()).text;
         assert!(

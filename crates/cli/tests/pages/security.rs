@@ -29,6 +29,57 @@ fn test_names(page: &str) -> BTreeSet<String> {
     quoted.map(str::to_owned).collect()
 }
 
+/// The promises about support are on one page, so that no other page can contradict it.
+#[test]
+fn pages_refer_to_the_page_about_support() {
+    for (page, link) in [
+        ("SECURITY.md", "(docs/releases.md#supported-versions)"),
+        (
+            "docs/how-to/install.md",
+            "(../releases.md#supported-versions)",
+        ),
+        ("docs/how-to/install.md", "(../releases.md#deprecation)"),
+        ("SECURITY.md", "(docs/releases.md#what-is-released)"),
+    ] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+        assert!(text.contains(link), "{page}: {link}");
+        assert!(!text.contains("release is supported"), "{page}");
+    }
+}
+
+#[test]
+fn the_pages_about_backup_and_removal_name_every_crd() {
+    for (page, is_named_by_plural) in [
+        ("docs/how-to/backup.md", true),
+        ("docs/how-to/uninstall.md", false),
+    ] {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+        let text = text.replace("\\\n", " ");
+        let command = text.lines().map(str::trim_start).find(|line| {
+            line.starts_with("kubectl get scheduledmachines,")
+                || line.starts_with("kubectl delete crd ")
+        });
+        let command = command.unwrap_or_else(|| panic!("{page} has no such command"));
+        for crd in fivespot_api::manifest::definitions(fivespot_api::crd::SHIPPED_MINOR) {
+            let names = &crd["spec"]["names"];
+            let name = if is_named_by_plural {
+                names["plural"].as_str()
+            } else {
+                crd["metadata"]["name"].as_str()
+            };
+            assert!(command.contains(name.unwrap()), "{page}: {command}");
+        }
+        if is_named_by_plural {
+            for crd in
+                fivespot_api::manifest::definitions(fivespot_api::crd::SHIPPED_MINOR)
+            {
+                let kind = crd["spec"]["names"]["kind"].as_str().unwrap();
+                assert!(text.contains(&format!("\n| {kind}s")), "{page}: {kind}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_test_that_the_page_about_security_names_exists() {
     let root = Path::new(ROOT);
