@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Asserts that four times as many entries take about four times as long; comparing each entry
-/// with each other one takes 16 times as long.
+/// Asserts that 16 times as many entries take about 16 times as long; comparing each entry with
+/// each other one takes 256 times as long. The bound is between the two: other tests run meanwhile.
 #[track_caller]
 fn assert_in_proportion(work: impl Fn(usize)) {
     let shortest = |count: usize| -> Duration {
@@ -16,8 +16,8 @@ fn assert_in_proportion(work: impl Fn(usize)) {
         });
         runs.min().unwrap_or_default()
     };
-    let (short, long) = (shortest(4_000), shortest(16_000));
-    assert!(long < short * 8, "{short:?}, then {long:?}");
+    let (short, long) = (shortest(1_000), shortest(16_000));
+    assert!(long < short * 100, "{short:?}, then {long:?}");
 }
 
 fn tags(range: std::ops::Range<usize>) -> Value {
