@@ -123,18 +123,17 @@ pub(super) fn delete_collection(
         .map(|it| state.in_version_of(resource, it))
         .collect();
     let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
-    // Mutating plugins are called once for the collection, and validating plugins for each
-    // object without the name in the attributes.
+    // The plugins are called for each object, without the name in the attributes.
     let chain = state.chain.clone();
-    let attributes = || Attributes::new(call, target, Operation::Delete);
-    chain.admit(state, &attributes(), None)?;
     let verdicts: Vec<Result<(), Status>> = shown
         .iter()
         .map(|it| {
             if is_pending(it, &options) {
                 return Ok(());
             }
-            let attributes = attributes().with_old(Some(it));
+            let attributes = Attributes::new(call, target, Operation::Delete);
+            let attributes = attributes.with_old(Some(it));
+            chain.admit(state, &attributes, None)?;
             chain.validate(state, &attributes, None).map(|_| ())
         })
         .collect();

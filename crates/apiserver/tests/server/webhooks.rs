@@ -424,6 +424,29 @@ async fn validating_webhooks_are_called_concurrently_and_mutating_ones_in_order(
     assert_eq!(hooks.each_ref().map(WebhookServer::calls), [2, 2]);
 }
 
+#[tokio::test]
+async fn a_mutating_webhook_is_called_for_each_object_of_a_deleted_collection() {
+    let hook = WebhookServer::start(allowed).await;
+    let client = server().client();
+    let of_deletes = json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["configmaps"]}]});
+    mutating(&client, vec![webhook("v", hook.by_url("/v"), of_deletes)]).await;
+    for name in ["x", "y"] {
+        client.create(MAPS, map(name)).await.unwrap();
+    }
+    client
+        .delete_collection(MAPS, &Selector::default())
+        .await
+        .unwrap();
+    let reviews = hook.reviews.lock().unwrap();
+    let mut names: Vec<&Value> = reviews
+        .iter()
+        .map(|it| &it["request"]["oldObject"]["metadata"]["name"])
+        .collect();
+    names.sort_unstable_by_key(|it| it.to_string());
+    assert_eq!(names, ["x", "y"]);
+}
+
 /// A config map whose name is generated.
 fn unnamed() -> Value {
     json!({"metadata": {"generateName": "x-"}, "data": {"a": "1"}})
