@@ -73,9 +73,10 @@ async fn many_errors_are_reported_in_proportion_to_their_number() {
         }
         shortest
     };
-    let (short, long) = (rejected(8_000).await, rejected(32_000).await);
-    // Comparing each error with each other one would take 16 times as long.
-    assert!(long < short * 8, "{short:?}, then {long:?}");
+    let (short, long) = (rejected(2_000).await, rejected(32_000).await);
+    // Comparing each error with each other one would take 256 times as long. Other tests run
+    // meanwhile.
+    assert!(long < short * 100, "{short:?}, then {long:?}");
 }
 
 #[tokio::test]
