@@ -443,7 +443,7 @@ async fn a_mutating_webhook_is_called_for_each_object_of_a_deleted_collection() 
         .iter()
         .map(|it| &it["request"]["oldObject"]["metadata"]["name"])
         .collect();
-    names.sort_unstable_by_key(|it| it.to_string());
+    names.sort_unstable_by_key(ToString::to_string);
     assert_eq!(names, ["x", "y"]);
 }
 
