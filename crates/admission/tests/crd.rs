@@ -432,6 +432,25 @@ fn a_conversion_of_a_definition_is_validated() {
 }
 
 #[test]
+fn the_scope_of_an_established_definition_is_kept_and_printed_as_json() {
+    let mut old = definition(json!({"type": "object"}));
+    old["metadata"]["resourceVersion"] = json!("1");
+    old["status"]["conditions"] = json!([{"type": "Established", "status": "True"}]);
+    let mut new = old.clone();
+    new["spec"]["scope"] = json!("\u{0}Cluster");
+    let errors = Crd::replace(&new, &old, KubeVersion::default()).err();
+    let texts: Vec<String> = errors.iter().flatten().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "spec.scope: Unsupported value: \"\\x00Cluster\": supported values: \"Cluster\", \
+             \"Namespaced\"",
+            "spec.scope: Invalid value: \"\\u0000Cluster\": field is immutable",
+        ]
+    );
+}
+
+#[test]
 fn the_group_and_the_stored_versions_of_a_definition_are_kept() {
     let (_, updated) = edited("/spec/group", json!("other.example.com"));
     assert_eq!(

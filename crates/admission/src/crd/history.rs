@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::definition::{ROOT, SPEC, flag, text};
 use crate::FieldError;
+use crate::quote::Json;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
@@ -158,15 +159,25 @@ pub(super) fn immutable(crd: &Value, old: &Value) -> Vec<FieldError> {
     let names = |spec: &Value| spec.get("names").unwrap_or(&null).clone();
     let (new_names, old_names) = (names(&new_spec), names(&old_spec));
     let at_names = SPEC.field("names");
+    let detail = "field is immutable";
+    let is_established = is_established(old);
+    let scope = text(&new_spec, "scope");
+    if is_established && scope != text(&old_spec, "scope") {
+        // The type of a scope is not Go's string, so Kubernetes prints the value as JSON.
+        let shown = Json(&scope.into()).to_string();
+        errors.push(FieldError::invalid_form(
+            SPEC.field("scope"),
+            &shown,
+            detail,
+        ));
+    }
     let mut check = |path, (new, old): (&Value, &Value), name: &str| {
         let (new, old) = (text(new, name), text(old, name));
         if new != old {
-            let detail = "field is immutable";
             errors.push(FieldError::invalid(path, new.into(), detail));
         }
     };
-    if is_established(old) {
-        check(SPEC.field("scope"), (&new_spec, &old_spec), "scope");
+    if is_established {
         check(at_names.field("kind"), (&new_names, &old_names), "kind");
     }
     check(SPEC.field("group"), (&new_spec, &old_spec), "group");
