@@ -30,10 +30,9 @@ Examples:
 
 /// Show phase, node, next change and message of each machine
 ///
-/// The next change is shown relative to now and in the time zone of the schedule; with -o wide, json and yaml
-/// in UTC. A warning is printed if no
-/// operator renews its Lease, because then no machine changes. Without permission to read the Lease, it is
-/// not checked.
+/// The next change is shown relative to now and in the time zone of the schedule; with -o wide,
+/// json and yaml in UTC. A warning is printed if no operator renews its Lease, because then no
+/// machine changes. Without permission to read the Lease, it is not checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

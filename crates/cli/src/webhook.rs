@@ -48,15 +48,8 @@ pub(crate) struct Args {
     /// reloaded when they change
     #[arg(long, value_name = "DIR")]
     certificate_dir: Option<PathBuf>,
-    /// What to do with an object that violates a rule, as in a ValidatingAdmissionPolicyBinding:
-    /// Deny, Warn, Audit
-    #[arg(
-        long,
-        value_name = "ACTION,...",
-        value_delimiter = ',',
-        default_value = "Deny"
-    )]
-    validation_actions: Vec<String>,
+    #[command(flatten)]
+    actions: ValidationActions,
     /// Namespace of the Secret and the Service
     #[arg(
         long,
@@ -90,19 +83,36 @@ pub(crate) struct Args {
     log: log::Settings,
 }
 
-/// The validator with these actions.
-///
-/// # Errors
-/// An action does not exist, or two of them exclude each other.
-pub(crate) fn validator(actions: &[String]) -> Result<Validator, Failure> {
-    Validator::new(actions).map_err(|error| {
-        Failure::new("--validation-actions", error)
-            .remedy("give Deny, Warn or Audit, or Audit together with one of the others")
-    })
+/// What the webhook does with an object that violates a rule.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ValidationActions {
+    /// What to do with an object that violates a rule, as in a ValidatingAdmissionPolicyBinding:
+    /// Deny, Warn, Audit
+    #[arg(
+        long,
+        value_name = "ACTION,...",
+        value_delimiter = ',',
+        default_value = "Deny"
+    )]
+    pub(crate) validation_actions: Vec<String>,
+}
+
+impl ValidationActions {
+    /// The validator with these actions.
+    ///
+    /// # Errors
+    /// An action does not exist, or two of them exclude each other.
+    pub(crate) fn validator(&self) -> Result<Validator, Failure> {
+        Validator::new(&self.validation_actions).map_err(|error| {
+            Failure::new("--validation-actions", error).remedy(
+                "give Deny, Warn or Audit, or Audit together with one of the others",
+            )
+        })
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let validator = validator(&args.validation_actions)?;
+    let validator = args.actions.validator()?;
     log::start(args.log);
     cluster::block_on(operate(args, validator))
 }

@@ -308,7 +308,7 @@ fn failure_outcome(
         _ => {}
     }
     let message = failure::message_from(action.request.side, error);
-    context.metrics.count_error(failure::kind(error));
+    context.metrics.count_error(failure::ErrorType::of(error));
     context
         .outage
         .warn(format_args!("step {:?} failed", action.step), &message);

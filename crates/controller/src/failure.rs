@@ -73,16 +73,46 @@ pub(crate) fn cause(error: &kube::Error) -> Cause {
     }
 }
 
-/// Every [kind](kind) of error.
-pub(crate) const KINDS: [&str; 4] = ["kube_api", "not_found", "timeout", "validation"];
+/// The type of an error, by which the metrics count it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ErrorType {
+    /// The API server did not respond, or refused the request for another reason.
+    KubeApi,
+    /// The object or its kind does not exist.
+    NotFound,
+    /// The API server did not finish the request in time.
+    Timeout,
+    /// The API server rejected the object.
+    Validation,
+}
 
-/// The error type for the metrics.
-pub(crate) fn kind(error: &kube::Error) -> &'static str {
-    match code(error) {
-        Some(404) => "not_found",
-        Some(408 | 504) => "timeout",
-        Some(400 | 413 | 422) => "validation",
-        _ => "kube_api",
+impl ErrorType {
+    /// All types.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::KubeApi,
+        Self::NotFound,
+        Self::Timeout,
+        Self::Validation,
+    ];
+
+    /// The type of `error`.
+    pub(crate) fn of(error: &kube::Error) -> Self {
+        match code(error) {
+            Some(404) => Self::NotFound,
+            Some(408 | 504) => Self::Timeout,
+            Some(400 | 413 | 422) => Self::Validation,
+            _ => Self::KubeApi,
+        }
+    }
+
+    /// The value of the label.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::KubeApi => "kube_api",
+            Self::NotFound => "not_found",
+            Self::Timeout => "timeout",
+            Self::Validation => "validation",
+        }
     }
 }
 

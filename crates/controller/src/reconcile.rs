@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 
 use crate::apply::{ApplyOutcome, FailedStep, apply};
 use crate::context::Context;
+use crate::failure::ErrorType;
 use crate::interrupt::superseded;
 use crate::object_state::ReportedState;
 use crate::observe::live_reads::LiveReads;
@@ -205,7 +206,7 @@ async fn prepare(
             context
                 .outage
                 .warn(format_args!("ScheduledMachine could not be read"), &error);
-            context.metrics.count_error("kube_api");
+            context.metrics.count_error(ErrorType::KubeApi);
             Preparation::End(ReconcileResult::Failed { requeue_at: None })
         }
         Observation::Incomplete(Incomplete::NotYet) => event_deadline(context, key)

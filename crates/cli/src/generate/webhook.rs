@@ -13,6 +13,7 @@ use super::image::{self, ImageArgs};
 use super::rbac::check_namespace;
 use super::{Output, failed};
 use crate::Failure;
+use crate::webhook::ValidationActions;
 
 /// The webhook, for clusters without admission policies
 ///
@@ -55,14 +56,8 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t)]
     certificates: Certificates,
 
-    /// What to do with an object that violates a rule, as for `5spot webhook`: Deny, Warn, Audit
-    #[arg(
-        long,
-        value_name = "ACTION,...",
-        value_delimiter = ',',
-        default_value = "Deny"
-    )]
-    validation_actions: Vec<String>,
+    #[command(flatten)]
+    actions: ValidationActions,
 
     /// Ports of the API server that the NetworkPolicy lets the webhook connect to
     #[arg(
@@ -105,7 +100,7 @@ impl Args {
     /// exclude each other.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
         self.images.check(image::IMAGE, &self.image)?;
-        crate::webhook::validator(&self.validation_actions)?;
+        self.actions.validator()?;
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;
         file::webhook(&Settings {
@@ -117,7 +112,7 @@ impl Args {
                 Certificates::Own => CertificateManager::Webhook,
                 Certificates::CertManager => CertificateManager::CertManager,
             },
-            validation_actions: self.validation_actions.clone(),
+            validation_actions: self.actions.validation_actions.clone(),
             network: Network {
                 egress_ports: self.egress_port.iter().copied().collect(),
                 metrics_namespace: self.metrics_namespace.clone(),

@@ -17,7 +17,8 @@ use crate::observe::watch::retry;
 /// For further names the ScheduledMachine is requeued periodically.
 const MAX_WATCHED_NAMES: usize = 100;
 
-/// A provider object without our label under a name that we need, in the ScheduledMachine's namespace.
+/// A provider object without our label under a name that we need, in the ScheduledMachine's
+/// namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameConflict {
     /// Its kind.
@@ -27,7 +28,8 @@ pub(crate) struct NameConflict {
 }
 
 /// The watches of taken names, by the ScheduledMachine that needs the name. They exist only while
-/// the name is taken, because no other watch shows provider objects without our label. No object is kept.
+/// the name is taken, because no other watch shows provider objects without our label. No object is
+/// kept.
 #[derive(Debug, Default)]
 pub(crate) struct NameConflicts(Mutex<BTreeMap<Key, WatchedNames>>);
 

@@ -277,14 +277,11 @@ impl NodeLookup<'_> {
             projection: Some(&projection),
         };
         let informer = self.workload.agent_config_cache(self.source.context, api);
-        let reserved = api.get(&at).await.and_then(|found| {
-            if let Some(found) = &found {
-                let share = self.workload.reserve_object(found)?;
-                self.source.reads.hold(Some(share));
-            }
+        let found = api.get(&at).await.and_then(|found| {
+            self.reserve(found.as_ref())?;
             Ok(found)
         });
-        match reserved {
+        match found {
             Ok(found) => {
                 let lists_begun = informer.store.lists_begun(&key.namespace);
                 self.source.reads.record_read(&cache, &key, found.as_ref());
@@ -302,6 +299,14 @@ impl NodeLookup<'_> {
         }
     }
 
+    /// Counts an object that was read live in the memory budget of its cluster, until the reconcile
+    /// ends.
+    fn reserve(&self, found: Option<&Value>) -> Result<(), TooLarge> {
+        let share = found.map(|it| self.workload.reserve_object(it));
+        self.source.reads.hold(share.transpose()?);
+        Ok(())
+    }
+
     async fn read_node(&self, api: &ApiClient) -> kube::Result<Option<Value>> {
         let (cache, name) = (self.workload.nodes(), Key::new("", self.node));
         if let Fact::Known(known) = self.source.reads.get(&cache, &name) {
@@ -317,9 +322,8 @@ impl NodeLookup<'_> {
         };
         let found = api.get(&at).await?;
         let lists_begun = nodes.store.lists_begun("");
+        self.reserve(found.as_ref())?;
         if let Some(found) = &found {
-            let share = self.workload.reserve_object(found)?;
-            self.source.reads.hold(Some(share));
             self.workload.store_node(&nodes, found);
         }
         self.source.reads.record_read(&cache, &name, found.as_ref());

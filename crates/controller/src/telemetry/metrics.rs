@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use crate::failure;
+use crate::failure::ErrorType;
 pub(crate) use request::count_requests;
 use table::row;
 pub use table::{METRICS, Row};
@@ -163,8 +163,8 @@ impl Metrics {
             let labels = [evaluation(is_active)];
             self.evaluations.get_or_create(&labels).inc_by(0);
         }
-        for kind in failure::KINDS {
-            let labels = [("error_type", kind.to_owned())];
+        for error_type in ErrorType::ALL {
+            let labels = [error_label(error_type)];
             self.errors.get_or_create(&labels).inc_by(0);
         }
     }
@@ -316,10 +316,8 @@ impl Metrics {
     }
 
     /// Counts an error.
-    pub(crate) fn count_error(&self, error_type: &str) {
-        self.errors
-            .get_or_create(&[("error_type", error_type.to_owned())])
-            .inc();
+    pub(crate) fn count_error(&self, error_type: ErrorType) {
+        self.errors.get_or_create(&[error_label(error_type)]).inc();
     }
 
     /// Counts a request by its response, or with code 0 if there was none.
@@ -367,6 +365,10 @@ fn register(registry: &mut Registry, name: &str, metric: &(impl Metric + Clone))
     registry.register(name, help, metric.clone());
 }
 
+fn error_label(error_type: ErrorType) -> (&'static str, String) {
+    ("error_type", error_type.as_str().to_owned())
+}
+
 fn evaluation(is_active: bool) -> (&'static str, String) {
     let result = if is_active { "active" } else { "inactive" };
     ("result", result.to_owned())
@@ -411,7 +413,7 @@ mod tests {
         metrics.count_evaluation(true);
         metrics.count_drain(false);
         metrics.count_eviction(true);
-        metrics.count_error("kube_api");
+        metrics.count_error(ErrorType::KubeApi);
         let labels = ["management", "get", "nodes", "200"].map(str::to_owned);
         let [cluster, verb, resource, code] = labels;
         metrics.count_request(&[

@@ -185,19 +185,28 @@ proptest! {
     }
 }
 
-#[test]
-fn a_message_of_any_length_fits_into_an_event() {
-    let mut object = scheduled_machine();
-    object.spec.schedule.timezone = "é".repeat(4_000);
-    object.metadata.finalizers = Some(vec![name::FINALIZER.to_owned()]);
-    let observed = Observed {
+/// A live observation in which neither the Cluster nor the Machine exists.
+fn without_cluster() -> Observed {
+    Observed {
         freshness: Freshness::Live,
         contract: Fact::Known(Contract::V1Beta2),
         cluster: Fact::Known(None),
         machine: Fact::Known(None),
         ..Observed::default()
-    };
-    let next = plan(&object, &observed, &Memory::default(), at(SOME_NOON));
+    }
+}
+
+#[test]
+fn a_message_of_any_length_fits_into_an_event() {
+    let mut object = scheduled_machine();
+    object.spec.schedule.timezone = "é".repeat(4_000);
+    object.metadata.finalizers = Some(vec![name::FINALIZER.to_owned()]);
+    let next = plan(
+        &object,
+        &without_cluster(),
+        &Memory::default(),
+        at(SOME_NOON),
+    );
     assert!(next.events.iter().all(|event| event.note.len() <= 1_024));
     assert_eq!(next.events.len(), 2, "the phase, and Stalled");
     assert_eq!(next.status.unwrap().phase, Some(Phase::Error));
@@ -226,14 +235,12 @@ fn an_account_at_the_highest_number_stays_there_and_does_not_stop_the_planner() 
             }),
             ..ScheduledMachineStatus::default()
         });
-        let observed = Observed {
-            freshness: Freshness::Live,
-            contract: Fact::Known(Contract::V1Beta2),
-            cluster: Fact::Known(None),
-            machine: Fact::Known(None),
-            ..Observed::default()
-        };
-        let next = plan(&object, &observed, &Memory::default(), at(SOME_NOON));
+        let next = plan(
+            &object,
+            &without_cluster(),
+            &Memory::default(),
+            at(SOME_NOON),
+        );
         let usage = next.status.unwrap().usage.unwrap();
         assert_eq!(usage.months, slice::from_ref(&full), "{accounted_state:?}");
         assert_eq!(usage.accounted_time, Some(at(SOME_NOON)));
