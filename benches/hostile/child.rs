@@ -13,7 +13,8 @@ use tokio::process::{Child as Process, Command};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::BoxError;
+use crate::limit::CpuLimit;
+use crate::{Args, BoxError};
 
 /// The interval of health probes.
 const PROBE: Duration = Duration::from_millis(200);
@@ -22,10 +23,30 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The timeout of the start.
 const START: Duration = Duration::from_mins(1);
 
+/// What a program has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) cpu: Duration,
+    /// Reconciles of ScheduledMachines.
+    pub(crate) plans: u64,
+}
+
+impl Usage {
+    /// What was used since then.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(before.cpu),
+            plans: self.plans.saturating_sub(before.plans),
+        }
+    }
+}
+
 /// A running program. Dropping it kills it.
 pub(crate) struct Child {
     process: Process,
+    _limit: CpuLimit,
     health: SocketAddr,
+    metrics: SocketAddr,
     worst: Arc<Mutex<Duration>>,
     probe: AbortHandle,
 }
@@ -43,24 +64,27 @@ pub(crate) fn free_address() -> Result<SocketAddr, BoxError> {
 }
 
 impl Child {
-    /// Starts the program with these arguments and those of its ports. Returns when it is healthy.
-    /// Its log goes to a file.
+    /// Starts the program with these arguments and those of its ports, under the CPU limit of
+    /// `args`. Returns when it is healthy. Its log goes to a file.
     pub(crate) async fn start(
-        program: &Path,
+        args: &Args,
         arguments: &[String],
         log: &Path,
     ) -> Result<Self, BoxError> {
-        let health = free_address()?;
+        let program = &args.program;
+        let (health, metrics) = (free_address()?, free_address()?);
         let log = File::create(log)?;
         let process = Command::new(program)
             .args(arguments)
-            .args(["--bind-address", "127.0.0.1", "--metrics-port", "0"])
+            .args(["--bind-address", "127.0.0.1"])
+            .args(["--metrics-port", &metrics.port().to_string()])
             .args(["--health-port", &health.port().to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::from(log))
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
+        let limit = CpuLimit::apply(args.cpu_millis, process.id().unwrap_or_default())?;
         let begun = Instant::now();
         while probe(health).await.is_err() {
             if begun.elapsed() > START {
@@ -79,7 +103,9 @@ impl Child {
         });
         Ok(Self {
             process,
+            _limit: limit,
             health,
+            metrics,
             worst,
             probe: task.abort_handle(),
         })
@@ -93,6 +119,35 @@ impl Child {
     /// The longest duration of a health probe so far.
     pub(crate) fn worst_health(&self) -> Duration {
         *self.worst.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The CPU time that it has used, to a hundredth of a second. Zero if it has ended.
+    pub(crate) fn cpu(&self) -> Duration {
+        let stat = format!("/proc/{}/stat", self.process.id().unwrap_or_default());
+        let stat = std::fs::read_to_string(stat).unwrap_or_default();
+        // The second field, the name in parentheses, may contain blanks: user and system time are
+        // the 12th and 13th after it, in hundredths of a second.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        let hundredths: u64 = ticks.filter_map(|of| of.parse::<u64>().ok()).sum();
+        Duration::from_millis(10 * hundredths)
+    }
+
+    /// What it has used since its start.
+    ///
+    /// # Errors
+    /// Its metrics cannot be read.
+    pub(crate) async fn usage(&self) -> Result<Usage, BoxError> {
+        let text = timeout(TIMEOUT, get(self.metrics, "/metrics")).await??;
+        let plans = text
+            .lines()
+            .filter(|line| line.starts_with("fivespot_reconciliations_total"))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum();
+        Ok(Usage {
+            cpu: self.cpu(),
+            plans,
+        })
     }
 
     /// The peak of its memory in bytes. `None` if it has ended.
@@ -118,19 +173,21 @@ fn note(worst: &Mutex<Duration>, took: Duration) {
 /// Probes health once, with a new connection. Returns the duration.
 async fn probe(address: SocketAddr) -> Result<Duration, BoxError> {
     let begun = Instant::now();
-    let exchange = async {
-        let mut stream = TcpStream::connect(address).await?;
-        let request =
-            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        stream.write_all(request.as_bytes()).await?;
-        let mut response = [0; 12];
-        stream.read_exact(&mut response).await?;
-        Ok::<_, std::io::Error>(response)
-    };
-    let response = timeout(TIMEOUT, exchange).await??;
-    if &response == b"HTTP/1.1 200" {
+    let response = timeout(TIMEOUT, get(address, "/healthz")).await??;
+    if response.starts_with("HTTP/1.1 200") {
         Ok(begun.elapsed())
     } else {
         Err("/healthz did not respond with 200".into())
     }
+}
+
+/// The response to a request, with its head.
+async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    Ok(response)
 }

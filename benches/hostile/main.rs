@@ -1,18 +1,21 @@
-//! The cost of hostile input for the operator and the webhook: tenants with large objects, a
-//! hostile workload cluster and hostile clients.
+//! The cost of hostile input for the operator and the webhook: tenants with large objects or many,
+//! a hostile workload cluster and hostile clients.
 //!
 //! ```console
 //! $ cargo build --release --bin 5spot
 //! $ cargo run --release -p benches --bin hostile
 //! ```
 //!
-//! Runs an API server of its own. Each row starts the program as a new child process, and prints
-//! its peak memory, the longest wait for `/healthz`, and the wait of an honest client: for the
-//! operator, how late an unrelated machine was created at its edge; for the webhook, the duration
-//! of an honest review. Exits with 1 if a bound is exceeded.
+//! Runs an API server of its own. Each row starts the program as a new child process within the
+//! CPU limit of the manifests, and prints its peak memory, the longest wait for `/healthz`, and the
+//! wait of an honest client: for the operator, how late an unrelated machine was created at its
+//! edge; for the webhook, the duration of an honest review. The second table has what one event of
+//! a tenant costs. Exits with 1 if a bound is exceeded.
 
 mod child;
 mod clients;
+mod cost;
+mod limit;
 mod management;
 mod row;
 mod workload;
@@ -40,6 +43,12 @@ struct Args {
     /// The program
     #[arg(long, default_value = "target/release/5spot")]
     program: PathBuf,
+    /// The CPU limit in thousandths of a core: that of the manifests; 0 sets none
+    #[arg(long, default_value_t = 500)]
+    cpu_millis: u32,
+    /// Store the second table in this file
+    #[arg(long)]
+    record: Option<PathBuf>,
     /// Only the rows whose names contain this
     #[arg(long, default_value = "")]
     only: String,
@@ -61,10 +70,25 @@ struct RowResult {
 
 impl RowResult {
     fn is_within_bounds(&self) -> bool {
-        self.memory.is_some_and(|memory| memory <= MAX_MEMORY)
-            && self.health <= MAX_HEALTH_DURATION
-            && self.wait.is_some_and(|wait| wait <= MAX_WAIT)
+        excess(self.memory, self.health, self.wait).is_empty()
     }
+}
+
+/// Which of the bounds of every row are exceeded.
+fn excess(
+    memory: Option<u64>,
+    health: Duration,
+    wait: Option<Duration>,
+) -> Vec<&'static str> {
+    let within = [
+        ("memory", memory.is_some_and(|memory| memory <= MAX_MEMORY)),
+        ("/healthz", health <= MAX_HEALTH_DURATION),
+        ("lateness", wait.is_some_and(|wait| wait <= MAX_WAIT)),
+    ];
+    within
+        .into_iter()
+        .filter_map(|(name, is_within)| (!is_within).then_some(name))
+        .collect()
 }
 
 impl fmt::Display for RowResult {
@@ -122,6 +146,38 @@ async fn measure(args: &Args) -> Result<bool, BoxError> {
         let measured = row::measure(args, threat).await?;
         is_fine &= measured.is_within_bounds();
         println!("{measured}");
+    }
+    Ok(measure_costs(args).await? && is_fine)
+}
+
+/// Measures what each event costs. Returns whether all values are within the bounds.
+async fn measure_costs(args: &Args) -> Result<bool, BoxError> {
+    println!("\n{}", cost::Cost::header());
+    let mut is_fine = true;
+    let mut costs: Vec<cost::Cost> = Vec::new();
+    for (place, row) in cost::Row::ALL.iter().enumerate() {
+        // The first row is what the others are compared with.
+        if place > 0 && !row.name().contains(&args.only) {
+            continue;
+        }
+        let measured = cost::measure(args, row, costs.first()).await?;
+        let excess = measured.excess();
+        is_fine &= excess.is_empty();
+        let verdict = if excess.is_empty() {
+            String::new()
+        } else {
+            format!("  EXCEEDED: {}", excess.join(", "))
+        };
+        println!("{measured}{verdict}");
+        costs.push(measured);
+    }
+    if let Some(file) = &args.record {
+        let rows: Vec<_> = costs.iter().map(cost::Cost::to_value).collect();
+        let text = serde_json::to_string_pretty(&serde_json::json!({
+            "cpuMillis": args.cpu_millis,
+            "rows": rows,
+        }))?;
+        std::fs::write(file, text + "\n")?;
     }
     Ok(is_fine)
 }

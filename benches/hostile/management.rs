@@ -1,11 +1,12 @@
 //! The management cluster: an API server in this process, on a socket.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fivespot_apiserver::{
-    Audit, AuditEvent, Client, Credentials, Options, Patch, Server,
+    Audit, AuditEvent, Client, Credentials, Options, Patch, Server, User,
 };
 use fivespot_clock::Clock;
 use fivespot_sim::Contract;
@@ -17,20 +18,45 @@ use tokio::task::AbortHandle;
 
 use crate::BoxError;
 
+/// The user of the benchmark itself.
+const OWN_USER: &str = "benchmark";
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmission";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const CLUSTERS: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 const SCHEDULED: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
+/// The namespace of the tenant whose objects cost something.
+pub(crate) const TENANT: &str = "tenant";
+/// The namespace of the tenant whose machines must not be late.
+pub(crate) const OTHER: &str = "other";
+
+/// The path of a kind of 5-Spot in a namespace.
+pub(crate) fn collection(namespace: &str, plural: &str) -> String {
+    format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/{plural}")
+}
+
 /// How long before its window opens a machine is created.
 const LEAD: SignedDuration = SignedDuration::from_secs(20);
+/// How long the operator's Lease is valid without a renewal: the default.
+const LEASE_DURATION: Duration = Duration::from_secs(15);
+
+/// What the API server was asked for.
+#[derive(Debug, Default)]
+struct Seen {
+    /// When Machines were created: the namespace and the instant of each.
+    machines: Vec<(String, Timestamp)>,
+    /// When Leases were created or renewed.
+    renewals: Vec<Timestamp>,
+    /// The requests of the operator for each namespace, without watches.
+    requests: BTreeMap<String, u64>,
+}
 
 /// The API server. Dropping it stops it.
 pub(crate) struct Management {
     client: Client,
-    created: Arc<Mutex<Vec<Timestamp>>>,
+    seen: Arc<Mutex<Seen>>,
     task: AbortHandle,
 }
 
@@ -44,18 +70,28 @@ impl Management {
     /// Starts one with the CRDs of Cluster API and 5-Spot, and a Cluster that is ready for
     /// machines. Writes a kubeconfig to this path.
     pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, BoxError> {
-        let created: Arc<Mutex<Vec<Timestamp>>> = Arc::default();
-        let shared = created.clone();
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let shared = seen.clone();
         let mut options = Options::new(Clock::system());
         options.audit = Some(Audit::new(move |event: &AuditEvent| {
+            let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_done = (200..300).contains(&event.code);
             let is_machine = event.resource == "machines" && event.subresource.is_empty();
             if event.verb == "create" && is_machine && event.code == 201 {
-                let mut created = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                created.push(event.at);
+                seen.machines.push((event.namespace.clone(), event.at));
+            }
+            if event.resource == "leases" && event.is_write() && is_done {
+                seen.renewals.push(event.at);
+            }
+            if event.user != OWN_USER && event.verb != "watch" {
+                *seen.requests.entry(event.namespace.clone()).or_default() += 1;
             }
         }));
         let server = Server::new(options)?;
-        let client = server.client();
+        let client = server.client_as(User {
+            name: OWN_USER.to_owned(),
+            ..User::admin()
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let credentials = Credentials::generate()?;
         let text = credentials.kubeconfig(listener.local_addr()?, "management");
@@ -68,26 +104,66 @@ impl Management {
         });
         let own = Self {
             client,
-            created,
+            seen,
             task: task.abort_handle(),
         };
         // The operator's Lease is in its own namespace.
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": "5spot-system"}});
         own.create("/api/v1/namespaces", namespace).await?;
-        own.create(DEFINITIONS, fivespot_api::crd::render(36))
-            .await?;
+        for object in fivespot_api::manifest::installed(36) {
+            let path = match object["kind"].as_str() {
+                Some("CustomResourceDefinition") => DEFINITIONS.to_owned(),
+                Some("ValidatingAdmissionPolicy") => format!("{ADMISSION}policies"),
+                _ => format!("{ADMISSION}policybindings"),
+            };
+            own.create(&path, object).await?;
+        }
         for definition in fivespot_sim::definitions(Contract::V1Beta2) {
             own.create(DEFINITIONS, definition).await?;
         }
-        own.create(CLUSTERS, cluster_object(Contract::V1Beta2))
-            .await?;
+        for namespace in [TENANT, OTHER] {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": namespace}});
+            own.create("/api/v1/namespaces", object).await?;
+        }
+        for namespace in ["default", TENANT, OTHER] {
+            own.add_cluster(namespace).await?;
+        }
+        Ok(own)
+    }
+
+    /// A Cluster that is ready for machines.
+    async fn add_cluster(&self, namespace: &str) -> Result<(), BoxError> {
+        let path =
+            format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters");
+        let mut object = cluster_object(Contract::V1Beta2);
+        object["metadata"]["namespace"] = json!(namespace);
+        self.create(&path, object).await?;
         let status = json!({"status": {"initialization": {
             "infrastructureProvisioned": true, "controlPlaneInitialized": true,
         }}});
-        let cluster = format!("{CLUSTERS}/production-cluster/status");
-        own.merge(&cluster, status).await?;
-        Ok(own)
+        let cluster = format!("{path}/production-cluster/status");
+        self.merge(&cluster, status).await
+    }
+
+    /// Creates an object of a kind of 5-Spot in a namespace.
+    pub(crate) async fn create_in(
+        &self,
+        namespace: &str,
+        plural: &str,
+        mut object: Value,
+    ) -> Result<(), BoxError> {
+        object["metadata"]["namespace"] = json!(namespace);
+        self.create(&collection(namespace, plural), object).await
+    }
+
+    /// Reads an object.
+    pub(crate) async fn read(&self, path: &str) -> Result<Value, BoxError> {
+        let found = self.client.get(path).await;
+        found
+            .map(|object| object.as_ref().clone())
+            .map_err(|refusal| format!("{path}: {refusal:?}").into())
     }
 
     async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
@@ -97,7 +173,8 @@ impl Management {
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
     }
 
-    async fn merge(&self, path: &str, patch: Value) -> Result<(), BoxError> {
+    /// Changes an object, by a merge patch.
+    pub(crate) async fn merge(&self, path: &str, patch: Value) -> Result<(), BoxError> {
         let patched = self.client.patch(path, Patch::Merge(patch)).await;
         patched
             .map(|_| ())
@@ -171,8 +248,60 @@ impl Management {
     /// How late the Machine was created whose window opened at `edge`. `None` if it was not
     /// created.
     pub(crate) fn lateness(&self, edge: Timestamp) -> Option<Duration> {
-        let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = created.iter().filter(|at| **at >= edge).min()?;
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = seen
+            .machines
+            .iter()
+            .map(|of| of.1)
+            .filter(|at| *at >= edge)
+            .min()?;
         Duration::try_from(first.duration_since(edge)).ok()
+    }
+
+    /// How late the latest of these edges of the other tenant was met, by the order of its
+    /// Machines. `None` if fewer Machines than edges were created.
+    pub(crate) fn latest(&self, edges: &[Timestamp]) -> Option<Duration> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_other = seen.machines.iter().filter(|of| of.0 == OTHER);
+        let mut created: Vec<Timestamp> = of_other.map(|of| of.1).collect();
+        created.sort_unstable();
+        if created.len() < edges.len() {
+            return None;
+        }
+        let late = edges.iter().zip(&created);
+        late.map(|(edge, at)| {
+            Duration::try_from(at.duration_since(*edge)).unwrap_or_default()
+        })
+        .max()
+    }
+
+    /// The longest time without a renewal of the Lease between these instants. `None` if it is
+    /// longer than the Lease's duration.
+    pub(crate) fn longest_renewal(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Option<Duration> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = seen
+            .renewals
+            .iter()
+            .filter(|at| **at > from && **at < until);
+        let mut instants: Vec<Timestamp> = within.copied().collect();
+        instants.push(until);
+        let mut before = from;
+        let mut longest = Duration::ZERO;
+        for at in instants {
+            let gap = Duration::try_from(at.duration_since(before)).unwrap_or_default();
+            longest = longest.max(gap);
+            before = at;
+        }
+        (longest < LEASE_DURATION).then_some(longest)
+    }
+
+    /// The requests of the operator for a namespace so far, without watches.
+    pub(crate) fn requests_about(&self, namespace: &str) -> u64 {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.requests.get(namespace).copied().unwrap_or_default()
     }
 }

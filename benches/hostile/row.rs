@@ -121,7 +121,7 @@ async fn operator(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     ]
     .map(str::to_owned);
     let log = args.folder.join("operator.log");
-    let mut child = Child::start(&args.program, &arguments, &log).await?;
+    let mut child = Child::start(args, &arguments, &log).await?;
     let _clients = match threat {
         Threat::SilentOperator => clients::silent(64, child.health()),
         _ => JoinSet::new(),
@@ -151,7 +151,7 @@ async fn webhook(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     ]
     .map(str::to_owned);
     let log = args.folder.join("webhook.log");
-    let mut child = Child::start(&args.program, &arguments, &log).await?;
+    let mut child = Child::start(args, &arguments, &log).await?;
     let _clients = match threat {
         Threat::SilentWebhook => clients::silent(64, child.health()),
         Threat::Idle => clients::idle(256, &webhook),

@@ -1,0 +1,624 @@
+//! What one event of a tenant costs the operator, and how late it makes a machine of another
+//! tenant. Every object passes the CRDs and policies that are shipped.
+
+use std::time::Duration;
+
+use fivespot_clock::Clock;
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::child::{Child, Usage};
+use crate::management::{Management, OTHER, TENANT, collection};
+use crate::{Args, BoxError};
+
+/// How long the operator may take to come to rest before the event.
+const MAX_SETTLE: Duration = Duration::from_mins(3);
+/// Below this share of a core the operator is at rest.
+const REST: f64 = 0.04;
+/// The distance of the edges of the other tenant.
+const BETWEEN_EDGES: SignedDuration = SignedDuration::from_secs(3);
+/// The number of edges of the other tenant after an event.
+const EDGES: u32 = 9;
+/// Dates in each calendar: as many as admission allows.
+const DATES: u32 = 400;
+/// Exceptions of a machine with calendars: as many as admission allows.
+const CALENDARS: u32 = 16;
+
+/// What the overrides of a row target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// Every machine of the namespace, by a label.
+    Every,
+    /// No machine, by a label.
+    Nobody,
+    /// The first machine, by name.
+    First,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// Nothing but the edges of the other tenant.
+    None,
+    /// The operator takes over leadership: the objects exist before it does.
+    Start,
+    /// A machine with this many exceptions, each of a calendar, is created.
+    MachineCreated { exceptions: u32 },
+    /// Overrides are created.
+    OverridesCreated { count: u32, target: Target },
+    /// The annotations of one override change.
+    OverrideAnnotated,
+    /// The one override that is in force ends.
+    OverrideEnds,
+    /// A tenant comes within a quota of ten machines, with everything at its bound: 16 calendars,
+    /// ten machines with as many exceptions, and overrides of all of them.
+    TenantComes { overrides: u32 },
+    /// The labels of one machine change.
+    MachineRelabelled,
+    /// A calendar to which every machine refers gets other dates.
+    CalendarEdited,
+    /// The provider's side of ten machines' status is overwritten by another client.
+    StatusWritten,
+}
+
+/// One row: what exists, and what happens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    machines: u32,
+    /// Exceptions with a calendar of each machine.
+    exceptions: u32,
+    overrides: u32,
+    target: Target,
+    event: Event,
+    /// How long the event is observed.
+    window: Duration,
+    /// The CPU time that the event may take beyond the first row, in milliseconds.
+    max_cpu: u64,
+}
+
+const fn row(machines: u32, overrides: u32, target: Target, event: Event) -> Row {
+    Row {
+        machines,
+        exceptions: 0,
+        overrides,
+        target,
+        event,
+        window: Duration::from_secs(30),
+        max_cpu: u64::MAX,
+    }
+}
+
+impl Row {
+    const fn minute(mut self) -> Self {
+        self.window = Duration::from_mins(1);
+        self
+    }
+
+    const fn exceptions(mut self, exceptions: u32) -> Self {
+        self.exceptions = exceptions;
+        self
+    }
+
+    const fn within(mut self, millis: u64) -> Self {
+        self.max_cpu = millis;
+        self
+    }
+
+    /// Every row, in the order of the table.
+    pub(crate) const ALL: [Self; 17] = [
+        row(0, 0, Target::Nobody, Event::None),
+        row(
+            0,
+            0,
+            Target::Nobody,
+            Event::MachineCreated { exceptions: 0 },
+        ),
+        row(
+            0,
+            0,
+            Target::Nobody,
+            Event::MachineCreated {
+                exceptions: CALENDARS,
+            },
+        ),
+        row(0, 0, Target::Every, Event::TenantComes { overrides: 2_500 })
+            .minute()
+            .within(1_000),
+        row(10, 2_500, Target::Every, Event::None)
+            .exceptions(CALENDARS)
+            .minute()
+            .within(50),
+        row(
+            1,
+            0,
+            Target::First,
+            Event::OverridesCreated {
+                count: 1_000,
+                target: Target::First,
+            },
+        ),
+        row(
+            10,
+            0,
+            Target::Every,
+            Event::OverridesCreated {
+                count: 1_000,
+                target: Target::Every,
+            },
+        ),
+        row(0, 2_500, Target::Nobody, Event::Start),
+        row(1_500, 256, Target::Every, Event::Start),
+        row(1_500, 256, Target::Every, Event::None).minute(),
+        row(1_500, 256, Target::Every, Event::OverrideAnnotated),
+        row(1_500, 256, Target::Nobody, Event::MachineRelabelled),
+        row(
+            1_500,
+            0,
+            Target::Every,
+            Event::OverridesCreated {
+                count: 1,
+                target: Target::Every,
+            },
+        ),
+        row(1_500, 0, Target::Every, Event::StatusWritten),
+        row(1_500, 1, Target::Every, Event::OverrideEnds),
+        row(1_500, 0, Target::Nobody, Event::CalendarEdited).exceptions(1),
+        row(10_000, 256, Target::Nobody, Event::Start),
+    ];
+
+    /// The state before the event, in words.
+    fn state(&self) -> String {
+        let mut parts = Vec::new();
+        if self.machines > 0 {
+            parts.push(format!("{} machines", self.machines));
+        }
+        if self.exceptions > 0 {
+            parts.push(format!("{} calendars", self.exceptions));
+        }
+        if self.overrides > 0 {
+            let of = match self.target {
+                Target::Every => "of all",
+                Target::Nobody => "of none",
+                Target::First => "of one",
+            };
+            parts.push(format!("{} overrides {of}", self.overrides));
+        }
+        if parts.is_empty() {
+            return "empty".to_owned();
+        }
+        parts.join(", ")
+    }
+
+    /// The event, in words.
+    fn event(&self) -> String {
+        match self.event {
+            Event::None => format!("{} s pass", self.window.as_secs()),
+            Event::Start => "leadership taken over".to_owned(),
+            Event::MachineCreated { exceptions: 0 } => "a machine created".to_owned(),
+            Event::MachineCreated { exceptions } => {
+                format!("a machine with {exceptions} calendars created")
+            }
+            Event::OverridesCreated { count, target } => {
+                let of = match target {
+                    Target::Every => "of all",
+                    Target::Nobody => "of none",
+                    Target::First => "of one machine",
+                };
+                format!("{count} overrides {of} created")
+            }
+            Event::OverrideAnnotated => "an override annotated".to_owned(),
+            Event::TenantComes { overrides } => {
+                format!("10 machines, {CALENDARS} calendars, {overrides} overrides")
+            }
+            Event::OverrideEnds => "the override ends".to_owned(),
+            Event::MachineRelabelled => "a machine relabelled".to_owned(),
+            Event::CalendarEdited => "the calendar edited".to_owned(),
+            Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
+        }
+    }
+
+    /// Both, as the argument `--only` selects.
+    pub(crate) fn name(&self) -> String {
+        format!("{}: {}", self.state(), self.event())
+    }
+}
+
+/// The measurement of one row.
+#[derive(Clone, Debug)]
+pub(crate) struct Cost {
+    state: String,
+    event: String,
+    /// What the operator used from the event to the end of the window.
+    usage: Usage,
+    /// The CPU time beyond the first row's, which has the edges of the other tenant alone.
+    cpu: Duration,
+    max_cpu: u64,
+    /// The requests of the operator about the tenant.
+    requests: u64,
+    /// In bytes. `None` if the program has ended.
+    memory: Option<u64>,
+    health: Duration,
+    /// The latest of the other tenant's edges. `None` if one was not served at all.
+    wait: Option<Duration>,
+    /// The longest time between two renewals of the Lease. `None` if it lapsed.
+    lease: Option<Duration>,
+    is_settled: bool,
+}
+
+impl Cost {
+    /// The header of the table.
+    pub(crate) fn header() -> String {
+        format!(
+            "{:<44} {:<44} {:>8} {:>8} {:>9} {:>9} {:>8} {:>9} {:>9}",
+            "existing",
+            "event",
+            "plans",
+            "requests",
+            "CPU",
+            "other",
+            "Lease",
+            "/healthz",
+            "memory"
+        )
+    }
+
+    /// As one object of the recorded results.
+    pub(crate) fn to_value(&self) -> Value {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        json!({
+            "state": self.state,
+            "event": self.event,
+            "plans": self.usage.plans,
+            "requests": self.requests,
+            "cpuMillis": millis(self.cpu),
+            "latenessMillis": self.wait.map(millis),
+            "leaseMillis": self.lease.map(millis),
+            "healthMillis": millis(self.health),
+            "memoryMib": self.memory.map(|bytes| bytes.div_ceil(1 << 20)),
+            "isSettled": self.is_settled,
+        })
+    }
+
+    /// Why the row is not within its bounds. Empty if it is.
+    pub(crate) fn excess(&self) -> Vec<&'static str> {
+        let mut excess = crate::excess(self.memory, self.health, self.wait);
+        if self.lease.is_none() {
+            excess.push("the Lease lapsed");
+        }
+        if !self.is_settled {
+            excess.push("not at rest before the event");
+        }
+        if self.cpu.as_millis() > u128::from(self.max_cpu) {
+            excess.push("CPU");
+        }
+        excess
+    }
+}
+
+impl std::fmt::Display for Cost {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let millis = |time: Duration| format!("{} ms", time.as_millis());
+        let memory = self.memory.map_or("ended".to_owned(), |memory| {
+            format!("{} MiB", memory.div_ceil(1 << 20))
+        });
+        write!(
+            formatter,
+            "{:<44} {:<44} {:>8} {:>8} {:>9} {:>9} {:>8} {:>9} {:>9}",
+            self.state,
+            self.event,
+            self.usage.plans,
+            self.requests,
+            millis(self.cpu),
+            self.wait.map_or("never".to_owned(), millis),
+            self.lease.map_or("lapsed".to_owned(), millis),
+            millis(self.health),
+            memory
+        )
+    }
+}
+
+/// Measures one row. `first` is the measurement of the first row, if it has been made.
+///
+/// # Errors
+/// The API server refused an object, or the operator did not start.
+pub(crate) async fn measure(
+    args: &Args,
+    row: &Row,
+    first: Option<&Cost>,
+) -> Result<Cost, BoxError> {
+    let kubeconfig = args.folder.join("management.kubeconfig");
+    let management = Management::start(&kubeconfig).await?;
+    let clock = Clock::system();
+    prepare(&management, row, clock.now()).await?;
+    for number in 0..EDGES {
+        management
+            .create_in(OTHER, "scheduledmachines", other(number))
+            .await?;
+    }
+    let arguments = [
+        "controller",
+        "--allow-loopback-workload-server",
+        "--enable-leader-election",
+        "--kubeconfig",
+        &kubeconfig.display().to_string(),
+    ]
+    .map(str::to_owned);
+    let log = args.folder.join("operator.log");
+    if row.event == Event::Start {
+        add_edges(&management, clock.now()).await?;
+    }
+    let mut child = Child::start(args, &arguments, &log).await?;
+    let is_settled = row.event == Event::Start || settle(&mut child).await;
+    if row.event == Event::OverrideEnds {
+        await_end(&management, clock.now()).await?;
+    }
+    let before = match row.event {
+        Event::Start => Usage::default(),
+        _ => child.usage().await?,
+    };
+    let asked = management.requests_about(TENANT);
+    let begun = clock.now();
+    let begun_at = Instant::now();
+    if row.event != Event::Start {
+        add_edges(&management, begun).await?;
+    }
+    happen(&management, row, begun).await?;
+    let left = row.window.saturating_sub(begun_at.elapsed());
+    sleep(left).await;
+    let memory = child.peak();
+    let usage = child
+        .usage()
+        .await
+        .map(|used| used.since(&before))
+        .unwrap_or_default();
+    let edges: Vec<Timestamp> = (1..=EDGES).map(|number| edge(begun, number)).collect();
+    let alone = first.map_or(Duration::ZERO, |first| first.usage.cpu);
+    Ok(Cost {
+        state: row.state(),
+        event: row.event(),
+        cpu: usage.cpu.saturating_sub(alone),
+        usage,
+        max_cpu: row.max_cpu,
+        requests: management.requests_about(TENANT) - asked,
+        memory,
+        health: child.worst_health(),
+        wait: management.latest(&edges),
+        lease: management.longest_renewal(begun, clock.now()),
+        is_settled,
+    })
+}
+
+/// Waits until the operator uses nearly no CPU. Returns whether it came to that.
+async fn settle(child: &mut Child) -> bool {
+    let begun = Instant::now();
+    let pause = Duration::from_secs(2);
+    let mut at_rest = 0;
+    while begun.elapsed() < MAX_SETTLE {
+        let before = child.cpu();
+        sleep(pause).await;
+        let used = child.cpu().saturating_sub(before);
+        let is_at_rest = used.as_secs_f64() < REST * pause.as_secs_f64();
+        at_rest = if is_at_rest { at_rest + 1 } else { 0 };
+        if at_rest == 2 {
+            return true;
+        }
+    }
+    false
+}
+
+/// The instant of the edge of a machine of the other tenant.
+fn edge(begun: Timestamp, number: u32) -> Timestamp {
+    let number = i32::try_from(number).unwrap_or_default();
+    let whole = Timestamp::from_second(begun.as_second()).unwrap_or(begun);
+    whole + BETWEEN_EDGES * number
+}
+
+/// A closed machine of the other tenant.
+fn other(number: u32) -> Value {
+    let mut object = fivespot_testkit::scheduled_machine(&format!("other-{number}"));
+    object["spec"]["schedule"] = closed();
+    object
+}
+
+/// A schedule that does not open for months.
+fn closed() -> Value {
+    json!({"cron": "0 0 29 2 *", "duration": "1m"})
+}
+
+/// Opens each machine of the other tenant at its edge, by an override.
+async fn add_edges(management: &Management, begun: Timestamp) -> Result<(), BoxError> {
+    for number in 0..EDGES {
+        let start = edge(begun, number + 1);
+        let object = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+            "metadata": {"name": format!("edge-{number}")},
+            "spec": {
+                "targetRef": {"name": format!("other-{number}")}, "mode": "Run",
+                "startTime": start.to_string(), "endTime": (start + 1.hour()).to_string(),
+            },
+        });
+        management
+            .create_in(OTHER, "scheduleoverrides", object)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The objects of the tenant before the event.
+async fn prepare(
+    management: &Management,
+    row: &Row,
+    now: Timestamp,
+) -> Result<(), BoxError> {
+    let created = match row.event {
+        Event::MachineCreated { exceptions } => exceptions,
+        _ => 0,
+    };
+    let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    for number in 0..row.exceptions.max(created) {
+        management
+            .create_in(TENANT, "schedulecalendars", calendar(number, today)?)
+            .await?;
+    }
+    for number in 0..row.machines {
+        let object = machine(number, row.exceptions);
+        management
+            .create_in(TENANT, "scheduledmachines", object)
+            .await?;
+    }
+    for number in 0..row.overrides {
+        let end = match row.event {
+            Event::OverrideEnds => now + OVERRIDE_DURATION,
+            _ => now + SignedDuration::from_hours(240),
+        };
+        let object = schedule_override(number, row.target, end);
+        management
+            .create_in(TENANT, "scheduleoverrides", object)
+            .await?;
+    }
+    Ok(())
+}
+
+/// When the override of [`Event::OverrideEnds`] ends, after it was created.
+const OVERRIDE_DURATION: SignedDuration = SignedDuration::from_secs(90);
+
+/// Waits until the override of the tenant is about to end.
+async fn await_end(management: &Management, now: Timestamp) -> Result<(), BoxError> {
+    let path = format!("{}/tenant-0", collection(TENANT, "scheduleoverrides"));
+    let object = management.read(&path).await?;
+    let end: Timestamp = object["spec"]["endTime"]
+        .as_str()
+        .unwrap_or_default()
+        .parse()?;
+    let left = end.duration_since(now) - SignedDuration::from_secs(2);
+    sleep(Duration::try_from(left).unwrap_or_default()).await;
+    Ok(())
+}
+
+/// Lets the event happen.
+async fn happen(
+    management: &Management,
+    row: &Row,
+    now: Timestamp,
+) -> Result<(), BoxError> {
+    match row.event {
+        Event::None | Event::Start | Event::OverrideEnds => {}
+        Event::MachineCreated { exceptions } => {
+            let object = machine(0, exceptions);
+            management
+                .create_in(TENANT, "scheduledmachines", object)
+                .await?;
+        }
+        Event::OverridesCreated { count, target } => {
+            let end = now + SignedDuration::from_hours(240);
+            for number in 0..count {
+                let object = schedule_override(number, target, end);
+                management
+                    .create_in(TENANT, "scheduleoverrides", object)
+                    .await?;
+            }
+        }
+        Event::TenantComes { overrides } => {
+            let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+            for number in 0..CALENDARS {
+                let object = calendar(number, today)?;
+                management
+                    .create_in(TENANT, "schedulecalendars", object)
+                    .await?;
+            }
+            for number in 0..10 {
+                let object = machine(number, CALENDARS);
+                management
+                    .create_in(TENANT, "scheduledmachines", object)
+                    .await?;
+            }
+            let end = now + SignedDuration::from_hours(240);
+            for number in 0..overrides {
+                let object = schedule_override(number, Target::Every, end);
+                management
+                    .create_in(TENANT, "scheduleoverrides", object)
+                    .await?;
+            }
+        }
+        Event::OverrideAnnotated => {
+            let path = format!("{}/tenant-0", collection(TENANT, "scheduleoverrides"));
+            let patch = json!({"metadata": {"annotations": {"example.com/seen": "1"}}});
+            management.merge(&path, patch).await?;
+        }
+        Event::MachineRelabelled => {
+            let path = format!("{}/tenant-0", collection(TENANT, "scheduledmachines"));
+            let patch = json!({"metadata": {"labels": {"team": "b"}}});
+            management.merge(&path, patch).await?;
+        }
+        Event::CalendarEdited => {
+            let path = format!("{}/tenant-0", collection(TENANT, "schedulecalendars"));
+            let patch = json!({"spec": {"dates": [{"name": "new", "date": "01-01"}]}});
+            management.merge(&path, patch).await?;
+        }
+        Event::StatusWritten => {
+            for number in 0..10 {
+                let path = format!(
+                    "{}/tenant-{number}/status",
+                    collection(TENANT, "scheduledmachines")
+                );
+                let patch = json!({"status": {"message": "written by another client"}});
+                management.merge(&path, patch).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A closed machine, or one whose windows of a minute are joined by their lead time and cut by
+/// calendars: everything at the bounds of admission.
+fn machine(number: u32, exceptions: u32) -> Value {
+    let mut object = fivespot_testkit::scheduled_machine(&format!("tenant-{number}"));
+    object["metadata"]["labels"] = json!({"team": "a"});
+    object["spec"]["schedule"] = closed();
+    if exceptions == CALENDARS {
+        object["spec"]["schedule"] = json!({"cron": "*/2 0-20 * * *", "duration": "1m"});
+        object["spec"]["provisioning"] = json!({"leadTime": "2h", "minimumRun": "24h"});
+    }
+    let exceptions: Vec<Value> = (0..exceptions)
+        .map(|number| {
+            json!({"name": format!("e-{number}"), "action": "Stop",
+                   "calendarRef": {"name": format!("tenant-{number}")}})
+        })
+        .collect();
+    if !exceptions.is_empty() {
+        object["spec"]["schedule"]["exceptions"] = exceptions.into();
+    }
+    object
+}
+
+/// A calendar of as many yearly dates as admission allows, all of them before today: the next of
+/// each is as far away as it can be.
+fn calendar(number: u32, today: Date) -> Result<Value, BoxError> {
+    let mut dates = Vec::new();
+    for index in 0..DATES {
+        let back = i64::from(1 + index % 320);
+        let day = today.checked_sub(back.days())?;
+        dates.push(json!({"name": format!("d-{index}"), "date": day.strftime("%m-%d").to_string()}));
+    }
+    Ok(json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleCalendar",
+        "metadata": {"name": format!("tenant-{number}")}, "spec": {"dates": dates},
+    }))
+}
+
+fn schedule_override(number: u32, target: Target, end: Timestamp) -> Value {
+    let mut object = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+        "metadata": {"name": format!("tenant-{number}")},
+        "spec": {"mode": "Stop", "endTime": end.to_string()},
+    });
+    let labels = |team: &str| json!({"matchLabels": {"team": team}});
+    match target {
+        Target::Every => object["spec"]["selector"] = labels("a"),
+        Target::Nobody => object["spec"]["selector"] = labels("none"),
+        Target::First => object["spec"]["targetRef"] = json!({"name": "tenant-0"}),
+    }
+    object
+}
