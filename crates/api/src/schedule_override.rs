@@ -18,7 +18,7 @@ use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
 use crate::{name, schema};
 
-pub use considered::{ConsideredOverrides, MAX_OVERRIDES};
+pub use considered::{ConsideredOverrides, MAX_OVERRIDES, Rank};
 
 /// How long after its creation an override ends at the latest.
 pub const MAX_OVERRIDE_DURATION: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -146,11 +146,29 @@ pub const IGNORED: &str = "Ignored";
 impl ScheduleOverride {
     /// Whether it targets a ScheduledMachine of its namespace with that name and these labels.
     pub fn is_about(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.applies_to(name, |key| labels.get(key).map(String::as_str))
+    }
+
+    /// The same with a function that returns the value of a label.
+    pub fn applies_to<'a>(
+        &self,
+        name: &str,
+        label: impl Fn(&str) -> Option<&'a str>,
+    ) -> bool {
         match (&self.spec.target_ref, &self.spec.selector) {
             (Some(target), None) => target.name == name,
-            (None, Some(selector)) => selects(selector, labels),
+            (None, Some(selector)) => selects(selector, label),
             _ => false,
         }
+    }
+
+    /// The uid of the Machine that a reclaim has stopped with this override. `None` if it was not
+    /// created by the operator for one.
+    pub fn reclaimed(&self) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        let uid = annotations.get(name::RECLAIM_ANNOTATION)?;
+        let is_stop = self.spec.mode == OverrideMode::Stop;
+        (is_stop && self.spec.target_ref.is_some()).then_some(uid)
     }
 
     /// When it starts. `None` if the start is absent or cannot be parsed.
@@ -202,8 +220,11 @@ impl ScheduleOverride {
     }
 }
 
-/// Whether the selector matches the labels. An empty selector matches nothing.
-fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+/// Whether the selector matches these labels. An empty selector matches nothing.
+fn selects<'a>(
+    selector: &LabelSelector,
+    label: impl Fn(&str) -> Option<&'a str>,
+) -> bool {
     let wanted = selector.match_labels.iter().flatten();
     let expressions = selector.match_expressions.iter().flatten();
     let is_empty =
@@ -211,17 +232,14 @@ fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool 
     !is_empty
         && wanted
             .into_iter()
-            .all(|(key, value)| labels.get(key) == Some(value))
+            .all(|(key, value)| label(key) == Some(value))
         && expressions
             .into_iter()
-            .all(|expression| holds(expression, labels))
+            .all(|expression| holds(expression, label(&expression.key)))
 }
 
-fn holds(
-    expression: &LabelSelectorRequirement,
-    labels: &BTreeMap<String, String>,
-) -> bool {
-    let found = labels.get(&expression.key);
+/// Whether a requirement holds for a label with this value.
+fn holds(expression: &LabelSelectorRequirement, found: Option<&str>) -> bool {
     let is_listed = || {
         let mut values = expression.values.iter().flatten();
         found.is_some_and(|found| values.any(|value| value == found))

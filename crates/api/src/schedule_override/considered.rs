@@ -1,20 +1,66 @@
 //! The limit on the number of overrides that are considered.
 
 use std::borrow::Borrow;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::ScheduleOverride;
+use jiff::Timestamp;
 
-/// How many overrides of a namespace are considered, oldest first.
+use super::{OverrideMode, ScheduleOverride};
+
+/// How many overrides of a namespace are considered, the [strongest](Rank) first.
 pub const MAX_OVERRIDES: usize = 256;
 
-/// The overrides of one namespace that are considered: the oldest [`MAX_OVERRIDES`], sorted by age
-/// and then by name. An override without a creationTimestamp counts as the oldest.
+/// Which override of a namespace is considered first: the operator's own after a reclaim, then
+/// those of mode Stop, Hold and Run; of equals the older one, and then the first by name. An
+/// override without a creationTimestamp counts as the oldest.
+///
+/// The mode comes before the age, so that however many old overrides there are, a new Stop or Hold
+/// is considered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    class: Class,
+    created: Option<Timestamp>,
+    name: String,
+}
+
+/// In the order in which they are considered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Reclaim,
+    Stop,
+    Hold,
+    Run,
+}
+
+impl Rank {
+    /// The rank of an override.
+    pub fn of(object: &ScheduleOverride) -> Self {
+        let metadata = &object.metadata;
+        let class = match object.spec.mode {
+            OverrideMode::Stop if object.reclaimed().is_some() => Class::Reclaim,
+            OverrideMode::Stop => Class::Stop,
+            OverrideMode::Hold => Class::Hold,
+            OverrideMode::Run => Class::Run,
+        };
+        Self {
+            class,
+            created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+            name: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The name of the override.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The overrides of one namespace that are considered: the first [`MAX_OVERRIDES`] in the order of
+/// their [`Rank`].
 ///
 /// The overrides of a machine are obtained only from here, so that no caller forgets the limit.
 #[derive(Clone, Debug)]
-pub struct ConsideredOverrides<T = ScheduleOverride>(Vec<T>);
+pub struct ConsideredOverrides<T = ScheduleOverride>(Vec<(Rank, T)>);
 
 impl<T> Default for ConsideredOverrides<T> {
     fn default() -> Self {
@@ -25,66 +71,83 @@ impl<T> Default for ConsideredOverrides<T> {
 impl<T: Borrow<ScheduleOverride>> ConsideredOverrides<T> {
     /// Those of `all`, the overrides of one namespace, that are considered.
     pub fn of(all: impl IntoIterator<Item = T>) -> Self {
-        let mut all: Vec<T> = all.into_iter().collect();
-        let by_age = |one: &T, other: &T| by_age(one.borrow(), other.borrow());
-        if all.len() > MAX_OVERRIDES {
-            all.select_nth_unstable_by(MAX_OVERRIDES, by_age);
-            all.truncate(MAX_OVERRIDES);
+        let mut considered = Self::default();
+        for it in all {
+            considered.add(it);
         }
-        all.sort_by(by_age);
-        Self(all)
+        considered
     }
 
-    /// Adds an override of the namespace. It or another one is dropped if there are too many.
-    pub fn add(&mut self, more: T) {
-        let all = std::mem::take(&mut self.0);
-        *self = Self::of(all.into_iter().chain([more]));
+    /// Adds an override of the namespace. Returns the one that is not considered any more if there
+    /// are too many, which may be this one.
+    pub fn add(&mut self, more: T) -> Option<T> {
+        let rank = Rank::of(more.borrow());
+        let at = self.0.partition_point(|(other, _)| *other <= rank);
+        self.0.insert(at, (rank, more));
+        let is_full = self.0.len() > MAX_OVERRIDES;
+        let (_, dropped) = is_full.then(|| self.0.pop()).flatten()?;
+        Some(dropped)
     }
 
-    /// The considered overrides, oldest first.
+    /// Removes the override of that name. `None` if it is not considered.
+    pub fn remove(&mut self, name: &str) -> Option<T> {
+        let at = self.0.iter().position(|(rank, _)| rank.name == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// Whether an override of this rank would be considered if it was added.
+    pub fn admits(&self, rank: &Rank) -> bool {
+        self.0.len() < MAX_OVERRIDES || self.0.last().is_some_and(|(last, _)| rank < last)
+    }
+
+    /// The considered override of that name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        let found = self.0.iter().find(|(rank, _)| rank.name == name);
+        found.map(|(_, it)| it)
+    }
+
+    /// The considered overrides in the order of their ranks.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.0.iter()
+        self.0.iter().map(|(_, it)| it)
     }
 
     /// The considered overrides that target the ScheduledMachine of the namespace with that name
-    /// and these labels, oldest first.
+    /// and these labels, in the order of their ranks.
     pub fn of_machine(
         &self,
         name: &str,
         labels: &BTreeMap<String, String>,
     ) -> impl Iterator<Item = &ScheduleOverride> {
-        let all = self.0.iter().map(Borrow::borrow);
+        let all = self.iter().map(Borrow::borrow);
         all.filter(move |it: &&ScheduleOverride| it.is_about(name, labels))
     }
 }
 
-fn by_age(one: &ScheduleOverride, other: &ScheduleOverride) -> Ordering {
-    let key = |of: &ScheduleOverride| {
-        let created = of.metadata.creation_timestamp.as_ref();
-        created.map(|time| time.0)
-    };
-    let ages = key(one).cmp(&key(other));
-    ages.then_with(|| one.metadata.name.cmp(&other.metadata.name))
-}
-
 #[cfg(test)]
 mod tests {
-    use jiff::{SignedDuration, Timestamp};
-    use serde_json::json;
+    use jiff::SignedDuration;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn of_age(name: &str, minutes: Option<i64>) -> ScheduleOverride {
+    fn of_mode(name: &str, mode: &str, minutes: Option<i64>) -> Value {
         let begin: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
         let created = minutes.map(|minutes| begin + SignedDuration::from_mins(minutes));
-        serde_json::from_value(json!({
+        json!({
             "metadata": {"name": name, "creationTimestamp": created},
             "spec": {
-                "targetRef": {"name": "worker"}, "mode": "Stop",
+                "targetRef": {"name": "worker"}, "mode": mode,
                 "endTime": "2026-03-07T12:00:00Z",
             },
-        }))
-        .unwrap()
+        })
+    }
+
+    fn read(object: Value) -> ScheduleOverride {
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn of_age(name: &str, minutes: Option<i64>) -> ScheduleOverride {
+        read(of_mode(name, "Stop", minutes))
     }
 
     fn names(all: &ConsideredOverrides) -> Vec<&str> {
@@ -97,28 +160,59 @@ mod tests {
     }
 
     #[test]
-    fn overrides_are_sorted_by_age_and_then_by_name() {
+    fn the_strongest_mode_comes_first_then_age_and_then_name() {
+        let mut reclaim = of_mode("reclaim", "Stop", Some(9));
+        reclaim["metadata"]["annotations"] = json!({"5spot.finos.org/reclaim": "uid"});
+        let mut disguised = of_mode("disguised", "Run", Some(9));
+        disguised["metadata"]["annotations"] = json!({"5spot.finos.org/reclaim": "uid"});
         let all = ConsideredOverrides::of([
             of_age("young", Some(2)),
+            read(of_mode("run", "Run", None)),
+            read(disguised),
             of_age("b", Some(1)),
+            read(of_mode("hold", "Hold", None)),
             of_age("a", Some(1)),
             of_age("unknown", None),
+            read(reclaim),
         ]);
-        assert_eq!(names(&all), ["unknown", "a", "b", "young"]);
+        let order = [
+            "reclaim",
+            "unknown",
+            "a",
+            "b",
+            "young",
+            "hold",
+            "run",
+            "disguised",
+        ];
+        assert_eq!(names(&all), order);
     }
 
     #[test]
-    fn only_the_oldest_are_considered_however_they_arrive() {
+    fn those_beyond_the_limit_are_not_considered_however_they_arrive() {
         let limit = i64::try_from(MAX_OVERRIDES).unwrap();
         let every = || (0..=limit).map(|age| of_age(&format!("o-{age}"), Some(age)));
         let youngest = format!("o-{limit}");
-        let mut one_by_one = ConsideredOverrides::default();
-        for it in every().rev() {
-            one_by_one.add(it);
-        }
-        for all in [ConsideredOverrides::of(every().rev()), one_by_one] {
+        for all in [
+            ConsideredOverrides::of(every()),
+            ConsideredOverrides::of(every().rev()),
+        ] {
             assert_eq!(names(&all).len(), MAX_OVERRIDES);
             assert!(!names(&all).contains(&youngest.as_str()));
         }
+    }
+
+    #[test]
+    fn an_override_takes_the_place_of_a_weaker_one_and_gives_it_back() {
+        let limit = i64::try_from(MAX_OVERRIDES).unwrap();
+        let runs = (1..=limit).map(|age| read(of_mode(&format!("o-{age}"), "Run", None)));
+        let mut all = ConsideredOverrides::of(runs);
+        let last = all.iter().last().cloned().unwrap();
+        assert!(!all.admits(&Rank::of(&read(of_mode("z", "Run", Some(9))))));
+        let stop = of_age("stop", Some(9));
+        assert!(all.admits(&Rank::of(&stop)));
+        assert_eq!(all.add(stop.clone()), Some(last.clone()));
+        assert_eq!(all.remove("stop"), Some(stop));
+        assert_eq!(all.add(last), None);
     }
 }
