@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_clock::Clock;
 use futures::future::{Either, select};
@@ -86,9 +86,16 @@ impl Ownership {
 #[error("another replica owns the object")]
 pub struct Fenced;
 
-/// The current ownership, and the reconciles that are under way because of it.
-#[derive(Debug)]
+/// The current ownership, and the reconciles of one kind of objects that are under way because of
+/// it. Fences [of other kinds](Self::of_kind) share the ownership.
+#[derive(Clone, Debug)]
 pub struct Fence {
+    kind: &'static str,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
     clock: Clock,
     state: Mutex<State>,
     changed: Notify,
@@ -97,7 +104,8 @@ pub struct Fence {
 #[derive(Debug)]
 struct State {
     ownership: Ownership,
-    reconciles: BTreeMap<Key, Reconcile>,
+    /// By the kind and the key of the object.
+    reconciles: BTreeMap<(&'static str, Key), Reconcile>,
 }
 
 /// A reconcile that is under way.
@@ -116,49 +124,70 @@ impl Fence {
             ownership,
             reconciles: BTreeMap::new(),
         };
-        Self {
+        let shared = Shared {
             clock,
             state: Mutex::new(state),
             changed: Notify::new(),
+        };
+        Self {
+            kind: "",
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// The fence for the reconciles of another kind, with the same ownership: its keys are not
+    /// those of this fence.
+    pub fn of_kind(&self, kind: &'static str) -> Self {
+        Self {
+            kind,
+            shared: self.shared.clone(),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = self.shared.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn id(&self, key: &Key) -> (&'static str, Key) {
+        (self.kind, key.clone())
     }
 
     /// The clock for the timing of Leases, which is never set.
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.shared.clock
     }
 
     /// Begins a reconcile of `key`, which has an object with that uid. Returns whether it may
     /// write.
     pub fn begin(&self, key: &Key, uid: &str) -> bool {
         let mut state = self.state();
-        let is_owned = state.ownership.covers(uid, self.clock.now());
+        let is_owned = state.ownership.covers(uid, self.clock().now());
         if is_owned {
             let reconcile = Reconcile {
                 uid: uid.to_owned(),
                 is_revoked: false,
             };
-            state.reconciles.insert(key.clone(), reconcile);
+            state.reconciles.insert(self.id(key), reconcile);
         }
         is_owned
     }
 
     /// Ends the reconcile of `key`.
     pub fn end(&self, key: &Key) {
-        self.state().reconciles.remove(key);
-        self.changed.notify_one();
+        self.state().reconciles.remove(&self.id(key));
+        self.shared.changed.notify_one();
     }
 
     /// Until when the reconcile of `key` may write; `None` if forever.
     fn permits(&self, key: &Key) -> Result<Option<Timestamp>, Fenced> {
         let state = self.state();
-        let reconcile = state.reconciles.get(key).filter(|it| !it.is_revoked);
+        let reconcile = state
+            .reconciles
+            .get(&self.id(key))
+            .filter(|it| !it.is_revoked);
         let uid = &reconcile.ok_or(Fenced)?.uid;
-        if !state.ownership.covers(uid, self.clock.now()) {
+        if !state.ownership.covers(uid, self.clock().now()) {
             return Err(Fenced);
         }
         state.ownership.end(uid)
@@ -180,7 +209,7 @@ impl Fence {
             let Some(end) = until else {
                 return Ok(write.await);
             };
-            match select(write, self.clock.sleep_until(end)).await {
+            match select(write, self.clock().sleep_until(end)).await {
                 Either::Left((answer, _)) => return Ok(answer),
                 Either::Right(((), pending)) => {
                     // The end may be later by now.
@@ -194,7 +223,7 @@ impl Fence {
     /// Replaces the ownership. Returns whether there may be objects that `ownership` covers and
     /// the previous one did not.
     pub fn replace(&self, ownership: Ownership) -> bool {
-        let now = self.clock.now();
+        let now = self.clock().now();
         let mut state = self.state();
         let before = std::mem::replace(&mut state.ownership, Ownership::Nothing);
         for reconcile in state.reconciles.values_mut() {
@@ -215,24 +244,22 @@ impl Fence {
 
     /// Waits until a reconcile ends.
     pub async fn changed(&self) {
-        self.changed.notified().await;
+        self.shared.changed.notified().await;
     }
 
     /// Whether the replica may act on an object with that uid.
     pub fn covers(&self, uid: &str) -> bool {
-        self.state().ownership.covers(uid, self.clock.now())
+        self.state().ownership.covers(uid, self.clock().now())
     }
 
     /// Whether the replica may act on any object.
     pub fn is_in_force(&self) -> bool {
-        self.state().ownership.is_in_force(self.clock.now())
+        self.state().ownership.is_in_force(self.clock().now())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use jiff::SignedDuration;
 
     use super::*;
@@ -301,6 +328,23 @@ mod tests {
         assert!(fence.replace(Ownership::Until(later(10))));
         assert!(!fence.replace(Ownership::Until(later(12))));
         assert!(!fence.replace(Ownership::Nothing));
+    }
+
+    #[tokio::test]
+    async fn reconciles_of_two_kinds_with_one_name_have_one_ownership() {
+        let (_, fence) = fence(Ownership::Until(later(10)));
+        let other = fence.of_kind("Other");
+        assert!(fence.begin(&worker(), "u") && other.begin(&worker(), "v"));
+        other.end(&worker());
+        assert_eq!(fence.write(&worker(), async {}).await, Ok(()));
+        assert_eq!(other.write(&worker(), async {}).await, Err(Fenced));
+        assert!(other.begin(&worker(), "v"));
+        fence.replace(Ownership::Nothing);
+        assert_eq!(other.write(&worker(), async {}).await, Err(Fenced));
+        fence.end(&worker());
+        assert!(!fence.is_settled(), "that of the other kind is under way");
+        other.end(&worker());
+        assert!(fence.is_settled());
     }
 
     #[tokio::test]
