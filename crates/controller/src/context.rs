@@ -11,6 +11,7 @@ use fivespot_capi::Reference;
 use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use jiff::SignedDuration;
+use kube::Client;
 use kube::api::ApiResource;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -30,8 +31,7 @@ use crate::observe::watch::{WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
 use crate::orphan;
 use crate::report::Unpublished;
-use crate::schedule_override;
-use crate::schedule_override::ended::EndedOverrides;
+use crate::schedule_override::{self, Overrides};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, SharedReads, Task};
@@ -56,6 +56,8 @@ pub(crate) struct Context {
     /// Watches of names that are taken by objects without our label.
     pub(crate) name_conflicts: NameConflicts,
     pub(crate) queue: WorkQueue,
+    /// The overrides, which have a controller of their own.
+    pub(crate) overrides: Overrides,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -67,8 +69,6 @@ pub(crate) struct Context {
     pub(crate) scheduled_machines: Arc<KindInformer>,
     role: Mutex<Role>,
     tables: Mutex<Tables>,
-    /// The overrides that have ended.
-    pub(crate) ended_overrides: EndedOverrides,
     /// The Machines without a ScheduledMachine for which an Event was written.
     pub(crate) reported_orphans: orphan::ReportedOrphans,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
@@ -83,6 +83,16 @@ struct Tables {
     states: BTreeMap<Key, Box<ObjectState>>,
     /// By API group: the keys that requested a kind that was not served.
     unserved: BTreeMap<String, BTreeSet<Key>>,
+}
+
+/// The client of the management cluster, whose requests are counted.
+pub(crate) fn management_client(
+    client: Client,
+    metrics: &Arc<Metrics>,
+    outage: &Arc<Outage>,
+) -> ApiClient {
+    let client = count_requests(client, metrics, "management");
+    ApiClient::new(track_outages(client, outage), name::FIELD_MANAGER)
 }
 
 impl Context {
@@ -100,9 +110,8 @@ impl Context {
             | Coordination::Shards { .. } => (Ownership::Nothing, Role::Undecided),
         };
         let metrics = options.instruments.counters().clone();
-        let client = count_requests(options.client.clone(), &metrics, "management");
         let outage = Arc::new(Outage::new("the management cluster"));
-        let api = ApiClient::new(track_outages(client, &outage), name::FIELD_MANAGER);
+        let api = management_client(options.client.clone(), &metrics, &outage);
         let resource = scheduled_machine();
         let name = cache_name(&resource);
         let informer = Arc::new(KindInformer::new(
@@ -114,15 +123,16 @@ impl Context {
             informers: BTreeMap::from([(name, informer.clone())]),
             ..Tables::default()
         };
+        let fence = Fence::new(options.clock.steady(), ownership);
         Self {
             clock: options.clock.clone(),
             metrics,
             backoff,
             queue: WorkQueue::new(options.clock.clone(), backoff),
-            fence: Arc::new(Fence::new(options.clock.steady(), ownership)),
+            overrides: Overrides::new(options.clock.clone(), backoff, &fence),
+            fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
-            ended_overrides: EndedOverrides::default(),
             large_creates: Semaphore::new(2),
             shared: SharedReads::default(),
             api,
@@ -456,11 +466,12 @@ impl Context {
         })
     }
 
-    /// Enqueues every ScheduledMachine that this replica may act on.
+    /// Enqueues every ScheduledMachine and override that this replica may act on.
     pub(crate) fn enqueue_owned(&self) {
         if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
-            let keys = overrides.store.keys();
-            self.enqueue_keys(keys.iter().map(schedule_override::queue_key));
+            let all = overrides.store.all().into_iter();
+            let own = all.filter(|(_, object)| self.fence.covers(&object.uid));
+            self.overrides.enqueue(own.map(|(key, _)| key));
         }
         let keys = self.scheduled_machines.store.keys();
         self.enqueue_keys(keys.into_iter().filter(|key| self.is_own(key)));

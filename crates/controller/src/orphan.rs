@@ -62,7 +62,7 @@ pub(crate) async fn warn(context: &Context, key: &Key) {
             "the ScheduledMachine of a Machine no longer exists"
         );
         let event = body(context, &machine);
-        report::create_event(context, key, &event).await;
+        report::create_event(context, &context.fence, key, &event).await;
     }
 }
 

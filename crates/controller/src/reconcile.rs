@@ -21,7 +21,6 @@ use crate::observe::{
 };
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
-use crate::schedule_override;
 use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
@@ -36,19 +35,13 @@ const MAX_ATTEMPTS: usize = 8;
 /// run by [`Clock::stop_while_busy`](fivespot_clock::Clock::stop_while_busy).
 pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u64) {
     drop(busy);
-    let of_override = schedule_override::of_queue_key(&key);
-    // A field without a value is left out.
     let span = tracing::info_span!(
         "reconcile",
         namespace = key.namespace,
-        scheduledmachine = of_override.is_none().then_some(key.name.as_str()),
-        scheduleoverride = of_override.as_ref().map(|own| own.name.as_str()),
+        scheduledmachine = key.name,
         reconcile_id = id
     );
     let result = async {
-        if let Some(own) = &of_override {
-            return schedule_override::reconcile(&context, &key, own).await;
-        }
         if !context.fence.begin(&key, &context.uid(&key)) {
             return warm_caches(&context, &key).await;
         }
@@ -102,13 +95,15 @@ async fn result(context: &Arc<Context>, key: &Key) -> ReconcileResult {
         ReconcileResult::Deferred { .. } => {
             context.state(key, |state| state.unpublished.append(&mut events));
         }
-        ReconcileResult::Waiting { .. } => report::publish(context, key, &events).await,
+        ReconcileResult::Waiting { .. } => {
+            report::publish(context, &context.fence, key, &events).await
+        }
         ReconcileResult::Succeeded { .. }
         | ReconcileResult::Failed { .. }
         | ReconcileResult::Stale { .. } => {
             let mut earlier = context.created_events(key);
             earlier.append(&mut events);
-            report::publish(context, key, &earlier).await;
+            report::publish(context, &context.fence, key, &earlier).await;
         }
     }
     result

@@ -16,11 +16,10 @@ use crate::context::Context;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::observe::projection::CachedKind;
 use crate::observe::{Reading, Snapshot};
-use crate::schedule_override::of_queue_key;
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
-use fivespot_runtime::lease::Fenced;
+use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::ReconcileResult;
 
 /// The outcome of writing a status.
@@ -355,25 +354,33 @@ impl Unpublished {
     }
 }
 
-/// Publishes the events about the object of this queue key. Best effort: a lost event is not sent
-/// again.
-pub(crate) async fn publish(context: &Context, key: &Key, all: &[Unpublished]) {
-    let of_override = of_queue_key(key);
-    let about = of_override.as_ref().unwrap_or(key);
+/// Publishes the events about the object `key`, whose reconcile has this fence. Best effort: a lost
+/// event is not sent again.
+pub(crate) async fn publish(
+    context: &Context,
+    fence: &Fence,
+    key: &Key,
+    all: &[Unpublished],
+) {
     for unpublished in all {
         let event = &unpublished.event;
         if event.reason == RELEASED {
             context.metrics.count_finalizer_release();
         }
         let observe = &context.options.listener;
-        observe.event(unpublished.at, about, &event.reason, &event.note);
-        let body = unpublished.body(context, about);
-        create_event(context, key, &body).await;
+        observe.event(unpublished.at, key, &event.reason, &event.note);
+        let body = unpublished.body(context, key);
+        create_event(context, fence, key, &body).await;
     }
 }
 
 /// Creates an Event in its namespace. A failure is only logged.
-pub(crate) async fn create_event(context: &Context, key: &Key, event: &Value) {
+pub(crate) async fn create_event(
+    context: &Context,
+    fence: &Fence,
+    key: &Key,
+    event: &Value,
+) {
     let at = Address {
         resource: &ApiResource::erase::<events::Event>(&()),
         namespace: event["metadata"]["namespace"].as_str(),
@@ -381,7 +388,7 @@ pub(crate) async fn create_event(context: &Context, key: &Key, event: &Value) {
         projection: None,
     };
     let created = context.api.create(&at, event);
-    if let Ok(Err(error)) = context.fence.write(key, created).await {
+    if let Ok(Err(error)) = fence.write(key, created).await {
         let (reason, error) = (event["reason"].as_str(), failure::message(&error));
         tracing::debug!(reason, error, "event could not be created");
     }

@@ -1,44 +1,152 @@
-//! Reconciles ScheduleOverrides: their status, and their deletion an hour after their end. Their
-//! effect on machines is planned with each machine.
+//! The controller of ScheduleOverrides: their status, and their deletion an hour after their end.
+//! Their effect on machines is planned with each machine.
 
 pub(crate) mod ended;
+mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_api::schedule_override::ConsideredOverrides;
-use fivespot_api::{ScheduleOverride, ScheduledMachine};
-use fivespot_clock::after;
-use fivespot_plan::{Matched, plan_override};
+use fivespot_api::scheduled_machine::ScheduleSpec;
+use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus, name};
+use fivespot_clock::{Busy, Clock, after};
+use fivespot_plan::plan_override;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
-use fivespot_runtime::queue::{EVENT_TIMEOUT, ReconcileResult};
-use jiff::{SignedDuration, Timestamp};
+use fivespot_runtime::lease::Fence;
+use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::Instrument as _;
 
 use crate::context::Context;
 use crate::failure;
 use crate::kind::schedule_override;
-use crate::observe::projection::{CachedKind, overrides_term};
+use crate::observe::projection::{CachedKind, Object};
 use crate::observe::watch::KindInformer;
 use crate::report::{self, Unpublished};
+use ended::EndedOverrides;
+use index::{Machine, OverrideIndex};
 
-/// The prefix of the keys of overrides in the queue; no object's name contains a slash.
-const PREFIX: &str = "scheduleoverride/";
+/// How many overrides are reconciled concurrently.
+pub(crate) const MAX_CONCURRENT: usize = 16;
 
-/// How often the machines that a selector matches are counted again. Sends no request.
-const RECOUNT: SignedDuration = SignedDuration::from_mins(1);
-
-/// The key of an override in the queue.
-pub(crate) fn queue_key(own: &Key) -> Key {
-    Key::new(own.namespace.clone(), format!("{PREFIX}{}", own.name))
+/// The overrides: their queue, and which machines they apply to.
+#[derive(Debug)]
+pub(crate) struct Overrides {
+    pub(crate) queue: WorkQueue,
+    /// The fence of their reconciles.
+    fence: Fence,
+    index: OverrideIndex,
+    /// Those that have ended.
+    pub(crate) ended: EndedOverrides,
 }
 
-/// The key of the override that a queue key represents. `None` for a ScheduledMachine.
-pub(crate) fn of_queue_key(key: &Key) -> Option<Key> {
-    let name = key.name.strip_prefix(PREFIX)?;
-    Some(Key::new(key.namespace.clone(), name))
+/// The part of a ScheduledMachine that is read for the index.
+#[derive(Deserialize)]
+struct MachineParts {
+    metadata: Labels,
+    spec: Schedule,
+}
+
+#[derive(Deserialize)]
+struct Labels {
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct Schedule {
+    schedule: ScheduleSpec,
+}
+
+impl From<MachineParts> for Machine {
+    fn from(parts: MachineParts) -> Self {
+        let schedule = &parts.spec.schedule;
+        Self {
+            is_ignoring: !schedule.enabled || schedule.schedule().is_err(),
+            labels: parts.metadata.labels.unwrap_or_default(),
+        }
+    }
+}
+
+impl Overrides {
+    /// No overrides. `fence` is that of the machines.
+    pub(crate) fn new(clock: Clock, backoff: Backoff, fence: &Fence) -> Self {
+        Self {
+            queue: WorkQueue::new(clock, backoff),
+            fence: fence.of_kind(name::OVERRIDE_KIND),
+            index: OverrideIndex::default(),
+            ended: EndedOverrides::default(),
+        }
+    }
+
+    /// The considered overrides of a machine with these labels.
+    pub(crate) fn of_machine(
+        &self,
+        key: &Key,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<Arc<ScheduleOverride>> {
+        self.index.of_machine(key, labels)
+    }
+
+    /// Enqueues these overrides.
+    pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
+        for key in keys {
+            self.queue.enqueue(&key);
+        }
+    }
+
+    /// The cache of machines shows a change of these. Enqueues the overrides whose status may
+    /// change.
+    pub(crate) fn machines_changed<'a>(
+        &self,
+        machines: &KindInformer,
+        keys: impl IntoIterator<Item = &'a Key>,
+    ) {
+        for key in keys {
+            let found = machines.store.get(key);
+            let parts = found.and_then(|of| of.read::<MachineParts>().ok());
+            self.enqueue(self.index.change_machine(key, parts.map(Machine::from)));
+        }
+    }
+
+    /// The cache shows a change of these overrides. Enqueues them, and returns the machines whose
+    /// schedule may change.
+    pub(crate) fn changed<'a>(
+        &self,
+        informer: &KindInformer,
+        keys: impl IntoIterator<Item = &'a Key>,
+    ) -> BTreeSet<Key> {
+        let read = |key: &Key| -> Option<ScheduleOverride> {
+            informer.store.get(key)?.read().ok()
+        };
+        let mut machines = BTreeSet::new();
+        for key in keys {
+            let mut affected = self.index.change_override(key, read(key), read);
+            affected.overrides.insert(key.clone());
+            self.enqueue(affected.overrides);
+            machines.append(&mut affected.machines);
+        }
+        machines
+    }
+
+    /// The machines have been listed: forgets those that are gone, and enqueues all overrides,
+    /// which may have waited for that.
+    pub(crate) fn machines_synced(&self, machines: &KindInformer) {
+        let mut known = self.index.machines();
+        known.retain(|key| machines.store.get(key).is_none());
+        self.machines_changed(machines, &known);
+        self.enqueue(self.index.overrides());
+    }
+
+    /// The overrides have been listed: forgets those that are gone. Returns the machines whose
+    /// schedule may change.
+    pub(crate) fn synced(&self, informer: &KindInformer) -> BTreeSet<Key> {
+        let mut known = self.index.overrides();
+        known.retain(|key| informer.store.get(key).is_none());
+        self.changed(informer, &known)
+    }
 }
 
 /// The cache of overrides.
@@ -46,97 +154,103 @@ pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
     context.informer(&schedule_override(), CachedKind::Override)
 }
 
-/// The overrides of a namespace that are considered, oldest first.
-pub(crate) fn considered(
-    informer: &KindInformer,
-    namespace: &str,
-) -> ConsideredOverrides {
-    let keys = informer.store.found_by(&overrides_term(namespace));
-    let objects = keys.iter().filter_map(|key| informer.store.get(key));
-    ConsideredOverrides::of(objects.filter_map(|object| object.read().ok()))
+/// Reconciles the override `own` and puts its key back into the queue. The future must be run by
+/// [`Clock::stop_while_busy`].
+pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
+    drop(busy);
+    let span = tracing::info_span!(
+        "reconcile",
+        namespace = own.namespace,
+        scheduleoverride = own.name,
+        reconcile_id = id
+    );
+    let result = result(&context, &own).instrument(span).await;
+    context.overrides.queue.finish(&own, result);
 }
 
-/// Reconciles the override `own`, whose key in the queue is `key`.
-pub(crate) async fn reconcile(
-    context: &Arc<Context>,
-    key: &Key,
-    own: &Key,
-) -> ReconcileResult {
+const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
+
+async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
-    match informer.health(&own.namespace) {
-        Health::Synced => {}
-        Health::Loading => {
-            informer.add_waiting(key);
-            let until = after(context.queue.now(), EVENT_TIMEOUT);
+    // The number of machines is reported, too.
+    let machines = context.scheduled_machines.health(&own.namespace);
+    match (informer.health(&own.namespace), machines) {
+        (Health::Synced, Health::Synced) => {}
+        (Health::Failing(_), _) | (_, Health::Failing(_)) => return DONE,
+        // The first list enqueues it.
+        (Health::Loading, _) | (_, Health::Loading) => {
+            let until = after(context.overrides.queue.now(), EVENT_TIMEOUT);
             return ReconcileResult::Waiting { until };
         }
-        Health::Failing(_) => return ReconcileResult::Succeeded { requeue_at: None },
     }
     let Some(found) = informer.store.get(own) else {
-        return ReconcileResult::Succeeded { requeue_at: None };
+        return DONE;
     };
     let stored = found.value();
-    let version = found.version.as_str().to_owned();
-    let Ok(object) = found.read::<ScheduleOverride>() else {
+    let Ok(object) = ScheduleOverride::deserialize(&stored) else {
         tracing::warn!("ScheduleOverride could not be parsed");
-        return ReconcileResult::Succeeded { requeue_at: None };
+        return DONE;
     };
-    if !context.fence.begin(key, &found.uid) {
-        return ReconcileResult::Succeeded { requeue_at: None };
+    let fence = &context.overrides.fence;
+    if !fence.begin(own, &found.uid) {
+        return DONE;
     }
     let reconcile = OverrideReconcile {
+        context,
         own,
+        found: &found,
         object: &object,
         stored: &stored,
-        version: &version,
     };
-    let result = reconcile.run(context, key, &informer).await;
-    context.fence.end(key);
+    let result = reconcile.run().await;
+    fence.end(own);
     result
 }
 
 /// A reconcile of an override, as its cache shows it.
 struct OverrideReconcile<'a> {
+    context: &'a Arc<Context>,
     own: &'a Key,
+    found: &'a Object,
     object: &'a ScheduleOverride,
     stored: &'a Value,
-    version: &'a str,
 }
 
 impl OverrideReconcile<'_> {
-    async fn run(
-        &self,
-        context: &Arc<Context>,
-        key: &Key,
-        informer: &KindInformer,
-    ) -> ReconcileResult {
-        let now = context.queue.now();
-        let matched = self.matched(context, informer);
+    async fn run(&self) -> ReconcileResult {
+        let Overrides {
+            queue,
+            fence,
+            index,
+            ended,
+        } = &self.context.overrides;
+        let (api, own) = (&self.context.api, self.own);
+        let now = queue.now();
         // An override that has ended stays ended.
-        let end = context.ended_overrides.end_of(self.object, now);
+        let end = ended.end_of(self.object, now);
+        let matched = index.matched(own);
         let plan = plan_override(self.object, &matched, end.unwrap_or(now).max(now));
         let resource = schedule_override();
         let at = Address {
             resource: &resource,
-            namespace: Some(&self.own.namespace),
-            name: &self.own.name,
+            namespace: Some(&own.namespace),
+            name: &own.name,
             projection: Some(&CachedKind::Override),
         };
         let sent = if plan.is_deleted {
-            let uid = self.object.metadata.uid.clone().unwrap_or_default();
-            let deletion = context.api.delete_version(&at, &uid, self.version);
-            context.fence.write(key, deletion).await
+            let version = self.found.version.as_str();
+            let deletion = api.delete_version(&at, &self.found.uid, version);
+            fence.write(own, deletion).await
         } else if let Some(status) = plan.status.and_then(|of| self.status_patch(&of)) {
-            let patch = context.api.patch(&at, Some("status"), &status);
-            context.fence.write(key, patch).await
+            let patch = api.patch(&at, Some("status"), &status);
+            fence.write(own, patch).await
         } else {
             Ok(Ok(Value::Null))
         };
-        let requeue_at = self.recount(plan.requeue_at, now);
+        let requeue_at = plan.requeue_at;
         if let (Ok(Ok(_)), Some(event)) = (&sent, plan.event) {
-            let uid = self.object.metadata.uid.clone().unwrap_or_default();
-            let event = Unpublished::of_override(uid, now, event);
-            report::publish(context, key, &[event]).await;
+            let event = Unpublished::of_override(self.found.uid.clone(), now, event);
+            report::publish(self.context, fence, own, &[event]).await;
         }
         match sent {
             Err(_) | Ok(Ok(_)) => ReconcileResult::Succeeded { requeue_at },
@@ -146,77 +260,22 @@ impl OverrideReconcile<'_> {
             }
             Ok(Err(error)) => {
                 let message = failure::message(&error);
-                context.outage.warn(
-                    format_args!("ScheduleOverride {} failed", self.own),
-                    &message,
-                );
+                self.context
+                    .outage
+                    .warn(format_args!("ScheduleOverride {own} failed"), &message);
                 ReconcileResult::Failed { requeue_at }
             }
         }
     }
 
     /// The patch that turns the stored status into this one. `None` if they are equal.
-    fn status_patch(
-        &self,
-        status: &fivespot_api::ScheduleOverrideStatus,
-    ) -> Option<Value> {
+    fn status_patch(&self, status: &ScheduleOverrideStatus) -> Option<Value> {
         let status = serde_json::to_value(status).ok()?;
         (self.stored["status"] != status).then(|| {
             json!({
-                "metadata": {"resourceVersion": self.version},
+                "metadata": {"resourceVersion": self.found.version.as_str()},
                 "status": status,
             })
         })
     }
-
-    /// Requeues an override with a selector: the machines that it matches may change.
-    fn recount(
-        &self,
-        requeue_at: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        let is_over = self.object.end().is_none_or(|end| end <= now);
-        let recount = (self.object.spec.selector.is_some() && !is_over)
-            .then(|| after(now, RECOUNT));
-        requeue_at.into_iter().chain(recount).min()
-    }
-
-    fn matched(&self, context: &Context, informer: &KindInformer) -> Matched {
-        let machines = &context.scheduled_machines.store;
-        let namespace = &self.own.namespace;
-        let keys = match &self.object.spec.target_ref {
-            Some(target) => vec![Key::new(namespace.clone(), target.name.clone())],
-            None => machines.keys(),
-        };
-        let of_namespace = keys.iter().filter(|key| key.namespace == *namespace);
-        let objects = of_namespace.filter_map(|key| machines.get(key));
-        let objects = objects.filter_map(|of| of.read::<ScheduledMachine>().ok());
-        let mut matched = Matched {
-            is_beyond_limit: !self.is_considered(informer),
-            ..Matched::default()
-        };
-        let mut ignoring = BTreeSet::new();
-        for machine in objects.filter(|of| is_about(self.object, of)) {
-            matched.machines += 1;
-            let schedule = &machine.spec.schedule;
-            if !schedule.enabled || schedule.schedule().is_err() {
-                ignoring.extend(machine.metadata.name);
-            }
-        }
-        matched.ignoring = ignoring.into_iter().collect();
-        matched
-    }
-
-    fn is_considered(&self, informer: &KindInformer) -> bool {
-        let all = considered(informer, &self.own.namespace);
-        all.iter()
-            .any(|of| of.metadata.uid == self.object.metadata.uid)
-    }
-}
-
-/// Whether an override targets a ScheduledMachine of its namespace.
-fn is_about(object: &ScheduleOverride, machine: &ScheduledMachine) -> bool {
-    let name = machine.metadata.name.as_deref().unwrap_or_default();
-    let labels = machine.metadata.labels.as_ref();
-    object.is_about(name, labels.unwrap_or(&BTreeMap::new()))
 }

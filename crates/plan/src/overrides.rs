@@ -13,7 +13,8 @@ use crate::act::memory::after;
 /// How long after its end an override is deleted.
 const ENDED_OVERRIDE_TTL: SignedDuration = SignedDuration::from_hours(1);
 
-/// The ScheduledMachines that an override applies to.
+/// The ScheduledMachines that an override applies to. They are not counted for one beyond the
+/// limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matched {
     /// How many there are.
@@ -73,6 +74,21 @@ pub fn plan_override(
             ..OverridePlan::default()
         };
     }
+    let kept = (!object.is_kept()).then_some(deletion);
+    if matched.is_beyond_limit {
+        // One status for its whole life, so that however many there are cost little.
+        let found = [beyond_limit("Active", false), beyond_limit(IGNORED, true)];
+        let mut after = status(object, &before, &found, now);
+        after.matched_machines = None;
+        let was_beyond_limit = before.conditions.iter().any(|of| of.reason == TOO_MANY);
+        let event = Event::warning(TOO_MANY, "EvaluateSchedule", &too_many());
+        return OverridePlan {
+            status: (after != before).then_some(after),
+            is_deleted: false,
+            event: (!was_beyond_limit).then_some(event),
+            requeue_at: kept,
+        };
+    }
     let [active, expired] = in_force(&override_, now);
     let found = [active, expired, target_found(matched), ignored(matched)];
     let mut plan = planned(
@@ -81,12 +97,6 @@ pub fn plan_override(
         status(object, &before, &found, now),
         matched,
     );
-    let was_beyond_limit = before.conditions.iter().any(|of| of.reason == TOO_MANY);
-    if matched.is_beyond_limit && !was_beyond_limit {
-        let note = too_many();
-        plan.event = Some(Event::warning(TOO_MANY, "EvaluateSchedule", &note));
-    }
-    let kept = (!object.is_kept()).then_some(deletion);
     let edges = start.into_iter().chain([end]).chain(kept);
     plan.requeue_at = edges.filter(|due| *due > now).min();
     plan
@@ -164,16 +174,18 @@ const TOO_MANY: &str = "TooMany";
 /// The message of that reason.
 fn too_many() -> String {
     format!(
-        "at most {} overrides of a namespace are considered, the oldest first; delete those that \
-         are not needed",
+        "at most {} overrides of a namespace are considered: those of mode Stop first, then Hold, \
+         then Run, and the older ones first; delete those that are not needed",
         fivespot_api::schedule_override::MAX_OVERRIDES,
     )
 }
 
+/// A condition of an override beyond the limit.
+fn beyond_limit(kind: &'static str, holds: bool) -> OverrideCondition {
+    OverrideCondition::new(kind, holds, TOO_MANY, too_many())
+}
+
 fn ignored(matched: &Matched) -> OverrideCondition {
-    if matched.is_beyond_limit {
-        return OverrideCondition::new(IGNORED, true, TOO_MANY, too_many());
-    }
     if matched.ignoring.is_empty() {
         let message = "it applies to every machine that it matches";
         return OverrideCondition::new(IGNORED, false, "Considered", message.to_owned());

@@ -9,13 +9,9 @@ use fivespot_runtime::http::ApiClient;
 use super::Context;
 use crate::Key;
 use crate::failure;
-use crate::kind::{cache_name, schedule_override};
-use crate::observe::projection::{
-    CachedKind, Target, calendar_term, cluster_term, overridden_term,
-};
+use crate::observe::projection::{CachedKind, Target, calendar_term, cluster_term};
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
-use crate::schedule_override::queue_key;
 
 /// Enqueues the ScheduledMachines that a change of a cache affects.
 pub(crate) struct Enqueue {
@@ -30,14 +26,42 @@ pub(crate) struct WatchedCluster {
     pub(crate) api: ApiClient,
 }
 
+impl Enqueue {
+    /// Updates the index of overrides. Enqueues the overrides that a change affects, and the
+    /// machines that it affects through overrides.
+    fn index(&self, affected: &BTreeSet<Target>) {
+        let overrides = &self.context.overrides;
+        match self.informer.projection {
+            CachedKind::ScheduledMachine => {
+                let keys = affected.iter().filter_map(|target| match target {
+                    Target::One(key) => Some(key),
+                    _ => None,
+                });
+                overrides.machines_changed(&self.informer, keys);
+            }
+            CachedKind::Override => {
+                let keys = affected.iter().filter_map(|target| match target {
+                    Target::Override(key) => Some(key),
+                    _ => None,
+                });
+                let machines = overrides.changed(&self.informer, keys);
+                self.context.enqueue_keys(machines);
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Handler<Target> for Enqueue {
     fn changed(&self, affected: BTreeSet<Target>) {
+        self.index(&affected);
         self.context.enqueue(affected);
     }
 
     /// Status updates by Cluster API and providers, and our own writes, enqueue with low priority,
     /// so that machines are created first.
     fn updated(&self, object: &Key, version: &Version, affected: BTreeSet<Target>) {
+        self.index(&affected);
         let is_report = match self.informer.projection {
             CachedKind::Machine | CachedKind::Provider => true,
             CachedKind::ScheduledMachine => {
@@ -53,6 +77,14 @@ impl Handler<Target> for Enqueue {
     }
 
     fn synced(&self, waiting: BTreeSet<Key>) {
+        let overrides = &self.context.overrides;
+        match self.informer.projection {
+            CachedKind::ScheduledMachine => overrides.machines_synced(&self.informer),
+            CachedKind::Override => {
+                self.context.enqueue_keys(overrides.synced(&self.informer));
+            }
+            _ => {}
+        }
         self.context.enqueue_keys(waiting);
     }
 
@@ -108,14 +140,8 @@ impl Context {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
                 }
-                Target::Override(own) => keys.extend([queue_key(&own)]),
-                Target::OverridesOf(machine) => {
-                    keys.extend(self.overrides_of(&machine).iter().map(queue_key));
-                }
-                Target::Namespace(namespace) => {
-                    let all = self.scheduled_machines.store.keys().into_iter();
-                    keys.extend(all.filter(|key| key.namespace == *namespace));
-                }
+                // The index of overrides finds its machines.
+                Target::Override(_) => {}
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
                     keys.extend(self.scheduled_machines.store.found_by(&term));
@@ -150,13 +176,6 @@ impl Context {
         for key in keys {
             self.queue.enqueue(&key);
         }
-    }
-
-    /// The overrides that name a ScheduledMachine.
-    fn overrides_of(&self, machine: &Key) -> Vec<Key> {
-        let cache = self.cache(&cache_name(&schedule_override()));
-        let term = overridden_term(machine);
-        cache.map_or_else(Vec::new, |cache| cache.store.found_by(&term))
     }
 
     /// The ScheduledMachines that name a Cluster, or that have a Machine in it.

@@ -173,10 +173,6 @@ pub(crate) enum Target {
     Named(Key),
     /// A ScheduleOverride.
     Override(Key),
-    /// The ScheduleOverrides that name this ScheduledMachine.
-    OverridesOf(Key),
-    /// Every ScheduledMachine of this namespace.
-    Namespace(String),
     /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
     Calendar(Key),
     /// Every ScheduledMachine that names this Cluster.
@@ -221,16 +217,6 @@ pub(crate) fn cluster_term(cluster: &Key) -> String {
 /// The index term of the ScheduledMachines whose exceptions name that calendar.
 pub(crate) fn calendar_term(calendar: &Key) -> String {
     format!("calendar {calendar}")
-}
-
-/// The index term of the overrides of a namespace.
-pub(crate) fn overrides_term(namespace: &str) -> String {
-    format!("overrides {namespace}")
-}
-
-/// The index term of the overrides that name that ScheduledMachine.
-pub(crate) fn overridden_term(machine: &Key) -> String {
-    format!("overridden {machine}")
 }
 
 /// The index term of the Machine whose Node has that name.
@@ -295,7 +281,7 @@ impl CachedKind {
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
         match self {
             Self::ScheduledMachine => scheduled_machine_links(object, own),
-            Self::Override => override_links(object, own),
+            Self::Override => (vec![Target::Override(own.clone())], Vec::new()),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),
@@ -357,25 +343,7 @@ fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<Strin
         let calendar = exception["calendarRef"]["name"].as_str()?;
         Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
     }));
-    let own = own.clone();
-    (
-        vec![Target::One(own.clone()), Target::OverridesOf(own)],
-        terms,
-    )
-}
-
-/// The targets of a ScheduleOverride: itself and the machines that it applies to. And its index
-/// terms.
-fn override_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
-    let target = object["spec"]["targetRef"]["name"].as_str();
-    let target = target.map(|name| Key::new(own.namespace.clone(), name));
-    let mut terms = vec![overrides_term(&own.namespace)];
-    terms.extend(target.as_ref().map(overridden_term));
-    let affected = match target {
-        Some(machine) => Target::One(machine),
-        None => Target::Namespace(own.namespace.clone()),
-    };
-    (vec![Target::Override(own.clone()), affected], terms)
+    (vec![Target::One(own.clone())], terms)
 }
 
 impl Projection for CachedKind {

@@ -1,6 +1,7 @@
 //! The inputs of a schedule besides its spec: calendars and overrides of the namespace.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
@@ -12,10 +13,10 @@ use serde::Deserialize as _;
 use super::Incomplete;
 use super::management::Source;
 use crate::failure;
-use crate::kind::{schedule_calendar, schedule_override};
+use crate::kind::{self, schedule_calendar};
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
-use crate::schedule_override as overrides;
+use crate::schedule_override;
 
 /// Reads the calendars and overrides of `object`. A kind that is not served counts as empty.
 pub(super) async fn schedule_inputs(
@@ -41,19 +42,19 @@ pub(super) async fn schedule_inputs(
             Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
         }
     }
-    match all_overrides(source).await? {
-        Ok(all) => {
-            let name = object.metadata.name.as_deref().unwrap_or_default();
-            let none = BTreeMap::new();
-            let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let none = BTreeMap::new();
+    let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+    match overrides_of(source, name, labels).await? {
+        Ok(own) => {
             let now = source.context.queue.now();
-            let ended = &source.context.ended_overrides;
+            let ended = &source.context.overrides.ended;
             // An override that has ended by now still applies to the time before its end.
             let is_over = |of: &ScheduleOverride| {
                 ended.end_of(of, now).is_some_and(|end| end > now)
             };
-            let own = all.of_machine(name, labels).filter(|of| !is_over(of));
-            inputs.overrides = own.filter_map(ScheduleOverride::in_schedule).collect();
+            let own = own.iter().filter(|of| !is_over(of));
+            inputs.overrides = own.filter_map(|of| of.in_schedule()).collect();
         }
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),
@@ -61,16 +62,23 @@ pub(super) async fn schedule_inputs(
     Ok(inputs)
 }
 
-/// The overrides of the namespace, from their cache. A live observation lists them if the cache is
-/// not filled yet.
-async fn all_overrides(
+/// The considered overrides of the machine `name` with these labels, from the index. A live
+/// observation lists the overrides if their cache is not filled yet.
+async fn overrides_of(
     source: &Source<'_>,
-) -> Result<Result<ConsideredOverrides, Unknown>, Incomplete> {
-    let informer = overrides::informer(source.context);
-    let namespace = &source.key.namespace;
-    match informer.health(namespace) {
-        Health::Synced => Ok(Ok(overrides::considered(&informer, namespace))),
-        Health::Loading if source.is_live() => Ok(listed(source, &informer).await),
+    name: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<Result<Vec<Arc<ScheduleOverride>>, Unknown>, Incomplete> {
+    let informer = schedule_override::informer(source.context);
+    match informer.health(&source.key.namespace) {
+        Health::Synced => Ok(Ok(source.context.overrides.of_machine(source.key, labels))),
+        Health::Loading if source.is_live() => {
+            let listed = listed(source, &informer).await;
+            Ok(listed.map(|all| {
+                let own = all.iter().filter(|of| of.is_about(name, labels));
+                own.cloned().collect()
+            }))
+        }
         Health::Loading => {
             informer.add_waiting(source.key);
             Err(Incomplete::NotYet)
@@ -85,8 +93,8 @@ async fn all_overrides(
 async fn listed(
     source: &Source<'_>,
     informer: &KindInformer,
-) -> Result<ConsideredOverrides, Unknown> {
-    let resource = schedule_override();
+) -> Result<ConsideredOverrides<Arc<ScheduleOverride>>, Unknown> {
+    let resource = kind::schedule_override();
     let all = Address {
         resource: &resource,
         namespace: Some(&source.key.namespace),
@@ -95,7 +103,7 @@ async fn listed(
     };
     let mut found = Vec::new();
     let each = |value| {
-        found.extend(ScheduleOverride::deserialize(&value).ok());
+        found.extend(ScheduleOverride::deserialize(&value).ok().map(Arc::new));
         let is_many = found.len() > MAX_OBJECTS;
         is_many
             .then_some(TooLarge::Objects)

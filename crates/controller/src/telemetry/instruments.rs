@@ -239,7 +239,8 @@ fn levels(context: &Context) -> Levels {
         unready,
         oldest_pending,
         by_namespace_and_phase,
-        due: u64::try_from(context.queue.due()).unwrap_or(u64::MAX),
+        due: u64::try_from(context.queue.due() + context.overrides.queue.due())
+            .unwrap_or(u64::MAX),
         is_acting: context.fence.is_in_force(),
         shards: u64::from(shards),
         orphans: u64::try_from(orphans(context).len()).unwrap_or(u64::MAX),
