@@ -3,10 +3,12 @@
 mod flag;
 
 use std::io::{self, Write as _};
+use std::thread;
 use std::time::Duration;
 
-use fivespot_controller::{Coordination, Options};
+use fivespot_controller::{Coordination, LeaseRuntime, Options};
 use kube::Config;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::signals::Signals;
@@ -21,20 +23,51 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = args.settings(Pod::of_environment())?;
     log::start(args.log);
-    // The operator is one task; a second thread would be idle.
+    let beside = thread_beside().map_err(Failure::at_start)?;
+    // All reconciles are one task.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::at_start)?;
-    runtime.block_on(operate(args, settings))
+    runtime.block_on(operate(args, settings, beside))
 }
 
-async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
+/// Starts a thread with a runtime of its own, for what must not wait while a reconcile computes:
+/// the Leases, the health and the metrics. It runs until the process ends.
+fn thread_beside() -> io::Result<Handle> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("leases".to_owned())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+    Ok(handle)
+}
+
+async fn operate(
+    args: &Args,
+    settings: Settings,
+    beside: Handle,
+) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let config: Config = args.source.config_or_in_cluster().await?;
-    let client = fivespot_controller::client(config).map_err(cluster::no_client)?;
-    let ports = settings.ports().listen().await?;
-    let options = settings.options(client);
+    let client =
+        fivespot_controller::client(config.clone()).map_err(cluster::no_client)?;
+    let ports = settings.ports();
+    let started = beside.spawn(async move {
+        let client = fivespot_controller::client(config).map_err(cluster::no_client)?;
+        Ok::<_, Failure>((ports.listen().await?, client))
+    });
+    let started = started
+        .await
+        .map_err(|error| Failure::at_start(error.into()))?;
+    let (ports, lease_client) = started?;
+    let mut options = settings.options(client);
+    options.lease_runtime = Some(LeaseRuntime {
+        handle: beside.clone(),
+        client: lease_client,
+    });
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         identity = options.identity,
@@ -42,10 +75,12 @@ async fn operate(args: &Args, settings: Settings) -> Result<Outcome, Failure> {
         "operator started"
     );
     let (metrics, health) = (options.instruments.clone(), options.instruments.clone());
+    let entered = beside.enter();
     ports.serve(
         move |path| metrics.on_metrics_port(path),
         move |path, detail| health.on_health_port(path, detail),
     );
+    drop(entered);
     let outcome = run_until_signal(options, &mut signals).await;
     tracing::info!(
         graceful = matches!(outcome, Outcome::Yes),

@@ -3,20 +3,40 @@
 use std::sync::Arc;
 
 use fivespot_api::name::{SHARD_LABEL, SHARD_PREFIX};
+use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
     Lease, Observer, Replica, Role, ShardNames, run_leader_election, run_sharding,
     run_unelected,
 };
 use tokio::sync::oneshot;
 
-use crate::Coordination;
-use crate::context::Context;
+use crate::context::{Context, management_client};
+use crate::{Coordination, LeaseRuntime};
 
 /// Acquires and holds the Leases that [`Coordination`] requires, until `leave` receives a value or
 /// its sender is dropped. Then releases them.
 pub(crate) async fn coordinate(context: Arc<Context>, leave: oneshot::Receiver<()>) {
+    let Some(LeaseRuntime { handle, client }) = context.options.lease_runtime.clone()
+    else {
+        let client = context.api.clone();
+        return hold_leases(context, client, leave).await;
+    };
+    let held = handle.spawn(async move {
+        // The client runs on the runtime that creates it.
+        let client = management_client(client, &context.metrics, &context.outage);
+        hold_leases(context, client, leave).await;
+    });
+    // Without its runtime this replica lapses.
+    let _ = held.await;
+}
+
+async fn hold_leases(
+    context: Arc<Context>,
+    client: ApiClient,
+    leave: oneshot::Receiver<()>,
+) {
     let replica = |lease: Lease| Replica {
-        client: context.api.clone(),
+        client: client.clone(),
         fence: context.fence.clone(),
         clock: context.clock.clone(),
         backoff: context.backoff,

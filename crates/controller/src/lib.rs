@@ -49,7 +49,7 @@ pub use fivespot_runtime::{Key, NamespacedName};
 pub use inspect::{Inspection, inspect};
 pub use listener::{Listener, NoListener, StepTaken, Transition};
 pub use observe::kubeconfig;
-pub use options::{Coordination, Namespaces, NodeAccess, Options};
+pub use options::{Coordination, LeaseRuntime, Namespaces, NodeAccess, Options};
 pub use run::{run, run_until};
 pub use telemetry::health::{Check, Health};
 pub use telemetry::instruments::Instruments;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
+use tokio::runtime::Handle;
 
 use crate::connect::{Connect, NetworkConnect};
 use crate::listener::{Listener, NoListener};
@@ -50,6 +51,17 @@ pub enum Coordination {
     },
 }
 
+/// A runtime on a thread that no reconcile uses: however long a reconcile computes, Leases are
+/// renewed there.
+#[derive(Clone)]
+pub struct LeaseRuntime {
+    /// The runtime.
+    pub handle: Handle,
+    /// A client of the management cluster that was created on it: its connections are served
+    /// there.
+    pub client: Client,
+}
+
 /// How the Nodes of a workload cluster are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeAccess {
@@ -75,6 +87,9 @@ pub struct Options {
     pub node_access: NodeAccess,
     /// How replicas coordinate which of them acts on an object.
     pub coordination: Coordination,
+    /// Where Leases are acquired and renewed. `None`: by the future that runs the controller, as a
+    /// virtual clock requires.
+    pub lease_runtime: Option<LeaseRuntime>,
     /// Which servers a kubeconfig Secret may name.
     pub workload_servers: Allowed,
     /// Makes a client of an accepted kubeconfig.
@@ -110,6 +125,7 @@ impl Options {
             namespaces: Namespaces::All,
             node_access: NodeAccess::Workload,
             coordination: Coordination::Alone,
+            lease_runtime: None,
             workload_servers: Allowed::default(),
             connect: Arc::new(NetworkConnect),
             max_concurrent: DEFAULT_MAX_CONCURRENT,

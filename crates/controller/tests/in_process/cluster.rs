@@ -40,7 +40,7 @@ pub(crate) fn instant(text: &str) -> Timestamp {
 pub(crate) struct TestCluster {
     pub(crate) clock: Clock,
     pub(crate) client: Client,
-    server: Server,
+    pub(crate) server: Server,
     request_log: Arc<Mutex<Vec<String>>>,
     writes: Arc<Mutex<Vec<String>>>,
     faults: Faults,
@@ -136,7 +136,7 @@ fn delay(delays: &Delays, line: &str) -> Option<SignedDuration> {
 }
 
 /// The response of the server itself.
-async fn forward(
+pub(crate) async fn forward(
     server: Server,
     request: Request<Body>,
 ) -> Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError> {

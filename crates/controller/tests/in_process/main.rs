@@ -3,6 +3,7 @@
 mod bounds;
 mod cluster;
 mod faults;
+mod leases;
 mod outdated;
 mod overrides;
 mod taken_names;
