@@ -33,6 +33,7 @@ mod kind;
 mod listener;
 mod object_state;
 mod observe;
+mod opening;
 mod options;
 mod orphan;
 mod provider_specs;
