@@ -268,4 +268,6 @@ fn windows_too_short_for_provisioning_or_shutdown_are_reported() {
     edits.push(("shutdown.endPolicy", "CompleteByWindowEnd".into()));
     edits.push(("gracefulShutdownTimeout", "10m".into()));
     assert_eq!(codes(&edits), ["SL015"]);
+    edits.push(("provisioning.leadTime", "1h".into()));
+    assert_eq!(codes(&edits), ["SL015"]);
 }

@@ -95,10 +95,10 @@ fn short_windows(
     let (opens, closes) = shortest_window(schedule, now)?;
     let window = closes.duration_since(opens);
     let completes = spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd;
-    if completes && window + lead_time <= grace {
+    if completes && window <= grace {
         let message = format!(
-            "the window from {opens} to {closes}, including leadTime, is not longer than \
-             gracefulShutdownTimeout ({})",
+            "the window from {opens} to {closes} is not longer than gracefulShutdownTimeout ({}): \
+             no machine is created for it",
             spec.graceful_shutdown_timeout
         );
         return Some(warning(EMPTY_SPAN, "spec.shutdown.endPolicy", message));
