@@ -86,12 +86,14 @@ impl<'a> EffectiveSchedule<'a> {
     }
 
     /// Whether a machine is needed: from the lead time before a window on, to the window's end or,
-    /// with `CompleteByWindowEnd`, the grace period before it.
+    /// with `CompleteByWindowEnd`, the grace period before it. A window that is not longer than the
+    /// grace period needs none.
     pub(crate) fn is_needed(&self, now: Timestamp) -> bool {
-        let is_long_enough = |closes: Option<Timestamp>| {
-            closes.is_none_or(|closes| closes > now + self.early_end())
+        let is_long_enough = |from: Timestamp| {
+            let closes = self.next_change(from);
+            closes.is_none_or(|closes| closes > from + self.early_end())
         };
-        if self.is_wanted(now) && is_long_enough(self.next_change(now)) {
+        if self.is_wanted(now) && is_long_enough(now) {
             return true;
         }
         let mut at = now;
@@ -99,9 +101,7 @@ impl<'a> EffectiveSchedule<'a> {
             .next_change(at)
             .filter(|next_change| *next_change <= now + self.lead_time())
         {
-            if self.is_wanted(next_change)
-                && is_long_enough(self.next_change(next_change))
-            {
+            if self.is_wanted(next_change) && is_long_enough(next_change) {
                 return true;
             }
             at = next_change;

@@ -1,12 +1,12 @@
 //! The precedence list, entry by entry, for users: which entry decides, and what was observed.
 
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus};
-use fivespot_schedule::Window;
+use fivespot_schedule::{Steps, Window};
 use jiff::Timestamp;
 
 use crate::decide::case::{Case, CaseInputs};
 use crate::decide::precedence::{self, PRECEDENCE};
-use crate::{Memory, Observed, Plan, plan};
+use crate::{MAX_STEPS, Memory, Observed, Plan, plan};
 
 /// Why [`plan`] returns what it returns.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,8 @@ pub fn explain(
     now: Timestamp,
 ) -> Explanation {
     let inputs = CaseInputs::of(object, observed);
-    let case = inputs.case(memory, now);
+    let steps = Steps::at_most(MAX_STEPS);
+    let case = inputs.case(memory, now, &steps);
     let plan = plan(object, observed, memory, now);
     Explanation {
         precedence: entries(&case),

@@ -54,6 +54,7 @@ pub mod status;
 mod decide;
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
+use fivespot_schedule::Steps;
 use jiff::{SignedDuration, Timestamp};
 
 pub use act::action::{Action, Call, Request, Side, Step, Target};
@@ -82,6 +83,15 @@ const FAILED_READ_REQUEUE: SignedDuration = SignedDuration::from_secs(30);
 
 /// How long after the start of a removal the finalizer may be released although it has not ended.
 const RELEASE: SignedDuration = SignedDuration::from_hours(24);
+
+/// How many steps one plan may take to evaluate its schedule. They suffice for every window of
+/// two days, whatever the schedule; what is further ahead is evaluated again in time.
+pub const MAX_STEPS: u64 = 60_000;
+
+/// How many of them the decision leaves for the times that the status announces, and these for the
+/// account of its usage.
+const KEPT_FOR_STATUS: u64 = MAX_STEPS / 2;
+const KEPT_FOR_USAGE: u64 = MAX_STEPS / 4;
 
 /// What to do next.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -140,8 +150,20 @@ pub fn plan(
     memory: &Memory,
     now: Timestamp,
 ) -> Plan {
+    plan_within(object, observed, memory, now, &Steps::at_most(MAX_STEPS))
+}
+
+/// As [`plan`], with another number of steps for the evaluation of the schedule than
+/// [`MAX_STEPS`], and to read how many it took.
+pub fn plan_within(
+    object: &ScheduledMachine,
+    observed: &Observed,
+    memory: &Memory,
+    now: Timestamp,
+    steps: &Steps,
+) -> Plan {
     let inputs = CaseInputs::of(object, observed);
-    let case = inputs.case(memory, now);
+    let case = inputs.case(memory, now, steps);
     // A user who removes our finalizer from a deleted object keeps the objects that exist.
     if case.subject.is_deleting && !case.subject.has_finalizer() {
         return Plan::default();

@@ -17,7 +17,7 @@ use fivespot_api::{
     Shutdown,
 };
 use fivespot_capi::{Machine, Provider, Reference, shortened};
-use fivespot_schedule::{NeededSpan, Override};
+use fivespot_schedule::Override;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -28,7 +28,7 @@ use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
 use crate::decide::{agent, reclaim, taint};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
-use crate::{Action, Failure, Step};
+use crate::{Action, Failure, KEPT_FOR_USAGE, Step};
 
 /// How many characters of a message the status contains at most.
 const MAX_MESSAGE_CHARS: usize = 1_024;
@@ -163,6 +163,7 @@ fn announce(case: &Case<'_>, status: &mut ScheduledMachineStatus) {
     let deadline = status.shutdown.as_ref().and_then(|of| cleanup(case, of));
     // Under Hold nothing happens before its end.
     let from = case.hold().map_or(case.now, |hold| hold.end);
+    case.steps.keep(KEPT_FOR_USAGE);
     let next = is_announced.then(|| upcoming(case, from));
     let Upcoming { activation, end } = next.unwrap_or_default();
     status.next_activation = activation;
@@ -183,21 +184,17 @@ struct Upcoming {
     end: Option<Timestamp>,
 }
 
-/// How many spans are searched for one that is long enough.
-const MAX_SPANS: usize = 1_000;
-
 fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
     let Ok(schedule) = &case.desired.schedule else {
         return Upcoming::default();
     };
     let has_machine = case.owned.our_machine().is_some();
     let minimum = case.desired.minimum_run;
-    let is_long = |span: &NeededSpan| {
-        span.end
-            .is_none_or(|end| end.duration_since(span.start) >= minimum)
-    };
-    let need = schedule.needed(from);
     let is_held = from > case.now;
+    let need = match case.need {
+        Some(need) if !is_held => need,
+        _ => schedule.needed(from, case.steps),
+    };
     let is_too_short = !has_machine && case.is_too_short() && !is_held;
     if need.is_needed() && !is_too_short {
         return Upcoming {
@@ -209,9 +206,8 @@ fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
     let activation = if minimum.is_zero() {
         need.until()
     } else {
-        let spans = schedule.needed_spans(from, Timestamp::MAX).take(MAX_SPANS);
-        let mut later = spans.filter(|span| span.start > from);
-        later.find(is_long).map(|span| span.start)
+        // If the steps do not suffice, the next change of the need evaluates further ahead.
+        schedule.next_need_of(minimum, from, case.steps)
     };
     Upcoming { activation, end }
 }

@@ -2,75 +2,12 @@
 
 use jiff::Timestamp;
 
-use crate::exception::{Exception, ExceptionAction};
-use crate::next_change::{self, DAY, State};
-use crate::offset_period::OffsetPeriod;
-use crate::{Base, Schedule};
-
-/// The effect of an override on a schedule. The strongest mode is the greatest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OverrideMode {
-    /// A machine is wanted.
-    Run,
-    /// The schedule is unchanged. The caller ensures that nothing is started or stopped.
-    Hold,
-    /// No machine is wanted.
-    Stop,
-}
-
-/// A change of a schedule for a limited time. It takes precedence over exceptions.
-///
-/// It is in force from its start (inclusive) to its end (exclusive). Fractions of a second are
-/// rounded up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
-    /// The name, unique among those of a schedule.
-    pub name: String,
-    /// What it does.
-    pub mode: OverrideMode,
-    /// The start. An override without one has always been in force before its end.
-    pub start: Option<Timestamp>,
-    /// The end.
-    pub end: Timestamp,
-    /// When it was created. Only [`Schedule::looking_back`] uses it, because the clock of the
-    /// client that wrote it may be ahead.
-    pub created: Option<Timestamp>,
-}
-
-impl Override {
-    fn start_second(&self) -> i64 {
-        self.start.map_or(i64::MIN, ceiling)
-    }
-
-    fn end_second(&self) -> i64 {
-        ceiling(self.end)
-    }
-
-    fn is_in_force(&self, at: i64) -> bool {
-        self.start_second() <= at && at < self.end_second()
-    }
-
-    /// The override with precedence at `now`. Of those in force it is the one with the
-    /// strongest mode (Stop, Hold, Run), then with the latest end, then with the first name.
-    pub fn strongest(overrides: &[Self], now: Timestamp) -> Option<&Self> {
-        Self::strongest_at(overrides, floor(now))
-    }
-
-    fn strongest_at(overrides: &[Self], at: i64) -> Option<&Self> {
-        let in_force = overrides.iter().filter(|it| it.is_in_force(at));
-        in_force.max_by(|one, other| {
-            let strength = |it: &Self| (it.mode, it.end);
-            strength(one)
-                .cmp(&strength(other))
-                .then_with(|| other.name.cmp(&one.name))
-        })
-    }
-}
-
-/// The first whole second that is not before an instant.
-fn ceiling(instant: Timestamp) -> i64 {
-    instant.as_second() + i64::from(instant.subsec_nanosecond() > 0)
-}
+use crate::clock::Clock;
+use crate::exception::Exception;
+use crate::next_change;
+use crate::steps::Steps;
+use crate::timeline::{Segment, Timeline};
+use crate::{Base, Override, Schedule};
 
 /// What decides at an instant whether a machine is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,49 +68,34 @@ impl Cause<'_> {
     }
 }
 
-/// A span of time in which the state and what decides it are constant.
-pub(crate) struct Segment<'s> {
-    pub(crate) wanted: bool,
-    pub(crate) decided_by: DecidedBy<'s>,
-    /// The first instant after it; later than the horizon if it does not end.
-    pub(crate) end: i64,
-}
-
 impl Schedule {
-    /// The state of the effective schedule.
-    pub(crate) fn state(&self, now: i64) -> Option<State> {
-        if self.exceptions.is_empty() && self.overrides.is_empty() {
-            return self.base.at(&self.zone, now);
-        }
-        let horizon = next_change::horizon(now);
-        let first = self.segment(now)?;
-        let mut end = first.end;
-        while end <= horizon {
-            let next = self.segment(end)?;
-            if next.wanted != first.wanted {
-                return Some(State {
-                    wanted: first.wanted,
-                    until: Some(end),
-                });
-            }
-            end = next.end;
-        }
-        Some(State {
-            wanted: first.wanted,
-            until: None,
-        })
-    }
-
     /// The override with precedence at `now`; see [`Override::strongest`].
     pub fn override_at(&self, now: Timestamp) -> Option<&Override> {
-        self.strongest_override(floor(now))
+        self.overrides.at(floor(now)).strongest
     }
 
     /// What decides at `now`. Under [`OverrideMode::Hold`] that is the schedule without
     /// overrides.
     pub fn decided_by(&self, now: Timestamp) -> DecidedBy<'_> {
-        self.segment(floor(now))
-            .map_or(DecidedBy::Base, |segment| segment.decided_by)
+        let reign = Timeline::new(self, None).reign(floor(now));
+        reign.map_or(DecidedBy::Base, |reign| reign.decided_by)
+    }
+
+    /// When something else decides than at `now`; `None` if nothing else does within ten years. If
+    /// the steps do not suffice, it is an instant before which nothing else does.
+    pub fn next_decision(&self, now: Timestamp, steps: &Steps) -> Option<Timestamp> {
+        let mut timeline = Timeline::new(self, Some(steps));
+        let now = floor(now);
+        let first = timeline.reign(now)?;
+        let mut end = first.end;
+        while end <= next_change::horizon(now) {
+            let next = timeline.reign(end)?;
+            if next.decided_by != first.decided_by || timeline.is_spent() {
+                return Timestamp::from_second(end).ok();
+            }
+            end = next.end;
+        }
+        None
     }
 
     /// Why the state changes at `at`, which must be an instant of [`Schedule::transitions`].
@@ -196,8 +118,9 @@ impl Schedule {
     /// ```
     pub fn cause(&self, at: Timestamp) -> Cause<'_> {
         let at = floor(at);
-        let before = self.segment(at - 1);
-        let after = self.segment(at);
+        let mut timeline = Timeline::new(self, None);
+        let before = timeline.segment(at - 1);
+        let after = timeline.segment(at);
         let decider = |segment: &Option<Segment<'_>>| {
             segment
                 .as_ref()
@@ -218,80 +141,25 @@ impl Schedule {
                 ..
             }) => Cause::Exception(&it.name),
             segment => {
-                self.cause_in_base(at, segment.is_some_and(|segment| segment.wanted))
+                let opens = segment.is_some_and(|segment| segment.wanted);
+                self.cause_in_base(timeline.clock(), at, opens)
             }
         }
     }
 
-    fn cause_in_base(&self, at: i64, opens: bool) -> Cause<'_> {
+    fn cause_in_base(&self, clock: &mut Clock<'_>, at: i64, opens: bool) -> Cause<'_> {
         match &self.base {
             Base::Weekly(_) => Cause::Lists,
             Base::Cron(_) => Cause::Cron,
             Base::Windows(windows) => {
                 let name = if opens {
-                    windows.starting_at(&self.zone, at)
+                    windows.starting_at(clock, at)
                 } else {
-                    windows.ending_at(&self.zone, at)
+                    windows.ending_at(clock, at)
                 };
                 Cause::Window(name.unwrap_or_default())
             }
         }
-    }
-
-    fn strongest_override(&self, at: i64) -> Option<&Override> {
-        Override::strongest_at(&self.overrides, at)
-    }
-
-    /// The first instant after `at` at which an override starts or ends.
-    fn next_override_edge(&self, at: i64) -> i64 {
-        let overrides = self.overrides.iter();
-        let edges = overrides.flat_map(|it| [it.start_second(), it.end_second()]);
-        edges.filter(|edge| *edge > at).min().unwrap_or(i64::MAX)
-    }
-
-    pub(crate) fn segment(&self, at: i64) -> Option<Segment<'_>> {
-        let edge = self.next_override_edge(at);
-        if let Some(strongest) = self.strongest_override(at)
-            && strongest.mode != OverrideMode::Hold
-        {
-            return Some(Segment {
-                wanted: strongest.mode == OverrideMode::Run,
-                decided_by: DecidedBy::Override(strongest),
-                end: edge,
-            });
-        }
-        let mut segment = self.segment_without_overrides(at)?;
-        segment.end = segment.end.min(edge);
-        Some(segment)
-    }
-
-    fn segment_without_overrides(&self, at: i64) -> Option<Segment<'_>> {
-        let mut limit = i64::MAX;
-        if !self.exceptions.is_empty() {
-            let period = OffsetPeriod::around(&self.zone, at)?;
-            let day = period.local(at).div_euclid(DAY);
-            let midnight = |day: i64| period.instant(day.saturating_mul(DAY));
-            let mut exceptions = self.exceptions.iter();
-            if let Some(exception) = exceptions.find(|it| it.dates.contains_day(day)) {
-                return Some(Segment {
-                    wanted: exception.action == ExceptionAction::Run,
-                    decided_by: DecidedBy::Exception(exception),
-                    end: midnight(day + 1).min(period.end),
-                });
-            }
-            let exceptions = self.exceptions.iter();
-            let next = exceptions
-                .filter_map(|it| it.dates.first_day_from(day + 1))
-                .min();
-            // If the clocks are set back over midnight, a date may occur twice.
-            limit = next.map_or(period.end, |day| midnight(day).min(period.end));
-        }
-        let state = self.base.at(&self.zone, at)?;
-        Some(Segment {
-            wanted: state.wanted,
-            decided_by: DecidedBy::Base,
-            end: state.until.unwrap_or(i64::MAX).min(limit),
-        })
     }
 }
 

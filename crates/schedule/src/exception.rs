@@ -130,38 +130,43 @@ fn date(text: &str) -> Option<Date> {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dates {
-    /// The first and the last day of each run, as days since 1970-01-01, ascending and not
-    /// adjacent.
-    runs: Vec<(i64, i64)>,
-    /// Month and day, ascending.
-    every_year: Vec<(i8, i8)>,
+    /// Days since 1970-01-01, ascending and not adjacent.
+    runs: Vec<Run>,
+    /// As numbers of a leap year where January 1 is 0, ascending and not adjacent.
+    every_year: Vec<Run>,
+}
+
+/// Days that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: i64,
+    /// Included.
+    pub(crate) last: i64,
 }
 
 impl FromIterator<DateEntry> for Dates {
     fn from_iter<I: IntoIterator<Item = DateEntry>>(entries: I) -> Self {
-        let mut dates = Self::default();
+        let (mut runs, mut every_year) = (Vec::new(), Vec::new());
         for entry in entries {
             match entry {
-                DateEntry::Range { first, last } if first <= last => {
-                    dates.runs.push((number_of(first), number_of(last)));
-                }
+                DateEntry::Range { first, last } if first <= last => runs.push(Run {
+                    first: number_of(first),
+                    last: number_of(last),
+                }),
                 DateEntry::Range { .. } => {}
                 DateEntry::EveryYear { month, day } => {
-                    dates.every_year.push((month, day));
+                    let number = number_in_leap_year(month, day);
+                    every_year.extend(number.map(|number| Run {
+                        first: number,
+                        last: number,
+                    }));
                 }
             }
         }
-        dates.every_year.sort_unstable();
-        dates.every_year.dedup();
-        dates.runs.sort_unstable();
-        dates.runs.dedup_by(|later, earlier| {
-            let touches = later.0 <= earlier.1 + 1;
-            if touches {
-                earlier.1 = earlier.1.max(later.1);
-            }
-            touches
-        });
-        dates
+        Self {
+            runs: joined(runs),
+            every_year: joined(every_year),
+        }
     }
 }
 
@@ -178,50 +183,167 @@ impl Dates {
 
     /// The first date of the set that is not before `date`.
     pub fn first_from(&self, date: Date) -> Option<Date> {
-        self.first_day_from(number_of(date)).and_then(date_of)
+        let day = number_of(date);
+        let run = self.run_from(day)?;
+        date_of(run.first.max(day))
     }
 
-    pub(crate) fn contains_day(&self, day: i64) -> bool {
-        let run = self.runs.partition_point(|(_, last)| *last < day);
-        let is_in_run = self.runs.get(run).is_some_and(|(first, _)| *first <= day);
-        is_in_run
-            || !self.every_year.is_empty()
-                && date_of(day).is_some_and(|date| {
-                    let key = (date.month(), date.day());
-                    self.every_year.binary_search(&key).is_ok()
-                })
-    }
-
-    /// The first day, counted from 1970-01-01, that is not before `day`.
-    pub(crate) fn first_day_from(&self, day: i64) -> Option<i64> {
-        let run = self.runs.partition_point(|(_, last)| *last < day);
-        let of_runs = self.runs.get(run).map(|(first, _)| (*first).max(day));
-        let of_years = self.first_of_every_year(day);
-        match (of_runs, of_years) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
+    /// The first run of dates that ends on `day` or later.
+    fn run_from(&self, day: i64) -> Option<Run> {
+        let of_years = next_of_every_year(&self.every_year, day);
+        match (self.listed_run_from(day), of_years) {
+            (Some(one), Some(other)) => Some(if one.first <= other.run.first {
+                one
+            } else {
+                other.run
+            }),
+            (one, other) => one.or(other.map(|found| found.run)),
         }
     }
 
-    fn first_of_every_year(&self, day: i64) -> Option<i64> {
-        /// The longest gap: from February 29 of 2096 to that of 2104.
-        const MAX_WAIT: i16 = 8;
-        if self.every_year.is_empty() {
-            return None;
-        }
-        let from = date_of(day)?;
-        let last_year = from.year().saturating_add(MAX_WAIT);
-        for year in from.year()..=last_year {
-            for &(month, day) in &self.every_year {
-                if let Ok(date) = Date::new(year, month, day)
-                    && date >= from
-                {
-                    return Some(number_of(date));
+    /// As [`Dates::run_from`], without the dates of every year.
+    pub(crate) fn listed_run_from(&self, day: i64) -> Option<Run> {
+        let place = self.runs.partition_point(|run| run.last < day);
+        self.runs.get(place).copied()
+    }
+}
+
+/// The exceptions of a schedule. The first one that contains a date decides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Exceptions {
+    all: Vec<Exception>,
+    /// The dates of every year of all of them, each with the exception that decides.
+    every_year: Vec<Run>,
+    /// The places of those exceptions, one for each run.
+    deciding: Vec<usize>,
+}
+
+/// A run of dates of every year, in one year.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunOfYear {
+    /// The place of the run, or of the exception that decides.
+    pub(crate) place: usize,
+    pub(crate) run: Run,
+}
+
+impl Exceptions {
+    pub(crate) fn of(all: Vec<Exception>) -> Self {
+        let mut deciders = [None; DAYS_OF_LEAP_YEAR];
+        for (place, exception) in all.iter().enumerate() {
+            for run in &exception.dates.every_year {
+                for number in run.first..=run.last {
+                    let day = usize::try_from(number).ok();
+                    if let Some(day) = day.and_then(|day| deciders.get_mut(day)) {
+                        *day = day.or(Some(place));
+                    }
                 }
             }
         }
-        None
+        let mut exceptions = Self {
+            all,
+            ..Self::default()
+        };
+        let mut first = 0;
+        for same in deciders.chunk_by(|one, next| one == next) {
+            let after = first + i64::try_from(same.len()).unwrap_or_default();
+            if let Some(Some(place)) = same.first() {
+                exceptions.deciding.push(*place);
+                exceptions.every_year.push(Run {
+                    first,
+                    last: after - 1,
+                });
+            }
+            first = after;
+        }
+        exceptions
     }
+
+    pub(crate) fn all(&self) -> &[Exception] {
+        &self.all
+    }
+
+    /// The first run of dates of every year that ends on `day` or later, and for which the same
+    /// exception decides among all of every year.
+    pub(crate) fn next_of_every_year(&self, day: i64) -> Option<RunOfYear> {
+        let found = next_of_every_year(&self.every_year, day)?;
+        Some(RunOfYear {
+            place: *self.deciding.get(found.place)?,
+            ..found
+        })
+    }
+}
+
+/// The first run that ends on `day` or later.
+fn next_of_every_year(every_year: &[Run], day: i64) -> Option<RunOfYear> {
+    /// The longest gap: from February 29 of 2096 to that of 2104.
+    const MAX_WAIT: i16 = 8;
+    if every_year.is_empty() {
+        return None;
+    }
+    let year = date_of(day)?.year();
+    for year in year..=year.saturating_add(MAX_WAIT) {
+        let new_year = Date::new(year, 1, 1).ok()?;
+        let days = DaysOf {
+            new_year: number_of(new_year),
+            is_leap: new_year.in_leap_year(),
+        };
+        let first = every_year.partition_point(|run| days.last(run.last) < day);
+        let mut runs = (first..).zip(every_year.get(first..)?);
+        let found = runs.find_map(|(place, run)| {
+            let run = Run {
+                first: days.first(run.first),
+                last: days.last(run.last),
+            };
+            // February 29 alone is empty in most years.
+            (run.first <= run.last).then_some(RunOfYear { place, run })
+        });
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+const DAYS_OF_LEAP_YEAR: usize = 366;
+
+/// The days of a year, by their number in a leap year, which contains every date.
+struct DaysOf {
+    new_year: i64,
+    is_leap: bool,
+}
+
+/// The number of February 29 in a leap year, where January 1 is 0.
+const LEAP_DAY: i64 = 59;
+
+impl DaysOf {
+    /// The first day that is not before a date.
+    fn first(&self, number: i64) -> i64 {
+        self.new_year + number - i64::from(!self.is_leap && number > LEAP_DAY)
+    }
+
+    /// The last day that is not after a date.
+    fn last(&self, number: i64) -> i64 {
+        self.new_year + number - i64::from(!self.is_leap && number >= LEAP_DAY)
+    }
+}
+
+/// The number of a date in a leap year, where January 1 is 0.
+fn number_in_leap_year(month: i8, day: i8) -> Option<i64> {
+    let (date, new_year) = (Date::new(2000, month, day), Date::new(2000, 1, 1));
+    Some(number_of(date.ok()?) - number_of(new_year.ok()?))
+}
+
+/// Sorts runs and joins those that touch.
+fn joined(mut runs: Vec<Run>) -> Vec<Run> {
+    runs.sort_unstable_by_key(|run| (run.first, run.last));
+    runs.dedup_by(|later, earlier| {
+        let touches = later.first <= earlier.last + 1;
+        if touches {
+            earlier.last = earlier.last.max(later.last);
+        }
+        touches
+    });
+    runs
 }
 
 /// The number of days from 1970-01-01 to a date.

@@ -69,6 +69,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod clock;
 mod cron;
 mod duration;
 mod effective;
@@ -77,9 +78,13 @@ mod exception;
 mod need;
 mod next_change;
 mod offset_period;
+mod overriding;
 mod parse;
 mod part;
 mod set;
+mod span_search;
+mod steps;
+mod timeline;
 mod transition;
 mod week;
 mod window;
@@ -90,12 +95,14 @@ use jiff::tz::TimeZone;
 
 pub use crate::cron::Cron;
 pub use crate::duration::{Duration, OutOfBounds};
-pub use crate::effective::{Cause, DecidedBy, Override, OverrideMode};
+pub use crate::effective::{Cause, DecidedBy};
 pub use crate::error::Error;
 pub use crate::exception::{DateEntry, Dates, Exception, ExceptionAction};
 pub use crate::need::{Need, NeededSpan, NeededSpans};
+pub use crate::overriding::{Override, OverrideMode};
 pub use crate::parse::ParseError;
 pub use crate::part::{Part, Parts};
+pub use crate::steps::Steps;
 pub use crate::transition::Transitions;
 pub use crate::week::{Days, Hours};
 pub use crate::window::WindowText;
@@ -104,7 +111,11 @@ pub use crate::zone::{
     zone_names,
 };
 
+use crate::clock::Clock;
+use crate::exception::Exceptions;
 use crate::next_change::{CronWindows, State};
+use crate::overriding::Overrides;
+use crate::timeline::Timeline;
 use crate::week::Week;
 use crate::window::Windows;
 
@@ -123,9 +134,8 @@ pub const DEFAULT_CRON_DURATION: Duration = Duration::hours(1);
 pub struct Schedule {
     base: Base,
     zone: TimeZone,
-    /// The first one that contains a date decides.
-    exceptions: Vec<Exception>,
-    overrides: Vec<Override>,
+    exceptions: Exceptions,
+    overrides: Overrides,
     lead_time: Duration,
     early_end: Duration,
 }
@@ -139,11 +149,11 @@ enum Base {
 }
 
 impl Base {
-    fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
+    fn at(&self, clock: &mut Clock<'_>, now: i64) -> Option<State> {
         match self {
-            Self::Weekly(week) => next_change::of_week(*week, zone, now),
-            Self::Cron(windows) => windows.at(zone, now),
-            Self::Windows(windows) => windows.at(zone, now),
+            Self::Weekly(week) => next_change::of_week(*week, clock, now),
+            Self::Cron(windows) => windows.at(clock, now),
+            Self::Windows(windows) => windows.at(clock, now),
         }
     }
 }
@@ -284,8 +294,8 @@ impl Schedule {
         Ok(Self {
             base,
             zone: known(zone)?,
-            exceptions: Vec::new(),
-            overrides: Vec::new(),
+            exceptions: Exceptions::default(),
+            overrides: Overrides::default(),
             lead_time: Duration::ZERO,
             early_end: Duration::ZERO,
         })
@@ -294,30 +304,43 @@ impl Schedule {
     /// Replaces the exceptions. The first one that contains a date decides about it.
     #[must_use]
     pub fn with_exceptions(self, exceptions: Vec<Exception>) -> Self {
-        Self { exceptions, ..self }
+        Self {
+            exceptions: Exceptions::of(exceptions),
+            ..self
+        }
     }
 
     /// Replaces the overrides.
     #[must_use]
     pub fn with_overrides(self, overrides: Vec<Override>) -> Self {
-        Self { overrides, ..self }
+        Self {
+            overrides: Overrides::of(overrides),
+            ..self
+        }
     }
 
     /// Adds one override.
     #[must_use]
-    pub fn and_override(mut self, more: Override) -> Self {
-        self.overrides.push(more);
-        self
+    pub fn and_override(self, more: Override) -> Self {
+        let all = self.overrides.into_all().into_iter().chain([more]);
+        Self {
+            overrides: Overrides::of(all.collect()),
+            ..self
+        }
     }
 
     /// The schedule for queries about the past: an override without a start applies from its
     /// creation on.
     #[must_use]
-    pub fn looking_back(mut self) -> Self {
-        for of in &mut self.overrides {
+    pub fn looking_back(self) -> Self {
+        let mut all = self.overrides.into_all();
+        for of in &mut all {
             of.start = of.start.max(of.created);
         }
-        self
+        Self {
+            overrides: Overrides::of(all),
+            ..self
+        }
     }
 
     /// Sets how long before it is wanted a machine is needed; see [`Schedule::needed`].
@@ -339,14 +362,16 @@ impl Schedule {
     /// the first instant with another state; between `now` and `until` the state is constant.
     /// Beyond the calendar (years -9999 to 9999) no machine is wanted.
     pub fn at(&self, now: Timestamp) -> Window {
-        let state = self.state(effective::floor(now));
-        let State { wanted, until } = state.unwrap_or(State::UNKNOWN);
-        let until = until.and_then(|until| Timestamp::from_second(until).ok());
-        if wanted {
-            Window::Open { until }
-        } else {
-            Window::Closed { until }
-        }
+        Timeline::new(self, None).window(now)
+    }
+
+    /// As [`Schedule::at`], and takes the steps of it from a budget. It is exact also if they do
+    /// not suffice: the work is bounded by the dates of ten years, not by the windows in them.
+    pub fn at_within(&self, now: Timestamp, steps: &Steps) -> Window {
+        let mut timeline = Timeline::new(self, None);
+        let window = timeline.window(now);
+        steps.take(timeline.clock().take_steps());
+        window
     }
 
     /// Every change after `from` and before `to`, in order.

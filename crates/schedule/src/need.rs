@@ -1,17 +1,11 @@
 //! When a machine is needed: from a lead time before it is wanted, to some time before it is no
 //! longer wanted.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::Schedule;
 use crate::effective::floor;
-use crate::next_change::{HORIZON, State};
-
-/// The maximum number of windows that the search for one needed span inspects.
-///
-/// Only continuous windows of a few minutes reach this limit. The next query finds the windows
-/// after it.
-const MAX_WINDOWS: usize = 20_000;
+use crate::span_search::Spans;
+use crate::{Schedule, Steps};
 
 /// Whether a machine is needed at an instant, and when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +18,18 @@ pub enum Need {
         /// The end of the last window that it is needed for: `until`, or later if machines must
         /// be gone by the end.
         window_end: Option<Timestamp>,
+        /// If the steps did not suffice to find the end: the result stays the same at least until
+        /// then, and `until` and `window_end` are `None`.
+        known_until: Option<Timestamp>,
     },
     /// It is not needed.
     NotNeeded {
         /// The first later instant at which it is needed; `None` if there is none within ten
         /// years.
         until: Option<Timestamp>,
+        /// If the steps did not suffice to find that: the result stays the same at least until
+        /// then, and `until` is `None`. Nothing is known if it is not in the future.
+        known_until: Option<Timestamp>,
     },
 }
 
@@ -39,10 +39,19 @@ impl Need {
         matches!(self, Self::Needed { .. })
     }
 
-    /// When that changes; `None` if it does not within ten years.
+    /// When that changes; `None` if it does not within ten years, or if the steps did not suffice.
     pub fn until(self) -> Option<Timestamp> {
         match self {
-            Self::Needed { until, .. } | Self::NotNeeded { until } => until,
+            Self::Needed { until, .. } | Self::NotNeeded { until, .. } => until,
+        }
+    }
+
+    /// How long it stays the same at least, if the steps did not suffice to find the end.
+    pub fn known_until(self) -> Option<Timestamp> {
+        match self {
+            Self::Needed { known_until, .. } | Self::NotNeeded { known_until, .. } => {
+                known_until
+            }
         }
     }
 }
@@ -70,10 +79,14 @@ impl Iterator for NeededSpans<'_> {
     type Item = NeededSpan;
 
     fn next(&mut self) -> Option<NeededSpan> {
-        let span = self.spans.next_joined()?;
-        let start = span.start.max(self.from);
-        (start < self.to).then_some(NeededSpan {
-            start: Timestamp::from_second(start).ok()?,
+        let first = self.spans.next_span().filter(|span| span.start < self.to)?;
+        let span = self.spans.joined(first, self.to);
+        if span.end.is_none_or(|end| end >= self.to) {
+            // All that follow and begin before `to` are part of it.
+            self.to = i64::MIN;
+        }
+        Some(NeededSpan {
+            start: Timestamp::from_second(span.start.max(self.from)).ok()?,
             end: instant(span.end),
             window_end: instant(span.window_end),
         })
@@ -90,150 +103,82 @@ impl Schedule {
     /// [`Schedule::with_lead_time`] and [`Schedule::with_early_end`].
     ///
     /// Adjacent or overlapping spans are merged. A window that is not longer than the early end
-    /// needs no machine. `until` is exact, unless more than 20,000 windows would have to be
-    /// inspected: then it is an instant up to which the result is constant.
+    /// needs no machine, whatever the lead time. `until` is exact, unless the steps do not
+    /// suffice: then [`Need::known_until`] says how far the result is known.
     ///
     /// # Example
     /// ```
-    /// use fivespot_schedule::{Duration, Need, Schedule};
+    /// use fivespot_schedule::{Duration, Need, Schedule, Steps};
     ///
     /// let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC")?
     ///     .with_lead_time(Duration::minutes(10))
     ///     .with_early_end(Duration::minutes(5));
-    /// let needed = office.needed("2026-03-06T08:50:00Z".parse()?);
+    /// let needed = office.needed("2026-03-06T08:50:00Z".parse()?, &Steps::at_most(1_000));
     /// assert_eq!(needed, Need::Needed {
     ///     until: Some("2026-03-06T17:55:00Z".parse()?),
     ///     window_end: Some("2026-03-06T18:00:00Z".parse()?),
+    ///     known_until: None,
     /// });
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
-    pub fn needed(&self, now: Timestamp) -> Need {
+    pub fn needed(&self, now: Timestamp, steps: &Steps) -> Need {
         let now = floor(now);
-        let mut spans = Spans::new(self, now);
-        match spans.next_joined() {
-            Some(span) if span.start <= now => Need::Needed {
-                until: instant(span.end),
-                window_end: instant(span.window_end),
-            },
-            span => Need::NotNeeded {
-                until: instant(span.map(|span| span.start).or(spans.stopped_at)),
-            },
-        }
-    }
-
-    /// The spans in which a machine is needed that overlap `from..to`, in order. The first one
-    /// starts at `from` if it began earlier; the last one may end after `to`.
-    pub fn needed_spans(&self, from: Timestamp, to: Timestamp) -> NeededSpans<'_> {
-        let (from, to) = (floor(from), floor(to));
-        NeededSpans {
-            spans: Spans::new(self, from),
-            from,
-            to,
-        }
-    }
-}
-
-/// A window of the effective schedule, extended by the lead time and shortened by the early
-/// end.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    start: i64,
-    end: Option<i64>,
-    window_end: Option<i64>,
-}
-
-#[derive(Debug, Clone)]
-struct Spans<'s> {
-    schedule: &'s Schedule,
-    /// Spans that end at or before this instant are skipped.
-    from: i64,
-    /// Where the search for the next window continues; `None` if there are no more windows.
-    at: Option<i64>,
-    /// A span that was found and is not adjacent to the previous one.
-    found: Option<Span>,
-    /// Where the last search stopped at its limit.
-    stopped_at: Option<i64>,
-}
-
-impl<'s> Spans<'s> {
-    fn new(schedule: &'s Schedule, from: i64) -> Self {
-        Self {
-            schedule,
-            from,
-            at: Some(from),
-            found: None,
-            stopped_at: None,
-        }
-    }
-
-    /// The next span, merged with all adjacent ones.
-    fn next_joined(&mut self) -> Option<Span> {
-        let mut remaining = MAX_WINDOWS;
-        self.stopped_at = None;
-        let mut span = match self.found.take() {
-            Some(span) => span,
-            None => self.next_span(&mut remaining)?,
-        };
-        while let Some(end) = span.end {
-            let Some(next) = self.next_span(&mut remaining) else {
-                break;
-            };
-            if next.start > end {
-                self.found = Some(next);
-                break;
+        let mut spans = Spans::new(self, now, Some(steps));
+        match spans.next_span() {
+            Some(first) if first.start <= now => {
+                let span = spans.joined(first, i64::MAX);
+                Need::Needed {
+                    until: instant(span.end),
+                    window_end: instant(span.window_end),
+                    known_until: instant(span.known_until),
+                }
             }
-            span.end = next.end;
-            span.window_end = next.window_end;
+            Some(first) => Need::NotNeeded {
+                until: instant(Some(first.start)),
+                known_until: None,
+            },
+            None => Need::NotNeeded {
+                until: None,
+                known_until: instant(spans.none_before()),
+            },
         }
-        Some(span)
     }
 
-    /// The span of the next window that is longer than the early end. Inspects at most `remaining`
-    /// windows.
-    fn next_span(&mut self, remaining: &mut usize) -> Option<Span> {
-        let lead_time = self.schedule.lead_time.as_secs();
-        let early_end = self.schedule.early_end.as_secs();
-        while *remaining > 0 {
-            *remaining -= 1;
-            let (opens, closes) = self.next_window()?;
-            let span = Span {
-                start: opens.saturating_sub(lead_time),
-                end: closes.map(|closes| closes.saturating_sub(early_end)),
-                window_end: closes,
+    /// The first instant after `from` from which on a machine is needed for at least `length`,
+    /// and before which it is not needed. `None` if there is none within ten years, or none as
+    /// far as the steps suffice: ask again later.
+    pub fn next_need_of(
+        &self,
+        length: SignedDuration,
+        from: Timestamp,
+        steps: &Steps,
+    ) -> Option<Timestamp> {
+        let from = floor(from);
+        let mut spans = Spans::new(self, from, Some(steps));
+        while let Some(first) = spans.next_span() {
+            let enough = if first.start > from {
+                first.start.saturating_add(length.as_secs())
+            } else {
+                i64::MAX
             };
-            if span.end.is_none_or(|end| end > span.start.max(self.from)) {
-                return Some(span);
+            let span = spans.joined(first, enough);
+            let end = span.end.or(span.known_until);
+            if span.start > from && end.is_none_or(|end| end >= enough) {
+                return Timestamp::from_second(span.start).ok();
             }
         }
-        self.stopped_at = self.at;
         None
     }
 
-    /// The next window of the effective schedule. A window that is open at first has no start.
-    fn next_window(&mut self) -> Option<(i64, Option<i64>)> {
-        let at = self.at.take()?;
-        let state = self.schedule.state(at)?;
-        let (opens, closes) = match state {
-            State {
-                wanted: true,
-                until,
-            } => (i64::MIN, until),
-            State {
-                wanted: false,
-                until,
-            } => {
-                let opens = until.filter(|opens| *opens <= self.last_opening())?;
-                (opens, self.schedule.state(opens)?.until)
-            }
-        };
-        self.at = closes;
-        Some((opens, closes))
-    }
-
-    /// The last opening that is searched for: its span may start up to ten years after the
-    /// start of the search.
-    fn last_opening(&self) -> i64 {
-        let lead_time = self.schedule.lead_time.as_secs();
-        self.from.saturating_add(HORIZON).saturating_add(lead_time)
+    /// The spans in which a machine is needed that overlap `from..to`, in order. The first one
+    /// starts at `from` if it began earlier. The last one may end after `to`, and then may end
+    /// later than said.
+    pub fn needed_spans(&self, from: Timestamp, to: Timestamp) -> NeededSpans<'_> {
+        let (from, to) = (floor(from), floor(to));
+        NeededSpans {
+            spans: Spans::new(self, from, None),
+            from,
+            to,
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! All instants are whole seconds since 1970-01-01T00:00:00Z.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
+use crate::clock::Clock;
 use crate::cron::Cron;
 use crate::duration::Duration;
 use crate::offset_period::OffsetPeriod;
@@ -42,8 +42,8 @@ pub(crate) fn horizon(now: i64) -> i64 {
 }
 
 /// The state of a week of hours.
-pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
-    let mut period = OffsetPeriod::around(zone, now)?;
+pub(crate) fn of_week(week: Week, clock: &mut Clock<'_>, now: i64) -> Option<State> {
+    let mut period = clock.period(now)?;
     let wanted = week.contains(hour_of_week(period.local(now)));
     if week.is_always() {
         return Some(State {
@@ -54,6 +54,7 @@ pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
     let horizon = horizon(now);
     let mut at = now;
     loop {
+        clock.count(STEPS_PER_WEEK);
         let local = period.local(at);
         let hour = hour_of_week(local);
         let flip = (1..=Week::HOURS).find(|ahead| week.contains(hour + ahead) != wanted);
@@ -73,7 +74,7 @@ pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
             });
         }
         at = period.end;
-        period = period.next(zone)?;
+        period = clock.period(at)?;
         if week.contains(hour_of_week(period.local(at))) != wanted {
             return Some(State {
                 wanted,
@@ -82,6 +83,9 @@ pub(crate) fn of_week(week: Week, zone: &TimeZone, now: i64) -> Option<State> {
         }
     }
 }
+
+/// What a search among the hours of a week costs, in steps.
+const STEPS_PER_WEEK: u64 = 8;
 
 fn hour_of_week(local: i64) -> i64 {
     local.div_euclid(HOUR) + EPOCH_HOUR_OF_WEEK
@@ -93,6 +97,8 @@ pub(crate) struct CronWindows {
     cron: Cron,
     duration: Duration,
     adjacency: Adjacency,
+    /// Whether no two firings are as close as the duration, in time without clock changes.
+    are_apart: bool,
 }
 
 /// How far adjacent windows extend, without an inspection of each of them.
@@ -114,6 +120,10 @@ impl CronWindows {
             [earlier, later] => touches(later - earlier),
             _ => true,
         });
+        let are_apart = minutes.windows(2).all(|pair| match pair {
+            [earlier, later] => !touches(later - earlier),
+            _ => true,
+        });
         let over_midnight = match (minutes.first(), minutes.last()) {
             (Some(first), Some(last)) => touches(first + 24 * 60 - last),
             _ => false,
@@ -127,6 +137,63 @@ impl CronWindows {
             cron,
             duration,
             adjacency,
+            are_apart: are_apart && !over_midnight,
+        }
+    }
+
+    /// The same firings with windows that are longer by some seconds.
+    pub(crate) fn lengthened(&self, seconds: i64) -> Self {
+        let seconds = self.duration.as_secs().saturating_add(seconds);
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        Self::new(self.cron, Duration::seconds(seconds))
+    }
+
+    /// Whether no two windows touch, in time without clock changes.
+    pub(crate) fn are_apart(&self) -> bool {
+        self.are_apart
+    }
+
+    /// The first firing from `from` to `last`.
+    pub(crate) fn first_from(
+        &self,
+        clock: &mut Clock<'_>,
+        from: i64,
+        last: i64,
+    ) -> Option<i64> {
+        self.first_after(clock, from.checked_sub(1)?, last)
+    }
+
+    /// The last firing from `from` to `last`, and before the next change of the offset together
+    /// with its window.
+    pub(crate) fn last_in_period(
+        &self,
+        clock: &mut Clock<'_>,
+        from: i64,
+        last: i64,
+    ) -> Option<i64> {
+        let period = clock.period(from)?;
+        let last = last.min(period.end - self.duration.as_secs() - 1);
+        let local = self
+            .cron
+            .last_in(clock, period.local(from), period.local(last))?;
+        Some(period.instant(local))
+    }
+
+    /// The last firing not after `last` up to which, from a firing on, all windows are adjacent.
+    pub(crate) fn last_adjacent(
+        &self,
+        clock: &mut Clock<'_>,
+        mut firing: i64,
+        last: i64,
+    ) -> Option<i64> {
+        loop {
+            firing = self.run_end(clock, firing, last)?;
+            let reached = firing.saturating_add(self.duration.as_secs()).min(last);
+            clock.period(reached)?;
+            match self.last_within(clock, firing, reached) {
+                Some(later) => firing = later,
+                None => return Some(firing),
+            }
         }
     }
 
@@ -139,83 +206,83 @@ impl CronWindows {
     }
 
     /// The state at an instant.
-    pub(crate) fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
-        let period = OffsetPeriod::around(zone, now)?;
+    pub(crate) fn at(&self, clock: &mut Clock<'_>, now: i64) -> Option<State> {
+        clock.period(now)?;
         let horizon = horizon(now);
-        let opened = self.last_within(zone, period, now - self.duration.as_secs(), now);
+        let opened = self.last_within(clock, now - self.duration.as_secs(), now);
         Some(match opened {
             Some(firing) => State {
                 wanted: true,
-                until: self.end_after(zone, firing, horizon),
+                until: self.end_after(clock, firing, horizon),
             },
             None => State {
                 wanted: false,
-                until: self.first_after(zone, period, now, horizon),
+                until: self.first_after(clock, now, horizon),
             },
         })
     }
 
-    /// The last firing after `after` and not after `upto`. `period` contains `upto`.
+    /// The last firing after `after` and not after `upto`.
     fn last_within(
         &self,
-        zone: &TimeZone,
-        mut period: OffsetPeriod,
+        clock: &mut Clock<'_>,
         after: i64,
         mut upto: i64,
     ) -> Option<i64> {
         loop {
-            let from = period.start.max(after + 1);
-            let local = self.cron.last_in(period.local(from), period.local(upto));
+            let period = clock.period(upto)?;
+            let from = period.local(period.start.max(after + 1));
+            let local = self.cron.last_in(clock, from, period.local(upto));
             if let Some(local) = local {
                 return Some(period.instant(local));
             }
             if period.start <= after {
                 return None;
             }
-            if self.fires_in_gap_before(&period) {
+            if self.fires_in_gap_before(clock, &period) {
                 return Some(period.start);
             }
             upto = period.start - 1;
-            period = OffsetPeriod::around(zone, upto)?;
         }
     }
 
-    /// The first firing after `after` and not after `horizon`. `period` contains `after`.
+    /// The first firing after `after` and not after `horizon`.
     fn first_after(
         &self,
-        zone: &TimeZone,
-        mut period: OffsetPeriod,
+        clock: &mut Clock<'_>,
         after: i64,
         horizon: i64,
     ) -> Option<i64> {
+        let mut period = clock.period(after)?;
         let mut from = after + 1;
         loop {
-            let upto = (period.end - 1).min(horizon);
-            let local = self.cron.first_in(period.local(from), period.local(upto));
+            let upto = period.local((period.end - 1).min(horizon));
+            let local = self.cron.first_in(clock, period.local(from), upto);
             if let Some(local) = local {
                 return Some(period.instant(local));
             }
             if period.end > horizon {
                 return None;
             }
-            period = period.next(zone)?;
+            period = clock.period(period.end)?;
             from = period.start;
-            if self.fires_in_gap_before(&period) {
+            if self.fires_in_gap_before(clock, &period) {
                 return Some(from);
             }
         }
     }
 
     /// The first instant after a firing that no window covers, if it is not after `horizon`.
-    fn end_after(&self, zone: &TimeZone, firing: i64, horizon: i64) -> Option<i64> {
+    fn end_after(&self, clock: &mut Clock<'_>, firing: i64, horizon: i64) -> Option<i64> {
         let mut firing = firing;
         loop {
-            firing = self.run_end(&OffsetPeriod::around(zone, firing)?, firing, horizon);
+            firing = self.run_end(clock, firing, horizon)?;
             let end = firing.saturating_add(self.duration.as_secs());
             if end > horizon {
                 return None;
             }
-            match self.last_within(zone, OffsetPeriod::around(zone, end)?, firing, end) {
+            clock.period(end)?;
+            match self.last_within(clock, firing, end) {
                 Some(later) => firing = later,
                 None => return Some(end),
             }
@@ -224,39 +291,46 @@ impl CronWindows {
 
     /// The last firing not after `horizon`, in the period of `firing`, up to which all windows
     /// are known to be adjacent.
-    fn run_end(&self, period: &OffsetPeriod, firing: i64, horizon: i64) -> i64 {
+    fn run_end(&self, clock: &mut Clock<'_>, firing: i64, horizon: i64) -> Option<i64> {
+        let period = clock.period(firing)?;
         let local = period.local(firing);
         // A firing that was moved out of a gap matches no minute; whether later windows are
         // adjacent is not determined here.
-        if self.cron.first_in(local, local).is_none() {
-            return firing;
+        if self.cron.first_in(clock, local, local).is_none() {
+            return Some(firing);
         }
         let last = period.local(horizon.min(period.end - 1));
         let midnight = (local.div_euclid(DAY) + 1) * DAY;
         let reached = match self.adjacency {
-            Adjacency::OverMidnight => self.cron.last_in(local, last),
-            Adjacency::OverTheDay => self.cron.last_in(local, last.min(midnight - 1)),
-            Adjacency::Broken => Some(self.walk(local, last.min(midnight - 1))),
+            Adjacency::OverMidnight => self.cron.last_in(clock, local, last),
+            Adjacency::OverTheDay => {
+                self.cron.last_in(clock, local, last.min(midnight - 1))
+            }
+            Adjacency::Broken => Some(self.walk(clock, local, last.min(midnight - 1))),
         };
-        period.instant(reached.unwrap_or(local))
+        Some(period.instant(reached.unwrap_or(local)))
     }
 
     /// As [`CronWindows::run_end`], one firing at a time.
-    fn walk(&self, mut local: i64, last: i64) -> i64 {
+    fn walk(&self, clock: &mut Clock<'_>, mut local: i64, last: i64) -> i64 {
         let reach = self.duration.as_secs();
-        while let Some(later) = self.cron.first_in(local + 1, last.min(local + reach)) {
+        let next = |clock: &mut _, local: i64| {
+            let upto = last.min(local.saturating_add(reach));
+            self.cron.first_in(clock, local + 1, upto)
+        };
+        while let Some(later) = next(clock, local) {
             local = later;
         }
         local
     }
 
     /// Whether a matching minute was skipped just before the period began.
-    fn fires_in_gap_before(&self, period: &OffsetPeriod) -> bool {
+    fn fires_in_gap_before(&self, clock: &mut Clock<'_>, period: &OffsetPeriod) -> bool {
         let local = period.local(period.start);
         period.skipped > 0
             && self
                 .cron
-                .first_in(local - period.skipped, local - 1)
+                .first_in(clock, local - period.skipped, local - 1)
                 .is_some()
     }
 }

@@ -53,11 +53,6 @@ impl OffsetPeriod {
         })
     }
 
-    /// The period after this one.
-    pub(crate) fn next(&self, zone: &TimeZone) -> Option<Self> {
-        Self::around(zone, self.end)
-    }
-
     /// The local time at an instant of this period.
     pub(crate) fn local(&self, instant: i64) -> i64 {
         instant + self.offset

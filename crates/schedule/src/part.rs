@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::effective::{Segment, floor};
-use crate::{DecidedBy, Override, OverrideMode, Schedule};
+use crate::effective::floor;
+use crate::timeline::{Segment, Timeline};
+use crate::{DecidedBy, Override, OverrideMode, Schedule, Steps};
 
 /// A span of time in which the state of a schedule and what decides it are constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Part<'s> {
 /// [`Schedule::parts`].
 #[derive(Debug, Clone)]
 pub struct Parts<'s> {
-    schedule: &'s Schedule,
+    timeline: Timeline<'s>,
     at: i64,
     to: i64,
 }
@@ -52,22 +53,33 @@ impl Schedule {
     /// ```
     pub fn parts(&self, from: Timestamp, to: Timestamp) -> Parts<'_> {
         Parts {
-            schedule: self,
+            timeline: Timeline::new(self, None),
             at: floor(from),
             to: floor(to),
         }
     }
 
-    fn hold_at(&self, at: Timestamp) -> Option<&Override> {
-        self.override_at(at)
-            .filter(|it| it.mode == OverrideMode::Hold)
+    /// As [`Schedule::parts`], but ends early when the steps are spent.
+    pub fn parts_within<'s>(
+        &'s self,
+        from: Timestamp,
+        to: Timestamp,
+        steps: &'s Steps,
+    ) -> Parts<'s> {
+        Parts {
+            timeline: Timeline::new(self, Some(steps)),
+            ..self.parts(from, to)
+        }
     }
 }
 
 impl<'s> Parts<'s> {
-    fn segment(&self, at: i64) -> Option<(Segment<'s>, Option<&'s Override>)> {
-        let hold = self.schedule.hold_at(Timestamp::from_second(at).ok()?);
-        Some((self.schedule.segment(at)?, hold))
+    fn segment(&mut self, at: i64) -> Option<(Segment<'s>, Option<&'s Override>)> {
+        let in_force = self.timeline.schedule().overrides.at(at);
+        let hold = in_force
+            .strongest
+            .filter(|it| it.mode == OverrideMode::Hold);
+        Some((self.timeline.segment(at)?, hold))
     }
 }
 
@@ -75,12 +87,12 @@ impl<'s> Iterator for Parts<'s> {
     type Item = Part<'s>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.at >= self.to {
+        if self.at >= self.to || self.timeline.is_spent() {
             return None;
         }
         let (first, hold) = self.segment(self.at)?;
         let mut end = first.end.min(self.to);
-        while end < self.to {
+        while end < self.to && !self.timeline.is_spent() {
             let Some((next, next_hold)) = self.segment(end) else {
                 break;
             };

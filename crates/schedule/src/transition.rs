@@ -4,12 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Schedule;
 use crate::next_change::HORIZON;
+use crate::timeline::Timeline;
 
 /// The changes of a schedule between two instants, in order: the instant, and whether a machine
 /// is wanted from then on. Returned by [`Schedule::transitions`].
 #[derive(Debug, Clone)]
 pub struct Transitions<'s> {
-    schedule: &'s Schedule,
+    timeline: Timeline<'s>,
     at: Timestamp,
     to: Timestamp,
 }
@@ -17,7 +18,7 @@ pub struct Transitions<'s> {
 impl<'s> Transitions<'s> {
     pub(crate) fn new(schedule: &'s Schedule, from: Timestamp, to: Timestamp) -> Self {
         Self {
-            schedule,
+            timeline: Timeline::new(schedule, None),
             at: from,
             to,
         }
@@ -29,7 +30,7 @@ impl Iterator for Transitions<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.to {
-            let window = self.schedule.at(self.at);
+            let window = self.timeline.window(self.at);
             if let Some(until) = window.until() {
                 self.at = until;
                 return (until < self.to).then_some((until, !window.is_open()));

@@ -3,22 +3,18 @@
 //! A window belongs to the local day on which it starts. Local times are seconds since
 //! 1970-01-01 00:00 on the wall clock, instants are seconds since that time in UTC.
 
-use jiff::Timestamp;
 use jiff::civil::Weekday;
-use jiff::tz::TimeZone;
 
+use crate::clock::{Clock, OFFSET_MARGIN};
 use crate::duration::{Duration, OutOfBounds};
 use crate::next_change::{self, DAY, State};
-use crate::offset_period::OffsetPeriod;
 use crate::parse::{ParseError, Token};
 use crate::week::Days;
 use crate::{Error, MAX_WINDOW, MIN_WINDOW, union};
 
 const MINUTE: i64 = 60;
-
-/// More than the difference of any two UTC offsets: local time this far from a change of the
-/// offset does not depend on that change.
-const OFFSET_MARGIN: i64 = 3 * DAY;
+/// In days.
+const WEEK: i64 = 7;
 
 /// A window of a schedule as text.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +41,13 @@ struct NamedWindow {
     /// Seconds after midnight.
     start: i64,
     end: End,
+}
+
+/// Until when the windows that start up to a day are adjacent.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    day: i64,
+    until: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +110,7 @@ impl NamedWindow {
     /// The start and the end of the window that starts on a day. `None` if it does not start on
     /// that day, or if the clocks skip all of it.
     fn on(&self, clock: &mut Clock<'_>, day: i64) -> Option<(i64, i64)> {
+        clock.count(1);
         if self.days.is_some_and(|days| !days.contains(weekday(day))) {
             return None;
         }
@@ -150,8 +154,8 @@ impl Windows {
     }
 
     /// The state at an instant.
-    pub(crate) fn at(&self, zone: &TimeZone, now: i64) -> Option<State> {
-        let mut clock = Clock::new(zone, now)?;
+    pub(crate) fn at(&self, clock: &mut Clock<'_>, now: i64) -> Option<State> {
+        let period = clock.period(now)?;
         if self.is_always {
             return Some(State {
                 wanted: true,
@@ -159,14 +163,12 @@ impl Windows {
             });
         }
         let horizon = next_change::horizon(now);
-        let today = clock.period.local(now).div_euclid(DAY);
+        let mut day = period.local(now).div_euclid(DAY) - self.reach;
         let mut open_until = None;
-        for day in today - self.reach.. {
-            if day.saturating_mul(DAY) - OFFSET_MARGIN > horizon {
-                break;
-            }
+        let mut a_week_ago = None;
+        while day.saturating_mul(DAY) - OFFSET_MARGIN <= horizon {
             for window in &self.by_start {
-                let Some((start, end)) = window.on(&mut clock, day) else {
+                let Some((start, end)) = window.on(clock, day) else {
                     continue;
                 };
                 match open_until {
@@ -177,9 +179,22 @@ impl Windows {
                     None => {}
                 }
             }
-            if let Some(until) = open_until.filter(|until| *until > horizon) {
-                return Some(open(until, horizon));
+            if let Some(until) = open_until {
+                if until > horizon {
+                    return Some(open(until, horizon));
+                }
+                let here = Reached { day, until };
+                let ahead = self.weeks_alike(clock, a_week_ago, here)?;
+                if a_week_ago.is_none_or(|it: Reached| it.day + WEEK <= day) {
+                    a_week_ago = Some(here);
+                }
+                if ahead > 0 {
+                    a_week_ago = None;
+                    day += ahead * WEEK;
+                    open_until = Some(until.saturating_add(ahead * WEEK * DAY));
+                }
             }
+            day += 1;
         }
         Some(match open_until {
             Some(until) => open(until, horizon),
@@ -190,27 +205,51 @@ impl Windows {
         })
     }
 
+    /// How many weeks the windows stay adjacent for certain, because a week in which they were
+    /// repeats until the next change of the offset.
+    fn weeks_alike(
+        &self,
+        clock: &mut Clock<'_>,
+        a_week_ago: Option<Reached>,
+        here: Reached,
+    ) -> Option<i64> {
+        let repeats = |before: &Reached| {
+            before.day + WEEK == here.day && before.until + WEEK * DAY == here.until
+        };
+        let Some(before) = a_week_ago.filter(repeats) else {
+            return Some(0);
+        };
+        let period = clock.period(here.day.saturating_mul(DAY))?;
+        // Days count from midnight on the wall clock; the margin covers the offset as well.
+        let is_within = period.start + 2 * OFFSET_MARGIN <= before.day * DAY;
+        let last_day = (period.end - 2 * OFFSET_MARGIN).div_euclid(DAY) - self.reach;
+        Some(if is_within {
+            ((last_day - here.day) / WEEK).max(0)
+        } else {
+            0
+        })
+    }
+
     /// The first window, by the time of day, that starts at an instant.
-    pub(crate) fn starting_at(&self, zone: &TimeZone, at: i64) -> Option<&str> {
-        self.find(zone, at, |(start, _)| start == at)
+    pub(crate) fn starting_at(&self, clock: &mut Clock<'_>, at: i64) -> Option<&str> {
+        self.find(clock, at, |(start, _)| start == at)
     }
 
     /// The first window, by the time of day, that ends at an instant.
-    pub(crate) fn ending_at(&self, zone: &TimeZone, at: i64) -> Option<&str> {
-        self.find(zone, at, |(_, end)| end == at)
+    pub(crate) fn ending_at(&self, clock: &mut Clock<'_>, at: i64) -> Option<&str> {
+        self.find(clock, at, |(_, end)| end == at)
     }
 
     fn find(
         &self,
-        zone: &TimeZone,
+        clock: &mut Clock<'_>,
         at: i64,
         is_it: impl Fn((i64, i64)) -> bool,
     ) -> Option<&str> {
-        let mut clock = Clock::new(zone, at)?;
-        let today = clock.period.local(at).div_euclid(DAY);
+        let today = clock.period(at)?.local(at).div_euclid(DAY);
         for day in today - self.reach..=today + 1 {
             for window in &self.by_start {
-                if window.on(&mut clock, day).is_some_and(&is_it) {
+                if window.on(clock, day).is_some_and(&is_it) {
                     return Some(&window.name);
                 }
             }
@@ -236,8 +275,8 @@ fn closed(until: i64, horizon: i64) -> State {
 /// Whether windows that end at a time of day cover every minute of a week. Then they also cover
 /// clock changes, because an end is never before the start of the next window.
 fn covers_the_week(windows: &[NamedWindow]) -> bool {
-    const WEEK: usize = 7 * 24 * 60;
-    let mut covered = vec![false; WEEK];
+    const MINUTES: usize = 7 * 24 * 60;
+    let mut covered = vec![false; MINUTES];
     for window in windows {
         let End::Local(end) = window.end else {
             continue;
@@ -248,7 +287,7 @@ fn covers_the_week(windows: &[NamedWindow]) -> bool {
             }
             for minute in (day * DAY + window.start) / MINUTE..(day * DAY + end) / MINUTE
             {
-                let minute = usize::try_from(minute).unwrap_or_default() % WEEK;
+                let minute = usize::try_from(minute).unwrap_or_default() % MINUTES;
                 if let Some(covered) = covered.get_mut(minute) {
                     *covered = true;
                 }
@@ -279,75 +318,4 @@ fn time_of_day(text: &str) -> Result<i64, ParseError> {
         return Err(error());
     };
     Ok((hour * 60 + minute) * MINUTE)
-}
-
-/// Converts local times to instants. Caches the last period of one offset.
-struct Clock<'z> {
-    zone: &'z TimeZone,
-    period: OffsetPeriod,
-}
-
-impl<'z> Clock<'z> {
-    fn new(zone: &'z TimeZone, at: i64) -> Option<Self> {
-        let period = OffsetPeriod::around(zone, at)?;
-        Some(Self { zone, period })
-    }
-
-    /// The first instant at which the clock shows a local time or a later one.
-    fn first_reaching(&mut self, local: i64) -> Option<i64> {
-        if let Some(only) = self.only(local) {
-            return Some(only);
-        }
-        for period in self.around(local)? {
-            if period.local(period.start) >= local {
-                return Some(period.start);
-            }
-            if period.instant(local) < period.end {
-                return Some(period.instant(local));
-            }
-        }
-        None
-    }
-
-    /// The first instant from which on the clock never shows an earlier time than a local time.
-    fn last_before(&mut self, local: i64) -> Option<i64> {
-        if let Some(only) = self.only(local) {
-            return Some(only);
-        }
-        for period in self.around(local)?.into_iter().rev() {
-            if period.local(period.end) <= local {
-                return Some(period.end);
-            }
-            if period.instant(local) >= period.start {
-                return Some(period.instant(local));
-            }
-        }
-        None
-    }
-
-    /// The only instant at which the clock shows a local time, if it is far from any clock
-    /// change.
-    fn only(&self, local: i64) -> Option<i64> {
-        let instant = self.period.instant(local);
-        let is_far = self.period.start.saturating_add(OFFSET_MARGIN) <= instant
-            && instant < self.period.end.saturating_sub(OFFSET_MARGIN);
-        is_far.then_some(instant)
-    }
-
-    /// The periods of one offset around a local time, in order. The local time is after the
-    /// start of the first one and before the end of the last one.
-    fn around(&mut self, local: i64) -> Option<Vec<OffsetPeriod>> {
-        let mut period =
-            OffsetPeriod::around(self.zone, local.checked_sub(OFFSET_MARGIN)?)?;
-        let mut periods = vec![period];
-        let end_of_calendar = Timestamp::MAX.as_second();
-        while period.end <= local.saturating_add(OFFSET_MARGIN)
-            && period.end < end_of_calendar
-        {
-            period = period.next(self.zone)?;
-            periods.push(period);
-        }
-        self.period = period;
-        Some(periods)
-    }
 }

@@ -4,7 +4,7 @@
 
 use fivespot_schedule::{
     DateEntry, DecidedBy, Duration, Exception, ExceptionAction, Need, Override,
-    OverrideMode, Schedule, Window, WindowText,
+    OverrideMode, Schedule, Steps, Window, WindowText,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -36,6 +36,11 @@ fn nights_and_weekends() -> Schedule {
     };
     let night = window("night", &["mon-fri"], "19:00", "07:30");
     Schedule::windows(&[night, weekend], "Europe/Zurich").unwrap()
+}
+
+/// What the operator asks for, with as many steps as one of its plans may take.
+fn needed(schedule: &Schedule, now: Timestamp) -> Need {
+    schedule.needed(now, &Steps::at_most(60_000))
 }
 
 fn changes(schedule: &Schedule, from: &str, to: &str) -> Vec<String> {
@@ -216,7 +221,7 @@ fn a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end() {
     let schedule = nights_and_weekends()
         .with_lead_time(Duration::minutes(10))
         .with_early_end(Duration::minutes(5));
-    let need = schedule.needed(instant("2026-03-06T18:00:00Z"));
+    let need = needed(&schedule, instant("2026-03-06T18:00:00Z"));
     let window_end = instant("2026-03-09T06:30:00Z");
     let until = window_end - SignedDuration::from_mins(5);
     assert_eq!(
@@ -224,12 +229,16 @@ fn a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end() {
         Need::Needed {
             until: Some(until),
             window_end: Some(window_end),
+            known_until: None,
         }
     );
     let next = instant("2026-03-09T17:50:00Z");
     assert_eq!(
-        schedule.needed(until),
-        Need::NotNeeded { until: Some(next) }
+        needed(&schedule, until),
+        Need::NotNeeded {
+            until: Some(next),
+            known_until: None,
+        }
     );
 }
 
@@ -237,27 +246,35 @@ fn a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end() {
 fn adjacent_spans_are_merged_and_windows_shorter_than_the_early_end_skipped() {
     let hourly = Schedule::cron("0 9-11 * * *", Some("50m"), "UTC").unwrap();
     let joined = hourly.clone().with_lead_time(Duration::minutes(10));
-    let need = joined.needed(instant("2026-03-06T08:50:00Z"));
+    let need = needed(&joined, instant("2026-03-06T08:50:00Z"));
     assert_eq!(need.until(), Some(instant("2026-03-06T11:50:00Z")));
     let nothing = hourly.with_early_end(Duration::minutes(50));
-    let need = nothing.needed(instant("2026-03-06T09:00:00Z"));
+    let need = needed(&nothing, instant("2026-03-06T09:00:00Z"));
     assert!(!need.is_needed());
 }
 
 #[test]
-fn windows_of_a_minute_are_searched_only_up_to_the_limit() {
-    let often = Schedule::cron("*/2 * * * *", Some("1m"), "UTC").unwrap();
-    let now = instant("2026-03-06T09:00:00Z");
-    let joined = often.clone().with_lead_time(Duration::minutes(1));
-    let need = joined.needed(now);
-    assert!(
-        need.is_needed() && need.until() > Some(now + SignedDuration::from_hours(24))
-    );
-    let nothing = often.with_early_end(Duration::minutes(1));
-    let need = nothing.needed(now);
-    assert!(
-        !need.is_needed() && need.until() > Some(now + SignedDuration::from_hours(24))
-    );
+fn a_window_that_is_not_longer_than_the_early_end_needs_nothing_whatever_the_lead_time() {
+    let short = Schedule::windows(&[window("w", &[], "09:00", "09:03")], "UTC").unwrap();
+    let short = short.with_early_end(Duration::minutes(5));
+    let early = short.clone().with_lead_time(Duration::minutes(10));
+    for at in ["2026-03-06T08:52:00Z", "2026-03-06T09:01:00Z"] {
+        let never = Need::NotNeeded {
+            until: None,
+            known_until: None,
+        };
+        assert_eq!(needed(&early, instant(at)), never, "{at}");
+        assert_eq!(needed(&short, instant(at)), never, "{at}");
+    }
+}
+
+#[test]
+fn windows_that_a_lead_time_joins_for_ten_years_have_no_end() {
+    let often = Schedule::cron("*/2 * * * *", Some("1m"), "Africa/Casablanca").unwrap();
+    let joined = often.with_lead_time(Duration::minutes(1));
+    let need = needed(&joined, instant("2026-03-06T09:00:00Z"));
+    assert!(need.is_needed());
+    assert_eq!((need.until(), need.known_until()), (None, None));
 }
 
 #[test]
@@ -268,7 +285,7 @@ fn a_query_at_the_end_of_the_calendar_returns() {
     for end in [Timestamp::MIN, Timestamp::MAX] {
         let until = schedule.at(end).until();
         assert!(until.is_none_or(|until| until > end));
-        let until = schedule.needed(end).until();
+        let until = needed(&schedule, end).until();
         assert!(until.is_none_or(|until| until > end));
     }
     let eve = Timestamp::MAX - SignedDuration::from_hours(24 * 30);

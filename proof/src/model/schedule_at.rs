@@ -9,6 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::server::minutes;
 use super::state::instant;
 
+/// How finely a span of time is inspected.
+const STEP: SignedDuration = SignedDuration::from_mins(15);
+
 /// The mode of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
@@ -83,15 +86,23 @@ impl ScheduleAt<'_> {
     }
 
     /// Whether the machine is needed: from its lead time before a window until the shutdown time
-    /// before its end. A window that is too short for both needs none.
+    /// before its end. A window that is not longer than the shutdown time needs none.
     pub(crate) fn is_needed(self) -> bool {
         if self.is_open() {
             return !self.closes_within(self.early_end());
         }
         let lead = minutes(&self.sm.spec.provisioning.lead_time);
-        let opening = self.later(lead);
-        let from_opening = (self.early_end() - lead).max(SignedDuration::ZERO);
-        opening.is_open() && !opening.closes_within(from_opening)
+        let mut passed = SignedDuration::ZERO;
+        while passed < lead {
+            let was_open = self.later(passed).is_open();
+            passed = (passed + STEP).min(lead);
+            let opening = self.later(passed);
+            if !was_open && opening.is_open() && !opening.closes_within(self.early_end())
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether the end policy is CompleteByWindowEnd.
@@ -116,13 +127,12 @@ impl ScheduleAt<'_> {
 
     /// Whether the window closes within this time: it may be open again at the end of it.
     fn closes_within(self, time: SignedDuration) -> bool {
-        let step = SignedDuration::from_mins(15);
-        let mut passed = step.min(time);
+        let mut passed = STEP.min(time);
         while self.later(passed).is_open() {
             if passed == time {
                 return false;
             }
-            passed = (passed + step).min(time);
+            passed = (passed + STEP).min(time);
         }
         true
     }

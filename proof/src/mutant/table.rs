@@ -11,7 +11,7 @@ const DRAIN: &str = "crates/plan/src/decide/drain.rs";
 const NODE: &str = "crates/plan/src/observed/node.rs";
 const WRITE: &str = "crates/plan/src/act/write.rs";
 const MACHINE: &str = "crates/plan/src/decide/machine.rs";
-const EFFECTIVE: &str = "crates/schedule/src/effective.rs";
+const OVERRIDING: &str = "crates/schedule/src/overriding.rs";
 const SPEC: &str = "crates/api/src/scheduled_machine.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
 const CONDITIONS: &str = "crates/plan/src/status/conditions.rs";
@@ -131,8 +131,8 @@ mutants! {
     "attempts-shared", "counts the failures of all steps together", MEMORY,
         "let failure = self.failures.get(&step);\n        failure.map_or(0, |failure| failure.attempts)"
         => "let _ = step;\n        self.failures.values().map(|failure| failure.attempts).sum()";
-    "override-outlives-its-end", "applies an override that has ended", EFFECTIVE,
-        "self.start_second() <= at && at < self.end_second()" => "self.start_second() <= at";
+    "override-outlives-its-end", "applies an override that has ended", OVERRIDING,
+        "let (start, end) = (of.start_second(), of.end_second());" => "let (start, end) = (of.start_second(), i64::MAX);";
     "hold-ignored", "starts and shuts down a machine that an override holds", PRECEDENCE,
         "case.hold().is_some().then_some(Decision::Hold)"
         => "(case.hold().is_some() && false).then_some(Decision::Hold)";

@@ -2,20 +2,17 @@
 
 use fivespot_api::{ScheduledMachine, Shutdown, ShutdownReason};
 use fivespot_capi::{Cluster, Machine, Reference};
-use fivespot_schedule::{DecidedBy, Need, Override, OverrideMode, Window};
+use fivespot_schedule::{DecidedBy, Need, Override, OverrideMode, Steps, Window};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
 use crate::decide::resolve::Desired;
 use crate::observed::subject::Subject;
 use crate::observed::{owned::OwnedObjects, owned::ProviderObjects};
-use crate::{Fact, Locations, Memory, Observed, Step, Unknown};
+use crate::{Fact, KEPT_FOR_STATUS, Locations, Memory, Observed, Step, Unknown};
 
 /// The minimum age of a Machine before a health check replaces it.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
-/// How far ahead the dates of exceptions are evaluated: the next reconcile evaluates further
-/// ahead.
-const EXCEPTION_HORIZON: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// How long a removal may make no progress before it is reported as stalled.
 const STALL: SignedDuration = SignedDuration::from_mins(10);
 
@@ -43,17 +40,24 @@ impl<'a> CaseInputs<'a> {
         }
     }
 
-    /// The case at an instant.
-    pub(crate) fn case<'b>(&'b self, memory: &'b Memory, now: Timestamp) -> Case<'b> {
+    /// The case at an instant. All evaluations of its schedule share the steps.
+    pub(crate) fn case<'b>(
+        &'b self,
+        memory: &'b Memory,
+        now: Timestamp,
+        steps: &'b Steps,
+    ) -> Case<'b> {
         let schedule = self.desired.schedule.as_ref().ok();
+        steps.keep(KEPT_FOR_STATUS);
         Case {
             subject: &self.subject,
             desired: &self.desired,
             observed: self.observed,
             memory,
             owned: &self.owned,
-            window: schedule.map(|schedule| schedule.at(now)),
-            need: schedule.map(|schedule| schedule.needed(now)),
+            window: schedule.map(|schedule| schedule.at_within(now, steps)),
+            need: schedule.map(|schedule| schedule.needed(now, steps)),
+            steps,
             now,
         }
     }
@@ -84,6 +88,8 @@ pub(crate) struct Case<'a> {
     pub(crate) window: Option<Window>,
     /// Whether a machine is needed for the schedule; `None` if it is invalid.
     pub(crate) need: Option<Need>,
+    /// What may still be computed about the schedule.
+    pub(crate) steps: &'a Steps,
     pub(crate) now: Timestamp,
 }
 
@@ -104,6 +110,14 @@ impl<'a> Case<'a> {
         self.need
             .filter(|_| self.desired.is_enabled)
             .and_then(Need::until)
+    }
+
+    /// When the schedule must be evaluated again because it is not known further ahead. Early
+    /// enough for a last call and for the time that a machine must be needed at least.
+    fn need_known_until(&self) -> Option<Timestamp> {
+        let known_until = self.need?.known_until()?;
+        let ahead = self.desired.last_call.max(self.desired.minimum_run);
+        Some(known_until.checked_sub(ahead).unwrap_or(Timestamp::MIN))
     }
 
     /// The override in force, while the schedule is enabled and valid.
@@ -140,11 +154,8 @@ impl<'a> Case<'a> {
         let last_call = self.end_of_need().map(|end| self.last_call_before(end));
         all.extend(last_call.filter(|due| *due > self.now));
         all.extend(edges.filter(|edge| *edge > self.now));
-        if self.desired.has_exceptions {
-            let horizon = after(self.now, EXCEPTION_HORIZON);
-            let part = schedule.parts(self.now, horizon).next();
-            all.extend(part.map(|part| part.until).filter(|until| *until < horizon));
-        }
+        all.extend(self.need_known_until());
+        all.extend(schedule.next_decision(self.now, self.steps));
         all
     }
 

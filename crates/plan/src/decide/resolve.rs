@@ -26,8 +26,6 @@ const MAX_TIMEOUT: Duration = Duration::hours(24);
 pub(crate) struct Desired {
     /// When the machine is wanted, or why the schedule is invalid.
     pub(crate) schedule: Result<Schedule, InvalidSchedule>,
-    /// Whether the schedule has exceptions.
-    pub(crate) has_exceptions: bool,
     /// The name of a calendar that an exception refers to and that does not exist.
     pub(crate) missing_calendar: Option<String>,
     /// Whether the Machine is deleted by the end of its window.
@@ -108,7 +106,6 @@ impl Desired {
         let grace = length(&spec.graceful_shutdown_timeout);
         Self {
             schedule: schedule(spec, about_schedule.first(), inputs),
-            has_exceptions: spec.schedule.exceptions.is_some(),
             missing_calendar: missing_calendar(&spec.schedule, inputs),
             completes_by_window_end: spec.shutdown.end_policy
                 == EndPolicy::CompleteByWindowEnd,

@@ -27,7 +27,9 @@ pub(crate) fn event(
 pub(crate) fn why_never_needed(case: &Case<'_>) -> Option<String> {
     let schedule = case.desired.schedule.as_ref().ok()?;
     let is_never = case.desired.is_enabled
-        && case.need.is_some_and(|need| !need.is_needed())
+        && case
+            .need
+            .is_some_and(|need| !need.is_needed() && need.known_until().is_none())
         && case.next_need_change().is_none();
     if !is_never {
         return None;

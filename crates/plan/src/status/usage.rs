@@ -15,14 +15,11 @@ use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     AccountedState, Phase, ScheduledMachineStatus, ShutdownReason, Usage, UsageMonth,
 };
-use fivespot_schedule::{Override, Schedule};
+use fivespot_schedule::{Override, Schedule, Steps};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use crate::decide::case::Case;
-
-/// How many parts of a schedule are read in one span: more than any schedule has.
-const MAX_PARTS: usize = 100_000;
 
 /// Brings the account up to now, if `after` changes the phase or the schedule's result.
 pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
@@ -43,7 +40,8 @@ pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let now = whole_seconds(case.now);
     let schedule = case.desired.schedule.as_ref().ok();
     let schedule = schedule.filter(|_| case.desired.is_enabled);
-    let mut usage = usage_until(before, schedule, now);
+    case.steps.keep(0);
+    let mut usage = usage_within(before, schedule, now, case.steps);
     if is_reclaim {
         let reclaims = &mut month_of(&mut usage, now).reclaims;
         *reclaims = reclaims.saturating_add(1);
@@ -83,13 +81,25 @@ pub fn usage_until(
     schedule: Option<&Schedule>,
     until: Timestamp,
 ) -> Usage {
+    usage_within(status, schedule, until, &Steps::unlimited())
+}
+
+/// As [`usage_until`]. Time that the steps do not suffice for counts as not wanted: after an
+/// outage of weeks, of a schedule of minutes.
+fn usage_within(
+    status: &ScheduledMachineStatus,
+    schedule: Option<&Schedule>,
+    until: Timestamp,
+    steps: &Steps,
+) -> Usage {
     let mut usage = status.usage.clone().unwrap_or_default();
     let since = usage
         .accounted_time
         .map(|since| since.max(oldest_kept(until)))
         .filter(|since| *since < until);
     if let (Some(since), Some(spent_as)) = (since, usage.accounted_state) {
-        for (since, until, wanted) in wanted_spans(status, schedule, since..until) {
+        for (since, until, wanted) in wanted_spans(status, schedule, since..until, steps)
+        {
             let span = Span {
                 spent_as,
                 wanted,
@@ -109,6 +119,7 @@ fn wanted_spans(
     status: &ScheduledMachineStatus,
     schedule: Option<&Schedule>,
     time: Range<Timestamp>,
+    steps: &Steps,
 ) -> Vec<(Timestamp, Timestamp, bool)> {
     let in_force = status.in_force.as_ref().map(|it| Override {
         name: it.name.clone(),
@@ -124,17 +135,20 @@ fn wanted_spans(
     });
     let parts = schedule
         .iter()
-        .flat_map(|schedule| schedule.parts(time.start, time.end));
+        .flat_map(|schedule| schedule.parts_within(time.start, time.end, steps));
     let mut spans: Vec<(Timestamp, Timestamp, bool)> = Vec::new();
-    for part in parts.take(MAX_PARTS) {
+    for part in parts {
         match spans.last_mut() {
             Some((_, until, wanted)) if *wanted == part.wanted => *until = part.until,
             _ => spans.push((part.since, part.until, part.wanted)),
         }
     }
-    match spans.first_mut() {
-        Some((_, _, wanted)) => *wanted = status.in_schedule,
-        None => spans.push((time.start, time.end, status.in_schedule)),
+    let known_until = spans.last().map_or(time.start, |(_, until, _)| *until);
+    if known_until < time.end {
+        spans.push((known_until, time.end, false));
+    }
+    if let Some((_, _, wanted)) = spans.first_mut() {
+        *wanted = status.in_schedule;
     }
     spans
 }

@@ -21,6 +21,7 @@ mod schedule_inputs;
 mod shutdown;
 mod simulation;
 mod stalled;
+mod steps;
 mod table;
 mod taints;
 mod write_counts;

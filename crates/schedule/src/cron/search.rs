@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use super::Cron;
+use crate::clock::Clock;
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
@@ -37,10 +38,16 @@ impl Date {
 
 impl Cron {
     /// The first matching minute that starts within `from..=to`.
-    pub(crate) fn first_in(&self, from: i64, to: i64) -> Option<i64> {
+    pub(crate) fn first_in(
+        &self,
+        clock: &mut Clock<'_>,
+        from: i64,
+        to: i64,
+    ) -> Option<i64> {
         let mut day = from.div_euclid(DAY);
         let mut minute = (from.rem_euclid(DAY) + MINUTE - 1) / MINUTE;
         while day * DAY <= to {
+            clock.count(1);
             let date = Date::of(day)?;
             if self.is_on(&date)
                 && let Some(found) = self.first_minute_from(minute)
@@ -59,10 +66,16 @@ impl Cron {
     }
 
     /// The last matching minute that starts within `from..=to`.
-    pub(crate) fn last_in(&self, from: i64, to: i64) -> Option<i64> {
+    pub(crate) fn last_in(
+        &self,
+        clock: &mut Clock<'_>,
+        from: i64,
+        to: i64,
+    ) -> Option<i64> {
         let mut day = to.div_euclid(DAY);
         let mut minute = to.rem_euclid(DAY) / MINUTE;
         while (day + 1) * DAY > from {
+            clock.count(1);
             let date = Date::of(day)?;
             if self.is_on(&date)
                 && let Some(found) = self.last_minute_upto(minute)

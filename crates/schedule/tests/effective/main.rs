@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use fivespot_schedule::{
     DateEntry, Duration, Exception, ExceptionAction, Need, Override, OverrideMode,
-    Schedule, WindowText, zone,
+    Schedule, Steps, WindowText, zone,
 };
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -153,6 +153,9 @@ fn clocks() -> &'static Clocks {
     })
 }
 
+/// Enough for each of these schedules.
+const MAX_STEPS: u64 = 60_000;
+
 /// Asserts that the crate agrees with the oracle from a day before `date` to two days after it.
 fn agrees(plan: &Plan, (name, date): (&'static str, &'static str)) {
     let (from, to) = (midnight(date) - DAY, midnight(date) + 2 * DAY);
@@ -174,18 +177,22 @@ fn agrees(plan: &Plan, (name, date): (&'static str, &'static str)) {
     let mut at = from;
     let mut is_needed = mark_at(clock, &needed, from);
     for (flip, next) in expected.iter().copied() {
-        let need = schedule.needed(timestamp(at));
+        let need = schedule.needed(timestamp(at), &Steps::at_most(MAX_STEPS));
         assert_eq!(need.is_needed(), is_needed, "{about}");
         assert_eq!(need.until(), Some(timestamp(flip)), "at {at}, {about}");
+        is_never_wrong(&schedule, timestamp(at), need);
         (at, is_needed) = (flip, next);
     }
-    let need = schedule.needed(timestamp(at));
+    let need = schedule.needed(timestamp(at), &Steps::at_most(MAX_STEPS));
     assert_eq!(need.is_needed(), is_needed, "{about}");
     assert!(
         need.until().is_none_or(|until| until >= timestamp(to)),
         "{about}"
     );
-    if let Need::Needed { until, window_end } = need {
+    if let Need::Needed {
+        until, window_end, ..
+    } = need
+    {
         let early = until
             .zip(window_end)
             .map(|(until, end)| end.duration_since(until));
@@ -199,6 +206,22 @@ fn agrees(plan: &Plan, (name, date): (&'static str, &'static str)) {
         .filter(|(at, _)| from < *at && *at < to)
         .collect();
     assert_eq!(edges, expected, "{about}");
+}
+
+/// Asserts that a result with few steps is the `exact` one as far as it says that it is known.
+fn is_never_wrong(schedule: &Schedule, at: Timestamp, exact: Need) {
+    for limit in [1, 25, 60, 150, 400] {
+        let need = schedule.needed(at, &Steps::at_most(limit));
+        match need.known_until() {
+            None => assert_eq!(need, exact, "{limit} steps"),
+            Some(known) if known > at => {
+                assert_eq!(need.is_needed(), exact.is_needed(), "{limit} steps");
+                let is_before = exact.until().is_none_or(|until| known <= until);
+                assert!(is_before, "{limit} steps: {need:?}, but {exact:?}");
+            }
+            Some(_) => assert!(!need.is_needed()),
+        }
+    }
 }
 
 fn some_of(numbers: std::ops::Range<i8>) -> impl Strategy<Value = Vec<i8>> {

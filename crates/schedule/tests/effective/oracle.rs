@@ -243,7 +243,9 @@ impl WallClock {
             } else {
                 closes.saturating_sub(plan.early_end as usize)
             };
-            if start < end {
+            let is_cut = opens == 0 || closes == wanted.len();
+            let is_long = is_cut || length > plan.early_end as usize;
+            if is_long && start < end {
                 needed[start..end].fill(true);
             }
             minute = closes;

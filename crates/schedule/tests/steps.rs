@@ -1,0 +1,185 @@
+//! What a result costs, in steps, for the schedules that cost most.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+use fivespot_schedule::{
+    DateEntry, Dates, Duration, Exception, ExceptionAction, Override, OverrideMode,
+    Schedule, Steps, WindowText,
+};
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+
+/// What one plan may take; measured in an optimised build, that is less than two milliseconds.
+const MAX_STEPS: u64 = 60_000;
+
+fn instant(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+const NOW: &str = "2026-11-26T09:00:30Z";
+
+/// Dates of every year: `step` days apart, before today.
+fn dates(count: usize, step: i64) -> Dates {
+    let today = instant(NOW).to_zoned(jiff::tz::TimeZone::UTC).date();
+    let days = (1..=count).map(|n| today - (i64::try_from(n).unwrap() * step).days());
+    let entry = |date: jiff::civil::Date| DateEntry::EveryYear {
+        month: date.month(),
+        day: date.day(),
+    };
+    days.map(entry).collect()
+}
+
+fn exceptions(
+    action: impl Fn(usize) -> ExceptionAction,
+    dates: &Dates,
+) -> Vec<Exception> {
+    let exception = |n| Exception {
+        name: format!("e{n}"),
+        action: action(n),
+        dates: dates.clone(),
+    };
+    (0..16).map(exception).collect()
+}
+
+fn overrides() -> Vec<Override> {
+    let start = |n: i64| instant(NOW) + SignedDuration::from_secs(n * 97);
+    let modes = [OverrideMode::Run, OverrideMode::Stop, OverrideMode::Hold];
+    let made = (0..256_i64).zip(modes.into_iter().cycle());
+    made.map(|(n, mode)| Override {
+        name: format!("o{n}"),
+        mode,
+        start: Some(start(n)),
+        end: start(n) + SignedDuration::from_secs(61),
+        created: None,
+    })
+    .collect()
+}
+
+/// Sixteen windows a day, of a minute each or of a week each.
+fn windows(duration: &str, zone: &str) -> Schedule {
+    let names: Vec<_> = (0..16)
+        .map(|n| (format!("w{n}"), format!("{:02}:00", n + 4)))
+        .collect();
+    let texts: Vec<_> = names
+        .iter()
+        .map(|(name, start)| WindowText {
+            name,
+            days: &["mon-sun"],
+            start,
+            end: None,
+            duration: Some(duration),
+        })
+        .collect();
+    Schedule::windows(&texts, zone).unwrap()
+}
+
+fn bases() -> Vec<(&'static str, Schedule)> {
+    let cron = |text, lasts, zone| Schedule::cron(text, Some(lasts), zone).unwrap();
+    vec![
+        (
+            "every two minutes by day",
+            cron("*/2 0-20 * * *", "1m", "UTC"),
+        ),
+        (
+            "every two minutes",
+            cron("*/2 * * * *", "1m", "Africa/Casablanca"),
+        ),
+        (
+            "every two minutes but in December",
+            cron("*/2 * * 1-11 *", "1m", "America/New_York"),
+        ),
+        (
+            "most days",
+            cron("*/2 * 1-30 * 1-6", "1m", "Australia/Lord_Howe"),
+        ),
+        (
+            "two in three minutes",
+            cron("0-58/3,1-58/3 * * * *", "1m", "Africa/Casablanca"),
+        ),
+        ("never", cron("0 0 30 2 *", "1m", "America/New_York")),
+        (
+            "a leap day on a Sunday",
+            cron("0 0 29 2 */7", "1m", "America/New_York"),
+        ),
+        (
+            "each Monday for a week",
+            cron("0 0 * * 1", "168h", "America/New_York"),
+        ),
+        ("sixteen minutes a day", windows("1m", "Africa/Casablanca")),
+        ("sixteen weeks a day", windows("168h", "America/New_York")),
+        (
+            "every other hour",
+            Schedule::weekly(
+                &["mon-sun"],
+                &["0,2,4,6,8,10,12,14,16,18,20,22"],
+                "Africa/Casablanca",
+            )
+            .unwrap(),
+        ),
+    ]
+}
+
+fn with_rules(base: &Schedule) -> Vec<(&'static str, Schedule)> {
+    use ExceptionAction::{Run, Stop};
+    let stops = exceptions(|_| Stop, &dates(328, 1));
+    let alternating = exceptions(|n| if n % 2 == 0 { Stop } else { Run }, &dates(182, 2));
+    vec![
+        ("nothing else", base.clone()),
+        (
+            "Stop before today",
+            base.clone().with_exceptions(stops.clone()),
+        ),
+        (
+            "every other day",
+            base.clone().with_exceptions(alternating.clone()),
+        ),
+        ("overrides", base.clone().with_overrides(overrides())),
+        (
+            "all",
+            base.clone()
+                .with_exceptions(alternating)
+                .with_overrides(overrides()),
+        ),
+    ]
+}
+
+/// Lead time, early end.
+const LENGTHS: [(u32, u32); 5] = [(0, 0), (120, 0), (0, 1_440), (120, 5), (120, 1_440)];
+
+fn all() -> Vec<(String, Schedule)> {
+    let mut all = Vec::new();
+    for (base_name, base) in bases() {
+        for (name, schedule) in with_rules(&base) {
+            for (lead, early) in LENGTHS {
+                let schedule = schedule
+                    .clone()
+                    .with_lead_time(Duration::minutes(lead))
+                    .with_early_end(Duration::minutes(early));
+                all.push((format!("{base_name}, {name}, {lead} and {early}"), schedule));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn the_state_of_the_most_expensive_schedules_is_exact_within_the_steps() {
+    for (name, schedule) in all() {
+        let steps = Steps::at_most(0);
+        schedule.at_within(instant(NOW), &steps);
+        println!("{:6} {name}", steps.taken());
+        assert!(steps.taken() <= MAX_STEPS / 2, "{name}: {}", steps.taken());
+    }
+}
+
+#[test]
+fn the_need_of_the_most_expensive_schedules_is_known_for_two_days_within_the_steps() {
+    for (name, schedule) in all() {
+        let steps = Steps::at_most(MAX_STEPS / 2);
+        let need = schedule.needed(instant(NOW), &steps);
+        println!("{:6} {name} {need:?}", steps.taken());
+        assert!(steps.taken() <= MAX_STEPS, "{name}: {}", steps.taken());
+        let two_days = instant(NOW) + SignedDuration::from_hours(48);
+        let is_far = |it: Option<Timestamp>| it.is_none_or(|it| it >= two_days);
+        assert!(is_far(need.known_until()), "{name}: {need:?}");
+    }
+}
