@@ -12,4 +12,4 @@ pub use certificate::ClientCertificates;
 pub use connection_slot::Lifetimes;
 pub use plain::Plain;
 pub use probe::{Detail, ProbeResponse, serve_probes};
-pub use tls::{Limits, Server};
+pub use tls::{Limits, Peer, Server};

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -51,6 +52,11 @@ pub struct Limits {
     pub shutdown_timeout: Duration,
 }
 
+/// The address of the client, among the extensions of each of its requests. Never an IPv4 address
+/// in the form of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
 /// A server that is about to start.
 #[derive(Debug)]
 pub struct Server {
@@ -89,6 +95,7 @@ impl Server {
                 slot = slots.take(peer.ip()) => slot,
             };
             let client = Client {
+                peer: Peer(peer.ip().to_canonical()),
                 acceptor: acceptor.clone(),
                 streams: self.limits.streams,
                 stopped: stopped.clone(),
@@ -109,6 +116,7 @@ impl Server {
 
 /// The state that serves one client.
 struct Client {
+    peer: Peer,
     acceptor: TlsAcceptor,
     streams: u32,
     stopped: watch::Receiver<()>,
@@ -145,7 +153,9 @@ impl Client {
         };
         let slot = self.slot.clone();
         let certificates = ClientCertificates::of(stream.get_ref().1);
+        let peer = self.peer;
         let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
             if let Some(certificates) = &certificates {
                 request.extensions_mut().insert(certificates.clone());
             }

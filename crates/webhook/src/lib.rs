@@ -18,6 +18,7 @@
 
 mod authority;
 mod body;
+mod bounds;
 pub mod certificate;
 pub mod certificate_controller;
 pub mod metrics;
@@ -26,6 +27,7 @@ mod object;
 mod review;
 pub mod rotation;
 pub mod serve;
+mod turn;
 pub mod validator;
 
 pub use certificate::Certificate;

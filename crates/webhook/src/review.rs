@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_admission::FieldError;
 use fivespot_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
+use fivespot_api::{RESOURCES, Resource, name};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -180,6 +182,54 @@ impl AdmissionRequest {
         request
     }
 
+    /// Our kind, if the policy validates a change of its spec: the write of an object, not of its
+    /// status, that is new or has another spec.
+    pub(crate) fn changed_kind(&self) -> Option<&'static Resource> {
+        let fields = &self.fields;
+        let writes = matches!(self.operation, Operation::Create | Operation::Update);
+        let spec = |object| non_null(object).and_then(|it| it.get("spec"));
+        let is_changed = self.operation == Operation::Create
+            || spec(fields.object.as_ref()) != spec(fields.old_object.as_ref());
+        let resource = RESOURCES.iter().find(|it| {
+            fields.resource.group == name::GROUP && fields.resource.resource == it.plural
+        });
+        resource.filter(|_| writes && is_changed && fields.sub_resource.is_empty())
+    }
+
+    /// The new and the old object, each with the path of its spec in messages.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        let new = ("spec", self.fields.object.as_ref());
+        let old = ("oldObject.spec", self.fields.old_object.as_ref());
+        let present = |(path, object)| Some((path, non_null(object)?));
+        [new, old].into_iter().filter_map(present)
+    }
+
+    /// The response if an object is beyond the bounds of its schema: a rejection if the webhook
+    /// `denies`, else a warning.
+    pub(crate) fn out_of_bounds(&self, error: &FieldError, denies: bool) -> Value {
+        let KindFields { group, kind, .. } = &self.fields.kind;
+        let name = &self.fields.name;
+        let message = format!("{kind}.{group} \"{name}\" is invalid: {error}");
+        let mut response = Map::new();
+        response.insert("uid".to_owned(), self.fields.uid.as_str().into());
+        response.insert("allowed".to_owned(), (!denies).into());
+        if denies {
+            let status = json!({
+                "status": "Failure",
+                "code": 422,
+                "reason": "Invalid",
+                "message": message,
+                "details": {
+                    "name": name, "group": group, "kind": kind, "causes": [error.cause()],
+                },
+            });
+            response.insert("status".to_owned(), status);
+        } else {
+            response.insert("warnings".to_owned(), json!([message]));
+        }
+        review_of(response)
+    }
+
     /// The response for the API server: the first denial, as the policy would have returned it.
     pub(crate) fn response(&self, decision: &Decision) -> Value {
         let mut response = Map::new();
@@ -219,8 +269,12 @@ impl AdmissionRequest {
                 .collect();
             response.insert("auditAnnotations".to_owned(), json!(annotations));
         }
-        json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+        review_of(response)
     }
+}
+
+fn review_of(response: Map<String, Value>) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 }
 
 /// The value, if it is present and not null.

@@ -1,12 +1,13 @@
 //! Serving the webhook: TLS, limits, graceful shutdown.
 
 use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fivespot_api::RESOURCES;
-use fivespot_https::{Lifetimes, Limits, Server};
+use fivespot_https::{Lifetimes, Limits, Peer, Server};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
@@ -14,11 +15,15 @@ use tokio::net::TcpListener;
 
 use crate::body::{BodyError, BodyReader, Reservation};
 use crate::certificate::Certificate;
+use crate::turn::Lane;
 use crate::validator::{ReviewResponse, Validator, Verdict};
 
 /// The maximum size of a request body, in bytes: two objects of the 3 MiB that an API server
 /// accepts, and the review around them.
 pub const MAX_BYTES: usize = 7 << 20;
+/// The size of a review that never waits for larger ones, in bytes: an object and its old state, of
+/// which each is far larger than those of people.
+const SMALL_BYTES: usize = 64 << 10;
 /// Time limit for receiving a request body; more than API servers wait for a response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The limits for API servers. They retry on a new connection if one has ended.
@@ -61,6 +66,8 @@ pub async fn serve(
         validator,
         observer,
         reader: BodyReader::default(),
+        small: Lane::default(),
+        large: Lane::default(),
     });
     let server = Server {
         listener,
@@ -80,17 +87,30 @@ struct Handler {
     validator: Arc<Validator>,
     observer: Arc<dyn ReviewObserver>,
     reader: BodyReader,
+    /// Small reviews, one at a time.
+    small: Lane,
+    /// Large reviews, one at a time beside a small one.
+    large: Lane,
 }
+
+/// Why there is no review.
+type Refusal = (StatusCode, &'static str);
+
+const OVERLOADED: Refusal = (
+    StatusCode::SERVICE_UNAVAILABLE,
+    "too many concurrent requests; retry",
+);
 
 impl Handler {
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        match self.body(request).await {
-            Ok((body, _reservation)) => {
-                let begun = std::time::Instant::now();
-                let response = self.validator.review(&body);
-                self.observer.reviewed(response.verdict, begun.elapsed());
-                http_response(response)
-            }
+        let peer = request.extensions().get::<Peer>();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+        let review = async {
+            let (body, reservation) = self.body(peer, request).await?;
+            self.review(peer, body, &reservation).await
+        };
+        match review.await {
+            Ok(review) => http_response(review),
             Err((code, why)) => {
                 self.observer.reviewed(Verdict::Malformed, Duration::ZERO);
                 response(code, "text/plain; charset=utf-8", format!("{why}\n"))
@@ -98,11 +118,46 @@ impl Handler {
         }
     }
 
+    /// Reviews the body when it is the turn of its address, outside the threads that serve
+    /// connections.
+    async fn review(
+        &self,
+        peer: IpAddr,
+        body: Bytes,
+        reservation: &Reservation<'_>,
+    ) -> Result<ReviewResponse, Refusal> {
+        let lane = if body.len() <= SMALL_BYTES {
+            &self.small
+        } else {
+            &self.large
+        };
+        let turn = tokio::select! {
+            biased;
+            () = reservation.evicted() => return Err(OVERLOADED),
+            turn = lane.turn(peer) => turn,
+        };
+        if !reservation.pin() {
+            return Err(OVERLOADED);
+        }
+        let (validator, observer) = (self.validator.clone(), self.observer.clone());
+        let reviewing = tokio::task::spawn_blocking(move || {
+            // The turn lasts as long as the work does, also if the client has gone.
+            let _turn = turn;
+            let begun = std::time::Instant::now();
+            let response = validator.review(&body);
+            observer.reviewed(response.verdict, begun.elapsed());
+            response
+        });
+        let failed = (StatusCode::INTERNAL_SERVER_ERROR, "the review failed");
+        reviewing.await.map_err(|_| failed)
+    }
+
     /// Reads the body, after checking path, method and media type.
     async fn body(
         &self,
+        peer: IpAddr,
         request: Request<Incoming>,
-    ) -> Result<(Bytes, Reservation<'_>), (StatusCode, &'static str)> {
+    ) -> Result<(Bytes, Reservation<'_>), Refusal> {
         let path = request.uri().path();
         if !RESOURCES
             .iter()
@@ -125,17 +180,14 @@ impl Handler {
         if usize::try_from(least).is_ok_and(|least| least > MAX_BYTES) {
             return Err(too_large);
         }
-        let reading = self.reader.read(request.into_body(), MAX_BYTES);
+        let reading = self.reader.read(peer, request.into_body(), MAX_BYTES);
         let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, reading).await else {
             return Err((StatusCode::REQUEST_TIMEOUT, "the body took too long"));
         };
         read.map_err(|error| match error {
             BodyError::TooLarge => too_large,
             BodyError::Broken => (StatusCode::BAD_REQUEST, "the body ended early"),
-            BodyError::Evicted => {
-                let why = "too many concurrent requests; retry";
-                (StatusCode::SERVICE_UNAVAILABLE, why)
-            }
+            BodyError::Evicted => OVERLOADED,
         })
     }
 }

@@ -7,6 +7,7 @@ use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::{RESOURCES, vap};
 use serde_json::json;
 
+use crate::bounds::Bounds;
 use crate::review::AdmissionRequest;
 
 pub use crate::review::Malformed;
@@ -62,6 +63,10 @@ impl Verdict {
 #[derive(Debug)]
 pub struct Validator {
     policies: Policies,
+    /// Whether a binding rejects, and does not only warn or record.
+    denies: bool,
+    /// The bounds of each kind, in the order of [`RESOURCES`].
+    bounds: [Bounds; RESOURCES.len()],
 }
 
 impl Validator {
@@ -95,6 +100,8 @@ impl Validator {
         }
         Ok(Self {
             policies: Policies::new(policies, bindings),
+            denies: actions.contains(&"Deny"),
+            bounds: RESOURCES.each_ref().map(Bounds::of),
         })
     }
 
@@ -102,7 +109,8 @@ impl Validator {
     /// response.
     ///
     /// A review of anything but the creation or the update of an object of our kinds is admitted,
-    /// as by the policies.
+    /// as by the policies. An object that its schema refuses for a size or a type is refused before
+    /// the policies are evaluated.
     pub fn review(&self, body: &[u8]) -> ReviewResponse {
         let request = match AdmissionRequest::read(body) {
             Ok(request) => request,
@@ -114,6 +122,18 @@ impl Validator {
                 };
             }
         };
+        if let Some(error) = self.excess(&request) {
+            let verdict = if self.denies {
+                Verdict::Refused
+            } else {
+                Verdict::Admitted
+            };
+            return ReviewResponse {
+                code: 200,
+                body: request.out_of_bounds(&error, self.denies).to_string(),
+                verdict,
+            };
+        }
         let decision = self.policies.decide(&request.request(), &());
         let verdict = match decision.denied() {
             None => Verdict::Admitted,
@@ -124,6 +144,21 @@ impl Validator {
             body: request.response(&decision).to_string(),
             verdict,
         }
+    }
+
+    /// The first excess over the bounds of the schema, of the new or the old object.
+    ///
+    /// An update that leaves the spec unchanged is never refused for its size. One of a stored
+    /// object that is beyond the bounds of today is, because the rules would compare both.
+    fn excess(&self, request: &AdmissionRequest) -> Option<FieldError> {
+        let kind = request.changed_kind()?;
+        let (_, bounds) = RESOURCES
+            .iter()
+            .zip(&self.bounds)
+            .find(|(resource, _)| resource.kind == kind.kind)?;
+        request
+            .objects()
+            .find_map(|(path, object)| bounds.check(path, object))
     }
 }
 

@@ -9,12 +9,15 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use fivespot_api::name::WEBHOOK_PATH as PATH;
 use fivespot_webhook::Certificate;
-use fivespot_webhook::serve::MAX_BYTES;
-use serde_json::Value;
+use fivespot_webhook::serve::{MAX_BYTES, ReviewObserver};
+use fivespot_webhook::validator::Verdict;
+use serde_json::{Value, json};
 use support::{Client, Webhook, authority, review};
 
 #[tokio::test]
@@ -220,4 +223,104 @@ async fn of_bodies_that_are_too_large_together_the_oldest_is_given_up() {
     let answer = tokio::time::timeout(API_SERVER_TIMEOUT, asking.remove(0).end("")).await;
     assert_eq!(answer.map(|(code, _)| code), Ok(503));
     assert!(is_answered(&webhook).await);
+}
+
+/// Counts the reviews that are refused, and holds each of them up until the gate opens.
+#[derive(Debug, Default)]
+struct Gate {
+    refused: Mutex<usize>,
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl ReviewObserver for Gate {
+    fn reviewed(&self, verdict: Verdict, _: Duration) {
+        if verdict == Verdict::Refused {
+            *self.refused.lock().unwrap() += 1;
+            let is_open = self.is_open.lock().unwrap();
+            drop(self.opened.wait_while(is_open, |is_open| !*is_open));
+        }
+    }
+}
+
+/// Opens the gate when it is dropped.
+struct Opening(Arc<Gate>);
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        *self.0.is_open.lock().unwrap() = true;
+        self.0.opened.notify_all();
+    }
+}
+
+/// A review of 250 KB with far more annotations than the schema allows.
+fn large_review() -> Value {
+    let mut review = review("valid");
+    let long = "v".repeat(100);
+    let annotations = (0..2_000).map(|at| (format!("key-{at}"), json!(long)));
+    review["request"]["object"]["spec"]["machineTemplate"]["annotations"] =
+        annotations.collect::<serde_json::Map<_, _>>().into();
+    review
+}
+
+/// Sends 16 large reviews from these addresses, of which none ends, and then small ones: from an
+/// address of their own and from the first of these.
+async fn send_small_reviews_beside_large_ones(addresses: &[Ipv4Addr]) {
+    let gate = Arc::new(Gate::default());
+    let webhook = Webhook::observed(gate.clone()).await;
+    let opening = Opening(gate.clone());
+    let large = Arc::new(large_review());
+    let send_large = |at: usize| {
+        let address = addresses[at % addresses.len()];
+        let (client, large) = (webhook.client().from_address(address), large.clone());
+        tokio::spawn(async move { client.send_review(&large).await })
+    };
+    let hostile: Vec<_> = (0..16).map(send_large).collect();
+    let refused = || *gate.refused.lock().unwrap();
+    support::eventually(async || refused() > 0).await;
+    for own in [Ipv4Addr::new(127, 0, 1, 1), addresses[0]] {
+        let client = webhook.client().from_address(own);
+        assert_eq!(client.send_review(&review("valid")).await.0, 200);
+    }
+    assert_eq!(refused(), 1);
+    drop(opening);
+    for sent in hostile {
+        let (code, answer) = sent.await.unwrap();
+        assert_eq!(code, 200);
+        assert!(
+            answer.contains("Too many: 2000: must have at most"),
+            "{answer}"
+        );
+    }
+    assert_eq!(refused(), 16);
+}
+
+#[tokio::test]
+async fn a_small_review_does_not_wait_for_large_ones_of_one_address() {
+    send_small_reviews_beside_large_ones(&[Ipv4Addr::LOCALHOST]).await;
+}
+
+#[tokio::test]
+async fn a_small_review_does_not_wait_for_large_ones_of_many_addresses() {
+    let addresses: Vec<_> = (2..18).map(|it| Ipv4Addr::new(127, 0, 0, it)).collect();
+    send_small_reviews_beside_large_ones(&addresses).await;
+}
+
+#[tokio::test]
+async fn an_object_out_of_the_bounds_of_its_schema_is_refused_in_its_words() {
+    let webhook = Webhook::start().await;
+    let (_, answer) = webhook.client().send_review(&large_review()).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let status = &answer["response"]["status"];
+    let message = status["message"].as_str().unwrap();
+    insta::assert_snapshot!(message, @r#"ScheduledMachine.5spot.finos.org "test-valid" is invalid: spec.machineTemplate.annotations: Too many: 2000: must have at most 64 items"#);
+    assert_eq!(status["code"], 422);
+    assert_eq!(
+        status["details"]["causes"][0]["reason"],
+        "FieldValueTooMany"
+    );
+    assert_eq!(
+        status["details"]["causes"][0]["field"],
+        "spec.machineTemplate.annotations"
+    );
 }

@@ -20,33 +20,48 @@ fn peak() -> u64 {
     number.unwrap().parse().unwrap()
 }
 
-/// The creation of a ScheduledMachine in which `place` is filled with numbers.
-fn dense(place: &str) -> String {
+/// A list that fills the rest of the review.
+const DENSE: &str = "DENSE";
+
+/// The creation of an object by a user, in which [`DENSE`] is filled with these items.
+fn dense(object: &str, user: &str, item: &str) -> String {
     let kind = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "kind": "ScheduledMachine"}"#;
     let resource = r#"{"group": "5spot.finos.org", "version": "v1alpha1", "resource": "scheduledmachines"}"#;
     let text = format!(
         r#"{{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {{
             "uid": "a", "kind": {kind}, "resource": {resource}, "name": "a", "namespace": "b",
-            "operation": "CREATE", "userInfo": {{"username": "jane"}}, "object": {place}}}}}"#
+            "operation": "CREATE", "userInfo": {user}, "object": {object}}}}}"#
     );
-    let room = MAX_BYTES - text.len() + "DENSE".len();
-    text.replace("DENSE", &format!("[{}0]", "0,".repeat((room - 3) / 2)))
+    let room = MAX_BYTES - text.len() + DENSE.len() - "[]".len() - item.len();
+    let items = format!("{item},").repeat(room / (item.len() + 1));
+    text.replace(DENSE, &format!("[{items}{item}]"))
 }
 
 #[test]
 fn the_densest_question_stays_far_below_the_memory_of_the_shipped_webhook() {
     let validator = Validator::new(&["Deny"]).unwrap();
-    for place in [
-        r#"{"spec": {"infrastructureSpec": {"spec": DENSE}}}"#,
-        r#"{"spec": {"bootstrapSpec": {"spec": {"a": DENSE}}}}"#,
-        r#"{"metadata": {"managedFields": DENSE}}"#,
-        r#"{"spec": {"schedule": DENSE}}"#,
-        "DENSE",
+    let jane = r#"{"username": "jane"}"#;
+    for (object, user, item) in [
+        (
+            r#"{"spec": {"infrastructureSpec": {"spec": DENSE}}}"#,
+            jane,
+            "0",
+        ),
+        (
+            r#"{"spec": {"bootstrapSpec": {"spec": {"a": DENSE}}}}"#,
+            jane,
+            "0",
+        ),
+        (r#"{"metadata": {"managedFields": DENSE}}"#, jane, "0"),
+        (r#"{"spec": {"schedule": DENSE}}"#, jane, "0"),
+        (DENSE, jane, "0"),
+        ("{}", r#"{"groups": DENSE}"#, r#""""#),
+        ("{}", r#"{"extra": {"a": DENSE}}"#, r#""""#),
     ] {
-        let review = dense(place);
+        let review = dense(object, user, item);
         assert!(review.len() <= MAX_BYTES && review.len() > MAX_BYTES - 9);
         validator.review(review.as_bytes());
         drop(review);
-        assert!(peak() < MAX_KIB, "{place}: {} KiB", peak());
+        assert!(peak() < MAX_KIB, "{object} {user}: {} KiB", peak());
     }
 }

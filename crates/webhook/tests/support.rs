@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fivespot_webhook::serve::ReviewObserver;
 use fivespot_webhook::{Certificate, Validator, serve};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
@@ -13,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -94,14 +95,29 @@ impl Webhook {
         Self::with(certificate, &authority).await
     }
 
+    pub(crate) async fn observed(observer: Arc<dyn ReviewObserver>) -> Self {
+        let authority = authority("first");
+        let certificate = Certificate::default();
+        authority.install(&certificate);
+        Self::serve(certificate, &authority, observer).await
+    }
+
     pub(crate) async fn with(certificate: Certificate, authority: &Authority) -> Self {
+        Self::serve(certificate, authority, Arc::new(())).await
+    }
+
+    async fn serve(
+        certificate: Certificate,
+        authority: &Authority,
+        observer: Arc<dyn ReviewObserver>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
         let serving = tokio::spawn(async move {
             let stopped = async { _ = stopped.await };
-            serve(listener, &certificate, (validator, Arc::new(())), stopped)
+            serve(listener, &certificate, (validator, observer), stopped)
                 .await
                 .unwrap();
         });
@@ -115,6 +131,7 @@ impl Webhook {
 
     pub(crate) fn client(&self) -> Client {
         Client {
+            own: Ipv4Addr::LOCALHOST.into(),
             address: self.address,
             bundle: self.bundle.clone(),
         }
@@ -129,14 +146,24 @@ impl Webhook {
 /// A client that trusts one bundle.
 #[derive(Clone)]
 pub(crate) struct Client {
+    /// From where it connects.
+    own: IpAddr,
     address: SocketAddr,
     bundle: String,
 }
 
 impl Client {
     pub(crate) fn new(address: SocketAddr, bundle: &str) -> Self {
-        let bundle = bundle.to_owned();
-        Self { address, bundle }
+        Self {
+            own: Ipv4Addr::LOCALHOST.into(),
+            address,
+            bundle: bundle.to_owned(),
+        }
+    }
+
+    pub(crate) fn from_address(mut self, own: Ipv4Addr) -> Self {
+        self.own = own.into();
+        self
     }
 
     pub(crate) fn trusting(mut self, bundle: &str) -> Self {
@@ -156,7 +183,9 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        let stream = TcpStream::connect(self.address).await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((self.own, 0).into())?;
+        let stream = socket.connect(self.address).await?;
         let name = ServerName::try_from(NAME).unwrap();
         let connector = TlsConnector::from(Arc::new(tls));
         Ok(Connection(connector.connect(name, stream).await?))

@@ -234,3 +234,66 @@ fn no_bytes_make_it_panic() {
         prop_assert!(response.code == 200 || response.code == 400);
     });
 }
+
+/// The response to an update of a machine with this number of labels for its Machine, which before
+/// had that number.
+fn labelled(validator: &Validator, number: usize, before: usize) -> Value {
+    let object = |number: usize| {
+        let labels = (0..number).map(|at| (format!("key-{at}"), json!("v")));
+        let mut object = RULES[1].example("5m");
+        object["spec"]["machineTemplate"]["labels"] =
+            labels.collect::<serde_json::Map<_, _>>().into();
+        object
+    };
+    let review = review("UPDATE", &object(number), &object(before));
+    review_response(validator, &review)
+}
+
+#[test]
+fn a_spec_beyond_the_bounds_of_its_schema_is_refused_and_an_unchanged_one_is_not() {
+    let validator = validator();
+    assert_eq!(labelled(&validator, 2, 1)["allowed"], true);
+    assert_eq!(labelled(&validator, 1_000, 1_000)["allowed"], true);
+    for (number, before, path) in [(1_000, 1, "spec"), (1, 1_000, "oldObject.spec")] {
+        let response = labelled(&validator, number, before);
+        assert_eq!(response["allowed"], false);
+        let message = response["status"]["message"].as_str().unwrap();
+        let why =
+            format!(" is invalid: {path}.machineTemplate.labels: Too many: 1000: must ");
+        assert!(message.contains(&why), "{message}");
+    }
+}
+
+#[test]
+fn a_webhook_that_warns_only_admits_a_spec_beyond_its_bounds() {
+    let warning = labelled(&Validator::new(&["Warn"]).unwrap(), 1_000, 1);
+    assert_eq!(warning["allowed"], true);
+    let text = warning["warnings"][0].as_str().unwrap();
+    assert!(text.contains("Too many: 1000"), "{text}");
+}
+
+#[test]
+fn the_largest_specs_cost_less_than_kubernetes_allows_one_expression() {
+    /// `PerCallLimit` of `k8s.io/apiserver/pkg/apis/cel`.
+    const MAX_COST: u64 = 1_000_000;
+    let validator = validator();
+    for (resource, bounds) in RESOURCES.iter().zip(&validator.bounds) {
+        let object = |letter| {
+            json!({
+                "metadata": {"name": "a", "namespace": "b"}, "spec": bounds.largest(letter),
+            })
+        };
+        for old in [Value::Null, object("b")] {
+            let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+            let mut review = review(operation, &object("a"), &old);
+            review["request"]["resource"]["resource"] = resource.plural.into();
+            review["request"]["kind"]["kind"] = resource.kind.into();
+            let body = review.to_string();
+            let request = AdmissionRequest::read(body.as_bytes()).unwrap();
+            assert_eq!(validator.excess(&request), None);
+            let decision = validator.policies.decide(&request.request(), &());
+            let cost: u64 = decision.evaluations.iter().map(|it| it.cost).sum();
+            assert!((100..MAX_COST).contains(&cost), "{} {cost}", resource.kind);
+        }
+    }
+}
