@@ -4,14 +4,14 @@ mod icalendar;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
-use std::io::{self, Read as _, Write};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use fivespot_api::{name, rules, schedule_calendar::MAX_DATES};
 use serde_json::json;
 
-use crate::document::unreadable;
+use crate::document::{read_bounded, unreadable};
 use crate::{Failure, Outcome, output, plain};
 use icalendar::Events;
 
@@ -74,17 +74,14 @@ fn object_name(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let Command::Import(args) = &args.command;
     let (origin, text) = if args.file.as_os_str() == "-" {
-        let mut text = String::new();
-        let reading = io::stdin().lock().read_to_string(&mut text);
-        reading.map_err(|error| unreadable("standard input", &error))?;
-        ("standard input".to_owned(), text)
+        let origin = "standard input".to_owned();
+        let text = read_bounded(&origin, io::stdin().lock())?;
+        (origin, text)
     } else {
         let origin = args.file.display().to_string();
-        let text = fs::read_to_string(&args.file);
-        (
-            origin.clone(),
-            text.map_err(|error| unreadable(&origin, &error))?,
-        )
+        let file = File::open(&args.file).map_err(|error| unreadable(&origin, &error))?;
+        let text = read_bounded(&origin, file)?;
+        (origin, text)
     };
     let Events { dates, cancelled } = import(&origin, &text)?;
     let mut object = json!({
@@ -115,9 +112,8 @@ fn import(origin: &str, text: &str) -> Result<Events, Failure> {
         Failure::new(origin, why).remedy("correct the file, or write the dates by hand")
     })?;
     let dates = &events.dates;
-    if dates.is_empty() || dates.len() > MAX_DATES {
-        let why = format!("it has {} events", dates.len());
-        return Err(Failure::new(origin, why)
+    if dates.is_empty() {
+        return Err(Failure::new(origin, "it has no events")
             .remedy(format!("give a file with 1 to {MAX_DATES} events")));
     }
     let calendar: Result<fivespot_api::ScheduleCalendar, _> =

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fivespot_api::CalendarDate;
+use fivespot_api::schedule_calendar::MAX_DATES;
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time};
 
@@ -56,6 +57,11 @@ pub(super) fn events(text: &str) -> Result<Events, String> {
                     let ended = std::mem::take(&mut event);
                     if ended.is_cancelled() {
                         events.cancelled.push(ended.summary().to_owned());
+                    } else if events.dates.len() == MAX_DATES {
+                        return Err(format!(
+                            "line {}: there are more than {MAX_DATES} events",
+                            property.line
+                        ));
                     } else {
                         events.dates.push(ended.entry(property.line, &mut names)?);
                     }

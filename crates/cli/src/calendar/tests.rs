@@ -153,9 +153,19 @@ fn an_unsupported_event_is_refused_with_its_line() {
     let cut = cut.split("END:VEVENT").next().unwrap();
     let cut = import("holidays.ics", cut).unwrap_err().to_string();
     assert!(cut.contains("line 3: the VEVENT does not end"), "{cut}");
-    assert!(printed(&[]).contains("it has 0 events"));
+    assert!(printed(&[]).contains("it has no events"));
     let text = import("notes.txt", "hello").unwrap_err().to_string();
     assert!(text.contains("BEGIN:VCALENDAR is missing"), "{text}");
+}
+
+#[test]
+fn reading_ends_at_the_first_event_that_no_calendar_has_room_for() {
+    let holiday = "SUMMARY:Holiday\r\nDTSTART;VALUE=DATE:20261225";
+    let mut events = vec![holiday; 400];
+    assert!(printed(&events).contains("- name: holiday-400\n"));
+    // The last one is never looked at.
+    events.extend([holiday, "SUMMARY:Without a date"]);
+    assert_snapshot!(printed(&events));
 }
 
 #[test]
