@@ -1,15 +1,16 @@
 //! Reads objects from files, directories and standard input: `-f`.
 
+mod location;
 mod malformed;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::{Failure, parallel};
+pub(crate) use location::SourceLocation;
 pub(crate) use malformed::Malformed;
 
 /// An object and its origin.
@@ -21,50 +22,6 @@ pub(crate) struct Document {
     pub(crate) object: Value,
     /// The location of its text, if it is in a file or a stream.
     pub(crate) location: Option<SourceLocation>,
-}
-
-/// The text of an object within a file or a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SourceLocation {
-    /// The path of the file, or `standard input`.
-    pub(crate) file: String,
-    /// The line of the file on which the document begins, from 1.
-    pub(crate) line: usize,
-    /// The text of the document, beginning at that line.
-    pub(crate) text: Arc<str>,
-}
-
-impl SourceLocation {
-    /// The line of the file that contains a field. If the field is not found in the text, the line
-    /// of the nearest enclosing field.
-    pub(crate) fn line_of(&self, field: &str) -> usize {
-        let lines: Vec<&str> = self.text.lines().collect();
-        let mut at = 0;
-        let mut depth = None;
-        for key in field.split(['.', '[', ']']) {
-            let is_index = key.is_empty() || key.bytes().all(|it| it.is_ascii_digit());
-            if is_index {
-                continue;
-            }
-            let below = lines.iter().enumerate().skip(at);
-            let found = below
-                .map(|(index, line)| (index, line.trim_start_matches([' ', '-']), line))
-                .find(|(_, rest, line)| {
-                    let indent = line.len() - rest.len();
-                    let rest = rest.trim_start_matches(['"', '\'']);
-                    let is_key = rest.strip_prefix(key).is_some_and(|rest| {
-                        rest.trim_start_matches(['"', '\'']).starts_with(':')
-                    });
-                    is_key && depth.is_none_or(|depth| indent > depth)
-                });
-            let Some((index, rest, line)) = found else {
-                break;
-            };
-            at = index;
-            depth = Some(line.len() - rest.len());
-        }
-        self.line + at
-    }
 }
 
 impl Document {
@@ -87,8 +44,8 @@ pub(crate) struct Documents {
 }
 
 /// Reads all objects of `paths` in order. A directory is replaced by its `.yaml`, `.yml` and
-/// `.json` files, `-` by standard input, a list object by its items. Empty documents are skipped
-/// and not counted.
+/// `.json` files and those of the directories in it, `-` by standard input, a list object by its
+/// items. Empty documents are skipped and not counted.
 ///
 /// # Errors
 /// A path cannot be read, or a text is neither YAML nor JSON. The failure names the file.
@@ -138,8 +95,13 @@ impl Documents {
 /// The largest number of bytes that are read of a file.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// How many documents a text may have, and how many values, keys included: more take minutes and a
+/// gigabyte.
+const MAX_DOCUMENTS: usize = 100_000;
+const MAX_VALUES: usize = 2_000_000;
+
 /// Reads the whole text. Fails if it is too large.
-fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
+pub(crate) fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
     let mut text = String::new();
     let reading = reader.take(MAX_BYTES + 1).read_to_string(&mut text);
     let read = reading.map_err(|error| unreadable(origin, &error))?;
@@ -166,12 +128,12 @@ struct ParsedText {
 }
 
 fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
-    // The size of the text bounds all of these.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_documents: text.len(),
-            max_events: 8 * (text.len() + 1),
-            max_nodes: 8 * (text.len() + 1),
+            max_documents: MAX_DOCUMENTS,
+            max_nodes: MAX_VALUES,
+            // A value has at most an event for its beginning, one for its end, and its document's.
+            max_events: 4 * (MAX_VALUES + MAX_DOCUMENTS),
         },
     };
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
@@ -187,11 +149,9 @@ fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
         } else {
             origin.to_owned()
         };
-        let location = texts.next().map(|(line, text)| SourceLocation {
-            file: file.to_owned(),
-            line,
-            text: text.into(),
-        });
+        let location = texts
+            .next()
+            .map(|(line, text)| SourceLocation::new(file.to_owned(), line, text));
         let is_list = object
             .get("kind")
             .and_then(Value::as_str)
@@ -263,18 +223,34 @@ fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
     all.into_iter()
 }
 
-/// The file itself, or the manifests of a directory ordered by name.
+/// The file itself, or the manifests of a directory and of those in it, ordered by path.
+///
+/// As in kubectl, a link to a file is read, and a link to a directory is not entered. Nor are
+/// directories whose name begins with a dot: those of git and of pipelines have other YAML.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |error| unreadable(&path.display().to_string(), &error);
-    if !fs::metadata(path).map_err(failed)?.is_dir() {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error| unreadable(&path, &error)
+    };
+    if !fs::metadata(path).map_err(failed(path))?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let file = entry.map_err(failed)?.path();
-        let ending = file.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("yaml" | "yml" | "json")) {
-            files.push(file);
+    let (mut files, mut directories) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
+            let entry = entry.map_err(failed(&directory))?;
+            let found = entry.path();
+            if entry.file_type().map_err(failed(&found))?.is_dir() {
+                if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    directories.push(found);
+                }
+                continue;
+            }
+            let ending = found.extension().and_then(|ending| ending.to_str());
+            let is_manifest = matches!(ending, Some("yaml" | "yml" | "json"));
+            if is_manifest && !fs::metadata(&found).is_ok_and(|it| it.is_dir()) {
+                files.push(found);
+            }
         }
     }
     files.sort();
@@ -289,6 +265,12 @@ mod tests {
     fn a_stream_may_hold_any_number_of_documents_within_its_bytes() {
         let text = "kind: A\n---\n".repeat(3_000);
         assert_eq!(parse("a.yaml", &text).unwrap().len(), 3_000);
+        let many = "a\n---\n".repeat(MAX_DOCUMENTS + 2);
+        let Err(refused) = parse_text("a.yaml", &many) else {
+            panic!("there are {} documents", MAX_DOCUMENTS + 2);
+        };
+        let why = ": more than 100000 documents; split it into several files";
+        assert!(refused.message().ends_with(why), "{}", refused.message());
         let large = io::repeat(b' ').take(MAX_BYTES + 1);
         let refused = read_bounded("a.yaml", large).unwrap_err();
         assert!(
@@ -316,24 +298,6 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_on_its_line() {
-        let text = "# a comment\n---\nkind: A\n---\n\nkind: B\nmetadata:\n  name: a\nspec:\n  \
-                    schedule:\n    name: b\n  taints:\n  - key: a\n    effect: c\n";
-        let found = parse("a.yaml", text).unwrap();
-        let location = found[1].location.as_ref().unwrap();
-        assert_eq!(location.line, 6);
-        for (field, line) in [
-            ("spec.schedule.name", 11),
-            ("metadata.name", 8),
-            ("spec.taints[0].effect", 14),
-            ("spec.schedule.missing", 10),
-            ("", 6),
-        ] {
-            assert_eq!(location.line_of(field), line, "{field}");
-        }
-    }
-
-    #[test]
     fn only_lists_are_split_into_their_items() {
         let found = parse("a.yaml", "kind: Shelf\nitems: [{kind: B}]\n").unwrap();
         assert_eq!(found[0].text("/kind"), "Shelf");
@@ -355,5 +319,35 @@ mod tests {
         1 | a: [
           |    ^ unclosed bracket '['
         ");
+    }
+
+    #[test]
+    fn a_directory_is_walked_and_its_links_are_read_but_not_entered() {
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir()
+            .join(format!("5spot-document-walk-{}", std::process::id()));
+        let (outside, inside) = (root.join("outside"), root.join("inside"));
+        for directory in [&outside, &inside.join("b/c"), &inside.join(".git")] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in [
+            "outside/x.yaml",
+            "inside/a.yaml",
+            "inside/b/c/d.json",
+            "inside/b/notes.txt",
+            "inside/.git/e.yaml",
+        ] {
+            fs::write(root.join(file), "kind: A\n").unwrap();
+        }
+        symlink(outside.join("x.yaml"), inside.join("b/link.yaml")).unwrap();
+        symlink(&outside, inside.join("link")).unwrap();
+        symlink(&outside, inside.join("link.yaml")).unwrap();
+        let found = files(&inside).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| it.strip_prefix(&inside).unwrap().to_str().unwrap())
+            .collect();
+        assert_eq!(found, ["a.yaml", "b/c/d.json", "b/link.yaml"]);
     }
 }

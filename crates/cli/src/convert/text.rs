@@ -116,11 +116,7 @@ fn document(
 fn apply_changes(document_text: &str, changes: &[Change]) -> String {
     let mut text = document_text.replace(name::OLDER_FINALIZER, name::FINALIZER);
     for change in changes {
-        let location = SourceLocation {
-            file: String::new(),
-            line: 0,
-            text: text.as_str().into(),
-        };
+        let location = SourceLocation::new(String::new(), 0, text.clone());
         let at = location.line_of(&change.field);
         let lines = text.split_inclusive('\n').enumerate();
         text = lines

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter};
 
-use super::SourceLocation;
-use crate::Failure;
+use super::{MAX_DOCUMENTS, MAX_VALUES, SourceLocation};
+use crate::{Failure, plain};
 
 /// A text from which no object could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,34 +25,32 @@ impl Malformed {
     pub(crate) fn of(file: &str, error: &Error) -> Self {
         let line = error.location().map_or(1, |at| at.line().max(1));
         let why = error.render_with_formatter(&Words);
-        let is_duplicate =
-            matches!(error.without_snippet(), Error::DuplicateMappingKey { .. });
         Self {
             file: file.to_owned(),
             line: usize::try_from(line).unwrap_or(1),
             why: why.strip_prefix("error: ").unwrap_or(&why).to_owned(),
-            remedy: if is_duplicate {
-                "remove one of them"
-            } else {
-                "write YAML or JSON"
+            remedy: match error.without_snippet() {
+                Error::DuplicateMappingKey { .. } => "remove one of them",
+                Error::Budget { .. } => "split it into several files",
+                _ => "write YAML or JSON",
             },
         }
     }
 
     /// The location of the fault.
     pub(crate) fn location(&self) -> SourceLocation {
-        SourceLocation {
-            file: self.file.clone(),
-            line: self.line,
-            text: "".into(),
-        }
+        SourceLocation::new(self.file.clone(), self.line, String::new())
     }
 
     /// What failed, why, and what to do about it, on one line. The excerpt is left out: the text may
     /// contain a secret, and the line may be written to the log of a pipeline.
     pub(crate) fn message(&self) -> String {
         let why = self.why.lines().next().unwrap_or_default();
-        format!("reading {}: {why}; {}", self.file, self.remedy)
+        format!(
+            "reading {}: {why}; {}",
+            plain::line(&self.file),
+            self.remedy
+        )
     }
 }
 
@@ -61,16 +60,22 @@ impl From<Malformed> for Failure {
     }
 }
 
-/// The words of the parser, except where they are about its options.
+/// The words of the parser, except where they are about its options, or repeat the text.
 struct Words;
 
 impl MessageFormatter for Words {
     fn format_message<'e>(&self, error: &'e Error) -> Cow<'e, str> {
         match error {
-            Error::DuplicateMappingKey { key: Some(key), .. } => {
-                format!("duplicate key {key}").into()
-            }
-            Error::DuplicateMappingKey { key: None, .. } => "duplicate key".into(),
+            Error::DuplicateMappingKey { .. } => "duplicate key".into(),
+            Error::UnsupportedTag { .. } => "unsupported tag".into(),
+            Error::Budget {
+                breach: BudgetBreach::Documents { .. },
+                ..
+            } => format!("more than {MAX_DOCUMENTS} documents").into(),
+            Error::Budget {
+                breach: BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. },
+                ..
+            } => format!("more than {MAX_VALUES} values").into(),
             other => DefaultMessageFormatter.format_message(other),
         }
     }

@@ -1,0 +1,168 @@
+//! The text of an object, and the lines of its fields.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// The text of an object within a file or a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceLocation {
+    /// The path of the file, or `standard input`.
+    pub(crate) file: String,
+    /// The line of the file on which the document begins, from 1.
+    pub(crate) line: usize,
+    text: Arc<SourceText>,
+}
+
+/// The text of a document, and its keys as soon as a field is looked up. All objects of a list
+/// share it.
+struct SourceText {
+    text: String,
+    keys: OnceLock<Keys>,
+}
+
+/// The lines on which keys are, by key. Every list is in the order of the lines.
+#[derive(Debug)]
+struct Keys {
+    lines: HashMap<String, Vec<usize>>,
+    /// For each line, the first one behind it that is not indented more: the end of its block.
+    ends: Vec<usize>,
+}
+
+impl SourceLocation {
+    /// The text of a document that begins on this line of a file.
+    pub(crate) fn new(file: String, line: usize, text: String) -> Self {
+        let keys = OnceLock::new();
+        let text = Arc::new(SourceText { text, keys });
+        Self { file, line, text }
+    }
+
+    /// The line of the file that contains a field. If the field is not found in the text, the line
+    /// of the nearest enclosing field.
+    pub(crate) fn line_of(&self, field: &str) -> usize {
+        let keys = self.text.keys.get_or_init(|| Keys::of(&self.text.text));
+        let (mut found, mut begin, mut end) = (0, 0, keys.ends.len());
+        for key in field.split(['.', '[', ']']) {
+            let is_index = key.is_empty() || key.bytes().all(|it| it.is_ascii_digit());
+            if is_index {
+                continue;
+            }
+            let Some(line) = keys.first(key, begin, end) else {
+                break;
+            };
+            found = line;
+            begin = line + 1;
+            end = keys.ends.get(line).copied().unwrap_or(end);
+        }
+        self.line + found
+    }
+}
+
+impl Keys {
+    fn of(text: &str) -> Self {
+        let mut lines: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut ends = Vec::new();
+        // The lines whose blocks have not ended, and their indents, which increase.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            ends.push(usize::MAX);
+            let rest = line.trim_start_matches([' ', '-']);
+            // Neither ends a block, wherever it begins.
+            if rest.is_empty() || rest.starts_with('#') {
+                continue;
+            }
+            let indent = line.len() - rest.len();
+            while let Some((begin, _)) = open.pop_if(|(_, outer)| *outer >= indent) {
+                if let Some(end) = ends.get_mut(begin) {
+                    *end = at;
+                }
+            }
+            open.push((at, indent));
+            if let Some(key) = key(rest) {
+                lines.entry(key.to_owned()).or_default().push(at);
+            }
+        }
+        Self { lines, ends }
+    }
+
+    /// The first line of the range that has this key.
+    fn first(&self, key: &str, begin: usize, end: usize) -> Option<usize> {
+        let lines = self.lines.get(key)?;
+        let after = lines.partition_point(|line| *line < begin);
+        lines.get(after).copied().filter(|line| *line < end)
+    }
+}
+
+/// The key at the beginning of a line without its indent.
+fn key(rest: &str) -> Option<&str> {
+    let quotes = ['"', '\''];
+    let (key, _) = rest.split_once(':')?;
+    Some(key.trim_matches(quotes))
+}
+
+impl PartialEq for SourceText {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for SourceText {}
+
+impl fmt::Debug for SourceText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::parse;
+
+    #[test]
+    fn a_field_is_found_on_its_line() {
+        let text = "# a comment\n---\nkind: A\n---\n\nkind: B\nmetadata:\n  name: a\nspec:\n  \
+                    schedule:\n# why\n    name: b\n  taints:\n  - key: a\n    effect: c\n";
+        let found = parse("a.yaml", text).unwrap();
+        let location = found[1].location.as_ref().unwrap();
+        assert_eq!(location.line, 6);
+        for (field, line) in [
+            ("spec.schedule.name", 12),
+            ("metadata.name", 8),
+            ("spec.taints[0].effect", 15),
+            ("spec.schedule.missing", 10),
+            ("spec.schedule.key", 10),
+            ("", 6),
+        ] {
+            assert_eq!(location.line_of(field), line, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_json_is_found_on_its_line() {
+        let text = "{\n  \"kind\": \"A\",\n  \"spec\": {\n    \"a\": {\n      \"b\": 1\n    \
+                    },\n    \"c\": 2\n  }\n}\n";
+        let location = SourceLocation::new("a.json".to_owned(), 1, text.to_owned());
+        for (field, line) in [("spec.a.b", 5), ("spec.c", 7), ("spec.a.c", 4)] {
+            assert_eq!(location.line_of(field), line, "{field}");
+        }
+    }
+
+    #[test]
+    fn the_lines_of_a_document_are_read_once_for_all_objects_of_its_list() {
+        let items: String = (0..100).map(|at| format!("- kind: A{at}\n")).collect();
+        let text = format!("kind: List\nitems:\n{items}");
+        let found = parse("a.yaml", &text).unwrap();
+        let location = |at: usize| found[at].location.as_ref().unwrap();
+        assert_eq!(location(0).line_of("spec.missing"), 1);
+        assert_eq!(found.len(), 100);
+        for at in 0..100 {
+            let keys = location(at).text.keys.get().unwrap();
+            assert!(std::ptr::eq(keys, location(0).text.keys.get().unwrap()));
+        }
+        // A key is found by a search among its own lines.
+        let keys = location(0).text.keys.get().unwrap();
+        assert_eq!(keys.lines["kind"].len(), 101);
+        assert_eq!(keys.first("kind", 50, 102), Some(50));
+    }
+}
