@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::plain;
+
 /// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -90,7 +92,8 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut why = self.why.lines();
-        write!(f, "{}: {}", self.what, why.next().unwrap_or_default())?;
+        let what = plain::line(&self.what);
+        write!(f, "{what}: {}", why.next().unwrap_or_default())?;
         if let Some(remedy) = &self.remedy {
             write!(f, "; {remedy}")?;
         }

@@ -1,6 +1,7 @@
 //! `5spot validate`: validates manifests as an API server would, offline.
 
 mod builtin;
+mod definitions;
 mod engine;
 mod github;
 mod junit;
@@ -27,7 +28,7 @@ use fivespot_api::lint::LintWarning;
 use fivespot_clock::Clock;
 use jiff::Timestamp;
 
-use crate::document::{Document, Documents};
+use crate::document::{Document, Documents, Malformed};
 use crate::{Failure, Outcome, document, parallel};
 use engine::{Engine, Sources};
 use object_result::{Level, ObjectResult, Verdict};
@@ -55,7 +56,7 @@ pub(crate) struct Args {
     /// Do not use the built-in CRD and policy of ScheduledMachine
     #[arg(long)]
     no_builtin: bool,
-    /// Files or directories with CustomResourceDefinitions (repeatable)
+    /// Files or directories with CustomResourceDefinitions; other objects are skipped (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
     /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
@@ -170,19 +171,23 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             Failure::new("validate", "the input contains no objects").remedy(remedy)
         );
     }
+    let (definitions, malformed) = split(document::read_each(&args.crd)?);
     let sources = Sources {
         builtin: !args.no_builtin,
-        definitions: document::read(&args.crd)?,
+        definitions,
         policies: document::read(&args.policy)?,
         params: document::read(&args.param)?,
         namespaces: document::read(&args.namespace_object)?,
         user: user(&args),
         version: args.kube_version,
     };
-    let engine = Engine::new(&sources)?;
+    let mut engine = Engine::new(&sources)?;
     let now = Clock::system().now();
     let old = Stored::of(document::read(&args.old)?, &args.namespace);
-    let mut object_results = validate_each(&engine, documents, (&old, &args, now))?;
+    let mut object_results: Vec<_> =
+        malformed.iter().map(ObjectResult::malformed).collect();
+    object_results.extend(engine.take_unusable());
+    object_results.extend(validate_each(&engine, documents, (&old, &args, now))?);
     if args.type_check {
         object_results.extend(type_check::refused(&sources, &engine));
     }
@@ -197,6 +202,18 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
 }
 
+/// The documents, and the texts that contain none.
+fn split(documents: Documents) -> (Vec<Document>, Vec<Malformed>) {
+    let (mut all, mut malformed) = (Vec::new(), Vec::new());
+    for item in documents.items {
+        match item {
+            Ok(document) => all.push(document),
+            Err(text) => malformed.push(text),
+        }
+    }
+    (all, malformed)
+}
+
 /// The results for all documents and, in their places, for texts that are not documents.
 fn validate_each(
     engine: &Engine,
@@ -204,18 +221,24 @@ fn validate_each(
     request: (&Stored, &Args, Timestamp),
 ) -> Result<Vec<ObjectResult>, Failure> {
     let mut all = Vec::new();
-    let mut malformed = Vec::new();
-    for (index, item) in documents.items.into_iter().enumerate() {
-        match item {
-            Ok(document) => all.push(document),
-            Err(text) => malformed.push((index, text)),
-        }
+    let mut in_order = Vec::new();
+    for item in documents.items {
+        in_order.push(match item {
+            Ok(document) => {
+                all.push(document);
+                None
+            }
+            Err(text) => Some(text),
+        });
     }
-    let mut object_results = validate_all(engine, all, request)?;
-    for (index, text) in malformed {
-        object_results.insert(index, ObjectResult::malformed(&text));
-    }
-    Ok(object_results)
+    let mut validated = validate_all(engine, all, request)?.into_iter();
+    let results = in_order
+        .into_iter()
+        .filter_map(|malformed| match malformed {
+            Some(text) => Some(ObjectResult::malformed(&text)),
+            None => validated.next(),
+        });
+    Ok(results.collect())
 }
 
 /// The results for all documents, including lint warnings about several of them.

@@ -16,6 +16,7 @@ use super::request::Request;
 use super::resolver::{ParamKind, Resolver};
 use super::scope::{Inputs, NULL};
 use crate::field::Cause;
+use crate::quote::Quoted;
 
 /// The maximum size in bytes of an audit annotation's value.
 const MAX_ANNOTATION_BYTES: usize = 10 * 1024;
@@ -297,10 +298,10 @@ impl DecisionBuilder<'_> {
             },
             reason: reason.to_owned(),
             message: format!(
-                "{}{dot}{} \"{}\" is forbidden: {why}",
+                "{}{dot}{} {} is forbidden: {why}",
                 resource.resource,
                 resource.group,
-                self.request.display_name()
+                Quoted(self.request.display_name())
             ),
             causes: vec![Cause {
                 reason: None,

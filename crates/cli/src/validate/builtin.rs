@@ -1,5 +1,6 @@
 //! Validates objects of built-in kinds: an API server in this process receives a dry-run request.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_admission::policy::User;
@@ -37,10 +38,10 @@ pub(super) struct Builtin {
 }
 
 impl Builtin {
-    pub(super) fn new(sources: &Sources) -> Self {
+    pub(super) fn new(sources: Sources) -> Self {
         Self {
             registry: Registry::builtin(),
-            sources: sources.clone(),
+            sources,
             cluster: Mutex::default(),
         }
     }
@@ -53,7 +54,8 @@ impl Builtin {
     /// The response of a server to one object.
     ///
     /// # Errors
-    /// The server refuses one of the other given objects.
+    /// The server refuses one of the other given objects, or the update of an object that is not
+    /// stored is requested.
     pub(super) fn validate(
         &self,
         mut subject: Subject,
@@ -77,7 +79,11 @@ impl Builtin {
             Some(cluster) => cluster,
             none => none.insert(Cluster::start(&self.sources)?),
         };
-        cluster.validate(subject, object, old.cloned())
+        let validated = cluster.validate(&subject, object, old.cloned());
+        Ok(validated.unwrap_or_else(|failure| {
+            let refusal = Refusal::failed(&failure);
+            ObjectResult::without_steps(subject, Verdict::Refused(vec![refusal]))
+        }))
     }
 }
 
@@ -174,14 +180,14 @@ impl Cluster {
     /// The server refuses `old`.
     pub(super) fn validate(
         &self,
-        subject: Subject,
+        subject: &Subject,
         object: Value,
         old: Option<Value>,
     ) -> Result<ObjectResult, Failure> {
-        let Some(resource) = self.resource(&subject) else {
-            let refusal = Refusal::not_served(&subject);
+        let Some(resource) = self.resource(subject) else {
+            let refusal = Refusal::not_served(subject);
             return Ok(ObjectResult::without_steps(
-                subject,
+                subject.clone(),
                 Verdict::Refused(vec![refusal]),
             ));
         };
@@ -196,7 +202,7 @@ impl Cluster {
             })?;
         }
         let query = "?dryRun=All&fieldValidation=Strict";
-        let response = self.write(&resource, &subject, (&writable(object), query))?;
+        let response = self.write(&resource, subject, (&writable(object), query))?;
         let refused = response.code >= 300;
         let steps = vec![Step {
             layer: "API server",
@@ -206,7 +212,7 @@ impl Cluster {
             refused: usize::from(refused),
         }];
         let verdict = if refused {
-            let refusal = Refusal::of_server(&subject, &response.body, operation);
+            let refusal = Refusal::of_server(subject, &response.body, operation);
             Verdict::Refused(vec![refusal])
         } else {
             Verdict::Valid
@@ -214,7 +220,7 @@ impl Cluster {
         Ok(ObjectResult {
             steps,
             warnings: response.warnings,
-            ..ObjectResult::without_steps(subject, verdict)
+            ..ObjectResult::without_steps(subject.clone(), verdict)
         })
     }
 
@@ -234,7 +240,7 @@ impl Cluster {
                 "" => "default",
                 namespace => namespace,
             };
-            path = format!("{path}/namespaces/{namespace}");
+            path = format!("{path}/namespaces/{}", path_segment(namespace));
         }
         path = format!("{path}/{}", resource.plural);
         let created = self.send(Call {
@@ -245,10 +251,20 @@ impl Cluster {
         if created.body["reason"] != "AlreadyExists" {
             return Ok(created);
         }
+        let path = format!("{path}/{}", path_segment(&subject.name));
+        let stored = self.send(Call {
+            method: Method::GET,
+            path: path.clone(),
+            object: Value::Null,
+        })?;
+        // Some kinds are only updated with the version of the stored object.
+        let mut object = object.clone();
+        let version = &stored.body["metadata"]["resourceVersion"];
+        object["metadata"]["resourceVersion"] = version.clone();
         self.send(Call {
             method: Method::PUT,
-            path: format!("{path}/{}{query}", subject.name),
-            object: object.clone(),
+            path: format!("{path}{query}"),
+            object,
         })
     }
 
@@ -272,6 +288,19 @@ impl Cluster {
             })
         })
     }
+}
+
+/// A name as one segment of a path, whatever its characters are.
+fn path_segment(name: &str) -> String {
+    let mut segment = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
 }
 
 /// The object without the metadata that a server maintains.

@@ -11,14 +11,13 @@ use fivespot_admission::policy::{
 };
 use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::{
-    RESOURCES, ScheduleCalendar, ScheduledMachine, manifest, name, older, vap,
-};
+use fivespot_api::{RESOURCES, ScheduleCalendar, ScheduledMachine, name, older, vap};
 use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::builtin::Builtin;
+use super::definitions::Definitions;
 use super::lookup::Lookup;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
@@ -54,6 +53,8 @@ pub(super) struct Engine {
     user: User,
     lookup: Lookup,
     builtin: Builtin,
+    /// The given CRDs that a server would refuse, and objects of other kinds among them.
+    unusable: Vec<ObjectResult>,
     /// Lint warnings by the fields that they depend on, because many machines share a schedule.
     known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
 }
@@ -61,13 +62,9 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(sources: &Sources) -> Result<Self, Failure> {
         let version = sources.version;
-        let mut definitions = Vec::new();
+        let definitions = Definitions::of(sources)?;
         let (mut policies, mut bindings) = (Vec::new(), Vec::new());
         if sources.builtin {
-            for builtin in manifest::definitions(version.minor()) {
-                let it = Crd::compile(&builtin, version);
-                definitions.push(it.map_err(|it| invalid("the built-in CRD", &it))?);
-            }
             // Before 1.30, ValidatingAdmissionPolicy is not enabled by default.
             let is_enabled = version.is_at_least(30);
             for resource in RESOURCES.iter().filter(|_| is_enabled) {
@@ -78,17 +75,6 @@ impl Engine {
                 bindings
                     .push(binding.map_err(|it| invalid("the built-in binding", &it))?);
             }
-        }
-        for document in &sources.definitions {
-            let what = &document.origin;
-            expect(document, &["CustomResourceDefinition"])?;
-            let definition = Crd::compile(&document.object, version);
-            // A given CRD replaces the built-in one.
-            let definition = definition.map_err(|it| invalid(what, &it))?;
-            definitions.retain(|it: &Crd| {
-                (it.group(), it.kind()) != (definition.group(), definition.kind())
-            });
-            definitions.push(definition);
         }
         for document in &sources.policies {
             let what = &document.origin;
@@ -106,13 +92,22 @@ impl Engine {
         }
         let policies = policies.into_iter().map(Arc::new);
         Ok(Self {
-            lookup: Lookup::of(sources, &definitions)?,
-            definitions,
+            lookup: Lookup::of(sources, &definitions.compiled)?,
+            definitions: definitions.compiled,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
             user: sources.user.clone(),
-            builtin: Builtin::new(sources),
+            builtin: Builtin::new(Sources {
+                definitions: definitions.given,
+                ..sources.clone()
+            }),
+            unusable: definitions.unusable,
             known_lints: Mutex::default(),
         })
+    }
+
+    /// The results for the given CRDs that are not used.
+    pub(super) fn take_unusable(&mut self) -> Vec<ObjectResult> {
+        std::mem::take(&mut self.unusable)
     }
 
     /// The CRDs that objects are validated against.
@@ -135,12 +130,19 @@ impl Engine {
             if self.builtin.serves(&subject) {
                 return self.builtin.validate(subject, document.object, (old, args));
             }
-            let verdict = self.undefined(&subject, &document.object);
+            let verdict = self.undefined(&subject);
             return Ok(ObjectResult::without_steps(subject, verdict));
         };
         if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
             document.object["metadata"]["namespace"] = args.namespace.as_str().into();
+        }
+        if definition.scope() == Scope::Cluster && !subject.namespace.is_empty() {
+            // A server clears it, too.
+            subject.namespace.clear();
+            if let Some(Value::Object(metadata)) = document.object.get_mut("metadata") {
+                metadata.remove("namespace");
+            }
         }
         let Some(resource) = definition.served(&subject.version) else {
             let refusal = Refusal::not_served(&subject);
@@ -168,11 +170,11 @@ impl Engine {
     }
 
     /// The verdict for an object without a CRD.
-    fn undefined(&self, subject: &Subject, object: &Value) -> Verdict {
+    fn undefined(&self, subject: &Subject) -> Verdict {
         let api_version = subject.api_version();
         let required = [("Kind", &subject.kind), ("apiVersion", &api_version)];
         if let Some((field, _)) = required.iter().find(|(_, text)| text.is_empty()) {
-            return Verdict::Refused(vec![Refusal::incomplete(subject, field, object)]);
+            return Verdict::Refused(vec![Refusal::incomplete(subject, field)]);
         }
         // If a CRD of the same group is given, the kind is misspelt or its CRD is missing. A server
         // refuses it in either case.
@@ -232,7 +234,8 @@ impl Engine {
     }
 }
 
-fn invalid(what: &str, errors: &[FieldError]) -> Failure {
+/// The failure of a policy or a CRD that a server would reject.
+pub(super) fn invalid(what: &str, errors: &[FieldError]) -> Failure {
     Failure::new(format!("compiling {what}"), field::aggregate(errors))
         .remedy("correct it; a server would reject it too")
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::LintLevel;
 use super::object_result::{Level, ObjectResult};
+use crate::plain;
 
 /// Prints one command for each finding.
 pub(super) fn print(
@@ -32,11 +33,9 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Escapes a message of a workflow command.
+/// Escapes a message of a workflow command. What a terminal could act on is shown as its escape.
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    plain::lines(text).replace('%', "%25").replace('\n', "%0A")
 }
 
 /// Escapes a property of a workflow command.

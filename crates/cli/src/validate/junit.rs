@@ -2,8 +2,11 @@
 
 use std::io::{self, Write};
 
+use fivespot_capi::is_active_character;
+
 use super::LintLevel;
 use super::object_result::{Finding, Level, ObjectResult, Verdict};
+use crate::plain;
 
 /// Prints one test suite.
 pub(super) fn print(
@@ -37,12 +40,16 @@ fn case(
 ) -> io::Result<()> {
     let subject = &object_result.subject;
     let name = escaped(&subject.full_handle());
-    let class = escaped(&subject.origin);
+    let class = escaped(&plain::line(&subject.origin));
     writeln!(out, "  <testcase name=\"{name}\" classname=\"{class}\">")?;
     match &object_result.verdict {
         Verdict::Valid => {}
         Verdict::Skipped(why) => {
-            writeln!(out, "    <skipped message=\"{}\"/>", escaped(why))?;
+            writeln!(
+                out,
+                "    <skipped message=\"{}\"/>",
+                escaped(&plain::line(why))
+            )?;
         }
         Verdict::Refused(refusals) => {
             for refusal in refusals {
@@ -66,7 +73,8 @@ fn case(
 
 fn line(finding: &Finding) -> String {
     let colon = if finding.field.is_empty() { ":" } else { "" };
-    format!("{}{colon} {}", finding.rule, finding.text())
+    let text = format!("{}{colon} {}", finding.rule, finding.text());
+    plain::line(&text).into_owned()
 }
 
 /// Escapes text for XML. Characters that XML cannot represent become a question mark.
@@ -80,7 +88,7 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(character),
             '\u{fffe}' | '\u{ffff}' => escaped.push('?'),
-            other if other.is_control() => escaped.push('?'),
+            other if is_active_character(other) => escaped.push('?'),
             other => escaped.push(other),
         }
     }

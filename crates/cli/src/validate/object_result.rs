@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::LintLevel;
 use super::refusal::{self, Refusal};
 use crate::document::{Document, Malformed, SourceLocation};
+use crate::plain;
 
 /// An object with the expected response of the server.
 #[derive(Debug)]
@@ -208,15 +209,16 @@ impl Subject {
         }
     }
 
-    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints. Without a kind and a
-    /// name, the file.
+    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints, on one line. Without a
+    /// kind and a name, the file.
     pub(super) fn handle(&self) -> String {
         if self.kind.is_empty() && self.name.is_empty() {
-            return self.origin.clone();
+            return plain::line(&self.origin).into_owned();
         }
         let dot = if self.group.is_empty() { "" } else { "." };
         let kind = self.kind.to_lowercase();
-        format!("{kind}{dot}{}/{}", self.group, self.name)
+        let handle = format!("{kind}{dot}{}/{}", self.group, self.name);
+        plain::line(&handle).into_owned()
     }
 
     /// The handle in its namespace.
@@ -224,6 +226,6 @@ impl Subject {
         if self.kind.is_empty() && self.name.is_empty() {
             return self.handle();
         }
-        format!("{}/{}", self.namespace, self.handle())
+        format!("{}/{}", plain::line(&self.namespace), self.handle())
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::Operation;
 use super::object_result::{Finding, Level, Subject};
 use crate::document::Malformed;
+use crate::{Failure, plain};
 
 /// A Status of a refused request.
 #[derive(Debug)]
@@ -30,9 +31,6 @@ pub(super) struct Refusal {
     source: String,
 }
 
-/// The largest number of characters that are printed of an object without kind or apiVersion.
-const MAX_ECHO_CHARS: usize = 80;
-
 impl Refusal {
     /// The object violates its schema or a validation rule.
     pub(super) fn invalid(subject: &Subject, errors: &[FieldError]) -> Self {
@@ -44,7 +42,7 @@ impl Refusal {
         Self {
             code: 422,
             reason: "Invalid".to_owned(),
-            message: format!("{kind}{dot}{group} \"{name}\" is invalid: {errors_text}"),
+            message: format!("{kind}{dot}{group} {name:?} is invalid: {errors_text}"),
             group: group.clone(),
             kind: kind.clone(),
             name: name.clone(),
@@ -61,14 +59,14 @@ impl Refusal {
     ) -> Self {
         let fields: Vec<_> = fields
             .iter()
-            .map(|it| format!("unknown field \"{it}\""))
+            .map(|it| format!("unknown field {it:?}"))
             .collect();
         let Subject { kind, version, .. } = subject;
         Self {
             code: 400,
             reason: "BadRequest".to_owned(),
             message: format!(
-                "{kind} in version \"{version}\" cannot be handled as a {kind}: strict \
+                "{kind} in version {version:?} cannot be handled as a {kind}: strict \
                  decoding error: {}",
                 fields.join(", ")
             ),
@@ -126,23 +124,15 @@ impl Refusal {
         }
     }
 
-    /// The object has no kind or no apiVersion.
-    pub(super) fn incomplete(subject: &Subject, field: &str, object: &Value) -> Self {
-        let mut object = object.clone();
-        // In the order in which kubectl sends it.
-        object.sort_all_objects();
+    /// The object has no kind or no apiVersion. kubectl also prints the object. A file that is not a
+    /// manifest may contain a secret, and the output may go to the log of a pipeline.
+    pub(super) fn incomplete(subject: &Subject, field: &str) -> Self {
         let origin = &subject.origin;
-        // A file that is not a manifest may contain a secret, and the output may go to the log of a
-        // pipeline.
-        let mut shown = object.to_string();
-        if let Some((end, _)) = shown.char_indices().nth(MAX_ECHO_CHARS) {
-            shown.truncate(end);
-            shown.push_str("...");
-        }
+        let line = subject.location.as_ref().map_or(1, |it| it.line);
         Self::by_kubectl(
             (400, "BadRequest"),
             format!(
-                "unable to decode \"{origin}\": Object '{field}' is missing in '{shown}'"
+                "unable to decode {origin:?}: line {line}: Object '{field}' is missing"
             ),
         )
     }
@@ -162,11 +152,16 @@ impl Refusal {
         Self::by_kubectl(
             (404, "NotFound"),
             format!(
-                "resource mapping not found for name: \"{name}\" namespace: \
-                 \"{namespace}\" from \"{origin}\": no matches for kind \"{kind}\" in \
-                 version \"{version}\"\nensure CRDs are installed first"
+                "resource mapping not found for name: {name:?} namespace: {namespace:?} from \
+                 {origin:?}: no matches for kind {kind:?} in version {version:?}\nensure \
+                 CRDs are installed first"
             ),
         )
+    }
+
+    /// The object was not validated, because of this failure.
+    pub(super) fn failed(failure: &Failure) -> Self {
+        Self::by_kubectl((400, "BadRequest"), failure.to_string())
     }
 
     /// An error that kubectl reports before it sends the object, with the status code that the API
@@ -184,15 +179,15 @@ impl Refusal {
         }
     }
 
-    /// The text that kubectl prints, with a line feed.
+    /// The text that kubectl prints, with a line feed. No name begins a line of its own.
     pub(super) fn text(&self) -> String {
         match self.reason.as_str() {
             "Invalid" => self.faults(),
             _ if self.source.is_empty() => format!("error: {}\n", self.message),
-            reason => format!(
-                "Error from server ({reason}): {}{}\n",
-                self.source, self.message
-            ),
+            reason => {
+                let message = format!("{}{}", self.source, self.message);
+                format!("Error from server ({reason}): {}\n", on_one_line(&message))
+            }
         }
     }
 
@@ -220,10 +215,11 @@ impl Refusal {
         let faults: Vec<String> = self
             .causes
             .iter()
-            .map(|it| format!("{}: {}", it.field, it.message))
+            .map(|it| on_one_line(&format!("{}: {}", it.field, it.message)))
             .filter(|fault| seen.insert(fault.clone()))
             .collect();
-        let mut text = format!("The {} \"{}\" is invalid: ", self.kind, self.name);
+        let kind = plain::line(&self.kind);
+        let mut text = format!("The {kind} {:?} is invalid: ", self.name);
         match faults.as_slice() {
             [only] => text.push_str(only),
             several => {
@@ -259,6 +255,20 @@ impl Refusal {
     }
 }
 
+/// A message on one line, except that excerpts of expressions are below it: they begin with a bar.
+fn on_one_line(message: &str) -> String {
+    let mut shown = String::new();
+    for line in message.split('\n') {
+        if line.starts_with(" | ") {
+            shown.push('\n');
+        } else if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.push_str(&plain::line(line));
+    }
+    shown
+}
+
 /// A cause of a `metav1.Status`.
 fn cause(cause: &Cause) -> Value {
     let Cause {
@@ -292,5 +302,5 @@ fn source(subject: &Subject, operation: Operation) -> String {
         Operation::Update => "patching",
         Operation::Delete => "deleting",
     };
-    format!("error when {doing} \"{}\": ", subject.origin)
+    format!("error when {doing} {:?}: ", subject.origin)
 }

@@ -38,13 +38,15 @@ fn text(
 ) -> io::Result<()> {
     for object_result in object_results {
         for warning in &object_result.warnings {
-            writeln!(out, "Warning: {warning}")?;
+            writeln!(out, "Warning: {}", plain::line(warning))?;
         }
         let handle = object_result.subject.handle();
         match &object_result.verdict {
             Verdict::Valid | Verdict::Skipped(_) if args.quiet => {}
             Verdict::Valid => writeln!(out, "{handle} valid")?,
-            Verdict::Skipped(why) => writeln!(out, "{handle} skipped: {why}")?,
+            Verdict::Skipped(why) => {
+                writeln!(out, "{handle} skipped: {}", plain::line(why))?;
+            }
             Verdict::Refused(refusals) => {
                 for refusal in refusals {
                     write!(out, "{}", refusal.text())?;
@@ -54,11 +56,8 @@ fn text(
         for lint_warning in &object_result.lints {
             let (code, field) = (lint_warning.lint.code, &lint_warning.field);
             let level = args.lint.level(lint_warning).as_str();
-            writeln!(
-                out,
-                "{handle} {level}[{code}] {field}: {}",
-                lint_warning.message
-            )?;
+            let text = format!("{field}: {}", lint_warning.message);
+            writeln!(out, "{handle} {level}[{code}] {}", plain::line(&text))?;
         }
         if args.explain {
             print_steps(out, object_result)?;
@@ -87,7 +86,8 @@ fn print_steps(out: &mut dyn Write, object_result: &ObjectResult) -> io::Result<
     for step in &object_result.steps {
         write!(out, "  {}", step.layer)?;
         if let (Some(policy), Some(binding)) = (&step.policy, &step.binding) {
-            write!(out, " {policy}, binding {binding}")?;
+            let names = format!(" {policy}, binding {binding}");
+            write!(out, "{}", plain::line(&names))?;
         }
         match step.refused {
             0 => write!(out, ": accepted")?,
@@ -99,11 +99,8 @@ fn print_steps(out: &mut dyn Write, object_result: &ObjectResult) -> io::Result<
         }
     }
     for finding in object_result.faults() {
-        writeln!(
-            out,
-            "  {} {}: {}",
-            finding.rule, finding.field, finding.message
-        )?;
+        let text = format!("{} {}: {}", finding.rule, finding.field, finding.message);
+        writeln!(out, "  {}", plain::line(&text))?;
     }
     Ok(())
 }

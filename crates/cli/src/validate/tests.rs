@@ -68,7 +68,7 @@ fn validate_with(
     let object_results = super::validate_all(&engine, read(text), (&old, &args, now))?;
     let mut out = Vec::new();
     report::print(&mut out, &args, &object_results)?;
-    let text = String::from_utf8_lossy(&out).into_owned();
+    let text = String::from_utf8(out).unwrap();
     // The counts are tested separately.
     let text = match text.trim_end().rsplit_once('\n') {
         Some((before, last)) if is_count(last) => format!("{before}\n"),
@@ -253,7 +253,7 @@ fn a_kind_that_its_group_does_not_have_is_refused_as_by_kubectl() {
 }
 
 #[test]
-fn an_object_without_kind_or_api_version_is_refused_as_by_kubectl() {
+fn an_object_without_kind_or_api_version_is_refused_with_its_line() {
     let machine = "metadata: {name: worker}\nkind: ScheduledMachine\n";
     let version = "apiVersion: 5spot.finos.org/v1alpha1\n";
     let nothing = "metadata: {name: worker}\n";
@@ -262,9 +262,9 @@ fn an_object_without_kind_or_api_version_is_refused_as_by_kubectl() {
     ));
     assert_eq!(outcome, Outcome::No);
     assert_snapshot!(text, @r#"
-    error: unable to decode "machine.yaml, document 1": Object 'Kind' is missing in '{"apiVersion":"5spot.finos.org/v1alpha1","metadata":{"name":"worker"}}'
-    error: unable to decode "machine.yaml, document 2": Object 'apiVersion' is missing in '{"kind":"ScheduledMachine","metadata":{"name":"worker"}}'
-    error: unable to decode "machine.yaml, document 3": Object 'Kind' is missing in '{"metadata":{"name":"worker"}}'
+    error: unable to decode "machine.yaml, document 1": line 1: Object 'Kind' is missing
+    error: unable to decode "machine.yaml, document 2": line 4: Object 'apiVersion' is missing
+    error: unable to decode "machine.yaml, document 3": line 7: Object 'Kind' is missing
     scheduledmachine.5spot.finos.org/worker valid
     "#);
 }
@@ -698,9 +698,14 @@ impl Folder {
 
     /// What `5spot validate -f` prints for the directory, and the outcome.
     fn validate(&self, form: &str) -> (String, Outcome) {
+        self.validate_with(&["-o", form])
+    }
+
+    fn validate_with(&self, words: &[&str]) -> (String, Outcome) {
         use clap::Parser as _;
         let path = self.0.to_str().unwrap();
-        let line = ["validate", "-f", path, "--lint", "off", "-o", form];
+        let line = ["validate", "-f", path, "--lint", "off"];
+        let line = line.iter().chain(words);
         let mut out = Vec::new();
         let outcome = super::run(Line::try_parse_from(line).unwrap().args, &mut out);
         let text = String::from_utf8(out).unwrap();
@@ -747,4 +752,161 @@ fn a_list_without_items_has_no_invalid_object() {
     let (text, outcome) = folder.validate("text");
     assert_eq!(text, "0 valid, 0 invalid, 0 skipped\n");
     assert_eq!(outcome, Outcome::Yes);
+}
+
+/// Manifests in which everything that can be named has a name that begins a line of its own, with
+/// the escapes of a terminal.
+fn hostile_manifests() -> String {
+    let hostile = r#""a\n::add-mask::b\u001b]0;c\u0007\u009b\u2028::d""#;
+    let thing = |group: &str, kind: &str, more: &str| {
+        format!(
+            "apiVersion: {group}\nkind: {kind}\nmetadata: {{name: {hostile}, namespace: \
+             {hostile}}}\n{more}\n---\n"
+        )
+    };
+    [
+        MACHINE.replace("worker", hostile).as_str(),
+        "---\n",
+        &MACHINE.replace(
+            "{name: worker}",
+            &format!("{{name: worker, namespace: {hostile}}}"),
+        ),
+        "---\n",
+        &MACHINE.replace("{daysOfWeek", &format!("{{timezone: {hostile}, daysOfWeek")),
+        "---\n",
+        &MACHINE.replace("schedule:", &format!("{hostile}: 1\n  schedule:")),
+        "---\n",
+        &thing("example.com/v1", hostile, ""),
+        &thing(hostile, "Thing", ""),
+        &thing("5spot.finos.org/v1alpha1", hostile, ""),
+        &thing(hostile, r#""""#, ""),
+        &thing("v1", "ConfigMap", ""),
+        &thing("v1", "ConfigMap", &format!("{hostile}: 1")),
+        &thing("v1", "ConfigMap", &format!("data: {{{hostile}: b}}")),
+    ]
+    .concat()
+}
+
+#[test]
+fn no_name_of_a_manifest_begins_a_line_or_moves_the_cursor() {
+    let text = hostile_manifests();
+    for form in ["text", "junit", "github"] {
+        let words = ["-o", form, "--explain", "--all-failures"];
+        let (printed, outcome) = validate(&text, "", &words).unwrap();
+        assert_eq!(outcome, Outcome::No);
+        assert!(printed.contains("add-mask"), "{printed}");
+        for line in printed.lines() {
+            let is_command = line.trim_start().starts_with("::");
+            let is_own = ["::error file=", "::warning file=", "::notice file="]
+                .iter()
+                .any(|own| form == "github" && line.starts_with(own));
+            assert!(!is_command || is_own, "{form}: {line}\n{printed}");
+            let is_plain = |it: char| !fivespot_capi::is_active_character(it);
+            assert!(line.chars().all(is_plain), "{form}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn an_update_of_a_hostile_name_is_an_error_on_one_line() {
+    let hostile = MACHINE.replace("worker", r#""a\n::add-mask::b""#);
+    let failure = validate(&hostile, "", &["--operation", "update"]).unwrap_err();
+    let failure = failure.to_string();
+    assert!(!failure.contains('\n'), "{failure}");
+}
+
+#[test]
+fn a_namespace_that_is_no_part_of_a_path_has_its_own_verdict() {
+    let config = |namespace: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: {namespace:?}}}\n\
+             ---\n"
+        )
+    };
+    let all = ["my ns", "a?b", "a/b", "a%2Fb", "..", "#", "good"].map(config);
+    let (text, outcome) = validate_new(&all.concat());
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_cluster_scoped_object_with_a_namespace_loses_it_as_in_a_server() {
+    let folder = Folder::with(
+        "scope",
+        &[("crd.yaml", CLUSTER_CRD), ("thing.yaml", CLUSTER_THING)],
+    );
+    let crd = folder.0.join("crd.yaml");
+    let words = ["--no-builtin", "--crd", crd.to_str().unwrap(), "--quiet"];
+    let (text, outcome) = folder.validate_with(&words);
+    assert_eq!(
+        (text.as_str(), outcome),
+        ("2 valid, 0 invalid, 0 skipped\n", Outcome::Yes)
+    );
+}
+
+const CLUSTER_CRD: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}
+";
+
+const CLUSTER_THING: &str = "\
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: a, namespace: b}
+";
+
+#[test]
+fn a_crd_that_cannot_be_used_has_its_own_result_and_the_others_are_used() {
+    let broken = CLUSTER_CRD
+        .replace("thing", "other")
+        .replace("Thing", "Other")
+        .replace("type: object, properties", "properties");
+    let objects = Folder::with("crd-objects", &[("thing.yaml", CLUSTER_THING)]);
+    let definitions = Folder::with(
+        "crd-definitions",
+        &[
+            ("a-template.yaml", "{{- if .Values.crds }}\nkind: [\n"),
+            (
+                "b-namespace.yaml",
+                "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
+            ),
+            ("c-broken.yaml", &broken),
+            ("d-good.yaml", CLUSTER_CRD),
+            ("e-again.yaml", CLUSTER_CRD),
+        ],
+    );
+    let path = definitions.0.to_str().unwrap();
+    let (text, outcome) = objects.validate_with(&["--crd", path]);
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text.replace(path, "definitions"));
+}
+
+#[test]
+fn nothing_of_a_file_that_is_no_manifest_is_printed() {
+    let files = [
+        ("a.yaml", "root:$y$secret:19000:0:99999:7:::\n"),
+        ("b.yaml", "password: secret\n"),
+        ("c.yaml", "[secret]\n"),
+        ("d.yaml", "secret: 1\nsecret: 2\n"),
+        ("e.yaml", "a: !secret b\n"),
+        ("f.yaml", "a: [secret\n"),
+        ("g.yaml", MACHINE),
+    ];
+    let folder = Folder::with("no-manifest", &files);
+    for form in ["text", "json"] {
+        let (text, outcome) = folder.validate(form);
+        assert_eq!(outcome, Outcome::No, "{text}");
+        assert!(text.contains("f.yaml"), "{text}");
+        assert!(!text.contains("secret"), "{text}");
+    }
 }

@@ -1,0 +1,73 @@
+//! The CRDs that objects are validated against: the built-in ones, and those of `--crd`.
+
+use fivespot_admission::KubeVersion;
+use fivespot_admission::crd::Crd;
+use fivespot_api::manifest;
+
+use super::engine::{Sources, invalid};
+use super::object_result::{ObjectResult, Subject, Verdict};
+use super::refusal::Refusal;
+use crate::Failure;
+use crate::document::Document;
+
+/// The CRDs, compiled. Of several of the same kind, the last one.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    pub(super) compiled: Vec<Crd>,
+    /// The given documents among them.
+    pub(super) given: Vec<Document>,
+    /// The results for given documents that a server would refuse, or that are of other kinds.
+    pub(super) unusable: Vec<ObjectResult>,
+}
+
+impl Definitions {
+    /// Compiles the CRDs.
+    ///
+    /// # Errors
+    /// A built-in CRD is refused, which is not known to happen.
+    pub(super) fn of(sources: &Sources) -> Result<Self, Failure> {
+        let version = sources.version;
+        let mut all = Self::default();
+        if sources.builtin {
+            for builtin in manifest::definitions(version.minor()) {
+                let it = Crd::compile(&builtin, version);
+                all.compiled
+                    .push(it.map_err(|it| invalid("the built-in CRD", &it))?);
+            }
+        }
+        for document in &sources.definitions {
+            match compile(document, version) {
+                Ok(definition) => all.replace(document, definition),
+                Err(result) => all.unusable.push(result),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds a CRD, in place of the built-in or the earlier one of its kind.
+    fn replace(&mut self, document: &Document, definition: Crd) {
+        let key = |it: &Crd| (it.group().to_owned(), it.kind().to_owned());
+        let of_kind = key(&definition);
+        self.compiled.retain(|it| key(it) != of_kind);
+        self.compiled.push(definition);
+        let name = document.text("/metadata/name");
+        self.given.retain(|it| it.text("/metadata/name") != name);
+        self.given.push(document.clone());
+    }
+}
+
+/// The CRD of a document.
+///
+/// # Errors
+/// The result for a document that is none, or that a server would refuse.
+fn compile(document: &Document, version: KubeVersion) -> Result<Crd, ObjectResult> {
+    let subject = Subject::of(document);
+    if subject.kind != "CustomResourceDefinition" {
+        let why = "not a CustomResourceDefinition, give it with --file".to_owned();
+        return Err(ObjectResult::without_steps(subject, Verdict::Skipped(why)));
+    }
+    Crd::compile(&document.object, version).map_err(|errors| {
+        let refusal = Refusal::invalid(&subject, &errors);
+        ObjectResult::without_steps(subject, Verdict::Refused(vec![refusal]))
+    })
+}
