@@ -8,19 +8,25 @@ use http::{HeaderMap, HeaderValue};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
+/// The name of the cookie. Those of several dashboards have different paths.
+const COOKIE_NAME: &str = "5spot-dashboard";
+
 /// The token of the URL, the cookie that replaces it, and the accepted host names.
+///
+/// A browser sends the cookies of a host to every port of it, so that the page of another local
+/// server would receive one with the path `/`. It sends this one only below a path that nobody else
+/// knows, and the path alone opens nothing.
 #[derive(Debug)]
 pub(crate) struct Access {
     /// `None` after it has been used.
     token: Mutex<Option<String>>,
     session: String,
-    cookie: String,
+    root: String,
     hosts: [String; 3],
 }
 
 impl Access {
-    /// Creates a new token and a new session. Cookies are not separated by port, so the name of the
-    /// cookie contains the port.
+    /// Creates a new token, a new session, and the path of its pages.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -28,7 +34,7 @@ impl Access {
         Ok(Self {
             token: Mutex::new(Some(secret()?)),
             session: secret()?,
-            cookie: format!("5spot-dashboard-{port}"),
+            root: format!("/{}", secret()?),
             hosts: ["127.0.0.1", "localhost", "[::1]"]
                 .map(|host| format!("{host}:{port}")),
         })
@@ -48,6 +54,11 @@ impl Access {
         is_known && hosts.next().is_none()
     }
 
+    /// The path below which all pages are, without a slash at its end.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
     /// Exchanges the token for the cookie, once. `None` if the token is wrong or used.
     pub(crate) fn redeem(&self, presented: &str) -> Option<HeaderValue> {
         let mut token = self.lock();
@@ -58,8 +69,9 @@ impl Access {
             return None;
         }
         *token = None;
-        let (cookie, session) = (&self.cookie, &self.session);
-        let value = format!("{cookie}={session}; Path=/; HttpOnly; SameSite=Strict");
+        let (root, session) = (&self.root, &self.session);
+        let value =
+            format!("{COOKIE_NAME}={session}; Path={root}; HttpOnly; SameSite=Strict");
         HeaderValue::from_str(&value).ok()
     }
 
@@ -70,7 +82,7 @@ impl Access {
         let mut pairs = cookies
             .flat_map(|header| header.split(';'))
             .filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
+        pairs.any(|(name, value)| name == COOKIE_NAME && is_equal(value, &self.session))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<String>> {
@@ -116,14 +128,30 @@ mod tests {
         assert_eq!(access.redeem(&token), None);
         assert_eq!(access.token(), None);
         let cookie = cookie.to_str().unwrap();
-        assert!(
-            cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"),
-            "{cookie}"
-        );
+        let attributes = format!("; Path={}; HttpOnly; SameSite=Strict", access.root());
+        assert!(cookie.ends_with(&attributes), "{cookie}");
         let pair = cookie.split(';').next().unwrap();
         assert!(access.has_session(&headers(&[(COOKIE, &format!("a=b; {pair}"))])));
-        assert!(!access.has_session(&headers(&[(COOKIE, "5spot-dashboard-8080=")])));
+        assert!(!access.has_session(&headers(&[(COOKIE, "5spot-dashboard=")])));
         assert!(!access.has_session(&headers(&[])));
+    }
+
+    #[test]
+    fn the_cookie_is_sent_only_below_a_path_that_no_other_server_knows() {
+        let (one, other) = (Access::new(8080).unwrap(), Access::new(8080).unwrap());
+        let random = one.root().strip_prefix('/').unwrap();
+        assert!(random.len() == 64 && random.bytes().all(|it| it.is_ascii_hexdigit()));
+        assert_ne!(one.root(), other.root());
+        let cookie = one.redeem(&one.token().unwrap()).unwrap();
+        assert!(
+            !cookie
+                .to_str()
+                .unwrap()
+                .split(';')
+                .next()
+                .unwrap()
+                .contains(random)
+        );
     }
 
     #[test]

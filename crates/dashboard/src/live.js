@@ -66,7 +66,7 @@
 
   // Refreshes the line of the current time even without changes.
   setInterval(refresh, 30000);
-  const source = new EventSource("/live");
+  const source = new EventSource(document.currentScript.dataset.live);
   source.addEventListener("change", refresh);
   source.onerror = () => say("Connection lost: the page is out of date");
   source.onopen = () => say("Live");

@@ -29,9 +29,9 @@ pub(crate) fn key(metadata: &ObjectMeta) -> Key {
     )
 }
 
-/// The path of the page of a machine.
+/// The page of a machine, from the pages that have links to machines.
 pub(crate) fn link(machine: &Key) -> String {
-    format!("/machines/{machine}")
+    format!("machines/{machine}")
 }
 
 /// The last observed state of a ScheduledMachine.

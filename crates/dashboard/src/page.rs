@@ -35,8 +35,13 @@ pub(crate) struct Body {
     pub(crate) live: Markup,
 }
 
-/// A complete page with its head, navigation, and script.
-pub(crate) fn document(cluster: &str, current_page: &CurrentPage, body: Body) -> Markup {
+/// A complete page with its head, navigation, and script. `root` is the path of all pages.
+pub(crate) fn document(
+    cluster: &str,
+    root: &str,
+    current_page: &CurrentPage,
+    body: Body,
+) -> Markup {
     let title = match current_page {
         CurrentPage::Week => "Week",
         CurrentPage::Machines => "Machines",
@@ -54,11 +59,11 @@ pub(crate) fn document(cluster: &str, current_page: &CurrentPage, body: Body) ->
                 header {
                     span.brand { "5-Spot" }
                     nav aria-label="Pages" {
-                        a href="/" aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
-                        a href="/machines" aria-current=[current(*current_page == CurrentPage::Machines)] {
+                        a href=(format!("{root}/")) aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
+                        a href=(format!("{root}/machines")) aria-current=[current(*current_page == CurrentPage::Machines)] {
                             "Machines"
                         }
-                        a href="/savings" aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
+                        a href=(format!("{root}/savings")) aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
                     }
                     span.where { (cluster) }
                     span #status role="status" { "Loaded" }
@@ -67,7 +72,7 @@ pub(crate) fn document(cluster: &str, current_page: &CurrentPage, body: Body) ->
                     (body.fixed)
                     div #live { (body.live) }
                 }
-                script src="/live.js" defer {}
+                script src="/live.js" data-live=(format!("{root}/live")) defer {}
             }
         }
     }
@@ -96,8 +101,8 @@ pub(crate) fn not_signed_in() -> Markup {
                 main {
                     h1 { "Not signed in" }
                     p {
-                        "The URL of this dashboard works once, in one browser. Run the command again that \
-                         printed it, "
+                        "The URL of this dashboard works once, in one browser; its pages are in the history of \
+                         that browser. Otherwise run the command again that printed it, "
                         code { "5spot dashboard" }
                         " or "
                         code { "5spot dev" }
@@ -109,13 +114,13 @@ pub(crate) fn not_signed_in() -> Markup {
     }
 }
 
-/// The page for an unknown path.
-pub(crate) fn not_found() -> Body {
+/// The page for an unknown path. `root` is the path of all pages.
+pub(crate) fn not_found(root: &str) -> Body {
     Body {
         fixed: html! {},
         live: html! {
             h1 { "Not found" }
-            p { "This page does not exist, or the machine has been deleted. " a href="/machines" { "All machines" } }
+            p { "This page does not exist, or the machine has been deleted. " a href=(format!("{root}/machines")) { "All machines" } }
         },
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{self, HeaderName};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::get;
@@ -42,20 +42,22 @@ const HEADERS: [(HeaderName, &str); 7] = [
 /// The request header by which the script requests only the live part of a page.
 const PART_HEADER: &str = "x-5spot-part";
 
-/// The style sheet of all pages.
+/// The style sheet of all pages, and the script.
 const STYLE: &str = "/style.css";
+const SCRIPT: &str = "/live.js";
 
-/// All routes. They only accept GET and HEAD.
+/// All routes. They only accept GET and HEAD. The pages are below the root of the session.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let at = |path: &str| format!("{}{path}", shared.access.root());
     Router::new()
-        .route("/", get(week))
-        .route("/machines", get(list))
-        .route("/machines/{namespace}/{name}", get(machine))
-        .route("/savings", get(savings))
-        .route("/savings.csv", get(savings_csv))
-        .route("/live", get(live::live))
+        .route(&at("/"), get(week))
+        .route(&at("/machines"), get(list))
+        .route(&at("/machines/{namespace}/{name}"), get(machine))
+        .route(&at("/savings"), get(savings))
+        .route(&at("/savings.csv"), get(savings_csv))
+        .route(&at("/live"), get(live::live))
         .route(STYLE, get(style))
-        .route("/live.js", get(script))
+        .route(SCRIPT, get(script))
         .fallback(get(not_found))
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
@@ -73,21 +75,18 @@ async fn guard(
         let why = "the Host header does not match; open the URL that was printed\n";
         (StatusCode::MISDIRECTED_REQUEST, why).into_response()
     } else if shared.access.has_session(request.headers()) {
-        if query.contains_key("token") {
-            // The URL was opened again. Redirects to the page without the token.
-            Redirect::to("/").into_response()
-        } else {
-            next.run(request).await
-        }
-    } else if request.uri().path() == STYLE {
-        // The page for requests without the cookie uses the style sheet. It contains no cluster
-        // data.
+        next.run(request).await
+    } else if [STYLE, SCRIPT].contains(&request.uri().path()) {
+        // They contain no data of the cluster, and are outside the path of the cookie.
         next.run(request).await
     } else {
-        let token = query.get("token").map(String::as_str).unwrap_or_default();
-        match shared.access.redeem(token) {
+        // Not for HEAD: whoever only looks whether the URL exists must not use it up.
+        let is_opened = request.method() == Method::GET && request.uri().path() == "/";
+        let token = query.get("token").filter(|_| is_opened);
+        match token.and_then(|token| shared.access.redeem(token)) {
             Some(cookie) => {
-                let mut response = Redirect::to("/").into_response();
+                let pages = format!("{}/", shared.access.root());
+                let mut response = Redirect::to(&pages).into_response();
                 response.headers_mut().insert(header::SET_COOKIE, cookie);
                 response
             }
@@ -177,7 +176,7 @@ async fn machine(
 }
 
 async fn not_found(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let body = page::not_found();
+    let body = page::not_found(shared.access.root());
     let markup = render(&shared, &headers, CurrentPage::NotFound, body);
     (StatusCode::NOT_FOUND, markup).into_response()
 }
@@ -192,7 +191,7 @@ fn render(
     let markup = if headers.contains_key(PART_HEADER) {
         body.live
     } else {
-        page::document(&shared.title, &current_page, body)
+        page::document(&shared.title, shared.access.root(), &current_page, body)
     };
     Html(markup.into_string())
 }

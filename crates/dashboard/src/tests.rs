@@ -122,30 +122,46 @@ async fn the_url_works_once_and_every_response_has_the_security_headers() {
     let token = format!("/?{query}");
     let foreign = send(Method::GET, token.clone(), "evil.example", "").await;
     assert_eq!(foreign.status(), StatusCode::MISDIRECTED_REQUEST);
-    let without_cookie = send(Method::GET, "/machines".to_owned(), host, "").await;
-    assert_eq!(without_cookie.status(), StatusCode::UNAUTHORIZED);
-    let policy = without_cookie.headers()[header::CONTENT_SECURITY_POLICY]
-        .to_str()
-        .unwrap();
-    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+    for method in [Method::HEAD, Method::POST, Method::PUT, Method::DELETE] {
+        let refused = send(method.clone(), token.clone(), host, "").await;
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{method}");
+    }
     let admitted = send(Method::GET, token.clone(), host, "").await;
     assert_eq!(admitted.status(), StatusCode::SEE_OTHER);
-    assert_eq!(admitted.headers()[header::LOCATION], "/");
+    let root = admitted.headers()[header::LOCATION].to_str().unwrap();
+    let root = root.strip_suffix('/').unwrap();
     let cookie = admitted.headers()[header::SET_COOKIE].to_str().unwrap();
+    assert!(cookie.contains(&format!("; Path={root};")), "{cookie}");
     let cookie = cookie.split(';').next().unwrap().to_owned();
+    // The path alone opens nothing.
+    for path in ["/", "/machines", "/live", "/savings.csv"] {
+        let path = format!("{root}{path}");
+        let without_cookie = send(Method::GET, path.clone(), host, "").await;
+        assert_eq!(without_cookie.status(), StatusCode::UNAUTHORIZED, "{path}");
+        let policy = without_cookie.headers()[header::CONTENT_SECURITY_POLICY]
+            .to_str()
+            .unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"));
+        if path.ends_with('/') {
+            let page = send(Method::GET, path, host, &cookie).await;
+            assert_eq!(page.status(), StatusCode::OK);
+        }
+    }
     let again = send(Method::GET, token, host, "").await;
     assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
-    // The sign-in error page, which is sent without the cookie, loads the style sheet too.
-    for cookie in [cookie.as_str(), ""] {
-        let style = send(Method::GET, "/style.css".to_owned(), host, cookie).await;
-        assert_eq!(style.status(), StatusCode::OK);
+    // Both are outside the path of the cookie.
+    for path in ["/style.css", "/live.js"] {
+        let asset = send(Method::GET, path.to_owned(), host, "").await;
+        assert_eq!(asset.status(), StatusCode::OK);
     }
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-        let refused = send(method, "/machines".to_owned(), host, &cookie).await;
+        let refused = send(method, format!("{root}/machines"), host, &cookie).await;
         assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
     }
-    let nowhere = send(Method::GET, "/nowhere".to_owned(), host, &cookie).await;
-    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+    for nowhere in ["/", "/machines", "/nowhere"] {
+        let nowhere = send(Method::GET, nowhere.to_owned(), host, &cookie).await;
+        assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+    }
 }
 
 #[test]
@@ -668,7 +684,7 @@ fn savings_include_the_machines_that_the_filter_admits_up_to_now() {
     assert_eq!(some.items.len(), 1);
     let body = page::savings::body(&snapshot, &Filter::default(), &all, now);
     let text = body.live.into_string();
-    assert!(text.contains("/savings.csv"), "{text}");
+    assert!(text.contains("\"savings.csv"), "{text}");
     assert!(!text.contains("style="), "{text}");
     // A month in the future is replaced by the current month.
     let later = report(&Filter {
@@ -689,7 +705,7 @@ fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
     };
     let notice = "Reading the cluster: 1 machine so far…";
     assert!(shown().contains(notice), "{}", shown());
-    assert!(shown().contains("/machines/team-a/desk-1\""), "{}", shown());
+    assert!(shown().contains("\"machines/team-a/desk-1\""), "{}", shown());
     state.retain_listed(&state.snapshot().machines.into_keys().collect());
     assert!(!shown().contains("Reading the cluster"), "{}", shown());
 }

@@ -16,11 +16,11 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     Body {
         fixed: html! {
             h1 { "Machines" }
-            (page::form("/machines", filter, snapshot))
+            (page::form("machines", filter, snapshot))
         },
         live: html! {
             (page::notices(snapshot))
-            (page::counts("/machines", filter, snapshot))
+            (page::counts("machines", filter, snapshot))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
@@ -38,7 +38,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
                     }
                     tbody { @for machine in shown { (row(machine, now)) } }
                 }
-                (page::pages("/machines", filter, machines.len()))
+                (page::pages("machines", filter, machines.len()))
             }
         },
     }

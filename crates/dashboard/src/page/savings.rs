@@ -35,7 +35,7 @@ pub(crate) fn body(
     report: &Report,
     now: Timestamp,
 ) -> Body {
-    let csv = format!("/savings.csv{}", filter.with_month(report.month).query());
+    let csv = format!("savings.csv{}", filter.with_month(report.month).query());
     Body {
         fixed: html! {
             h1 { (drawing::title(report)) }
@@ -60,7 +60,7 @@ pub(crate) fn body(
 
 /// Links to other months.
 fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
-    let link = |month: Month| format!("/savings{}", filter.with_month(month).query());
+    let link = |month: Month| format!("savings{}", filter.with_month(month).query());
     let present = Month::at(now);
     let next = report.month.next().filter(|month| *month <= present);
     html! {
@@ -76,7 +76,7 @@ fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
 /// The form for the label to group by and for the machines to include.
 fn form(filter: &Filter) -> Markup {
     html! {
-        form.filter method="get" action="/savings" role="search" aria-label="Choose machines" {
+        form.filter method="get" action="savings" role="search" aria-label="Choose machines" {
             label {
                 "Group by label"
                 input type="text" name="by" value=(filter.by) placeholder="team" maxlength="256";

@@ -20,17 +20,17 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     Body {
         fixed: html! {
             h1 { "Week" }
-            (page::form("/", filter, snapshot))
+            (page::form("./", filter, snapshot))
         },
         live: html! {
             (page::notices(snapshot))
-            (page::counts("/", filter, snapshot))
+            (page::counts("./", filter, snapshot))
             (range_links(filter, &fleet))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
                 (PreEscaped(drawing::figure(&fleet)))
-                (page::pages("/", filter, machines.len()))
+                (page::pages("./", filter, machines.len()))
                 p.soft {
                     @if shown.len() < machines.len() {
                         (shown.len()) " of " (page::machines(machines.len()))
@@ -57,7 +57,7 @@ fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
         let date = zone.to_datetime(fleet.from).date();
         let from = date.checked_add(days.days()).unwrap_or(date).to_string();
         format!(
-            "/{}",
+            "./{}",
             Filter {
                 from,
                 ..filter.clone()
@@ -72,7 +72,7 @@ fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
     let length = |days: &str| {
         let days = days.to_owned();
         format!(
-            "/{}",
+            "./{}",
             Filter {
                 days,
                 ..filter.clone()
@@ -84,7 +84,7 @@ fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
     html! {
             nav.pages aria-label="Time" {
                 a href=(day(-filter.days())) { "Earlier" }
-                a href=(format!("/{}", today.query())) { "Today" }
+                a href=(format!("./{}", today.query())) { "Today" }
                 a href=(day(filter.days())) { "Later" }
                 a href=(length("1")) aria-current=[is_current(1)] { "Day" }
                 a href=(length("")) aria-current=[is_current(7)] { "Week" }
