@@ -55,7 +55,7 @@ pub enum Error {
 pub struct Allowed {
     /// A path, as in the URLs of management servers in front of several clusters.
     pub path: bool,
-    /// A loopback or link-local address, or a name that resolves to one.
+    /// A loopback, link-local or cloud metadata address, or a name that resolves to one.
     pub local: bool,
 }
 
@@ -146,7 +146,7 @@ impl Access {
         self.server_name.as_deref()
     }
 
-    /// Whether the server may have a loopback or link-local address.
+    /// Whether the server may have a loopback, link-local or cloud metadata address.
     pub(crate) fn allows_local(&self) -> bool {
         self.allows_local
     }
@@ -273,7 +273,7 @@ impl Cluster {
         }
         if !allowed.local && server.host().is_some_and(is_local_host) {
             return Err(unusable(
-                "must not be a loopback or link-local address; the operator allows one with \
+                "must not be a loopback, link-local or metadata address; the operator allows one with \
                  --allow-loopback-workload-server",
             ));
         }
