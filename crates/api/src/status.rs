@@ -192,11 +192,12 @@ pub struct UsageMonth {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub active_seconds: i64,
-    /// Seconds in which the schedule wanted the machine.
+    /// Seconds in which the schedule wanted the machine, except while it was disabled, killed or
+    /// kept from starting by an override.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub wanted_seconds: i64,
-    /// Seconds in which the machine was being provisioned.
+    /// Seconds in which objects of the machine existed without a Ready Node.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub provisioning_seconds: i64,
@@ -215,9 +216,9 @@ pub struct UsageMonth {
 pub enum AccountedState {
     /// With a Ready Node.
     Active,
-    /// Being provisioned.
+    /// Objects of the machine exist, without a Ready Node.
     Provisioning,
-    /// Neither.
+    /// No object of the machine exists.
     None,
 }
 

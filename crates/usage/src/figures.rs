@@ -9,11 +9,11 @@ use crate::rates::Rate;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Time in which the schedule wanted the machine.
+    /// Time in which the schedule wanted the machine, and nothing kept it from starting.
     pub wanted_seconds: i64,
     /// Time with a Ready Node.
     pub active_seconds: i64,
-    /// Time in which a machine was being provisioned.
+    /// Time in which objects of a machine existed without a Ready Node.
     pub provisioning_seconds: i64,
     /// Time in which the machine was wanted without a Ready Node.
     pub late_seconds: i64,

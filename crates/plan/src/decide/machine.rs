@@ -100,6 +100,15 @@ pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
         .then_some(node)
 }
 
+/// Whether the Node of our Machine is ready; `None` if it has none, or if that is not known. The
+/// Node itself is read where possible: Cluster API reports its readiness later.
+pub(crate) fn is_node_ready(case: &Case<'_>, machine: &Machine) -> Option<bool> {
+    machine.node.as_ref()?;
+    node(case, machine)
+        .map(|node| node.is_ready)
+        .or_else(|| machine.is_node_ready())
+}
+
 /// Puts our uid on the label of our Machine before any other write. The Machine may be ours only
 /// by its owner reference, as after `clusterctl move`, and a foreground or orphan deletion strips
 /// that. Once this step has failed it blocks nothing.

@@ -189,10 +189,7 @@ pub(crate) fn readiness(case: &Case<'_>, machine: &Machine) -> State {
             machine.meta.name, link.name,
         ));
     }
-    // The Node itself is read where possible: Cluster API reports its readiness later.
-    let is_ready = machine::node(case, machine)
-        .map(|node| node.is_ready)
-        .or_else(|| machine.is_node_ready());
+    let is_ready = machine::is_node_ready(case, machine);
     let hash = machine.meta.annotations.get(name::SPEC_HASH_ANNOTATION);
     let is_remade = hash.is_some_and(|hash| *hash != case.desired.hash);
     // Admission rejects that while the machine exists, if its webhook or policy is installed.

@@ -1,36 +1,37 @@
 //! The account in `status.usage`: seconds per month by what the machine was used for.
 //!
-//! A status write that changes the phase or the schedule's result adds the span since the last
-//! one, with the state of that span, split at the ends of months in UTC. A machine that is shut
-//! down, disabled or in error counts as before for as long as it exists. No decision depends on
-//! the account.
+//! A change of the machine's state or of the schedule's result adds the span since the last one,
+//! with the state of that span, split at the ends of months in UTC. The state follows from the
+//! objects and the Node, whatever the phase is. No decision depends on the account.
 //!
 //! Other clients may write any account into the status: sums stay within the range of their type,
 //! and the time before the oldest month that is kept is not evaluated.
 
 use std::ops::Range;
 
+use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::status::MAX_MONTHS;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{
-    AccountedState, Phase, ScheduledMachineStatus, ShutdownReason, Usage, UsageMonth,
+    AccountedState, OverrideMode, ScheduledMachineStatus, ShutdownReason, Usage,
+    UsageMonth,
 };
 use fivespot_schedule::{Override, Schedule, Steps};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use crate::decide::case::Case;
+use crate::decide::machine;
 
-/// Brings the account up to now, if `after` changes the phase or the schedule's result.
+/// Brings the account up to now, if the state or the schedule's result has changed.
 pub(crate) fn account(case: &Case<'_>, after: &mut ScheduledMachineStatus) {
     let before = &case.subject.status;
     let usage = before.usage.clone().unwrap_or_default();
-    let state = state_of(case, after.phase, usage.accounted_state);
+    let state = state_of(case, usage.accounted_state);
     let is_reclaim = begins_reclaim(before, after);
     let is_same = usage.accounted_time.is_some()
         && !is_reclaim
         && usage.accounted_state == Some(state)
-        && before.phase == after.phase
         && before.in_schedule == after.in_schedule
         && before.in_force == after.in_force
         && before.observed_generation == after.observed_generation;
@@ -74,8 +75,9 @@ pub(crate) fn begins_reclaim(
 ///
 /// Whether the machine was wanted follows `inSchedule` up to the first change of the schedule's
 /// result, and the schedule's result after that, with the override in the status. Changes since
-/// then, such as an override that was deleted or created, have no effect on the time before.
-/// `schedule` is `None` if it is disabled or invalid.
+/// then, such as an override that was deleted or created, have no effect on the time before. The
+/// time of the kill switch is not wanted, nor is that in which an override of mode Hold keeps a
+/// machine from being created. `schedule` is `None` if it is disabled or invalid.
 pub fn usage_until(
     status: &ScheduledMachineStatus,
     schedule: Option<&Schedule>,
@@ -150,31 +152,44 @@ fn wanted_spans(
     if let Some((_, _, wanted)) = spans.first_mut() {
         *wanted = status.in_schedule;
     }
+    let unwanted_until = unwanted_until(status);
     spans
+        .into_iter()
+        .flat_map(|(since, until, wanted)| {
+            let split = unwanted_until.clamp(since, until);
+            [(since, split, false), (split, until, wanted)]
+        })
+        .collect()
 }
 
-/// The state that a phase is accounted as, after `before`.
-fn state_of(
-    case: &Case<'_>,
-    phase: Option<Phase>,
-    before: Option<AccountedState>,
-) -> AccountedState {
-    let is_there = case.owned.our_machine().is_some() || case.unobserved().is_some();
-    match phase {
-        Some(Phase::Active) => AccountedState::Active,
-        Some(Phase::Pending) => AccountedState::Provisioning,
-        Some(
-            Phase::ShuttingDown | Phase::Disabled | Phase::EmergencyRemove | Phase::Error,
-        ) if is_there => before.unwrap_or(AccountedState::None),
-        Some(
-            Phase::ShuttingDown
-            | Phase::Inactive
-            | Phase::Disabled
-            | Phase::Terminated
-            | Phase::EmergencyRemove
-            | Phase::Error,
-        )
-        | None => AccountedState::None,
+/// Until when the machine is not wanted, whatever the schedule's result is.
+fn unwanted_until(status: &ScheduledMachineStatus) -> Timestamp {
+    let scheduled = condition::find(&status.conditions, ConditionType::Scheduled);
+    let killed = Reason::KillSwitchActivated;
+    if scheduled.is_some_and(|of| of.reason == killed.as_str()) {
+        return Timestamp::MAX;
+    }
+    let state = status.usage.as_ref().and_then(|of| of.accounted_state);
+    let is_none = state == Some(AccountedState::None);
+    let hold = status.in_force.as_ref().filter(|of| {
+        let is_hold = of.mode == OverrideMode::Hold;
+        is_hold && is_none
+    });
+    hold.map_or(Timestamp::MIN, |of| of.end_time)
+}
+
+/// The state of the machine. As long as it cannot be observed, it counts as before.
+fn state_of(case: &Case<'_>, before: Option<AccountedState>) -> AccountedState {
+    let machine = case.owned.our_machine();
+    let unknown = case.unobserved().or_else(|| case.owned.unknown());
+    match machine {
+        Some(machine) if machine::is_node_ready(case, machine) == Some(true) => {
+            AccountedState::Active
+        }
+        Some(_) => AccountedState::Provisioning,
+        None if unknown.is_some() => before.unwrap_or(AccountedState::None),
+        None if case.owned.providers().is_empty() => AccountedState::None,
+        None => AccountedState::Provisioning,
     }
 }
 

@@ -24,4 +24,5 @@ mod stalled;
 mod steps;
 mod table;
 mod taints;
+mod usage;
 mod write_counts;

@@ -1,9 +1,9 @@
 //! The effects of overrides, exceptions, lead time and the end policy on a machine.
 
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_api::{AccountedState, EndPolicy, OverrideMode, Phase, ScheduleException};
+use fivespot_api::{EndPolicy, OverrideMode, Phase, ScheduleException};
 use fivespot_capi::Contract;
-use fivespot_plan::{Memory, Step, Unknown, usage_until};
+use fivespot_plan::{Memory, Step, Unknown};
 use fivespot_schedule::{DateEntry, Override};
 
 use crate::simulation::{
@@ -352,22 +352,6 @@ fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_needed() {
 }
 
 #[test]
-fn a_machine_is_accounted_as_active_for_as_long_as_it_exists() {
-    let mut memory = Memory::default();
-    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
-    let state =
-        |simulation: &Simulation| simulation.status().usage.unwrap().accounted_state;
-    simulation.edit(|sm| sm.spec.schedule.enabled = false);
-    simulation.settle(&mut memory);
-    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
-    assert_eq!(state(&simulation), Some(AccountedState::Active));
-    simulation.delete(&("Machine".to_owned(), "worker".to_owned()), None);
-    simulation.settle(&mut memory);
-    assert_eq!(simulation.status().phase, Some(Phase::Disabled));
-    assert_eq!(state(&simulation), Some(AccountedState::None));
-}
-
-#[test]
 fn nothing_is_created_while_the_stored_definition_is_outdated() {
     let (mut simulation, mut memory) = (
         Simulation::new(Contract::V1Beta2, BEFORE),
@@ -396,105 +380,6 @@ fn nothing_is_created_while_the_stored_definition_is_outdated() {
     simulation.run_until(&mut memory, EVENING);
     assert_eq!(simulation.first("DeleteMachine"), at(CLOSES));
     assert_eq!(simulation.kinds(), [""; 0]);
-}
-
-#[test]
-fn usage_is_accounted_by_month_with_each_change_of_the_phase() {
-    let (mut simulation, mut memory) = (
-        Simulation::new(Contract::V1Beta2, BEFORE),
-        Memory::default(),
-    );
-    simulation.pods = vec![pod("a")];
-    simulation.budget_until = Some(at("2026-03-06T18:02:00Z"));
-    simulation.run_until(&mut memory, EVENING);
-    let usage = simulation.status().usage.unwrap();
-    let [march] = &usage.months[..] else {
-        panic!("{usage:#?}");
-    };
-    assert_eq!(march.month, "2026-03");
-    assert_eq!(march.wanted_seconds, 9 * 3_600);
-    let came_up = march.provisioning_seconds;
-    let left = simulation.phases.windows(2).find_map(|two| {
-        let is_shutdown = two[0].1 == Phase::ShuttingDown;
-        is_shutdown.then(|| two[1].0.duration_since(two[0].0).as_secs())
-    });
-    let left = left.unwrap();
-    assert!(left > 0, "the pod and the Machine take their time");
-    assert_eq!(march.active_seconds, 9 * 3_600 - came_up + left);
-    assert_eq!(march.late_seconds, came_up);
-    assert_eq!(usage.accounted_state, Some(AccountedState::None));
-
-    let end = "2026-04-01T10:00:00Z";
-    let (mut simulation, mut memory) = (
-        Simulation::new(Contract::V1Beta2, "2026-03-31T20:00:00Z"),
-        Memory::default(),
-    );
-    let all = vec![overriding(OverrideMode::Run, None, "2026-04-01T02:00:00Z")];
-    simulation.schedule.overrides = all;
-    simulation.run_until(&mut memory, end);
-    let months = simulation.status().usage.unwrap().months;
-    let wanted: Vec<_> = months.iter().map(|of| of.wanted_seconds).collect();
-    assert_eq!(wanted[0], 4 * 3_600, "the end of March");
-    assert!(wanted[1] >= 2 * 3_600, "{wanted:?}");
-}
-
-/// The account of March up to the clock of the simulation.
-fn march(simulation: &Simulation) -> fivespot_api::UsageMonth {
-    let usage = usage_until(&simulation.status(), None, simulation.now);
-    usage.months.into_iter().next().unwrap()
-}
-
-#[test]
-fn a_stopped_window_is_not_accounted_as_wanted_once_the_override_is_gone() {
-    let (mut simulation, mut memory) = (
-        Simulation::new(Contract::V1Beta2, BEFORE),
-        Memory::default(),
-    );
-    let stop = overriding(OverrideMode::Stop, Some("2026-03-06T07:30:00Z"), EVENING);
-    simulation.schedule.overrides = vec![stop];
-    simulation.run_until(&mut memory, "2026-03-06T17:00:00Z");
-    // It is ended early, so that an hour of the window is left.
-    simulation.schedule.overrides.clear();
-    simulation.run_until(&mut memory, "2026-03-08T00:00:00Z");
-    let march = march(&simulation);
-    assert_eq!(march.wanted_seconds, 3_600);
-    assert_eq!(march.active_seconds + march.late_seconds, 3_600);
-}
-
-#[test]
-fn the_time_before_an_override_was_created_is_accounted_as_it_was() {
-    let (mut simulation, mut memory) = (
-        Simulation::new(Contract::V1Beta2, BEFORE),
-        Memory::default(),
-    );
-    simulation.run_until(&mut memory, "2026-03-06T08:20:00Z");
-    let created = at("2026-03-06T08:30:00Z");
-    // It had ended before it was observed.
-    let mut hold = overriding(OverrideMode::Hold, None, "2026-03-06T08:25:00Z");
-    hold.created = Some(at("2026-03-06T08:24:00Z"));
-    let mut run = overriding(OverrideMode::Run, None, "2026-03-06T12:00:00Z");
-    run.name = "now".to_owned();
-    run.created = Some(created);
-    simulation.schedule.overrides = vec![hold];
-    simulation.now = created;
-    simulation.schedule.overrides.push(run);
-    simulation.run_until(&mut memory, "2026-03-06T10:00:00Z");
-    let usage = usage_until(&simulation.status(), None, simulation.now);
-    assert_eq!(usage.months[0].wanted_seconds, 90 * 60);
-}
-
-#[test]
-fn the_time_before_the_schedule_was_disabled_is_accounted_as_wanted() {
-    let mut memory = Memory::default();
-    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
-    let disabled_at = simulation.now;
-    simulation.edit(|sm| sm.spec.schedule.enabled = false);
-    simulation.run_until(&mut memory, EVENING);
-    let since = simulation.status().usage.unwrap().start_time.unwrap();
-    let opened = at(OPENS).max(since);
-    let wanted = disabled_at.duration_since(opened).as_secs();
-    assert!(wanted > 0);
-    assert_eq!(march(&simulation).wanted_seconds, wanted);
 }
 
 /// Reading overrides is forbidden, as with the roles of an earlier version.
