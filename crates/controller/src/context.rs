@@ -24,7 +24,7 @@ use crate::observe::ReadResult;
 use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
-use crate::observe::own_crd::OwnCrd;
+use crate::observe::own_crd::{self, OwnCrd};
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
@@ -375,9 +375,7 @@ impl Context {
             self.watch(&informer, None);
         }
         schedule_override::informer(self);
-        if self.own_crd.read(&self.api).await {
-            self.enqueue_owned();
-        }
+        own_crd::refresh(self).await;
     }
 
     /// The kind of `informer` is not served under that version any more, or is briefly

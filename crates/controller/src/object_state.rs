@@ -1,7 +1,7 @@
 //! The in-memory state of one ScheduledMachine. All of it may be lost.
 
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
+use fivespot_api::{Phase, ScheduledMachineStatus, Shutdown, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
@@ -13,6 +13,9 @@ use fivespot_runtime::cache::Expectations;
 pub(crate) struct ObjectState {
     /// The planner's own state.
     pub(crate) memory: Memory,
+    /// The shutdown record, if the server drops it because its CustomResourceDefinition lacks the
+    /// field: it counts as stored.
+    pub(crate) dropped_shutdown: Option<Shutdown>,
     /// Our writes that the caches may not have seen.
     pub(crate) expectations: Expectations,
     /// Since when a reconcile has been deferred because something has not arrived.
@@ -45,6 +48,16 @@ pub(crate) struct ReportedState {
 pub(crate) struct Unready {
     pub(crate) reason: Box<str>,
     pub(crate) since: Timestamp,
+}
+
+impl ObjectState {
+    /// Records a shutdown record that the server has dropped, or that it has not. Returns whether
+    /// another one was dropped than before.
+    pub(crate) fn note_dropped(&mut self, dropped: Option<Shutdown>) -> bool {
+        let is_new = dropped.is_some() && self.dropped_shutdown != dropped;
+        self.dropped_shutdown = dropped;
+        is_new
+    }
 }
 
 impl ReportedState {

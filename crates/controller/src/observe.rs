@@ -31,6 +31,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::failure;
 use crate::kind::cluster_api;
+use crate::object_state::ObjectState;
 use crate::observe::json_text::JsonText;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::NameConflict;
@@ -117,7 +118,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     let status = JsonText::of(&value["status"]);
     let specs = provider_specs::of(&value);
     let object = match ScheduledMachine::deserialize(&value) {
-        Ok(object) => object,
+        Ok(object) => with_dropped_shutdown(source, object),
         Err(error) => {
             let message = error.to_string();
             return Ok(Observation::Unreadable { value, message });
@@ -160,7 +161,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         workload: workload?,
         releases_stuck: context.options.force_finalizer_on_timeout,
         reclaim_override: context.options.reclaim_override,
-        outdated_crd: context.own_crd.outdated(&context.api).await,
+        outdated_crd: own_crd::outdated(context).await,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {
         now: not_before(source.context.queue.now(), last_recorded_instant(&object)),
@@ -169,6 +170,19 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         observed,
         conflicts,
     })))
+}
+
+/// The ScheduledMachine with the shutdown record that the server has dropped from its status, so
+/// that a removal goes on although the record cannot be stored.
+fn with_dropped_shutdown(
+    source: &Source<'_>,
+    mut object: ScheduledMachine,
+) -> ScheduledMachine {
+    let dropped = |state: &mut ObjectState| state.dropped_shutdown.clone();
+    if let Some(status) = object.status.as_mut().filter(|of| of.shutdown.is_none()) {
+        status.shutdown = source.context.state(source.key, dropped);
+    }
+    object
 }
 
 /// The latest instant at which an operator has acted, according to the status. That operator may

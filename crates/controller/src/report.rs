@@ -56,7 +56,10 @@ pub(crate) async fn status(
     let StatusChange { status, version } = change;
     let patch = match patch(&snapshot.status.value(), status, version) {
         Ok(Some(patch)) => patch,
-        Ok(None) => return StatusWrite::Written,
+        Ok(None) => {
+            context.state(key, |state| state.note_dropped(None));
+            return StatusWrite::Written;
+        }
         Err(error) => return StatusWrite::Failed(error.to_string()),
     };
     let cache = cache_name(&scheduled_machine());
@@ -79,11 +82,14 @@ pub(crate) async fn status(
         lists_begun,
     };
     reads.record_write(&cache, key, Some(&response));
-    context.state(key, |state| {
+    let stored = &response["status"]["shutdown"];
+    let dropped = status.shutdown.clone().filter(|_| stored.is_null());
+    let is_newly_dropped = context.state(key, |state| {
         state.expectations.expect(cache, key.clone(), written);
+        state.note_dropped(dropped)
     });
     transition(context, key, snapshot, status);
-    if written_version == Some(version) {
+    if written_version == Some(version) && !is_newly_dropped {
         StatusWrite::Dropped
     } else {
         StatusWrite::Written

@@ -1,7 +1,7 @@
 //! Whether the stored CustomResourceDefinition of ScheduledMachine has the fields that this
 //! operator needs: an API server drops other fields from every object.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::{crd, name};
 use fivespot_runtime::http::{Address, ApiClient};
@@ -9,32 +9,75 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::ApiResource;
 use tokio::sync::OnceCell;
 
+use crate::context::Context;
 use crate::failure;
 
-/// The result of reading the stored CRD.
+/// What is known about the stored CRD.
 #[derive(Debug, Default)]
 pub(crate) struct OwnCrd {
-    /// Set once the CRD was read for the first time.
+    /// Set once the CRD was read for the first time, or that failed.
     is_read: OnceCell<()>,
-    /// The fields that it lacks.
-    missing: Mutex<Vec<&'static str>>,
+    reads: Mutex<Reads>,
+}
+
+/// The results of reading the stored CRD.
+#[derive(Debug, Default)]
+struct Reads {
+    /// The fields that it lacked when it was last read; `None` if it never was.
+    missing: Option<Vec<&'static str>>,
+    /// Why it could not be read since; `None` if it could.
+    error: Option<String>,
+    /// Whether it is read again in the background until that succeeds.
+    is_retrying: bool,
+}
+
+/// A message about the fields that the CRD lacks, or that it was never read. `None` if it
+/// lacks none. The first call reads it.
+pub(crate) async fn outdated(context: &Arc<Context>) -> Option<String> {
+    let own = &context.own_crd;
+    own.is_read.get_or_init(|| refresh(context)).await;
+    own.problem()
+}
+
+/// Reads the CRD, and enqueues every ScheduledMachine if it has other fields than before. If it
+/// cannot be read, tries again until it can.
+pub(crate) async fn refresh(context: &Arc<Context>) {
+    if context.own_crd.read(&context.api).await {
+        context.enqueue_owned();
+    }
+    if context.own_crd.begins_retrying() {
+        context.spawn_detached(read_again(context.clone()));
+    }
+}
+
+async fn read_again(context: Arc<Context>) {
+    let mut attempts: u32 = 0;
+    while context.own_crd.retries() {
+        attempts = attempts.saturating_add(1);
+        let wait = context.backoff.wait(&"definition", attempts);
+        context.clock.sleep(wait).await;
+        if context.own_crd.read(&context.api).await {
+            context.enqueue_owned();
+        }
+    }
 }
 
 impl OwnCrd {
-    /// A message about the fields that the CRD lacks. `None` if it lacks none or could not
-    /// be read. The first call reads it.
-    pub(crate) async fn outdated(&self, api: &ApiClient) -> Option<String> {
-        self.is_read
-            .get_or_init(|| async {
-                self.read(api).await;
-            })
-            .await;
-        self.problem()
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, according to the last read.
+    /// The message, according to the last read.
     pub(crate) fn problem(&self) -> Option<String> {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let reads = self.reads();
+        let own = name::crd();
+        let Some(missing) = &reads.missing else {
+            let error = reads.error.as_ref()?;
+            return Some(format!(
+                "the CustomResourceDefinition {own} could not be read, so it may lack fields that \
+                 this operator needs: no machine is created; {error}"
+            ));
+        };
         let [first, rest @ ..] = missing.as_slice() else {
             return None;
         };
@@ -43,15 +86,29 @@ impl OwnCrd {
             more => format!(" and {more} more"),
         };
         Some(format!(
-            "the CustomResourceDefinition {} in the cluster is older than this operator and lacks \
-             {first}{more}: no machine is created; apply the CustomResourceDefinitions of this \
-             release",
-            name::crd(),
+            "the CustomResourceDefinition {own} in the cluster is older than this operator and \
+             lacks {first}{more}: no machine is created; apply the CustomResourceDefinitions of \
+             this release"
         ))
     }
 
-    /// Reads the CRD. Returns whether the missing fields have changed.
-    pub(crate) async fn read(&self, api: &ApiClient) -> bool {
+    /// Whether the last read failed and nothing tries again yet.
+    fn begins_retrying(&self) -> bool {
+        let mut reads = self.reads();
+        let begins = reads.error.is_some() && !reads.is_retrying;
+        reads.is_retrying |= begins;
+        begins
+    }
+
+    /// Whether the last read failed; else the retries end.
+    fn retries(&self) -> bool {
+        let mut reads = self.reads();
+        reads.is_retrying = reads.error.is_some();
+        reads.is_retrying
+    }
+
+    /// Reads the CRD. Returns whether a decision was made from other fields, or without any.
+    async fn read(&self, api: &ApiClient) -> bool {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let all = Address {
             resource: &resource,
@@ -67,14 +124,18 @@ impl OwnCrd {
                 Ok(())
             })
             .await;
+        let mut reads = self.reads();
         if let Err(error) = read {
             let error = failure::message(&error);
             tracing::debug!(error, "the stored CRD could not be read");
+            reads.error = Some(error);
             return false;
         }
-        let mut before = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_changed = *before != missing;
-        *before = missing;
-        is_changed
+        let failed = reads.error.take().is_some();
+        let before = reads.missing.replace(missing);
+        match before {
+            Some(before) => reads.missing.as_ref() != Some(&before),
+            None => failed,
+        }
     }
 }

@@ -7,8 +7,8 @@ use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_controller::{Detail, Options};
 use serde_json::{Value, json};
 
-use crate::cluster::{OWNED, TestCluster};
-use crate::faults::in_service;
+use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster};
+use crate::faults::{in_service, refusal};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -126,4 +126,86 @@ async fn an_older_definition_is_unready_and_does_not_block_a_shutdown() {
     assert_eq!(response.code, 503, "{}", response.body);
     let problem = "[-]crd failed: CustomResourceDefinitionOutdated: ";
     assert!(response.body.contains(problem), "{}", response.body);
+}
+
+/// A machine in service at 15:10, after which the definition of a release without
+/// `status.shutdown` is installed.
+async fn without_a_shutdown_record() -> (TestCluster, RunningController) {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let running = in_service(&cluster, &[]).await;
+    let mut definition = older();
+    let root = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let status = root["properties"]["status"]["properties"].as_object_mut();
+    assert!(status.unwrap().remove("shutdown").is_some());
+    store(&cluster, &definition).await;
+    (cluster, running)
+}
+
+#[tokio::test]
+async fn the_kill_switch_and_a_deletion_need_no_record_that_the_server_keeps() {
+    let path = format!("{SCHEDULED}/worker");
+    for is_killed in [true, false] {
+        let (cluster, _controller) = without_a_shutdown_record().await;
+        let before = cluster.requests().len();
+        if is_killed {
+            cluster
+                .merge(&path, json!({"spec": {"killSwitch": true}}))
+                .await;
+        } else {
+            cluster.delete(&path).await;
+        }
+        cluster.advance_to("2026-03-06T15:10:30Z").await;
+        for kind in OWNED {
+            assert_eq!(cluster.names(kind).await, [""; 0], "{kind}");
+        }
+        if is_killed {
+            assert_eq!(cluster.status("worker").await["phase"], "Terminated");
+        } else {
+            assert_eq!(cluster.names(SCHEDULED).await, [""; 0]);
+        }
+        let sent = cluster.requests().split_off(before);
+        assert!(sent.len() < 60, "{}: {sent:#?}", sent.len());
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_keeps_its_deadline_although_the_server_drops_its_record() {
+    let (cluster, _controller) = without_a_shutdown_record().await;
+    cluster.bind_pod("a", "worker").await;
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let eviction = "POST /api/v1/namespaces/default/pods/a/eviction";
+    cluster.inject_fault(usize::MAX, eviction, (429, &refusal(429, message)));
+    cluster.advance_to("2026-03-06T23:02:00Z").await;
+    // Any event plans the machine again.
+    let path = format!("{SCHEDULED}/worker");
+    let labels = json!({"metadata": {"labels": {"team": "a"}}});
+    cluster.merge(&path, labels).await;
+    cluster.advance_to("2026-03-06T23:04:59Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    cluster.advance_to("2026-03-06T23:05:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_definition_that_cannot_be_read_does_not_count_as_current() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let read = format!("GET {DEFINITIONS}");
+    let denied = refusal(403, "customresourcedefinitions is forbidden");
+    cluster.inject_fault(8, &read, (403, &denied));
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:00:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    let status = cluster.status("worker").await;
+    let ready = TestCluster::condition(&status, "Ready");
+    assert_eq!(
+        ready["reason"], "CustomResourceDefinitionOutdated",
+        "{status:#}"
+    );
+    let message = ready["message"].as_str().unwrap();
+    assert!(message.contains("could not be read"), "{message}");
+    assert!(message.contains("is forbidden"), "{message}");
+    // It is read again without any event.
+    cluster.advance_to("2026-03-06T15:36:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
