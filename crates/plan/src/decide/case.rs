@@ -13,6 +13,12 @@ use crate::{Fact, KEPT_FOR_STATUS, Locations, Memory, Observed, Step, Unknown};
 
 /// The minimum age of a Machine before a health check replaces it.
 const REMEDIATION_PAUSE: SignedDuration = SignedDuration::from_mins(10);
+/// How far back the end of a window is searched: first where many windows may be.
+const LOOKBACKS: [SignedDuration; 3] = [
+    SignedDuration::from_hours(1),
+    SignedDuration::from_hours(24),
+    SignedDuration::from_hours(14 * 24),
+];
 /// How long a removal may make no progress before it is reported as stalled.
 const STALL: SignedDuration = SignedDuration::from_mins(10);
 
@@ -187,6 +193,25 @@ impl<'a> Case<'a> {
             Window::Open { until } if self.desired.completes_by_window_end => until,
             Window::Open { .. } | Window::Closed { .. } => None,
         }
+    }
+
+    /// When the last window ended that our Machine was in, if the spec requests that the Machine
+    /// is gone by then and no window is open. `None` if that is more than two weeks ago.
+    pub(crate) fn ended_window(&self) -> Option<Timestamp> {
+        let is_closed = matches!(self.window?, Window::Closed { .. });
+        let schedule = self.desired.schedule.as_ref().ok()?;
+        if !is_closed || !self.desired.completes_by_window_end {
+            return None;
+        }
+        let schedule = schedule.clone().looking_back();
+        let last_end = |span: &SignedDuration| {
+            let from = self.now.checked_sub(*span).unwrap_or(Timestamp::MIN);
+            let parts = schedule.parts_within(from, self.now, self.steps);
+            parts.filter(|part| part.wanted).last().map(|of| of.until)
+        };
+        let end = LOOKBACKS.iter().find_map(last_end)?;
+        let created = self.subject.status.last_scheduled_time;
+        (created? < end).then_some(end)
     }
 
     /// Whether the remaining time in which a machine is needed is too short to create one.

@@ -235,12 +235,14 @@ fn record_shutdown(
     let deadline = after(started, given);
     let is_of_schedule = removal.reason == ShutdownReason::ScheduleEnded;
     let window_end = case.window_end().filter(|_| is_of_schedule);
+    // A shutdown that was prevented until the window was over still has its time.
+    let ended_window = case.ended_window().filter(|_| is_of_schedule);
     let shutdown = Shutdown {
         machine_uid: machine.meta.uid.clone(),
         started_at: started,
         deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started))),
         reason: removal.reason,
-        window_end,
+        window_end: window_end.or(ended_window),
     };
     let message = announcement(case, machine, &shutdown);
     Outcome {

@@ -124,9 +124,14 @@ pub(crate) fn left_late(
     let end = shutdown.window_end.filter(|end| *end < now)?;
     let is_gone = after.shutdown.is_none() && after.machine_ref.is_none();
     let late = SignedDuration::from_secs(now.duration_since(end).as_secs());
+    let began = shutdown.started_at;
+    let why = if began > end {
+        format!("its shutdown began only at {began}")
+    } else {
+        "a longer spec.gracefulShutdownTimeout starts its shutdown earlier".to_owned()
+    };
     let note = format!(
-        "the machine was removed {late:#} after the end of its window at {end}; a longer \
-         spec.gracefulShutdownTimeout starts its shutdown earlier"
+        "the machine was removed {late:#} after the end of its window at {end}; {why}"
     );
     (is_gone && !late.is_zero())
         .then(|| Event::warning("LeftLate", "DeleteMachine", &note))

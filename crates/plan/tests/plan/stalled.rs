@@ -280,3 +280,82 @@ fn a_machine_that_is_gone_by_the_end_of_its_window_has_not_left_late() {
     let mut reasons = simulation.events.iter().map(|event| &event.reason);
     assert!(reasons.all(|reason| reason != "LeftLate"));
 }
+
+/// The note of the only Warning `LeftLate`.
+fn lateness(simulation: &Simulation) -> &str {
+    let mut late = simulation
+        .events
+        .iter()
+        .filter(|event| event.reason == "LeftLate");
+    let first = late.next().unwrap();
+    assert_eq!(late.next(), None);
+    &first.note
+}
+
+#[test]
+fn a_machine_whose_shutdown_began_after_the_end_of_its_window_has_left_late() {
+    let paused_until = "2026-03-06T18:15:00Z";
+    let mut memory = Memory::default();
+    let mut simulation = to_be_gone_by_the_end(&mut memory);
+    simulation.run_until(&mut memory, "2026-03-06T17:45:00Z");
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    simulation.run_until(&mut memory, paused_until);
+    assert!(simulation.status().shutdown.is_none());
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at("2026-03-06T18:17:00Z"));
+    simulation.settle(&mut memory);
+    let shutdown = simulation.status().shutdown.unwrap();
+    assert_eq!(shutdown.window_end, Some(at(CLOSES)));
+    assert_eq!(
+        shutdown.deadline,
+        at("2026-03-06T18:20:00Z"),
+        "its full grace"
+    );
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(
+        lateness(&simulation),
+        "the machine was removed 17m after the end of its window at 2026-03-06T18:00:00Z; its \
+         shutdown began only at 2026-03-06T18:15:00Z"
+    );
+}
+
+#[test]
+fn a_machine_without_time_to_leave_has_left_late() {
+    let mut memory = Memory::default();
+    let mut simulation = to_be_gone_by_the_end(&mut memory);
+    simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "0s".to_owned());
+    simulation.run_until(&mut memory, "2026-03-06T17:59:00Z");
+    simulation.is_moving = false;
+    simulation.run_until(&mut memory, "2026-03-06T18:00:03Z");
+    simulation.is_moving = true;
+    simulation.settle(&mut memory);
+    assert_eq!(
+        lateness(&simulation),
+        "the machine was removed 3s after the end of its window at 2026-03-06T18:00:00Z; a \
+         longer spec.gracefulShutdownTimeout starts its shutdown earlier"
+    );
+}
+
+#[test]
+fn a_machine_that_had_no_window_has_not_left_late() {
+    let mut memory = Memory::default();
+    let mut simulation = Simulation::new(Contract::V1Beta2, "2026-03-07T08:00:00Z");
+    simulation.edit(|sm| sm.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd);
+    let run = fivespot_schedule::Override {
+        name: "it".to_owned(),
+        mode: fivespot_schedule::OverrideMode::Run,
+        start: None,
+        end: at("2026-03-09T00:00:00Z"),
+        created: None,
+    };
+    simulation.schedule.overrides = vec![run];
+    simulation.run_until(&mut memory, "2026-03-07T10:00:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    // Friday's window ended before the machine was created.
+    simulation.schedule.overrides.clear();
+    simulation.run_until(&mut memory, "2026-03-07T12:00:00Z");
+    assert_eq!(simulation.kinds(), [""; 0]);
+    let mut reasons = simulation.events.iter().map(|event| &event.reason);
+    assert!(reasons.all(|reason| reason != "LeftLate"));
+}
