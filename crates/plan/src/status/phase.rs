@@ -5,6 +5,7 @@ use fivespot_api::condition::{
 };
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
+use fivespot_schedule::Override;
 
 use crate::act::backoff;
 use crate::decide::case::Case;
@@ -135,7 +136,11 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
 }
 
 fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary {
-    let message = format!("Node {node} is in service{}", until(case));
+    let until = match case.hold() {
+        Some(hold) => format!("; {}", held_by(hold)),
+        None => until(case),
+    };
+    let message = format!("Node {node} is in service{until}");
     if has_pending_changes {
         let message =
             format!("{message}; the edited spec takes effect at the next activation");
@@ -251,14 +256,16 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
     }
 }
 
+fn held_by(hold: &Override) -> String {
+    format!(
+        "override {} holds the machine until {}",
+        hold.name, hold.end
+    )
+}
+
 /// An override holds, and there is no Machine.
 fn held(case: &Case<'_>) -> Summary {
-    let hold = case.hold().map_or_else(String::new, |hold| {
-        format!(
-            "override {} holds the machine until {}",
-            hold.name, hold.end
-        )
-    });
+    let hold = case.hold().map_or_else(String::new, held_by);
     if case.owned.is_gone() {
         return (Phase::Inactive, true, Reason::Inactive, hold);
     }

@@ -273,6 +273,18 @@ fn a_machine_that_still_exists_at_the_end_of_its_window_has_left_late() {
 }
 
 #[test]
+fn the_message_of_a_held_machine_names_the_end_of_the_hold() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.schedule.overrides = vec![overriding(OverrideMode::Hold, None, EVENING)];
+    simulation.settle(&mut memory);
+    assert_eq!(
+        simulation.status().message.unwrap(),
+        "Node worker is in service; override it holds the machine until 2026-03-06T20:00:00Z"
+    );
+}
+
+#[test]
 fn the_cause_of_a_shutdown_is_reported_while_it_lasts() {
     let mut memory = Memory::default();
     let mut simulation = in_service(Contract::V1Beta2, &mut memory);
