@@ -12,8 +12,6 @@
 
 pub(crate) mod last_call;
 
-use std::fmt::Write as _;
-
 use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{MAX_APPLIED_TAINTS, MAX_TAINTS, NodeTaint, name, rules};
 use fivespot_capi::Machine;
@@ -296,7 +294,7 @@ fn status_of(
         let message = format!("Node {name} has {}", count(wanted.len()));
         set(ConditionStatus::True, Reason::Applied, message)
     } else {
-        let message = conflict(name, conflicts);
+        let message = conflict(name, conflicts, wanted);
         set(
             ConditionStatus::False,
             Reason::TaintOwnershipConflict,
@@ -371,15 +369,27 @@ fn count(number: usize) -> String {
     }
 }
 
-fn conflict(node: &str, conflicts: &[NodeTaint]) -> String {
-    let mut message =
-        format!("not applied on Node {node}, because another client has set it:");
-    for (place, taint) in conflicts.iter().enumerate() {
-        let comma = if place == 0 { "" } else { "," };
-        let _ = write!(message, "{comma} {}:{}", taint.key, taint.effect.as_str());
-    }
-    message.push_str("; remove it from the Node or from spec.nodeTaints");
-    message
+/// The message about taints that another client has set: those of the spec, and those that it no
+/// longer contains.
+fn conflict(node: &str, conflicts: &[NodeTaint], wanted: &[NodeTaint]) -> String {
+    let is_wanted = |of: &&NodeTaint| wanted.iter().any(|desired| is_same(desired, of));
+    let (desired, dropped): (Vec<_>, Vec<_>) = conflicts.iter().partition(is_wanted);
+    let parts = [
+        (desired, "applied on", "set", " or from spec.nodeTaints"),
+        (dropped, "removed from", "changed", ""),
+    ];
+    let parts = parts.into_iter().filter(|(taints, ..)| !taints.is_empty());
+    let all = parts.map(|(taints, step, done, place)| {
+        let names = taints
+            .iter()
+            .map(|of| format!("{}:{}", of.key, of.effect.as_str()));
+        let names = names.collect::<Vec<_>>().join(", ");
+        format!(
+            "not {step} Node {node}, because another client has {done} it: {names}; remove it \
+             from the Node{place}"
+        )
+    });
+    all.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

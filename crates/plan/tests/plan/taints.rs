@@ -154,6 +154,22 @@ fn an_admins_taint_is_reported_and_replaced_only_once_it_is_gone() {
 }
 
 #[test]
+fn a_dropped_taint_that_an_admin_has_changed_is_to_be_removed_from_the_node() {
+    let mut memory = Memory::default();
+    let mut simulation = tainted(&mut memory);
+    simulation.settle(&mut memory);
+    let theirs = json!([{ "key": "team", "value": "theirs", "effect": "NoSchedule" }]);
+    simulation.get_mut("Node").unwrap()["spec"]["taints"] = theirs;
+    simulation.edit(|sm| sm.spec.node_taints.clear());
+    simulation.settle(&mut memory);
+    assert_eq!(
+        condition_text(&simulation),
+        "False TaintOwnershipConflict: not removed from Node worker, because another client has \
+         changed it: team:NoSchedule; remove it from the Node"
+    );
+}
+
+#[test]
 fn a_taint_that_cannot_be_applied_blocks_nothing_and_is_retried() {
     let mut memory = Memory::default();
     let mut simulation = tainted(&mut memory);
