@@ -16,6 +16,20 @@ use crate::rules::{Layer, Requirement, Rule};
 /// searched for in the whole list.
 const MAX_COMPARED: u64 = 64;
 
+/// Whether an update does more than to set the kill switch or to disable the schedule.
+///
+/// That no rule's input changes is not enough: a CustomResourceDefinition of an earlier release
+/// prunes fields, such as windows, from what a client sends. So fields may be missing, but none may
+/// be new or different, and nothing else passes with the switch.
+const NOT_ONLY_SWITCHED_OFF: &str = "\
+oldObject == null
+|| !(object.?spec.?killSwitch == optional.of(true) && oldObject.?spec.?killSwitch != optional.of(true)
+  || object.?spec.?schedule.?enabled == optional.of(false) && oldObject.?spec.?schedule.?enabled != optional.of(false))
+|| !object.spec.all(field, field in ['killSwitch', 'schedule']
+  || oldObject.spec[?field] == optional.of(object.spec[field]))
+|| !object.spec.schedule.all(field, field == 'enabled'
+  || oldObject.spec.schedule[?field] == optional.of(object.spec.schedule[field]))";
+
 /// What a binding does with an object that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -36,7 +50,8 @@ pub fn policy() -> Value {
 ///
 /// It does not match an object that is being deleted, so that its finalizers can be removed.
 /// Nor does it match an update that leaves the spec unchanged, so that labels can be edited on
-/// an object that was stored before the rules were in force.
+/// an object that was stored before the rules were in force. A ScheduledMachine can always be
+/// switched off, see [`NOT_ONLY_SWITCHED_OFF`].
 pub fn policy_of(resource: &Resource) -> Value {
     let rules = resource.rules.iter();
     let validations: Vec<Value> = rules
@@ -47,6 +62,22 @@ pub fn policy_of(resource: &Resource) -> Value {
             })
         })
         .collect();
+    let mut conditions = vec![
+        json!({
+            "name": "not-being-deleted",
+            "expression": "!has(object.metadata.deletionTimestamp)",
+        }),
+        json!({
+            "name": "created-or-spec-changed",
+            "expression": "oldObject == null || object.?spec != oldObject.?spec",
+        }),
+    ];
+    if resource.kind == SCHEDULED_MACHINE.kind {
+        conditions.push(json!({
+            "name": "not-only-switched-off",
+            "expression": NOT_ONLY_SWITCHED_OFF,
+        }));
+    }
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -61,16 +92,7 @@ pub fn policy_of(resource: &Resource) -> Value {
                     "resources": [resource.plural],
                 }],
             },
-            "matchConditions": [
-                {
-                    "name": "not-being-deleted",
-                    "expression": "!has(object.metadata.deletionTimestamp)",
-                },
-                {
-                    "name": "created-or-spec-changed",
-                    "expression": "oldObject == null || object.?spec != oldObject.?spec",
-                },
-            ],
+            "matchConditions": conditions,
             "validations": validations,
         },
     })

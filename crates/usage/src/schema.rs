@@ -52,9 +52,9 @@ fn count(description: &str) -> Value {
 /// The properties of [`Figures`](crate::Figures).
 fn figures() -> Value {
     let properties = json!({
-        "wantedSeconds": count("Seconds in which the schedule wanted the machine."),
+        "wantedSeconds": count("Seconds in which the schedule wanted the machine, except while it was disabled, killed or kept from starting by an override."),
         "activeSeconds": count("Seconds with a Ready Node."),
-        "provisioningSeconds": count("Seconds in which the machine was being provisioned."),
+        "provisioningSeconds": count("Seconds in which objects of the machine existed without a Ready Node."),
         "lateSeconds": count("Seconds in which the machine was wanted without a Ready Node."),
         "usedSeconds": count("Seconds in which a machine existed: active and provisioning."),
         "alwaysOnSeconds": count("Seconds of a machine that is always on, over the same time."),

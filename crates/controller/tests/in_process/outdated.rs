@@ -4,6 +4,8 @@
 
 use fivespot_api::crd;
 use fivespot_api::resource::SCHEDULED_MACHINE;
+use fivespot_api::vap::{self, Action};
+use fivespot_apiserver::Patch;
 use fivespot_controller::{Detail, Options};
 use serde_json::{Value, json};
 
@@ -208,4 +210,45 @@ async fn a_definition_that_cannot_be_read_does_not_count_as_current() {
     // It is read again without any event.
     cluster.advance_to("2026-03-06T15:36:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+}
+
+#[tokio::test]
+async fn the_shipped_policy_admits_the_kill_switch_under_an_older_definition() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let registration = "/apis/admissionregistration.k8s.io/v1";
+    for (kind, object) in [
+        ("validatingadmissionpolicies", vap::policy()),
+        (
+            "validatingadmissionpolicybindings",
+            vap::binding(Action::Deny),
+        ),
+    ] {
+        let path = format!("{registration}/{kind}");
+        cluster.client.create(&path, object).await.unwrap();
+    }
+    cluster.create_scheduled_machine("worker").await;
+    let path = format!("{SCHEDULED}/worker");
+    let schedule = json!({
+        "daysOfWeek": null, "hoursOfDay": null,
+        "windows": [{"name": "day", "start": "14:00", "end": "20:00"}],
+    });
+    cluster
+        .merge(&path, json!({"spec": {"schedule": schedule}}))
+        .await;
+    store(&cluster, &older()).await;
+    let refused = json!({"spec": {"schedule": {"daysOfWeek": ["today"]}}});
+    assert!(
+        cluster
+            .client
+            .patch(&path, Patch::Merge(refused))
+            .await
+            .is_err()
+    );
+    let disabled = json!({"spec": {"schedule": {"enabled": false}}});
+    cluster.merge(&path, disabled).await;
+    cluster
+        .merge(&path, json!({"spec": {"killSwitch": true}}))
+        .await;
+    let stored = cluster.get(&path).await.unwrap();
+    assert_eq!(stored["spec"]["killSwitch"], true, "{stored:#}");
 }

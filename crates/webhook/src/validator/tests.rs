@@ -121,6 +121,45 @@ fn an_update_is_validated_by_what_it_changes() {
 }
 
 #[test]
+fn a_machine_can_be_switched_off_although_an_older_definition_prunes_its_schedule() {
+    let validator = validator();
+    let is_allowed = |new: &Value, old: &Value| {
+        review_response(&validator, &review("UPDATE", new, old))["allowed"] == true
+    };
+    let mut old = RULES[1].example("5m");
+    old["spec"]["schedule"] = json!({
+        "timezone": "UTC", "windows": [{"name": "day", "start": "08:00", "end": "16:00"}],
+    });
+    let mut pruned = old.clone();
+    pruned["spec"]["schedule"] = json!({"timezone": "UTC"});
+    assert!(!is_allowed(&pruned, &old));
+    let mut killed = pruned.clone();
+    killed["spec"]["killSwitch"] = json!(true);
+    assert!(is_allowed(&killed, &old));
+    let mut disabled = pruned.clone();
+    disabled["spec"]["schedule"]["enabled"] = json!(false);
+    assert!(is_allowed(&disabled, &old));
+    // Nothing else passes with it, and not after it.
+    for (field, value) in [
+        ("/spec/gracefulShutdownTimeout", json!("soon")),
+        ("/spec/schedule/timezone", json!("not a zone")),
+        ("/spec/bootstrapSpec/apiVersion", json!("v1")),
+    ] {
+        for off in [&killed, &disabled] {
+            let mut other = off.clone();
+            *other.pointer_mut(field).unwrap() = value.clone();
+            assert!(!is_allowed(&other, &old), "{field}");
+        }
+    }
+    let mut added = killed.clone();
+    added["spec"]["schedule"]["daysOfWeek"] = json!(["today"]);
+    assert!(!is_allowed(&added, &old));
+    let mut was_off = old.clone();
+    was_off["spec"]["killSwitch"] = json!(true);
+    assert!(!is_allowed(&killed, &was_off));
+}
+
+#[test]
 fn a_deletion_and_an_update_of_a_terminating_object_are_admitted() {
     let validator = validator();
     let old = wrong();
