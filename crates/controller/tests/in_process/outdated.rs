@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster};
 use crate::faults::{in_service, refusal};
+use crate::overrides::reconciles;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -194,9 +195,22 @@ async fn a_definition_that_cannot_be_read_does_not_count_as_current() {
     cluster.create_scheduled_machine("worker").await;
     let read = format!("GET {DEFINITIONS}");
     let denied = refusal(403, "customresourcedefinitions is forbidden");
-    cluster.inject_fault(8, &read, (403, &denied));
-    let _controller = cluster.run(Options::new);
+    cluster.inject_fault(12, &read, (403, &denied));
+    let instruments = std::sync::Mutex::new(None);
+    let _controller = cluster.run(|client, clock| {
+        let options = Options::new(client, clock);
+        *instruments.lock().unwrap() = Some(options.instruments.clone());
+        options
+    });
+    cluster.advance_to("2026-03-06T15:00:01Z").await;
+    let instruments = instruments.lock().unwrap().take().unwrap();
+    let planned = reconciles(&instruments);
     cluster.advance_to("2026-03-06T15:00:10Z").await;
+    assert_eq!(
+        reconciles(&instruments),
+        planned,
+        "no read has brought news"
+    );
     assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
     let status = cluster.status("worker").await;
     let ready = TestCluster::condition(&status, "Ready");

@@ -8,7 +8,7 @@ use fivespot_controller::{Instruments, Options};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::cluster::{RunningController, SCHEDULED, TestCluster, instant};
+use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster, instant};
 use crate::timing::LogCapture;
 
 const OVERRIDES: &str =
@@ -100,7 +100,7 @@ async fn with_closed_machines(
 }
 
 /// How many reconciles of ScheduledMachines have ended.
-fn reconciles(instruments: &Instruments) -> u64 {
+pub(crate) fn reconciles(instruments: &Instruments) -> u64 {
     let metrics = instruments.metrics();
     let lines = metrics.lines();
     let counted =
@@ -222,4 +222,29 @@ async fn an_override_beyond_the_limit_costs_one_write() {
     assert_eq!(written, 1, "{writes:#?}");
     let ignored = TestCluster::condition(&status_of(&cluster, "z").await, "Ignored");
     assert_eq!(ignored["reason"], "TooMany");
+}
+
+#[tokio::test]
+async fn an_override_that_has_ended_does_not_return_when_the_clock_is_set_back() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let host = fivespot_clock::Host::default();
+    let own = host.clone();
+    cluster.create_scheduled_machine("worker").await;
+    let spec = json!({"spec": {
+        "mode": "Stop", "endTime": "2026-03-06T15:20:00Z", "targetRef": {"name": "worker"},
+    }});
+    create(&cluster, "o", "Stop", naming("worker")).await;
+    cluster.merge(&format!("{OVERRIDES}/o"), spec).await;
+    let _controller = cluster
+        .run(move |client, clock| Options::new(client, clock.of_host(own.clone())));
+    cluster.advance_to("2026-03-06T15:19:59Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    cluster.advance_to("2026-03-06T15:21:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    // By more than a clock is corrected: the operator's instants go back, too.
+    host.set(-SignedDuration::from_mins(15));
+    label(&cluster, "worker", "b").await;
+    cluster.advance_to("2026-03-06T15:23:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    assert!(cluster.status("worker").await["shutdown"].is_null());
 }

@@ -95,6 +95,23 @@ async fn a_retry_is_not_delayed_by_a_clock_that_is_set_back() {
 }
 
 #[tokio::test]
+async fn a_window_that_has_opened_stays_open_for_an_operator_with_an_earlier_clock() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:59:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let first = cluster.run(options);
+    cluster.advance_to("2026-03-06T14:00:30Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+    drop(first);
+    let host = Host::default();
+    host.set(-SignedDuration::from_mins(2));
+    let _second =
+        cluster.run(move |client, clock| options(client, clock.of_host(host.clone())));
+    cluster.advance_to("2026-03-06T14:01:00Z").await;
+    assert!(cluster.status("worker").await["shutdown"].is_null());
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
+}
+
+#[tokio::test]
 async fn a_start_with_a_conflict_releases_its_slot() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
     let _controller = cluster.run(|client, clock| {

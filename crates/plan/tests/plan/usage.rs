@@ -2,7 +2,7 @@
 
 use fivespot_api::{AccountedState, OverrideMode, Phase, UsageMonth};
 use fivespot_capi::Contract;
-use fivespot_plan::{Memory, usage_until};
+use fivespot_plan::{Fact, Memory, Unknown, plan, usage_until};
 use fivespot_schedule::{Override, Schedule};
 use serde_json::json;
 
@@ -105,6 +105,25 @@ fn provisioning_begins_with_the_first_object_that_exists() {
         march(&simulation).provisioning_seconds,
         seconds(OPENS, NOON)
     );
+}
+
+#[test]
+fn while_the_objects_cannot_be_read_the_time_counts_as_before() {
+    let mut memory = Memory::default();
+    let simulation = in_service(Contract::V1Beta2, &mut memory);
+    let mut observed = simulation.observed();
+    let message = "try again".to_owned();
+    observed.machine = Fact::Unknown(Unknown::Failed { message });
+    let next = plan(
+        simulation.sm(),
+        &observed,
+        &memory,
+        at("2026-03-06T13:00:00Z"),
+    );
+    let status = next.status.unwrap();
+    assert_eq!(status.phase, Some(Phase::Error));
+    let state = status.usage.unwrap().accounted_state;
+    assert_eq!(state, Some(AccountedState::Active));
 }
 
 #[test]
