@@ -31,6 +31,8 @@ pub(crate) enum UserAction {
     DeleteInfrastructure,
     DeleteBootstrap,
     DeleteNode,
+    LoseNode,
+    ReturnNode,
     StripOwners,
     Cordon,
     SameTaint,
@@ -62,7 +64,7 @@ pub(crate) enum UserAction {
 }
 
 impl UserAction {
-    pub(crate) const ALL: [Self; 45] = [
+    pub(crate) const ALL: [Self; 47] = [
         Self::Kill,
         Self::Revive,
         Self::SwitchOff,
@@ -80,6 +82,8 @@ impl UserAction {
         Self::DeleteInfrastructure,
         Self::DeleteBootstrap,
         Self::DeleteNode,
+        Self::LoseNode,
+        Self::ReturnNode,
         Self::StripOwners,
         Self::Cordon,
         Self::SameTaint,
@@ -268,6 +272,8 @@ impl UserAction {
             Self::DeleteInfrastructure => target.delete(infrastructure).await,
             Self::DeleteBootstrap => target.delete(bootstrap).await,
             Self::DeleteNode => target.delete(&node_path(name)).await,
+            Self::LoseNode => target.set_node_ready(false).await,
+            Self::ReturnNode => target.set_node_ready(true).await,
             Self::StripOwners => {
                 let bare = json!({"metadata": {"ownerReferences": null}});
                 target.patch(infrastructure, &bare).await;
@@ -327,6 +333,7 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
         .perform(cluster, name, Timestamp::UNIX_EPOCH)
         .await;
     target.pause_cluster(false).await;
+    target.set_node_ready(true).await;
     target.delete(&budget(name)).await;
     // The Cluster's controller reconciles it, and creates a deleted kubeconfig again.
     let note = json!({"metadata": {"annotations": {"example.com/nudge": name}}});
@@ -454,6 +461,30 @@ impl ActionTarget<'_> {
             self.patch(&path, &json!({"spec": {"taints": taints}}))
                 .await;
         }
+    }
+
+    /// Makes a Node that has been ready lose its kubelet, or get it back.
+    async fn set_node_ready(&self, is_ready: bool) {
+        let path = node_path(self.name);
+        let Some(mut node) = self.cluster.get(&path).await else {
+            return;
+        };
+        let (now, status) = (
+            self.cluster.clock().now(),
+            if is_ready { "True" } else { "False" },
+        );
+        let conditions = node["status"]["conditions"].as_array_mut();
+        let Some(conditions) = conditions else {
+            return;
+        };
+        let mut ready = conditions.iter_mut().filter(|of| of["type"] == "Ready");
+        let Some(ready) = ready.next().filter(|of| of["status"] != status) else {
+            return;
+        };
+        ready["status"] = json!(status);
+        ready["lastTransitionTime"] = json!(format!("{now:.0}"));
+        let patch = json!({"status": {"conditions": conditions}});
+        self.patch(&format!("{path}/status"), &patch).await;
     }
 
     async fn mark_for_remediation(&self, now: Timestamp) {
