@@ -1,4 +1,4 @@
-//! `cargo run --release -p proof -- model|mutants`: searches for invariants that the shipped
+//! `cargo run --release -p proof -- model|mutants|tested-mutants`: searches for invariants that the shipped
 //! planner violates.
 
 mod model;
@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
 use model::{DEEP, SearchLimits, SearchResult, SearchScope, USUAL};
-use mutant::{MUTANTS, Mutant, MutantOutcome, SourceCopy};
+use mutant::{MUTANTS, Mutant, MutantOutcome, SourceCopy, TESTED, TestedCopy};
 
 #[derive(Parser)]
 #[command(about = "Searches for violations of the laws.", after_help = EXAMPLE)]
@@ -26,7 +26,8 @@ struct Arguments {
 
 const EXAMPLE: &str = "Examples:
   cargo run --release -p proof -- model
-  cargo run --release -p proof -- mutants";
+  cargo run --release -p proof -- mutants
+  cargo run --release -p proof -- tested-mutants";
 
 const HEADING: &str =
     "part     errors crashes edits   others     states   generated  depth  seconds";
@@ -80,6 +81,12 @@ enum Command {
         #[arg(long)]
         record: Option<PathBuf>,
     },
+    /// Checks each mutant of code that the model does not run with the test that is named with it;
+    /// exits with 1 if that misses it.
+    TestedMutants {
+        /// Only the mutants whose names contain one of these texts.
+        names: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -104,6 +111,7 @@ fn main() -> ExitCode {
             }
         }
         Command::Mutants { names, record } => mutants(&names, record.as_deref()),
+        Command::TestedMutants { names } => tested_mutants(&names),
     };
     exit_code.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -255,6 +263,28 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
         ended.collect::<std::io::Result<()>>()
     })?;
     let (tried, caught) = (all.len(), caught.into_inner());
+    println!("mutants {tried}, caught {caught}");
+    Ok(ExitCode::from(u8::from(caught < tried)))
+}
+
+fn tested_mutants(names: &[String]) -> std::io::Result<ExitCode> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = TestedCopy::of(&here.join("..").canonicalize()?)?;
+    let (mut tried, mut caught) = (0, 0);
+    for (number, tested) in (1..).zip(TESTED) {
+        let mutant = &tested.mutant;
+        if !names.is_empty() && !names.iter().any(|name| mutant.id.contains(name)) {
+            continue;
+        }
+        let is_detected = copy.is_detected(number)?;
+        let result = if is_detected { "caught" } else { "MISSED" };
+        println!(
+            "{:<36} {result}  {}: {}",
+            mutant.id, mutant.fault, tested.test
+        );
+        tried += 1;
+        caught += u32::from(is_detected);
+    }
     println!("mutants {tried}, caught {caught}");
     Ok(ExitCode::from(u8::from(caught < tried)))
 }

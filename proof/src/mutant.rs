@@ -7,6 +7,7 @@
 //! contains none of them.
 
 mod table;
+mod tested;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,6 +33,7 @@ pub(crate) struct Mutant {
 }
 
 pub(crate) use table::MUTANTS;
+pub(crate) use tested::{TESTED, TestedCopy};
 
 /// The crates that the planner and the model are built from.
 const CRATES: [&str; 5] = [
@@ -132,7 +134,8 @@ fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
     };
     let is_function = |line: &str| {
         let words = line.trim_start().split(' ');
-        let mut words = words.skip_while(|word| word.starts_with("pub"));
+        let mut words =
+            words.skip_while(|word| word.starts_with("pub") || *word == "async");
         words.next() == Some("fn")
     };
     let firsts = 0..lines.len();
@@ -303,10 +306,13 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
     }
 
+    fn all() -> impl Iterator<Item = &'static Mutant> {
+        MUTANTS.iter().chain(TESTED.iter().map(|of| &of.mutant))
+    }
+
     #[test]
     fn every_mutant_still_applies() {
-        let refused: Vec<String> = MUTANTS
-            .iter()
+        let refused: Vec<String> = all()
             .filter_map(|mutant| {
                 let source = fs::read_to_string(root().join(mutant.file)).unwrap();
                 switchable(&source, &[(1, mutant)]).err()
@@ -338,9 +344,9 @@ mod tests {
 
     #[test]
     fn every_mutant_has_a_unique_id() {
-        let mut ids: Vec<_> = MUTANTS.iter().map(|mutant| mutant.id).collect();
+        let mut ids: Vec<_> = all().map(|mutant| mutant.id).collect();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), MUTANTS.len());
+        assert_eq!(ids.len(), all().count());
     }
 }

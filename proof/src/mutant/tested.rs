@@ -1,0 +1,273 @@
+//! Mutants of code that the model does not run, or whose faults break no law of it: each is
+//! detected by a test, which is named with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{CHOICE, Mutant, VERSION, copy, switchable};
+
+/// A deliberate fault, and the test that detects it.
+pub(crate) struct TestedMutant {
+    pub(crate) mutant: Mutant,
+    /// The full name of the test in its binary.
+    pub(crate) test: &'static str,
+}
+
+/// What of the workspace is copied.
+const COPIED: [&str; 10] = [
+    "benches",
+    "crates",
+    "deploy",
+    "docs",
+    "e2e",
+    "examples",
+    "fuzz",
+    "proof",
+    "simulation",
+    "xtask",
+];
+
+/// The binaries that contain the named tests. With other features than those of the workspace,
+/// all dependencies would be built again.
+const TESTS: [&str; 12] = [
+    "test",
+    "--offline",
+    "--quiet",
+    "--workspace",
+    "--no-fail-fast",
+    "--lib",
+    "--test=plan",
+    "--test=overrides",
+    "--test=windows",
+    "--test=in_process",
+    "--",
+    "--exact",
+];
+
+const ENDED: &str = "crates/controller/src/schedule_override/ended.rs";
+const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
+const INPUTS: &str = "crates/controller/src/observe/schedule_inputs.rs";
+const OBSERVE: &str = "crates/controller/src/observe.rs";
+const OWN_CRD: &str = "crates/controller/src/observe/own_crd.rs";
+const REPORT: &str = "crates/controller/src/report.rs";
+const BACKOFF: &str = "crates/runtime/src/queue/backoff.rs";
+const MONOTONIC: &str = "crates/runtime/src/queue/monotonic.rs";
+const START_LIMIT: &str = "crates/runtime/src/queue/start_limit.rs";
+const SPAN_SEARCH: &str = "crates/schedule/src/span_search.rs";
+const WINDOW: &str = "crates/schedule/src/window.rs";
+const CASE: &str = "crates/plan/src/decide/case.rs";
+const OVERRIDES: &str = "crates/plan/src/overrides.rs";
+const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
+const USAGE: &str = "crates/plan/src/status/usage.rs";
+
+macro_rules! mutants {
+    ($($id:literal, $fault:literal, $file:expr, $find:literal => $replace:literal, $test:literal;)*) => {
+        /// Every mutant.
+        pub(crate) const TESTED: &[TestedMutant] = &[$(TestedMutant {
+            mutant: Mutant {
+                id: $id,
+                fault: $fault,
+                file: $file,
+                find: $find,
+                replace: $replace,
+            },
+            test: $test,
+        }),*];
+    };
+}
+
+mutants! {
+    "ended-override-returns", "obeys an override that has ended after the clock was set back", INPUTS,
+        ".filter(|of| !is_over(of))" => ".filter(|_| true)",
+        "overrides::an_override_that_has_ended_does_not_return_when_the_clock_is_set_back";
+    "instant-on-record-ignored", "closes a window that has opened when its clock is earlier than the last one", OBSERVE,
+        "not_before(source.context.queue.now(), last_recorded_instant(&object))" => "source.context.queue.now()",
+        "timing::a_window_that_has_opened_stays_open_for_an_operator_with_an_earlier_clock";
+    "failed-read-is-news", "reconciles every machine after each failed read of the definition", OWN_CRD,
+        "reads.error = Some(error);\n            return false;" => "reads.error = Some(error);\n            return true;",
+        "outdated::a_definition_that_cannot_be_read_does_not_count_as_current";
+    "failed-read-is-current", "takes a definition that could not be read for current", OWN_CRD,
+        "let error = reads.error.as_ref()?;" => "let error = reads.error.as_ref().filter(|_| false)?;",
+        "outdated::a_definition_that_cannot_be_read_does_not_count_as_current";
+    "late-read-wakes-nobody", "creates nothing after the definition could be read at last", OWN_CRD,
+        "None => failed," => "None => failed && false,",
+        "outdated::a_definition_that_cannot_be_read_does_not_count_as_current";
+    "dropped-record-awaited", "waits for a shutdown record that the server drops", REPORT,
+        ".filter(|_| stored.is_null())" => ".filter(|_| stored.is_null() && false)",
+        "outdated::the_kill_switch_and_a_deletion_need_no_record_that_the_server_keeps";
+    "edited-end-ignored", "takes an override whose end was edited for ended", ENDED,
+        ".filter(|before| *before == end)" => ".filter(|_| true)",
+        "schedule_override::ended::tests::an_ended_override_stays_ended_when_the_clock_is_set_back";
+    "relabelled-machine-keeps-overrides", "does not count a machine whose labels have changed", INDEX,
+        "affected.extend(self.overrides_of(key));" => "",
+        "overrides::an_override_counts_its_machines_when_their_labels_or_schedules_change";
+    "override-status-is-news", "reconciles the machines of an override after each write of its status", INDEX,
+        "if is_same_in_effect(known, found)" => "if false && is_same_in_effect(known, found)",
+        "overrides::only_a_change_of_the_spec_of_an_override_reconciles_its_machines";
+    "kept-override-deleted", "deletes an override that is to be kept", OVERRIDES,
+        "if deletion <= now && !object.is_kept() {" => "if deletion <= now {",
+        "an_override_is_deleted_an_hour_after_its_end_unless_it_is_kept";
+    "ended-override-in-force", "says that an override is in force at its end", OVERRIDES,
+        "let is_over = end <= now;" => "let is_over = end < now;",
+        "an_override_is_active_from_its_start_to_its_end";
+    "backoff-does-not-grow", "tries a failing step again every second", BACKOFF,
+        ".saturating_sub(1).min(16)" => ".saturating_sub(1).min(0)",
+        "queue::tests::the_backoff_grows_with_each_failure_up_to_five_minutes";
+    "decision-goes-back", "decides for an earlier instant than before", MONOTONIC,
+        "ahead.map_or(now, |then| then.max(now))" => "ahead.map_or(now, |_| now)",
+        "queue::monotonic::tests::the_instant_does_not_go_back_while_a_corrected_clock_catches_up";
+    "clock-ahead-for-ever", "keeps to the instants of a clock that was far ahead", MONOTONIC,
+        "then.duration_since(now) <= CORRECTION" => "true",
+        "queue::monotonic::tests::a_clock_that_was_far_ahead_is_accepted_when_it_is_corrected";
+    "start-limit-ignored", "starts more machines in a minute than it may", START_LIMIT,
+        "limit.saturating_sub(self.started.len())" => "limit",
+        "queue::start_limit::tests::no_more_than_the_limit_start_within_a_minute";
+    "need-without-lead-time", "makes a machine only when its window opens", SPAN_SEARCH,
+        "|opens| opens.saturating_sub(self.lead_time())" => "|opens| opens",
+        "a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end";
+    "need-without-early-end", "needs a machine to the end of a window by which it should be gone", SPAN_SEARCH,
+        "closes.saturating_sub(self.timeline.schedule().early_end.as_secs())" => "closes",
+        "a_machine_is_needed_from_the_lead_time_before_a_window_to_its_early_end";
+    "adjacent-spans-separate", "shuts a machine down between windows that touch", SPAN_SEARCH,
+        "next.start <= end =>" => "next.start < end =>",
+        "adjacent_spans_are_merged_and_windows_shorter_than_the_early_end_skipped";
+    "short-window-served-early", "makes a machine for a window that it never serves", SPAN_SEARCH,
+        "span.end.is_none_or(|end| end > since)" => "span.end.is_none_or(|end| end > start)",
+        "a_window_that_is_not_longer_than_the_early_end_needs_nothing_whatever_the_lead_time";
+    "repeated-hour-ends-first", "closes a window the first time of a repeated hour", WINDOW,
+        "clock.last_before(day * DAY + end)?" => "clock.first_reaching(day * DAY + end)?",
+        "in_repeated_time_a_window_starts_the_first_time_and_ends_the_second";
+    "touching-windows-separate", "closes between windows that touch", WINDOW,
+        "Some(until) if start > until => return" => "Some(until) if start >= until => return",
+        "a_window_belongs_to_its_starting_day_and_adjacent_windows_are_merged";
+    "unready-node-is-active", "counts a Node that is not ready as service", USAGE,
+        "machine::is_node_ready(case, machine) == Some(true)" => "machine.node.is_some()",
+        "usage::the_time_without_a_ready_node_is_late_and_not_active";
+    "half-made-costs-nothing", "does not count the first objects of a machine", USAGE,
+        "None if case.owned.providers().is_empty()" => "None if true",
+        "usage::provisioning_begins_with_the_first_object_that_exists";
+    "unread-is-gone", "counts a machine that cannot be read as gone", USAGE,
+        "None if unknown.is_some()" => "None if false && unknown.is_some()",
+        "usage::while_the_objects_cannot_be_read_the_time_counts_as_before";
+    "killed-is-wanted", "counts the time of the kill switch as wanted", USAGE,
+        "scheduled.is_some_and(|of| of.reason == killed.as_str())" => "scheduled.is_some_and(|of| of.reason == killed.as_str() && false)",
+        "usage::the_time_of_the_kill_switch_is_not_wanted";
+    "held-off-is-wanted", "counts the time of a hold without a machine as wanted", USAGE,
+        "is_hold && is_none" => "is_hold && is_none && false",
+        "usage::the_time_in_which_an_override_holds_a_machine_off_is_not_wanted";
+    "held-is-not-wanted", "does not count the window of a machine that is held", USAGE,
+        "is_hold && is_none" => "is_hold",
+        "usage::a_machine_that_an_override_keeps_in_its_window_is_wanted";
+    "late-start-is-in-time", "says nothing of a shutdown that began after the end of the window", SHUTDOWN,
+        "window_end: window_end.or(ended_window)," => "window_end,",
+        "stalled::a_machine_whose_shutdown_began_after_the_end_of_its_window_has_left_late";
+    "window-of-another-machine", "says that a machine left late for a window that it was not in", CASE,
+        "(created? < end).then_some(end)" => "created.map(|_| end)",
+        "stalled::a_machine_that_had_no_window_has_not_left_late";
+}
+
+/// A copy of the workspace in which each of [`TESTED`] can be selected at run time.
+pub(crate) struct TestedCopy {
+    tree: PathBuf,
+    target: PathBuf,
+}
+
+impl TestedCopy {
+    /// Copies the workspace under `root` into the build directory and builds its tests.
+    ///
+    /// # Errors
+    /// If the source of a mutant no longer exists, the copy does not compile, or a named test does
+    /// not succeed without a mutant.
+    pub(crate) fn of(root: &Path) -> io::Result<Self> {
+        let tree = root.join("target/mutants/tested");
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        for part in COPIED {
+            copy(&root.join(part), &tree.join(part))?;
+        }
+        for file in fs::read_dir(root)? {
+            let file = file?;
+            if file.file_type()?.is_file() {
+                fs::copy(file.path(), tree.join(file.file_name()))?;
+            }
+        }
+        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+        let manifest = manifest.lines().map(|line| {
+            if line.starts_with("version =") {
+                VERSION
+            } else {
+                line
+            }
+        });
+        let manifest: Vec<&str> = manifest.collect();
+        fs::write(tree.join("Cargo.toml"), manifest.join("\n"))?;
+        mutate(&tree)?;
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+        let copy = Self { tree, target };
+        let names: Vec<&str> = TESTED.iter().map(|of| of.test).collect();
+        let printed = copy.test(0, &names)?;
+        if printed.contains("FAILED") || printed.contains("error:") {
+            let error = format!("a test fails without a mutant:\n{printed}");
+            return Err(io::Error::other(error));
+        }
+        Ok(copy)
+    }
+
+    /// What the tests of these names print with the mutant of this number, counted from 1.
+    fn test(&self, number: usize, names: &[&str]) -> io::Result<String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(TESTS)
+            .args(names)
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("MUTANT", number.to_string())
+            .output()?;
+        let texts = [output.stdout, output.stderr];
+        Ok(texts
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .concat())
+    }
+
+    /// Whether the named test detects the mutant of this number, counted from 1.
+    pub(crate) fn is_detected(&self, number: usize) -> io::Result<bool> {
+        let Some(tested) = TESTED.get(number.wrapping_sub(1)) else {
+            return Ok(false);
+        };
+        let printed = self.test(number, &[tested.test])?;
+        Ok(
+            printed.contains(&format!("test {} ... FAILED", tested.test))
+                || printed.contains(&format!("---- {} stdout ----", tested.test)),
+        )
+    }
+}
+
+/// Adds every mutant to the sources of a copy.
+fn mutate(tree: &Path) -> io::Result<()> {
+    let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
+    for (number, tested) in (1..).zip(TESTED) {
+        let mutant = &tested.mutant;
+        files.entry(mutant.file).or_default().push((number, mutant));
+    }
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for (file, mutants) in &files {
+        let path = tree.join(file);
+        let source = fs::read_to_string(&path)?;
+        let source = switchable(&source, mutants).map_err(io::Error::other)?;
+        fs::write(&path, source)?;
+        let part: PathBuf = Path::new(file).components().take(2).collect();
+        roots.push(tree.join(part).join("src/lib.rs"));
+    }
+    roots.sort();
+    roots.dedup();
+    for root in roots {
+        let source = fs::read_to_string(&root)?;
+        fs::write(&root, source + CHOICE)?;
+    }
+    Ok(())
+}
