@@ -4,7 +4,7 @@
 use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{Shutdown, ShutdownReason, name};
 use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
-use fivespot_schedule::DecidedBy;
+use fivespot_schedule::{DecidedBy, Window};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -309,7 +309,25 @@ fn why_not_needed(case: &Case<'_>) -> String {
             format!("override {} stops the machine", of.name)
         }
         Some(DecidedBy::Exception(of)) => format!("exception {} applies today", of.name),
-        Some(DecidedBy::Base) | None => "the window has closed".to_owned(),
+        Some(DecidedBy::Base) | None if has_had_window(case) => {
+            "the window has closed".to_owned()
+        }
+        Some(DecidedBy::Base) | None => "no window is open".to_owned(),
+    }
+}
+
+/// Whether a window of the schedule has been open since the Machine was created. None has if the
+/// schedule was edited between the lead time and the window.
+fn has_had_window(case: &Case<'_>) -> bool {
+    let (Ok(schedule), Some(created)) = (
+        &case.desired.schedule,
+        case.subject.status.last_scheduled_time,
+    ) else {
+        return true;
+    };
+    match schedule.at_within(created, case.steps) {
+        Window::Open { .. } => true,
+        Window::Closed { until } => until.is_some_and(|opens| opens <= case.now),
     }
 }
 

@@ -210,6 +210,26 @@ fn a_lead_time_creates_the_machine_before_the_window_opens() {
 }
 
 #[test]
+fn a_machine_whose_window_is_postponed_before_it_opens_is_not_told_that_it_has_closed() {
+    let (mut simulation, mut memory) = (
+        Simulation::new(Contract::V1Beta2, "2026-03-06T08:00:00Z"),
+        Memory::default(),
+    );
+    simulation.edit(|sm| "30m".clone_into(&mut sm.spec.provisioning.lead_time));
+    simulation.run_until(&mut memory, "2026-03-06T08:45:00Z");
+    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    simulation.edit(|sm| sm.spec.schedule.hours_of_day = vec!["12-17".to_owned()]);
+    simulation.run_until(&mut memory, "2026-03-06T08:50:00Z");
+    assert_eq!(
+        simulation.first("DeleteMachine"),
+        at("2026-03-06T08:45:00Z")
+    );
+    let says = |what: &str| simulation.reported.iter().any(|it| it.contains(what));
+    assert!(says("no window is open; Machine worker"));
+    assert!(!says("the window has closed"));
+}
+
+#[test]
 fn no_machine_is_created_for_less_than_the_minimum_run() {
     let late = "2026-03-06T17:45:00Z";
     let (mut simulation, mut memory) =
