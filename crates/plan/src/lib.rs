@@ -84,8 +84,9 @@ const FAILED_READ_REQUEUE: SignedDuration = SignedDuration::from_secs(30);
 /// How long after the start of a removal the finalizer may be released although it has not ended.
 const RELEASE: SignedDuration = SignedDuration::from_hours(24);
 
-/// How many steps one plan may take to evaluate its schedule. They suffice for every window of
-/// two days, whatever the schedule; what is further ahead is evaluated again in time.
+/// How many steps one plan may take to evaluate its schedule: less than 4 ms, at the 40 to 65 ns of
+/// a step in a release. They suffice for every window of two days, whatever the schedule; what is
+/// further ahead is evaluated again in time.
 pub const MAX_STEPS: u64 = 60_000;
 
 /// How many of them the decision leaves for the times that the status announces, and these for the

@@ -1,7 +1,7 @@
 //! The wall clock of one zone, read with what was already looked up and counted.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 use crate::next_change::DAY;
 use crate::offset_period::OffsetPeriod;
@@ -21,8 +21,34 @@ pub(crate) struct Clock<'z> {
     known: Vec<OffsetPeriod>,
     /// The place of the one that was used last.
     last: usize,
+    /// The date that was looked up last, with its day: many searches are of one day.
+    date: Option<(i64, LocalDate)>,
     /// The steps that were taken and not yet reported.
     steps: u64,
+}
+
+/// The properties of a local day that a cron expression matches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalDate {
+    pub(crate) month: u32,
+    pub(crate) day: u32,
+    pub(crate) sunday_zero_weekday: u32,
+    pub(crate) days_in_month: u32,
+}
+
+impl LocalDate {
+    fn of(day: i64) -> Option<Self> {
+        let midnight = Timestamp::from_second(day.checked_mul(DAY)?).ok()?;
+        let date = Offset::UTC.to_datetime(midnight).date();
+        Some(Self {
+            month: u32::from(date.month().unsigned_abs()),
+            day: u32::from(date.day().unsigned_abs()),
+            sunday_zero_weekday: u32::from(
+                date.weekday().to_sunday_zero_offset().unsigned_abs(),
+            ),
+            days_in_month: u32::from(date.days_in_month().unsigned_abs()),
+        })
+    }
 }
 
 impl<'z> Clock<'z> {
@@ -31,6 +57,7 @@ impl<'z> Clock<'z> {
             zone,
             known: Vec::new(),
             last: 0,
+            date: None,
             steps: 0,
         }
     }
@@ -43,6 +70,17 @@ impl<'z> Clock<'z> {
     /// The steps since the last call.
     pub(crate) fn take_steps(&mut self) -> u64 {
         std::mem::take(&mut self.steps)
+    }
+
+    /// The date that many days after 1970-01-01; `None` outside of the years -9999 to 9999.
+    pub(crate) fn date(&mut self, day: i64) -> Option<LocalDate> {
+        self.count(1);
+        if let Some((_, date)) = self.date.filter(|(known, _)| *known == day) {
+            return Some(date);
+        }
+        let date = LocalDate::of(day)?;
+        self.date = Some((day, date));
+        Some(date)
     }
 
     /// The period that contains an instant; `None` outside of the years -9999 to 9999.

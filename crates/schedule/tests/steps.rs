@@ -8,7 +8,8 @@ use fivespot_schedule::{
 };
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-/// What one plan may take; measured in an optimised build, that is less than two milliseconds.
+/// What one plan may take. One evaluation may take half of it: less than 2 ms at the 40 to 65 ns
+/// of a step in a release.
 const MAX_STEPS: u64 = 60_000;
 
 fn instant(text: &str) -> Timestamp {
@@ -166,7 +167,6 @@ fn the_state_of_the_most_expensive_schedules_is_exact_within_the_steps() {
     for (name, schedule) in all() {
         let steps = Steps::at_most(0);
         schedule.at_within(instant(NOW), &steps);
-        println!("{:6} {name}", steps.taken());
         assert!(steps.taken() <= MAX_STEPS / 2, "{name}: {}", steps.taken());
     }
 }
@@ -176,8 +176,9 @@ fn the_need_of_the_most_expensive_schedules_is_known_for_two_days_within_the_ste
     for (name, schedule) in all() {
         let steps = Steps::at_most(MAX_STEPS / 2);
         let need = schedule.needed(instant(NOW), &steps);
-        println!("{:6} {name} {need:?}", steps.taken());
-        assert!(steps.taken() <= MAX_STEPS, "{name}: {}", steps.taken());
+        let one_search = 2_000;
+        let most = MAX_STEPS / 2 + one_search;
+        assert!(steps.taken() <= most, "{name}: {}", steps.taken());
         let two_days = instant(NOW) + SignedDuration::from_hours(48);
         let is_far = |it: Option<Timestamp>| it.is_none_or(|it| it >= two_days);
         assert!(is_far(need.known_until()), "{name}: {need:?}");

@@ -2,39 +2,12 @@
 //!
 //! Local times are seconds since 1970-01-01 00:00 on the wall clock.
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
-
 use super::Cron;
-use crate::clock::Clock;
+use crate::clock::{Clock, LocalDate};
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 const LAST_MINUTE_OF_DAY: i64 = DAY / MINUTE - 1;
-
-/// The properties of a local day that cron matches.
-struct Date {
-    month: u32,
-    day: u32,
-    sunday_zero_weekday: u32,
-    days_in_month: u32,
-}
-
-impl Date {
-    /// The date that many days after 1970-01-01; `None` outside of the years -9999 to 9999.
-    fn of(day: i64) -> Option<Self> {
-        let midnight = Timestamp::from_second(day.checked_mul(DAY)?).ok()?;
-        let date = Offset::UTC.to_datetime(midnight).date();
-        Some(Self {
-            month: u32::from(date.month().unsigned_abs()),
-            day: u32::from(date.day().unsigned_abs()),
-            sunday_zero_weekday: u32::from(
-                date.weekday().to_sunday_zero_offset().unsigned_abs(),
-            ),
-            days_in_month: u32::from(date.days_in_month().unsigned_abs()),
-        })
-    }
-}
 
 impl Cron {
     /// The first matching minute that starts within `from..=to`.
@@ -47,8 +20,7 @@ impl Cron {
         let mut day = from.div_euclid(DAY);
         let mut minute = (from.rem_euclid(DAY) + MINUTE - 1) / MINUTE;
         while day * DAY <= to {
-            clock.count(1);
-            let date = Date::of(day)?;
+            let date = clock.date(day)?;
             if self.is_on(&date)
                 && let Some(found) = self.first_minute_from(minute)
             {
@@ -75,8 +47,7 @@ impl Cron {
         let mut day = to.div_euclid(DAY);
         let mut minute = to.rem_euclid(DAY) / MINUTE;
         while (day + 1) * DAY > from {
-            clock.count(1);
-            let date = Date::of(day)?;
+            let date = clock.date(day)?;
             if self.is_on(&date)
                 && let Some(found) = self.last_minute_upto(minute)
             {
@@ -93,7 +64,7 @@ impl Cron {
         None
     }
 
-    fn is_on(&self, date: &Date) -> bool {
+    fn is_on(&self, date: &LocalDate) -> bool {
         let by_date = self.day_of_month.matches.contains(date.day);
         let by_weekday = self.day_of_week.matches.contains(date.sunday_zero_weekday);
         let on_day = if self.is_on_either_day() {
