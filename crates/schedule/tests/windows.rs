@@ -248,6 +248,14 @@ fn adjacent_spans_are_merged_and_windows_shorter_than_the_early_end_skipped() {
     let joined = hourly.clone().with_lead_time(Duration::minutes(10));
     let need = needed(&joined, instant("2026-03-06T08:50:00Z"));
     assert_eq!(need.until(), Some(instant("2026-03-06T11:50:00Z")));
+    let (first, second) = (
+        window("a", &[], "09:00", "09:50"),
+        window("b", &[], "10:00", "11:50"),
+    );
+    let windows = Schedule::windows(&[first, second], "UTC").unwrap();
+    let joined = windows.with_lead_time(Duration::minutes(10));
+    let need = needed(&joined, instant("2026-03-06T08:50:00Z"));
+    assert_eq!(need.until(), Some(instant("2026-03-06T11:50:00Z")));
     let nothing = hourly.with_early_end(Duration::minutes(50));
     let need = needed(&nothing, instant("2026-03-06T09:00:00Z"));
     assert!(!need.is_needed());
