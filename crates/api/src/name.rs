@@ -74,6 +74,8 @@ pub const PARAMETER_NAMESPACE: &str = "5spot-admission";
 
 /// The name of the operator's ServiceAccount, Deployment and roles.
 pub const CONTROLLER: &str = "5spot-controller";
+/// The beginning of the names of all Leases of the operator.
+pub const LEASE_PREFIX: &str = "5spot-";
 /// The name of the Lease for the operator's leader election.
 pub const LEADER_LEASE: &str = "5spot-leader";
 /// The name of the webhook's ServiceAccount, Deployment, roles and Secret.

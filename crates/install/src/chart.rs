@@ -349,7 +349,8 @@ fn admission() -> [Block; 3] {
 }
 
 fn roles(rights: &Rights) -> Vec<Block> {
-    let mut blocks = vec![Block::always(vec![role::controller_role()])];
+    let mut blocks = vec![Block::always(rights.limit_policies())];
+    blocks.push(Block::always(vec![role::controller_role()]));
     blocks.extend(role_bindings(rights, fivespot_api::name::CONTROLLER));
     for provider in PROVIDERS {
         let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);

@@ -1,11 +1,11 @@
 //! The generated manifests, as files.
 
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
-use fivespot_api::name;
 use fivespot_api::vap::Action;
+use fivespot_api::{crd, name};
 use serde_json::Value;
 
-use crate::controller::Settings;
+use crate::controller::{POLICIES_SINCE, Settings};
 use crate::role::{self, NamespaceScope, Rights};
 use crate::user::{self, Aggregation};
 use crate::{agent, chart, gitops, kustomize, monitoring, permission, webhook};
@@ -20,12 +20,18 @@ pub const CHART: &str = "deploy/chart";
 /// The user that the shipped role for workload clusters is bound to.
 pub const WORKLOAD_USER: &str = fivespot_api::name::CONTROLLER;
 
-/// The roles and bindings in the management cluster for `rights`.
+/// The roles and bindings in the management cluster for `rights`, preceded by the policies that
+/// limit them if Kubernetes 1.`kube_minor` supports policies.
 ///
 /// # Errors
 /// No case is known; the YAML emitter could fail.
-pub fn roles(rights: &Rights) -> Result<Vec<GeneratedFile>, Error> {
-    let mut files = vec![roles_in("rbac.yaml", &rights.management())?];
+pub fn roles(rights: &Rights, kube_minor: u32) -> Result<Vec<GeneratedFile>, Error> {
+    let mut documents = Vec::new();
+    if kube_minor >= POLICIES_SINCE {
+        documents.extend(rights.limits());
+    }
+    documents.extend(rights.management());
+    let mut files = vec![roles_in("rbac.yaml", &documents)?];
     let secrets = rights.kubeconfigs();
     if !secrets.is_empty() {
         files.push(roles_in("kubeconfigs.yaml", &secrets)?);
@@ -51,7 +57,7 @@ pub fn shipped_roles() -> Result<Vec<GeneratedFile>, Error> {
         kubeconfigs: NamespaceScope::All,
         ..Rights::default()
     };
-    let mut files = roles(&Rights::default())?;
+    let mut files = roles(&Rights::default(), crd::SHIPPED_MINOR)?;
     files.push(roles_in(
         "cluster-wide-kubeconfigs/rbac.yaml",
         &everywhere.kubeconfigs(),
@@ -71,6 +77,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
     if settings.supports_policies() {
         documents.extend(manifest::policies());
         documents.extend(manifest::bindings(Action::Deny));
+        documents.extend(settings.rights.limits());
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());
@@ -98,7 +105,7 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     let roles = if *settings == Settings::default() {
         shipped_roles()?
     } else {
-        roles(&settings.rights)?
+        roles(&settings.rights, settings.kube_minor)?
     };
     files.extend(in_directory(ROLES, roles));
     files.push(roles_in(

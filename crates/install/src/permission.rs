@@ -42,8 +42,20 @@ pub struct Permission {
     pub names: &'static [&'static str],
     /// The verbs.
     pub verbs: &'static [&'static str],
+    /// What a policy leaves of it in clusters with admission policies.
+    pub limit: Option<Limit>,
     /// What it is needed for.
     pub why: &'static str,
+}
+
+/// What the operator may write at most, although a role can only allow the whole object, or every
+/// object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// These fields of existing objects, by their paths.
+    Fields(&'static [&'static str]),
+    /// Objects whose name begins like this.
+    NamePrefix(&'static str),
 }
 
 /// Represents the kinds of bootstrap and infrastructure objects, which the installer chooses.
@@ -63,6 +75,7 @@ const fn permission(
         resource,
         names: &[],
         verbs,
+        limit: None,
         why,
     }
 }
@@ -70,6 +83,13 @@ const fn permission(
 impl Permission {
     const fn with_names(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
+    }
+
+    const fn limited_to(self, limit: Limit) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self
+        }
     }
 }
 
@@ -80,7 +100,11 @@ pub const PERMISSIONS: &[Permission] = &[
         ("5spot.finos.org", "scheduledmachines"),
         &["get", "list", "watch", "patch"],
         "read the spec; add and remove the finalizer; disable the schedule after a reclaim",
-    ),
+    )
+    .limited_to(Limit::Fields(&[
+        "metadata.finalizers",
+        "spec.schedule.enabled",
+    ])),
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines/status"),
@@ -153,7 +177,9 @@ pub const PERMISSIONS: &[Permission] = &[
         ("coordination.k8s.io", "leases"),
         &["get", "list", "watch", "create", "update", "delete"],
         "leader election, or sharding",
-    ),
+    )
+    // The Leases of replicas are named after their pods, which no role could list.
+    .limited_to(Limit::NamePrefix(name::LEASE_PREFIX)),
     permission(
         Scope::ManagementClusterWide,
         ("apiextensions.k8s.io", "customresourcedefinitions"),
@@ -240,7 +266,8 @@ const TITLES: &[(Scope, &str)] = &[
 pub(crate) fn page() -> String {
     let mut page = format!(
         "{PAGE_HEADER}# Permissions\n\n\
-         All permissions that the operator uses. `5spot generate rbac` generates roles from this table.\n"
+         All permissions that the operator uses. `5spot generate rbac` generates roles from this table, and from \
+         \"only\" after verbs admission policies for Kubernetes 1.30 and later: roles cannot restrict fields.\n"
     );
     for (scope, title) in TITLES {
         let mut rows = PERMISSIONS
@@ -266,7 +293,18 @@ pub(crate) fn page() -> String {
                 [] => String::new(),
                 names => format!(" `{}` only", names.join("`, `")),
             };
-            let (verbs, why) = (row.verbs.join(", "), row.why);
+            let mut verbs = row.verbs.join(", ");
+            match row.limit {
+                Some(Limit::Fields(fields)) => {
+                    let _ = write!(verbs, " (only `{}`)", fields.join("`, `"));
+                }
+                Some(Limit::NamePrefix(prefix)) => {
+                    let _ =
+                        write!(verbs, " (writes only names that begin with `{prefix}`)");
+                }
+                None => {}
+            }
+            let why = row.why;
             let _ = writeln!(page, "| {group} | {resource}{named} | {verbs} | {why} |");
         }
     }

@@ -1,6 +1,8 @@
 //! Roles and bindings, generated from the [table of
 //! permissions](crate::permission::PERMISSIONS).
 
+mod limit;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::name;
@@ -155,18 +157,18 @@ impl Rights {
         [role_in(namespace, &role, &rules), binding]
     }
 
-    /// Adds the namespace, if it is not the operator's own one, to the names of the operator's roles
-    /// and bindings. A namespace has no dot, so that no two names become equal.
+    /// Adds the namespace, if it is not the operator's own one, to the names of the operator's roles,
+    /// policies and bindings. A namespace has no dot, so that no two names become equal.
     fn named_after_namespace(&self, mut documents: Vec<Value>) -> Vec<Value> {
         if self.namespace == name::SYSTEM_NAMESPACE {
             return documents;
         }
         for document in &mut documents {
-            let is_of_rbac = document["apiVersion"] == RBAC;
-            if !is_of_rbac || document["metadata"]["name"] == name::OVERRIDE_EDITOR {
+            let is_namespace = document["kind"] == "Namespace";
+            if is_namespace || document["metadata"]["name"] == name::OVERRIDE_EDITOR {
                 continue;
             }
-            for pointer in ["/metadata/name", "/roleRef/name"] {
+            for pointer in ["/metadata/name", "/roleRef/name", "/spec/policyName"] {
                 if let Some(Value::String(name)) = document.pointer_mut(pointer) {
                     name.push('.');
                     name.push_str(&self.namespace);

@@ -1,4 +1,4 @@
-//! The operator's permissions: the shipped roles, and nothing else.
+//! The operator's permissions: the shipped roles and the policies that limit them, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,8 @@ pub(crate) fn in_namespaces(namespaces: &[String], providers: Providers) -> Vec<
 }
 
 fn all(rights: &Rights) -> Vec<Value> {
-    let mut all = rights.management();
+    let mut all = rights.limits();
+    all.extend(rights.management());
     all.extend(rights.kubeconfigs());
     all
 }

@@ -87,7 +87,7 @@ pub(crate) struct Args {
         action = clap::ArgAction::Set
     )]
     enable_leader_election: bool,
-    /// Name of the Lease
+    /// Name of the Lease. The shipped policy admits only names that begin with 5spot-
     #[arg(
         long,
         env = "LEASE_NAME",

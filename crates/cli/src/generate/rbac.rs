@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
 use fivespot_install::file;
@@ -12,7 +13,7 @@ use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
 use fivespot_schedule::Duration;
 
-use super::{Output, failed};
+use super::{Output, default_version, failed};
 use crate::Failure;
 use crate::controller::reclaim_override;
 
@@ -24,6 +25,9 @@ use crate::controller::reclaim_override;
 /// Secrets: --kubeconfig grants read access to the kubeconfig Secrets of the given Clusters;
 /// --namespace grants read access to every Secret of the given namespaces, including private keys
 /// of control planes.
+/// From Kubernetes 1.30 on, two admission policies limit what the operator does with its roles: of a
+/// ScheduledMachine it may only change the finalizers and spec.schedule.enabled, and it may only
+/// write Leases whose name begins with 5spot-.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,6 +46,11 @@ pub(super) struct Args {
         ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access",
          "reclaim_by_override"])]
     workload: bool,
+
+    /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policies that limit
+    /// the roles are omitted
+    #[arg(long, value_name = "VERSION", default_value_t = default_version(), conflicts_with = "workload")]
+    kube_version: KubeVersion,
 
     /// User in the kubeconfig of a workload cluster
     #[arg(long, value_name = "NAME", default_value = file::WORKLOAD_USER, requires = "workload")]
@@ -113,7 +122,8 @@ impl Args {
             return file::workload_roles(&self.workload_user).map_err(failed);
         }
         self.rights.warn();
-        file::roles(&self.rights.rights()?).map_err(failed)
+        let minor = self.kube_version.minor();
+        file::roles(&self.rights.rights()?, minor).map_err(failed)
     }
 }
 

@@ -248,11 +248,11 @@ async fn kept_machines_in_the_namespace_of_the_operator_keep_the_namespace() {
 #[tokio::test]
 async fn an_operator_is_recognized_by_the_lease_that_is_named() {
     let cluster = Cluster::start(instant(WITHIN)).await;
-    let _replica = cluster.operator_with(|options| elected_by("fleet", options));
+    let _replica = cluster.operator_with(|options| elected_by("5spot-fleet", options));
     let soon = instant(WITHIN) + jiff::SignedDuration::from_mins(1);
     cluster.advance_until(soon).await;
     let reader = Reader::of(cluster.client(), "the test").await.unwrap();
-    for (lease, is_running) in [("fleet", true), ("5spot-leader", false)] {
+    for (lease, is_running) in [("5spot-fleet", true), ("5spot-leader", false)] {
         let found = Inventory::read(&reader, &operator(lease), REMOVE_MACHINES).await;
         assert_eq!(found.unwrap().has_running_operator, is_running, "{lease}");
     }

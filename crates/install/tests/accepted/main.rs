@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod limit;
+
 use std::path::Path;
 
 use fivespot_apiserver::{KubeVersion, Options, Server};
@@ -140,35 +142,4 @@ fn example(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let text = std::fs::read_to_string(path.join(file)).expect("it is shipped");
     serde_saphyr::from_multiple(&text).expect("YAML")
-}
-
-#[tokio::test]
-async fn the_quota_of_a_tenant_refuses_the_eleventh_machine() {
-    let server = server(KubeVersion::default());
-    let is_definition = |it: &Value| it["kind"] == "CustomResourceDefinition";
-    let definitions = documents().into_iter().filter(is_definition);
-    create_all(&server, definitions.collect()).await;
-    server.clock().wait_until_idle().await;
-    let client = server.client();
-    let team = serde_json::json!({"metadata": {"name": "team-a"}});
-    client.create("/api/v1/namespaces", team).await.unwrap();
-    create_all(&server, example("policies/tenant-quota.yaml")).await;
-    let is_machine = |it: &Value| it["kind"] == "ScheduledMachine";
-    let machine = example("business-hours.yaml").into_iter().find(is_machine);
-    let mut machine = machine.expect("a ScheduledMachine");
-    machine["metadata"]["namespace"] = "team-a".into();
-    let path = "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines";
-    let mut last = None;
-    for number in 0..11 {
-        machine["metadata"]["name"] = format!("m-{number}").into();
-        last = client.create(path, machine.clone()).await.err();
-        assert_eq!(last.is_some(), number == 10, "{number}: {last:?}");
-    }
-    assert_eq!(
-        last.expect("the eleventh is refused").message,
-        "scheduledmachines.5spot.finos.org \"m-10\" is forbidden: exceeded quota: \
-         scheduledmachines, requested: count/scheduledmachines.5spot.finos.org=1, used: \
-         count/scheduledmachines.5spot.finos.org=10, limited: \
-         count/scheduledmachines.5spot.finos.org=10"
-    );
 }

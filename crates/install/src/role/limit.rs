@@ -1,0 +1,132 @@
+//! Policies about what the operator may change where a role could only allow all of it: roles
+//! restrict neither fields nor the beginning of a name.
+
+use fivespot_api::{RESOURCES, crd, name};
+use serde_json::{Value, json};
+
+use super::{Rights, metadata};
+use crate::permission::{Limit, PERMISSIONS, Permission};
+
+const VERSION: &str = "admissionregistration.k8s.io/v1";
+
+/// What a user can change of an object's metadata.
+const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+
+impl Rights {
+    /// A policy and its binding for each row of the table with a [`Limit`], about requests of the
+    /// operator's ServiceAccount only. Apply them before the roles, in clusters whose API server
+    /// supports policies. Cannot fail.
+    pub fn limits(&self) -> Vec<Value> {
+        self.named_after_namespace(self.limit_policies())
+    }
+
+    /// The same under the names for the operator's own namespace.
+    pub(crate) fn limit_policies(&self) -> Vec<Value> {
+        let rows = PERMISSIONS.iter();
+        let limited = rows.filter_map(|row| Some((row, row.limit?)));
+        limited
+            .flat_map(|(row, limit)| self.limit(row, limit))
+            .collect()
+    }
+
+    fn limit(&self, row: &Permission, limit: Limit) -> [Value; 2] {
+        let name = format!("{}-{}", name::CONTROLLER, row.resource);
+        let object = |kind: &str, spec: Value| {
+            json!({
+                "apiVersion": VERSION,
+                "kind": kind,
+                "metadata": metadata(&name, None),
+                "spec": spec,
+            })
+        };
+        let user = name::service_account_user(&self.namespace, name::CONTROLLER);
+        let mut conditions = vec![json!({
+            "name": "requested-by-operator",
+            "expression": format!("request.userInfo.username == '{user}'"),
+        })];
+        let (operations, expression, message) = match limit {
+            Limit::Fields(fields) => {
+                // A finalizer can be removed whatever a mutating webhook changes beside it.
+                conditions.push(json!({
+                    "name": "not-being-deleted",
+                    "expression": "!has(object.metadata.deletionTimestamp)",
+                }));
+                (
+                    json!(["UPDATE"]),
+                    unchanged(row, fields).join(" && "),
+                    format!(
+                        "the operator may only change {} of {}",
+                        fields.join(" and "),
+                        row.resource
+                    ),
+                )
+            }
+            Limit::NamePrefix(prefix) => (
+                json!(["CREATE", "UPDATE", "DELETE"]),
+                format!("request.name.startsWith('{prefix}')"),
+                format!(
+                    "the operator may only write {} whose name begins with {prefix}",
+                    row.resource
+                ),
+            ),
+        };
+        [
+            object(
+                "ValidatingAdmissionPolicy",
+                json!({
+                    "failurePolicy": "Fail",
+                    "matchConstraints": {"resourceRules": [{
+                        "apiGroups": [row.group],
+                        "apiVersions": ["*"],
+                        "operations": operations,
+                        "resources": [row.resource],
+                    }]},
+                    "matchConditions": conditions,
+                    "validations": [{
+                        "expression": expression,
+                        "message": message,
+                        "reason": "Forbidden",
+                    }],
+                }),
+            ),
+            object(
+                "ValidatingAdmissionPolicyBinding",
+                json!({"policyName": name, "validationActions": ["Deny"]}),
+            ),
+        ]
+    }
+}
+
+/// A comparison for everything of an object of ours that is not one of `fields`: all metadata
+/// that a client can change, and each field that the schema of its `spec` has.
+fn unchanged(row: &Permission, fields: &[&str]) -> Vec<String> {
+    let metadata = METADATA.map(|field| format!("metadata.{field}"));
+    let mut others: Vec<String> = metadata.into();
+    others.retain(|path| !fields.contains(&path.as_str()));
+    if let Some(resource) = RESOURCES.iter().find(|it| it.plural == row.resource) {
+        let definition = crd::without_rules(resource);
+        let root = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        add_others("spec", &root["properties"]["spec"], fields, &mut others);
+    }
+    let compared = others.iter().map(|path| {
+        let path = path.replace('.', ".?");
+        format!("object.?{path} == oldObject.?{path}")
+    });
+    compared.collect()
+}
+
+/// Adds the paths below `path` of the schema, except `fields`: an object as a whole unless one of
+/// `fields` is in it.
+fn add_others(path: &str, schema: &Value, fields: &[&str], others: &mut Vec<String>) {
+    if fields.contains(&path) {
+        return;
+    }
+    let inside = format!("{path}.");
+    if !fields.iter().any(|field| field.starts_with(&inside)) {
+        others.push(path.to_owned());
+        return;
+    }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        add_others(&format!("{inside}{name}"), schema, fields, others);
+    }
+}
