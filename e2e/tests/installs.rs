@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
+use fivespot_install::pod::NodeFeatures;
 use fivespot_testkit::{CLOSING, instant, machine_path, scheduled_machine};
 use serde_json::{Value, json};
 
@@ -66,6 +67,8 @@ fn every_value() -> Value {
         "commonLabels": {"cost-centre": "42"},
         "commonAnnotations": {"owner": "platform"},
         "fullnameOverride": "desks",
+        "appArmor": true,
+        "zoneinfo": {"volume": {"configMap": {"name": "zones"}}},
     })
 }
 
@@ -239,7 +242,34 @@ fn comparable(text: &str) -> BTreeMap<String, Value> {
 }
 
 async fn helm_renders_what_kubectl_applies() {
+    let zones = json!({"persistentVolumeClaim": {"claimName": "zones"}});
+    let optional = Settings {
+        node_features: NodeFeatures {
+            app_armor: true,
+            user_namespaces: true,
+        },
+        zoneinfo: zones.as_object().cloned(),
+        ..Settings::default()
+    };
+    let values = "appArmor=true,userNamespaces=true,\
+                  zoneinfo.volume.persistentVolumeClaim.claimName=zones";
+    renders_the_same("", &Settings::default()).await;
+    renders_the_same(values, &optional).await;
+    let of_operator = |it: &Value| it["kind"] == "Deployment";
+    let rendered = rendered(values, "5spot-system").await;
+    let operator = rendered.into_iter().find(of_operator).unwrap();
+    let words = &operator["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert!(
+        words
+            .to_string()
+            .contains("\"--zoneinfo=/usr/share/zoneinfo\"")
+    );
+}
+
+/// Compares the chart with these values with the manifests for the same settings.
+async fn renders_the_same(values: &str, settings: &Settings) {
     let session = Session::start(OPENED).await;
+    let set = format!("{IMAGE},{values}");
     let rendered = session
         .run(
             "helm",
@@ -250,11 +280,11 @@ async fn helm_renders_what_kubectl_applies() {
                 "-n",
                 "5spot-system",
                 "--set",
-                IMAGE,
+                set.trim_end_matches(','),
             ],
         )
         .await;
-    let install = file::install(&Settings::default()).unwrap();
+    let install = file::install(settings).unwrap();
     let (chart, mut applied) = (comparable(&rendered), comparable(&install.text));
     // Helm creates the namespace itself, and the chart has no NetworkPolicy for other pods.
     applied.retain(|name, _| {

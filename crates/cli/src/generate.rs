@@ -6,6 +6,7 @@ mod image;
 mod man;
 mod manifests;
 mod metrics;
+mod node;
 mod rbac;
 mod reference;
 mod webhook;
@@ -390,6 +391,61 @@ mod tests {
         assert!(shipped.contains("optionalOldSelf"));
         let (_, older) = generate(&["crd", "--kube-version", "1.29"]);
         assert!(!older.contains("optionalOldSelf"));
+    }
+
+    /// Arguments of `generate manifests` with an image.
+    const MANIFESTS: [&str; 3] = ["manifests", "--image", "registry.example/5spot:1"];
+
+    #[test]
+    fn roles_for_an_older_kubernetes_have_no_policy_that_limits_them() {
+        let (_, shipped) = generate(&["rbac"]);
+        assert!(shipped.contains("\nkind: ValidatingAdmissionPolicy\n"));
+        let (_, older) = generate(&["rbac", "--kube-version", "1.29"]);
+        assert!(!older.contains("ValidatingAdmissionPolicy"), "{older}");
+    }
+
+    #[test]
+    fn what_the_nodes_must_support_needs_a_kubernetes_that_has_it() {
+        for (flag, older, newer, field) in [
+            ("--apparmor", "1.29", "1.30", "appArmorProfile:\n"),
+            ("--user-namespaces", "1.32", "1.33", "hostUsers: false\n"),
+        ] {
+            let line = |version: &'static str| {
+                [&MANIFESTS[..], &[flag, "--kube-version", version]].concat()
+            };
+            let error = run(parse(&line(older)), &mut Vec::new()).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "{flag}: Kubernetes {older} does not have it by default; give --kube-version \
+                     {newer} or later if every cluster has it"
+                )
+            );
+            let (_, text) = generate(&line(newer));
+            assert!(text.contains(field), "{text}");
+            assert!(!generate(&MANIFESTS).1.contains(field));
+        }
+    }
+
+    #[test]
+    fn time_zones_are_mounted_from_the_given_volume() {
+        let line = |source| [&MANIFESTS[..], &["--zoneinfo-volume", source]].concat();
+        let (_, text) = generate(&line("persistentVolumeClaim: {claimName: zones}"));
+        assert!(text.contains("claimName: zones\n"), "{text}");
+        assert!(
+            text.contains("- --zoneinfo=/usr/share/zoneinfo\n"),
+            "{text}"
+        );
+        for source in ["zones", "", "[]", "a: {}\nb: {}", "a: ["] {
+            let error = run(parse(&line(source)), &mut Vec::new()).unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.starts_with(
+                    "--zoneinfo-volume: it is not the source of a volume; give"
+                ),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 pub mod policy;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,8 +13,8 @@ use fivespot_api::name::{
 };
 use serde_json::{Value, json};
 
-use crate::controller;
-use crate::pod::NOBODY;
+use crate::controller::{self, Network};
+use crate::pod::{self, EPHEMERAL_STORAGE, NOBODY};
 
 /// The file with the identity of the host.
 const MACHINE_ID: &str = "/etc/machine-id";
@@ -95,6 +95,11 @@ pub struct Settings {
     /// The users as which the operator accesses this cluster, in addition to cluster
     /// administrators.
     pub operators: Vec<String>,
+    /// Whether `AppArmor` is enabled on the nodes, so that the pods may require a profile; see
+    /// [`NodeFeatures::app_armor`](crate::pod::NodeFeatures::app_armor).
+    pub app_armor: bool,
+    /// The ports of API servers to which an agent outside the host's network may connect.
+    pub egress_ports: BTreeSet<u16>,
 }
 
 impl Default for Settings {
@@ -108,6 +113,8 @@ impl Default for Settings {
                 CONTROLLER.to_owned(),
                 service_account_user(SYSTEM_NAMESPACE, CONTROLLER),
             ],
+            app_armor: false,
+            egress_ports: Network::default().egress_ports,
         }
     }
 }
@@ -122,8 +129,28 @@ impl Settings {
         all.extend(policy::node_annotations(&self.operators));
         all.push(service_account());
         all.extend(roles());
+        all.extend(self.network_policy());
         all.push(self.daemon_set());
         all
+    }
+
+    /// The NetworkPolicy: DNS and API servers on [`egress_ports`](Self::egress_ports), and nothing
+    /// else. `None` for agents in the network of their host, to which no NetworkPolicy applies.
+    pub fn network_policy(&self) -> Option<Value> {
+        (self.detection == Detection::Scan).then(|| {
+            let mut policy = object(
+                "networking.k8s.io/v1",
+                "NetworkPolicy",
+                AGENT,
+                Some(AGENT_NAMESPACE),
+            );
+            policy["spec"] = json!({
+                "podSelector": {"matchLabels": labels()},
+                "policyTypes": ["Ingress", "Egress"],
+                "egress": [pod::dns(), {"ports": pod::tcp_ports(&self.egress_ports)}],
+            });
+            policy
+        })
     }
 
     /// Whether the kernel reports processes only to root with a capability.
@@ -145,9 +172,11 @@ impl Settings {
 
     fn pod_security_context(&self) -> Value {
         let mut context = json!({
-            "seccompProfile": {"type": "RuntimeDefault"},
-            "appArmorProfile": {"type": "RuntimeDefault"},
+            "seccompProfile": pod::runtime_default(),
         });
+        if self.app_armor {
+            context["appArmorProfile"] = pod::runtime_default();
+        }
         if !self.needs_privileges() {
             context["runAsNonRoot"] = true.into();
             context["runAsUser"] = NOBODY.into();
@@ -218,10 +247,19 @@ impl Settings {
                 "name": "NODE_NAME",
                 "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
             }],
-            // No CPU limit: throttling would delay the reclaim.
+            // A whole CPU: the agent has one thread, which this never throttles, so that the limit
+            // does not delay a reclaim.
             "resources": {
-                "requests": {"cpu": "10m", "memory": "16Mi"},
-                "limits": {"memory": "64Mi"},
+                "requests": {
+                    "cpu": "10m",
+                    "memory": "16Mi",
+                    "ephemeral-storage": EPHEMERAL_STORAGE.0,
+                },
+                "limits": {
+                    "cpu": "1",
+                    "memory": "64Mi",
+                    "ephemeral-storage": EPHEMERAL_STORAGE.1,
+                },
             },
             "securityContext": self.security_context(),
             "volumeMounts": [{

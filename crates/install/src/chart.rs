@@ -38,6 +38,9 @@ const ARGUMENTS: &str = r#"- --log-level={{ $.Values.log.level }}
 {{- end }}
 {{- with $.Values.reclaimByOverride }}
 - --reclaim-by-override={{ . }}
+{{- end }}
+{{- if $.Values.zoneinfo.volume }}
+- --zoneinfo=/usr/share/zoneinfo
 {{- end }}"#;
 
 /// One entry for each allowed port.
@@ -163,6 +166,8 @@ fn pod(deployment: &mut Value, replicas: &str) {
     }
     pod["priorityClassName"] =
         template::optional_text("$.Values.priorityClassName").into();
+    pod["securityContext"][template::included("5spot.appArmor")] = true.into();
+    pod[template::included("5spot.userNamespaces")] = true.into();
     pod["containers"][0]["imagePullPolicy"] =
         template::text("$.Values.image.pullPolicy").into();
 }
@@ -173,7 +178,10 @@ fn controller(settings: &Settings) -> Vec<Block> {
         json!({template::entries("$.Values.serviceAccount.annotations"): true});
     let mut deployment = settings.deployment();
     pod(&mut deployment, "int $.Values.replicas");
-    let container = &mut deployment["spec"]["template"]["spec"]["containers"][0];
+    let pod = &mut deployment["spec"]["template"]["spec"];
+    pod[template::included("5spot.zoneinfoVolumes")] = true.into();
+    let container = &mut pod["containers"][0];
+    container[template::included("5spot.zoneinfoMounts")] = true.into();
     container["resources"] = template::block("$.Values.resources").into();
     for (list, mark) in [
         ("args", template::lines(ARGUMENTS)),
@@ -279,10 +287,16 @@ fn agent(settings: &Settings) -> Vec<Block> {
         let mut daemon_set = settings.daemon_set();
         let pod = &mut daemon_set["spec"]["template"]["spec"];
         pod["imagePullSecrets"] = template::optional("$.Values.imagePullSecrets").into();
+        pod["securityContext"][template::included("5spot.appArmor")] = true.into();
         pod["containers"][0]["imagePullPolicy"] =
             template::text("$.Values.agent.image.pullPolicy").into();
         let is_chosen = format!("if eq $.Values.agent.detection \"{word}\"");
-        blocks.push(Block::when(is_chosen, vec![daemon_set]).within(is_enabled));
+        blocks.push(Block::when(&is_chosen, vec![daemon_set]).within(is_enabled));
+        if let Some(mut policy) = settings.network_policy() {
+            allow_egress_ports(&mut policy);
+            let block = Block::when("if $.Values.networkPolicy.enabled", vec![policy]);
+            blocks.push(block.within(&is_chosen).within(is_enabled));
+        }
     }
     blocks
 }

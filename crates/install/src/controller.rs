@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use fivespot_api::{crd, name};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::agent;
-use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
+use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
 use crate::role::{NamespaceScope, Rights, metadata};
 
 /// The ports on which API servers usually listen.
@@ -17,6 +17,12 @@ const API_SERVER_PORTS: [u16; 2] = [443, 6443];
 const K0SMOTRON_PORT: u16 = 30443;
 
 const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
+
+/// The name of the volume with time zones.
+pub(crate) const ZONEINFO: &str = "zoneinfo";
+
+/// Where that volume is mounted.
+pub(crate) const ZONEINFO_DIR: &str = "/usr/share/zoneinfo";
 
 /// The memory limit of a replica, in MiB.
 pub const MEMORY_LIMIT_MIB: u32 = 256;
@@ -39,6 +45,11 @@ pub struct Settings {
     pub kube_minor: u32,
     /// What its NetworkPolicy allows.
     pub network: Network,
+    /// What its pods require of their nodes.
+    pub node_features: NodeFeatures,
+    /// The source of a volume with the time zones, as in the `volumes` of a pod but without a
+    /// name. `None` for those of the image.
+    pub zoneinfo: Option<Map<String, Value>>,
 }
 
 /// The traffic that the NetworkPolicies allow for the pods of the operator, in addition to DNS, and
@@ -68,10 +79,7 @@ impl Default for Network {
 impl Network {
     /// The ports of API servers, as in a NetworkPolicy.
     pub(crate) fn api_servers(&self) -> Vec<Value> {
-        let ports = self.egress_ports.iter();
-        ports
-            .map(|port| json!({"protocol": "TCP", "port": port}))
-            .collect()
+        pod::tcp_ports(&self.egress_ports)
     }
 }
 
@@ -84,6 +92,8 @@ impl Default for Settings {
             replicas: 2,
             kube_minor: crd::SHIPPED_MINOR,
             network: Network::default(),
+            node_features: NodeFeatures::default(),
+            zoneinfo: None,
         }
     }
 }
@@ -125,7 +135,23 @@ impl Settings {
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
         let identity = (name::CONTROLLER, &name::controller_labels());
-        deployment["spec"] = pod::deployment(identity, self.replicas, self.container());
+        deployment["spec"] = pod::deployment(
+            identity,
+            self.replicas,
+            self.node_features,
+            self.container(),
+        );
+        if let Some(source) = &self.zoneinfo {
+            let pod = &mut deployment["spec"]["template"]["spec"];
+            let mut volume = source.clone();
+            volume.insert("name".to_owned(), ZONEINFO.into());
+            pod["volumes"] = json!([volume]);
+            pod["containers"][0]["volumeMounts"] = json!([{
+                "name": ZONEINFO,
+                "mountPath": ZONEINFO_DIR,
+                "readOnly": true,
+            }]);
+        }
         deployment
     }
 
@@ -164,6 +190,9 @@ impl Settings {
         }
         if let Some(span) = &self.rights.reclaim_override {
             words.push(format!("--reclaim-by-override={span}"));
+        }
+        if self.zoneinfo.is_some() {
+            words.push(format!("--zoneinfo={ZONEINFO_DIR}"));
         }
         words
     }
@@ -217,23 +246,15 @@ impl Settings {
     }
 
     fn allowed_traffic(&self) -> Value {
-        let port =
-            |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
         let mut needed = self.object(NETWORK_POLICY, name::CONTROLLER);
         needed["spec"] = json!({
             "podSelector": {"matchLabels": name::controller_labels()},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{
                 "from": pod::metrics_readers(&self.network.metrics_namespace),
-                "ports": [port("TCP", METRICS_PORT)],
+                "ports": pod::tcp_ports(&[METRICS_PORT].into()),
             }],
-            "egress": [
-                {
-                    "to": [{"namespaceSelector": {}}],
-                    "ports": [port("UDP", 53), port("TCP", 53)],
-                },
-                {"ports": self.network.api_servers()},
-            ],
+            "egress": [pod::dns(), {"ports": self.network.api_servers()}],
         });
         needed
     }
@@ -268,7 +289,11 @@ pub fn system_namespace() -> Value {
 /// The resource requests and limits of a replica.
 pub(crate) fn resources() -> Value {
     json!({
-        "requests": {"cpu": "50m", "memory": "64Mi"},
-        "limits": {"cpu": "500m", "memory": format!("{MEMORY_LIMIT_MIB}Mi")},
+        "requests": {"cpu": "50m", "memory": "64Mi", "ephemeral-storage": EPHEMERAL_STORAGE.0},
+        "limits": {
+            "cpu": "500m",
+            "memory": format!("{MEMORY_LIMIT_MIB}Mi"),
+            "ephemeral-storage": EPHEMERAL_STORAGE.1,
+        },
     })
 }

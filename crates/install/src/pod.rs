@@ -1,19 +1,46 @@
 //! What all pods of the operator have in common, such as a restricted security context.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 /// The user and the group of the processes: `nobody`.
 pub(crate) const NOBODY: u32 = 65532;
 
-fn security_context() -> Value {
-    json!({
+/// What the nodes are known to support, so that the pods may require it. The default is nothing:
+/// a kubelet refuses a pod that requires what its node lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeFeatures {
+    /// `AppArmor` is enabled. Without the field, a runtime applies its default profile where
+    /// `AppArmor` is enabled; with it, a pod does not run without the profile. The field exists
+    /// from Kubernetes [1.30](APPARMOR_SINCE) on.
+    pub app_armor: bool,
+    /// The kernel and the runtime support user namespaces. Enabled by default from Kubernetes
+    /// [1.33](USER_NAMESPACES_SINCE) on.
+    pub user_namespaces: bool,
+}
+
+/// The first minor version whose API server knows the field `appArmorProfile`.
+pub const APPARMOR_SINCE: u32 = 30;
+/// The first minor version whose API server enables user namespaces by default.
+pub const USER_NAMESPACES_SINCE: u32 = 33;
+
+/// The profile that a container runtime applies by default.
+pub(crate) fn runtime_default() -> Value {
+    json!({"type": "RuntimeDefault"})
+}
+
+fn security_context(features: NodeFeatures) -> Value {
+    let mut context = json!({
         "runAsNonRoot": true,
         "runAsUser": NOBODY,
         "runAsGroup": NOBODY,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    })
+        "seccompProfile": runtime_default(),
+    });
+    if features.app_armor {
+        context["appArmorProfile"] = runtime_default();
+    }
+    context
 }
 
 pub(crate) fn container_security_context() -> Value {
@@ -37,14 +64,29 @@ pub(crate) fn metrics_readers(namespace: &str) -> Value {
     }}}])
 }
 
+/// The rule of a network policy that allows DNS.
+pub(crate) fn dns() -> Value {
+    let ports = ["UDP", "TCP"].map(|protocol| json!({"protocol": protocol, "port": 53}));
+    json!({"to": [{"namespaceSelector": {}}], "ports": ports})
+}
+
+/// Ports of TCP, as in a network policy.
+pub(crate) fn tcp_ports(ports: &BTreeSet<u16>) -> Vec<Value> {
+    let ports = ports.iter();
+    ports
+        .map(|port| json!({"protocol": "TCP", "port": port}))
+        .collect()
+}
+
 /// The `spec` of a Deployment whose pods have `labels`, run as `account` and have only
 /// `container`. A rollout creates a new replica before it removes an old one.
 pub(crate) fn deployment(
     (account, labels): (&str, &BTreeMap<String, String>),
     replicas: u32,
+    features: NodeFeatures,
     container: Value,
 ) -> Value {
-    json!({
+    let mut deployment = json!({
         "replicas": replicas,
         "selector": {"matchLabels": labels},
         "strategy": {
@@ -59,12 +101,20 @@ pub(crate) fn deployment(
                 "enableServiceLinks": false,
                 "nodeSelector": {"kubernetes.io/os": "linux"},
                 "topologySpreadConstraints": spread(labels),
-                "securityContext": security_context(),
+                "securityContext": security_context(features),
                 "containers": [container],
             },
         },
-    })
+    });
+    if features.user_namespaces {
+        deployment["template"]["spec"]["hostUsers"] = false.into();
+    }
+    deployment
 }
+
+/// The ephemeral storage of a container: it writes no files, but a kubelet also counts its logs,
+/// of which it keeps 50 MiB by default.
+pub(crate) const EPHEMERAL_STORAGE: (&str, &str) = ("64Mi", "1Gi");
 
 /// Spreads the replicas over the nodes where possible.
 fn spread(labels: &BTreeMap<String, String>) -> Value {

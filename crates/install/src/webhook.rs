@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::controller::{Network, POLICIES_SINCE};
 use crate::permission::Scope;
-use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
+use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
 use crate::role;
 
 /// The port on which the webhook serves API servers.
@@ -50,6 +50,8 @@ pub struct Settings {
     pub validation_actions: Vec<String>,
     /// What its NetworkPolicy allows.
     pub network: Network,
+    /// What its pods require of their nodes.
+    pub node_features: NodeFeatures,
 }
 
 impl Default for Settings {
@@ -62,6 +64,7 @@ impl Default for Settings {
             certificate_manager: CertificateManager::default(),
             validation_actions: vec!["Deny".to_owned()],
             network: Network::default(),
+            node_features: NodeFeatures::default(),
         }
     }
 }
@@ -192,7 +195,12 @@ impl Settings {
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
         let identity = (name::WEBHOOK, &name::webhook_labels());
-        deployment["spec"] = pod::deployment(identity, self.replicas, self.container());
+        deployment["spec"] = pod::deployment(
+            identity,
+            self.replicas,
+            self.node_features,
+            self.container(),
+        );
         // It continues to serve for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
@@ -230,8 +238,16 @@ impl Settings {
             "livenessProbe": pod::probe("/healthz", 3),
             "readinessProbe": pod::probe("/readyz", 2),
             "resources": {
-                "requests": {"cpu": "50m", "memory": "64Mi"},
-                "limits": {"cpu": "1", "memory": "256Mi"},
+                "requests": {
+                    "cpu": "50m",
+                    "memory": "64Mi",
+                    "ephemeral-storage": EPHEMERAL_STORAGE.0,
+                },
+                "limits": {
+                    "cpu": "1",
+                    "memory": "256Mi",
+                    "ephemeral-storage": EPHEMERAL_STORAGE.1,
+                },
             },
             "securityContext": pod::container_security_context(),
         })

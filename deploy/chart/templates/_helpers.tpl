@@ -32,3 +32,32 @@ helm.sh/resource-policy: keep
 :{{ .image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
+{{- /* The profile without which a pod does not run. */ -}}
+{{- define "5spot.appArmor" -}}
+{{- if $.Values.appArmor -}}
+appArmorProfile:
+  type: RuntimeDefault
+{{- end -}}
+{{- end -}}
+{{- /* The user namespace of a pod. */ -}}
+{{- define "5spot.userNamespaces" -}}
+{{- if $.Values.userNamespaces -}}
+hostUsers: false
+{{- end -}}
+{{- end -}}
+{{- /* The volume with time zones, and where it is mounted. */ -}}
+{{- define "5spot.zoneinfoVolumes" -}}
+{{- with $.Values.zoneinfo.volume -}}
+volumes:
+- name: zoneinfo
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end -}}
+{{- define "5spot.zoneinfoMounts" -}}
+{{- with $.Values.zoneinfo.volume -}}
+volumeMounts:
+- name: zoneinfo
+  mountPath: /usr/share/zoneinfo
+  readOnly: true
+{{- end -}}
+{{- end -}}

@@ -49,6 +49,22 @@ pub(super) struct Args {
     /// administrators
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     operator_user: Vec<String>,
+
+    /// Require the AppArmor profile of the container runtime. A kubelet refuses such pods if
+    /// AppArmor is not enabled on its node; without the flag, the profile is applied where
+    /// AppArmor is enabled
+    #[arg(long)]
+    apparmor: bool,
+
+    /// Ports of the API server that the NetworkPolicy lets agents connect to that scan; one in the
+    /// host's network has no NetworkPolicy
+    #[arg(
+        long,
+        value_name = "PORT,...",
+        value_delimiter = ',',
+        default_values_t = Settings::default().egress_ports,
+    )]
+    egress_port: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -79,6 +95,8 @@ impl Args {
             } else {
                 Matching::All
             },
+            app_armor: self.apparmor,
+            egress_ports: self.egress_port.iter().copied().collect(),
             ..Settings::default()
         };
         settings

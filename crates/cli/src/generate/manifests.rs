@@ -6,8 +6,10 @@ use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::{Network, POLICIES_SINCE, Settings};
 use fivespot_install::file;
+use serde_json::{Map, Value};
 
 use super::image::{self, ImageArgs};
+use super::node::NodeArgs;
 use super::rbac::{RightsArgs, check_namespace};
 use super::{Output, default_version, failed};
 use crate::Failure;
@@ -55,6 +57,15 @@ pub(super) struct Args {
     )]
     metrics_namespace: String,
 
+    /// Source of a volume with compiled time zones for the operator, as YAML or JSON: an entry of
+    /// the volumes of a pod without its name, such as
+    /// 'persistentVolumeClaim: {claimName: zoneinfo}'
+    #[arg(long, value_name = "SOURCE")]
+    zoneinfo_volume: Option<String>,
+
+    #[command(flatten)]
+    nodes: NodeArgs,
+
     #[command(flatten)]
     rights: RightsArgs,
 }
@@ -63,7 +74,8 @@ impl Args {
     /// The files for these arguments: one for standard output, all of them for a directory.
     ///
     /// # Errors
-    /// A namespace has an invalid name, or an image has no registry.
+    /// A namespace has an invalid name, an image has no registry, the volume is none, or that
+    /// version of Kubernetes lacks what the nodes must support.
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
         self.images.check(image::IMAGE, &self.image)?;
         let has_agent = self.kube_version.minor() >= POLICIES_SINCE;
@@ -82,10 +94,24 @@ impl Args {
                 egress_ports: self.egress_port.iter().copied().collect(),
                 metrics_namespace: self.metrics_namespace.clone(),
             },
+            node_features: self.nodes.features(self.kube_version.minor())?,
+            zoneinfo: self.zoneinfo_volume.as_deref().map(volume).transpose()?,
         };
         if self.output.is_printed() {
             return Ok(vec![file::install(&settings).map_err(failed)?]);
         }
         file::manifests(&settings).map_err(failed)
     }
+}
+
+/// Parses the source of a volume.
+///
+/// # Errors
+/// It is not an object with one field.
+fn volume(source: &str) -> Result<Map<String, Value>, Failure> {
+    let parsed: Option<Map<String, Value>> = serde_saphyr::from_str(source).ok();
+    parsed.filter(|it| it.len() == 1).ok_or_else(|| {
+        Failure::new("--zoneinfo-volume", "it is not the source of a volume")
+            .remedy("give one, such as 'persistentVolumeClaim: {claimName: zoneinfo}'")
+    })
 }

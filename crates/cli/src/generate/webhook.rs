@@ -10,6 +10,7 @@ use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
 
 use super::image::{self, ImageArgs};
+use super::node::NodeArgs;
 use super::rbac::check_namespace;
 use super::{Output, failed};
 use crate::Failure;
@@ -75,6 +76,9 @@ pub(super) struct Args {
         default_value_t = Network::default().metrics_namespace,
     )]
     metrics_namespace: String,
+
+    #[command(flatten)]
+    nodes: NodeArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -96,8 +100,8 @@ impl Args {
     /// The file for these arguments.
     ///
     /// # Errors
-    /// A namespace has an invalid name, the image has no registry, or the actions do not exist or
-    /// exclude each other.
+    /// A namespace has an invalid name, the image has no registry, the actions do not exist or
+    /// exclude each other, or that version of Kubernetes lacks what the nodes must support.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
         self.images.check(image::IMAGE, &self.image)?;
         self.actions.validator()?;
@@ -117,6 +121,7 @@ impl Args {
                 egress_ports: self.egress_port.iter().copied().collect(),
                 metrics_namespace: self.metrics_namespace.clone(),
             },
+            node_features: self.nodes.features(self.kube_version.minor())?,
         })
         .map_err(failed)
     }

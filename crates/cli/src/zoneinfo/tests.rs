@@ -164,3 +164,16 @@ fn links_in_circles_large_files_and_other_files_are_no_zones() {
         "{error}"
     );
 }
+
+/// A kubelet writes a new version of a ConfigMap or a Secret beside the old one, and replaces a
+/// link.
+#[test]
+fn zones_of_a_config_map_volume_are_read_once() {
+    let zones = Zones::new("configmap").with("..2026_11/America/Havana", &fixed_zone(7));
+    symlink("..2026_11", zones.0.join("..data")).unwrap();
+    symlink("..data/America", zones.0.join("America")).unwrap();
+    let mut walk = Walk::default();
+    walk.directory(&zones.0, "").unwrap();
+    let names: Vec<&str> = walk.zones.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["America/Havana"]);
+}

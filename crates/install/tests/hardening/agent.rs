@@ -22,8 +22,62 @@ fn every_agent() -> Vec<agent::Settings> {
     all
 }
 
+/// A kubelet refuses a pod that asks for a profile if AppArmor is not enabled on its node. Without
+/// the field, the runtime applies the same profile where it is enabled.
 #[test]
-fn the_agent_gains_no_privileges_and_its_profiles_are_those_of_the_runtime() {
+fn the_agent_requires_an_apparmor_profile_only_where_every_node_has_one() {
+    for settings in every_agent() {
+        let context = agent_pod(&settings)["securityContext"].clone();
+        assert_eq!(context.get("appArmorProfile"), None);
+        let context = agent_pod(&agent::Settings {
+            app_armor: true,
+            ..settings
+        })["securityContext"]
+            .clone();
+        assert_eq!(context["appArmorProfile"]["type"], "RuntimeDefault");
+    }
+}
+
+/// An agent that scans is in a network of its own, to which policies apply.
+#[test]
+fn an_agent_that_scans_reaches_dns_and_api_servers_and_nothing_reaches_it() {
+    for settings in every_agent() {
+        let documents = settings.documents();
+        let policy = documents.iter().find(|it| it["kind"] == "NetworkPolicy");
+        if settings.detection == agent::Detection::Events {
+            assert_eq!(policy, None);
+            continue;
+        }
+        let policy = policy.expect("a policy");
+        assert_eq!(policy["metadata"]["namespace"], "5spot-reclaim-agent");
+        let pods = &settings.daemon_set()["spec"]["template"]["metadata"]["labels"];
+        assert_eq!(policy["spec"]["podSelector"]["matchLabels"], *pods);
+        assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
+        assert_eq!(policy["spec"].get("ingress"), None);
+        let egress = policy["spec"]["egress"].as_array().unwrap();
+        let ports: Vec<u64> = egress
+            .iter()
+            .flat_map(|rule| rule["ports"].as_array().unwrap())
+            .map(|port| port["port"].as_u64().unwrap())
+            .collect();
+        assert_eq!(ports, [53, 53, 443, 6443, 30443]);
+    }
+}
+
+/// Its one thread never uses more than one CPU: a lower limit would throttle it, and delay a
+/// reclaim.
+#[test]
+fn the_agent_is_limited_to_what_its_one_thread_can_use() {
+    for settings in every_agent() {
+        let resources = &agent_pod(&settings)["containers"][0]["resources"];
+        assert_eq!(resources["limits"]["cpu"], "1");
+        assert_eq!(resources["limits"]["ephemeral-storage"], "1Gi");
+        assert_eq!(resources["requests"]["ephemeral-storage"], "64Mi");
+    }
+}
+
+#[test]
+fn the_agent_gains_no_privileges_and_its_system_calls_are_filtered() {
     for settings in every_agent() {
         let pod = agent_pod(&settings);
         let container = &pod["containers"][0]["securityContext"];
@@ -31,9 +85,10 @@ fn the_agent_gains_no_privileges_and_its_profiles_are_those_of_the_runtime() {
         assert_eq!(container["privileged"], false);
         assert_eq!(container["readOnlyRootFilesystem"], true);
         assert_eq!(container["capabilities"]["drop"], json!(["ALL"]));
-        for profile in ["seccompProfile", "appArmorProfile"] {
-            assert_eq!(pod["securityContext"][profile]["type"], "RuntimeDefault");
-        }
+        assert_eq!(
+            pod["securityContext"]["seccompProfile"]["type"],
+            "RuntimeDefault"
+        );
         let volumes = pod["volumes"].as_array().unwrap();
         assert_eq!(volumes.len(), 1);
         assert_eq!(volumes[0]["hostPath"]["path"], "/etc/machine-id");

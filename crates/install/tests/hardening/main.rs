@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
+mod node;
 mod webhook_rights;
 
 use fivespot_install::controller::Settings;
@@ -153,7 +154,9 @@ fn resources_are_requested_and_limited() {
     containers_where(|it| {
         ["requests", "limits"].iter().any(|which| {
             let amounts = &it["resources"][*which];
-            amounts["cpu"].is_null() || amounts["memory"].is_null()
+            ["cpu", "memory", "ephemeral-storage"]
+                .iter()
+                .any(|it| amounts[*it].is_null())
         })
     });
 }

@@ -216,6 +216,30 @@ fn pod() -> Vec<Entry> {
             "Additional environment variables of the operator, such as [{name: RUST_LOG, value: \
              debug}].",
         ),
+        entry(
+            "zoneinfo.volume",
+            json!({}),
+            json!({"type": "object", "maxProperties": 1}),
+            "Source of a volume with compiled time zones for the operator, as in the volumes of a \
+             pod but without a name, such as {persistentVolumeClaim: {claimName: zoneinfo}}. Empty \
+             means the time zones of the image.",
+        ),
+        entry(
+            "appArmor",
+            json!(false),
+            flag(),
+            "Whether no pod runs without the AppArmor profile of its container runtime. A kubelet \
+             refuses such a pod if AppArmor is not enabled on its node. If false, the profile is \
+             applied where AppArmor is enabled.",
+        ),
+        entry(
+            "userNamespaces",
+            json!(false),
+            flag(),
+            "Whether the operator and the webhook run in user namespaces (hostUsers: false). Needs \
+             Kubernetes 1.33, Linux 6.3, and containerd 2.0 or CRI-O 1.25 on their nodes, or the \
+             pods do not start.",
+        ),
     ]
 }
 
@@ -385,14 +409,15 @@ fn network() -> Vec<Entry> {
             "networkPolicy.enabled",
             json!(true),
             flag(),
-            "Whether to create a NetworkPolicy for the pods of the operator and the webhook.",
+            "Whether to create a NetworkPolicy for the pods of the operator, the webhook and, with \
+             agent.detection scan, the agent.",
         ),
         entry(
             "networkPolicy.egressPorts",
             json!(ports),
             // An empty list would allow every port.
             json!({"type": "array", "items": port(), "minItems": 1}),
-            "Ports of API servers that the operator and the webhook may connect to: 443 and 6443 \
+            "Ports of API servers that these pods may connect to: 443 and 6443 \
              as usual, 30443 for the control planes of k0smotron. Add those of this cluster and of \
              your workload clusters.",
         ),
