@@ -8,6 +8,7 @@
 )]
 
 mod limit;
+mod quota;
 
 use std::path::Path;
 
