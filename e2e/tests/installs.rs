@@ -40,6 +40,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("installs under names that other promises use"),
 ];
 
+const ADMISSION: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 const CHART: &str = "deploy/chart";
 const OPENED: &str = "2026-03-06T22:50:00Z";
 const IMAGE: &str = "image.repository=registry.example/5spot";
@@ -445,5 +447,15 @@ async fn every_overlay_of_kustomize_applies() {
         );
         let stored = kubectl(&format!("get {object} -n 5spot-system -o yaml")).await;
         assert!(stored.contains(action), "{stored}");
+        // No overlay lifts a limit of the operator.
+        for limited in ["scheduledmachines", "leases"] {
+            let path = format!("{ADMISSION}/5spot-controller-{limited}");
+            let binding = session.cluster.get(&path).await.unwrap();
+            assert_eq!(
+                binding["spec"]["validationActions"],
+                json!(["Deny"]),
+                "{overlay}"
+            );
+        }
     }
 }

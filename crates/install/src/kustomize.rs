@@ -61,11 +61,15 @@ pub(crate) fn files(files: &[GeneratedFile]) -> Result<Vec<GeneratedFile>, Error
     Ok(all)
 }
 
-/// The base, with a policy that admits and records violations.
+/// The base, with policies that admit and record violations. Only those for users: the policies
+/// that limit the operator still deny.
 fn audit() -> Result<GeneratedFile, Error> {
     let mut kustomization = kustomization(&json!(["../../base"]));
     kustomization["patches"] = json!([{
-        "target": {"kind": "ValidatingAdmissionPolicyBinding"},
+        "target": {
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "name": "schedule[a-z]+-validation-binding",
+        },
         "patch": "[{\"op\": \"replace\", \"path\": \"/spec/validationActions\", \"value\": [\"Audit\"]}]",
     }]);
     let path = "kustomize/overlays/audit/kustomization.yaml";
@@ -82,4 +86,30 @@ fn kustomization(resources: &Value) -> Value {
         "kind": "Kustomization",
         "resources": resources,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use fivespot_api::RESOURCES;
+    use regex::Regex;
+
+    use super::*;
+    use crate::role::Rights;
+
+    #[test]
+    fn an_audit_of_what_users_write_lifts_no_limit_of_the_operator() {
+        let text = audit().unwrap().text;
+        let kustomization: Value = serde_saphyr::from_str(&text).unwrap();
+        let target = kustomization["patches"][0]["target"]["name"]
+            .as_str()
+            .unwrap();
+        let target = Regex::new(&format!("^({target})$")).unwrap();
+        for resource in &RESOURCES {
+            assert!(target.is_match(resource.policy_binding), "{resource:?}");
+        }
+        for limit in Rights::default().limits() {
+            let name = limit["metadata"]["name"].as_str().unwrap();
+            assert!(!target.is_match(name), "{name}");
+        }
+    }
 }

@@ -266,8 +266,9 @@ const TITLES: &[(Scope, &str)] = &[
 pub(crate) fn page() -> String {
     let mut page = format!(
         "{PAGE_HEADER}# Permissions\n\n\
-         All permissions that the operator uses. `5spot generate rbac` generates roles from this table, and from \
-         \"only\" after verbs admission policies for Kubernetes 1.30 and later: roles cannot restrict fields.\n"
+         All permissions that the operator uses. `5spot generate rbac` generates roles from this table. What is in \
+         brackets after the verbs is a limit that no role can express: from Kubernetes 1.30 on, an admission policy \
+         enforces it.\n"
     );
     for (scope, title) in TITLES {
         let mut rows = PERMISSIONS
