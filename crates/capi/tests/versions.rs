@@ -422,6 +422,86 @@ fn an_object_without_a_required_field_is_an_error_with_its_name() {
 }
 
 #[test]
+fn an_owner_is_a_machine_only_with_the_kind_and_the_group_of_cluster_api() {
+    for (api_version, kind, is_machine) in [
+        ("cluster.x-k8s.io/v1beta1", "Machine", true),
+        ("cluster.x-k8s.io/v1beta2", "Machine", true),
+        ("cluster.x-k8s.io/v1beta2", "MachineSet", false),
+        ("machine.openshift.io/v1beta1", "Machine", false),
+        ("v1", "Machine", false),
+    ] {
+        let meta = json!({"name": "a", "uid": "1", "ownerReferences": [
+            {"apiVersion": api_version, "kind": kind, "name": "m", "uid": "2"}]});
+        let provider = Provider::read(&json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+            "kind": "RemoteMachine", "metadata": meta,
+        }));
+        let owner = &provider.unwrap().meta.owners[0];
+        assert_eq!(owner.is_machine(), is_machine, "{api_version} {kind}");
+    }
+}
+
+#[test]
+fn the_problem_of_a_provider_is_its_condition_and_its_failure() {
+    let problem = |status: Value| {
+        let provider = Provider::read(&json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+            "kind": "RemoteMachine", "metadata": {"name": "a", "uid": "1"},
+            "status": status,
+        }));
+        provider.unwrap().problem
+    };
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| json!({"type": kind, "status": status, "reason": reason, "message": message});
+    let quota = condition("Quota", "False", "Exceeded", "no\nroom");
+    let ready = condition("Ready", "False", "Failed", "no host: timed out");
+    let rows = [
+        (json!({}), None),
+        (
+            json!({"conditions": [condition("Ready", "True", "Ready", "fine")]}),
+            None,
+        ),
+        (
+            json!({"conditions": [condition("Ready", "False", "Waiting", "")]}),
+            None,
+        ),
+        (json!({"conditions": [quota]}), Some("Exceeded: no room")),
+        (
+            json!({"conditions": [quota, ready]}),
+            Some("Failed: no host: timed out"),
+        ),
+        (
+            json!({"conditions": [condition("Ready", "False", "", "down")]}),
+            Some("down"),
+        ),
+        (
+            json!({"conditions": [{"type": "Ready", "status": "False", "severity": "Info",
+                "reason": "Waiting", "message": "soon"}]}),
+            None,
+        ),
+        (
+            json!({"failureReason": "CreateError", "failureMessage": "no host"}),
+            Some("CreateError: no host"),
+        ),
+        (
+            json!({"deprecated": {"v1beta1": {"failureReason": "CreateError"}}}),
+            Some("CreateError"),
+        ),
+        // Only a failure that the condition does not contain is added.
+        (
+            json!({"conditions": [ready], "failureMessage": "timed out"}),
+            Some("Failed: no host: timed out"),
+        ),
+        (
+            json!({"conditions": [ready], "failureMessage": "no disk"}),
+            Some("Failed: no host: timed out; no disk"),
+        ),
+    ];
+    for (status, wanted) in rows {
+        assert_eq!(problem(status.clone()).as_deref(), wanted, "{status}");
+    }
+}
+
+#[test]
 fn durations_are_parsed_as_in_go() {
     for (text, milliseconds) in [
         ("5m", 300_000),

@@ -102,3 +102,43 @@ const fn digit(byte: u8, last: [u8; 2]) -> Option<u8> {
 fn illegal(at: usize) -> String {
     format!("illegal base64 data at input byte {at}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_group_of_two_or_three_digits_is_padded() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("YQ==", b"a"),
+            ("YWI=", b"ab"),
+            ("YWJj", b"abc"),
+            ("YWJjZA==", b"abcd"),
+            ("/+8=", &[0xff, 0xef]),
+            ("Y\nQ=\r\n=\n", b"a"),
+        ] {
+            assert_eq!(decode_std(text.as_bytes()), Ok(bytes.to_vec()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_padding_is_an_error_at_its_byte() {
+        for (text, at) in [
+            ("=", 0),
+            ("Y===", 1),
+            ("YQ=", 3),
+            ("YQ=a", 2),
+            ("YQ===", 4),
+            ("YQ==a", 4),
+            ("YWI==", 4),
+            ("YWI=a", 4),
+            ("YQ", 0),
+            ("YWJjY", 4),
+            ("Y!==", 1),
+        ] {
+            let wanted = format!("illegal base64 data at input byte {at}");
+            assert_eq!(decode_std(text.as_bytes()), Err(wanted), "{text}");
+        }
+    }
+}

@@ -271,7 +271,17 @@ mod tests {
                 "the :: must expand to at least one field of zeros",
             ),
         ];
-        for (text, why) in rows {
+        let zones = [
+            (
+                "::g%eth0",
+                "each colon-separated field must have at least one digit (at \"g\")",
+            ),
+            (
+                "12345::%a%b",
+                "each group must have 4 or less digits (at \"12345::\")",
+            ),
+        ];
+        for (text, why) in rows.into_iter().chain(zones) {
             let wanted = format!("ParseAddr({text:?}): {why}");
             assert_eq!(parse(text), Err(wanted));
         }
