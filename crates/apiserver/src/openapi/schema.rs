@@ -49,6 +49,8 @@ pub(super) struct Node {
     pub(super) format: Option<Box<str>>,
     pub(super) properties: Option<Properties>,
     pub(super) items: Option<Box<Node>>,
+    /// The branches of `oneOf` if the node itself has neither type nor format.
+    pub(super) alternatives: Option<Box<[Node]>>,
     pub(super) values: Values,
     pub(super) list_type: Option<ListType>,
     pub(super) is_atomic_map: Option<bool>,
@@ -108,6 +110,10 @@ impl Node {
                 Properties::new(it.as_object().unwrap_or(&none))
             }),
             items: get("items").map(|it| Box::new(Self::new(it))),
+            alternatives: get("oneOf")
+                .filter(|_| get("type").or_else(|| get("format")).is_none())
+                .and_then(Value::as_array)
+                .map(|all| all.iter().map(Self::new).collect()),
             values: match get("additionalProperties") {
                 None => Values::Undeclared,
                 Some(Value::Bool(false)) => Values::Refused,

@@ -127,6 +127,14 @@ impl<'a> Shape<'a> {
         Self::new(self.inner.and_then(|it| it.items.as_deref()))
     }
 
+    /// The shapes of which a value has one, such as a schema or a boolean; `None` for most.
+    pub(crate) fn alternatives(
+        &self,
+    ) -> Option<impl Iterator<Item = Shape<'a>> + use<'a>> {
+        let all = self.inner?.alternatives.as_ref()?;
+        Some(all.iter().map(|it| Self::new(Some(it))))
+    }
+
     /// The short name of the built-in definition, such as `PodSpec`.
     pub(crate) fn name(&self) -> Option<&'a str> {
         self.definition()?.rsplit('.').next()

@@ -136,6 +136,16 @@ fn find_type_error(
             )
         });
     }
+    if let Some(mut alternatives) = shape.alternatives() {
+        return match alternatives.find(|it| mismatch(*it, value).is_none()) {
+            Some(shape) => find_type_error(shape, value, context),
+            None if shape.name() == Some("JSONSchemaPropsOrBool") => {
+                Some("boolean or JSON schema expected".to_owned())
+            }
+            // Go's decoders of the other types ignore any other value.
+            None => None,
+        };
+    }
     match value {
         Value::String(text) => format::error(shape, text),
         Value::Object(all) => {

@@ -207,6 +207,48 @@ fn wrong_types_of_built_in_kinds_have_gos_messages() {
         let found = type_error(&resource(kind), &object);
         assert_eq!(found.as_deref(), Some(expected));
     }
+    let schema = |schema: Value| {
+        let crd =
+            json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        type_error(&resource("CustomResourceDefinition"), &crd)
+    };
+    let wrong = |found: &str, field: &str, expected: &str| {
+        Some(format!(
+            "json: cannot unmarshal {found} into Go struct field \
+             JSONSchemaProps.spec.versions.schema.openAPIV3Schema.{field} of type {expected}"
+        ))
+    };
+    assert_eq!(
+        schema(json!({"items": {"description": 256}})),
+        wrong("number", "items.description", "string")
+    );
+    assert_eq!(
+        schema(json!({"items": [{}, {"required": "a"}]})),
+        wrong("string", "items.required", "[]string")
+    );
+    assert_eq!(
+        schema(json!({"not": {"additionalProperties": {"items": {"maxLength": "3"}}}})),
+        wrong(
+            "string",
+            "not.additionalProperties.items.maxLength",
+            "int64"
+        )
+    );
+    assert_eq!(
+        schema(json!({"dependencies": {"a": [1]}})),
+        wrong("number", "dependencies", "string")
+    );
+    let neither = Some("boolean or JSON schema expected".to_owned());
+    assert_eq!(schema(json!({"additionalProperties": "x"})), neither);
+    assert_eq!(schema(json!({"additionalItems": []})), neither);
+    for ignored in [
+        json!({"items": "x"}),
+        json!({"items": null, "additionalProperties": null}),
+        json!({"additionalProperties": false, "additionalItems": {"default": 1}}),
+        json!({"dependencies": {"a": 1}}),
+    ] {
+        assert_eq!(schema(ignored.clone()), None, "{ignored}");
+    }
     let budget = json!({"spec": {"minAvailable": "50%", "maxUnavailable": 1}});
     assert_eq!(type_error(&resource("PodDisruptionBudget"), &budget), None);
 }
