@@ -34,6 +34,46 @@ pub fn escape(name: &str) -> Option<String> {
     escaped(name).map(Cow::into_owned)
 }
 
+/// The name in JSON of an escaped name. `None` if it has another word between double underscores
+/// than those of [`escape`], as a property `__x__` has.
+pub(crate) fn unescaped(name: &str) -> Option<Cow<'_, str>> {
+    if !name.contains("__") {
+        return Some(Cow::Borrowed(name));
+    }
+    let mut plain = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((before, word, after)) = split_at_word(rest) {
+        plain.push_str(before);
+        plain.push_str(match word {
+            "underscores" => "__",
+            "dot" => ".",
+            "dash" => "-",
+            "slash" => "/",
+            _ if is_reserved(word) && before.is_empty() && after.is_empty() => word,
+            _ => return None,
+        });
+        rest = after;
+    }
+    plain.push_str(rest);
+    Some(Cow::Owned(plain))
+}
+
+/// The text before the first word that double underscores enclose, the word, and the rest.
+fn split_at_word(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    loop {
+        let start = from + text.get(from..)?.find("__")?;
+        let inside = text.get(start + 2..)?;
+        let (word, after) = inside.split_at(inside.find('_')?);
+        match after.strip_prefix("__") {
+            Some(after) if !word.is_empty() => {
+                return Some((text.get(..start)?, word, after));
+            }
+            _ => from = start + 1,
+        }
+    }
+}
+
 /// [`escape`] without an allocation for names that need no escaping.
 pub(crate) fn escaped(name: &str) -> Option<Cow<'_, str>> {
     if is_reserved(name) {
@@ -61,4 +101,45 @@ pub(crate) fn escaped(name: &str) -> Option<Cow<'_, str>> {
         }
     }
     Some(Cow::Owned(escaped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unescaping_restores_every_name_that_can_be_escaped() {
+        for name in [
+            "a",
+            "a-b",
+            "a__b",
+            ".x/y",
+            "namespace",
+            "_a_",
+            "a___b",
+            "in",
+        ] {
+            let escaped = escape(name).unwrap();
+            assert_eq!(unescaped(&escaped).as_deref(), Some(name), "{escaped}");
+        }
+    }
+
+    #[test]
+    fn other_words_between_double_underscores_cannot_be_unescaped() {
+        for (name, plain) in [
+            ("__x__", None),
+            ("a__x__b", None),
+            ("__é__", None),
+            ("a__in__", None),
+            ("__in__", Some("in")),
+            ("__dot____dash__", Some(".-")),
+            ("___dot__", Some("_.")),
+            ("____", Some("____")),
+            ("a__", Some("a__")),
+            ("__a", Some("__a")),
+            ("é", Some("é")),
+        ] {
+            assert_eq!(unescaped(name).as_deref(), plain, "{name}");
+        }
+    }
 }

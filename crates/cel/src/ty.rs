@@ -98,8 +98,20 @@ pub struct ObjectType {
     name: Cow<'static, str>,
     /// The fields by escaped name, sorted.
     fields: Vec<(Arc<str>, Field)>,
+    /// The fields that expressions cannot name or see, but `==` of two objects compares, sorted
+    /// by name.
+    hidden: Vec<Field>,
     /// Whether it also has fields of any other name, of dynamic type.
     open: bool,
+}
+
+/// How `==` reads a field of an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Declared<'t> {
+    /// As a value of this type; expressions may not be able to name it.
+    Typed(&'t Type),
+    /// As JSON: expressions cannot see it.
+    Untyped,
 }
 
 /// One declared field of an object.
@@ -227,17 +239,23 @@ impl ObjectType {
     /// An object with these fields, by their JSON names.
     ///
     /// Each field has its [escaped](crate::escape) name in expressions; a field whose name
-    /// cannot be escaped is not visible.
+    /// cannot be escaped is only visible to `==`.
     pub fn new<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Type)>) -> Self {
+        let mut hidden = Vec::new();
         let fields = fields.into_iter().filter_map(|(name, ty)| {
             let json = name.into();
-            let name = match escaped(&json)? {
-                Cow::Borrowed(_) => Arc::clone(&json),
-                Cow::Owned(escaped) => Arc::from(escaped),
+            let name = match escaped(&json) {
+                Some(Cow::Borrowed(_)) => Arc::clone(&json),
+                Some(Cow::Owned(escaped)) => Arc::from(escaped),
+                None => {
+                    hidden.push(Field { json, ty });
+                    return None;
+                }
             };
             Some((name, Field { json, ty }))
         });
         let mut fields: Vec<_> = fields.collect();
+        hidden.sort_by(|left, right| left.json.cmp(&right.json));
         fields.sort_by(|(left, _), (right, _)| left.cmp(right));
         // Of two fields with one name the later one is kept.
         fields.dedup_by(|later, earlier| {
@@ -250,8 +268,21 @@ impl ObjectType {
         Self {
             name: Cow::Borrowed(Self::UNNAMED),
             fields,
+            hidden,
             open: false,
         }
+    }
+
+    /// Adds fields of any type by their JSON names. Expressions cannot read them, and `==` of two
+    /// objects compares their JSON.
+    pub fn with_untyped<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Self {
+        self.hidden.extend(names.map(|name| Field {
+            json: name.into(),
+            ty: Type::Dyn,
+        }));
+        self.hidden
+            .sort_by(|left, right| left.json.cmp(&right.json));
+        self
     }
 
     /// An object of this type name with fields of any name, each [`Type::Dyn`].
@@ -259,6 +290,7 @@ impl ObjectType {
         Self {
             name: Cow::Owned(name.to_owned()),
             fields: Vec::new(),
+            hidden: Vec::new(),
             open: true,
         }
     }
@@ -295,6 +327,21 @@ impl ObjectType {
             .fields
             .binary_search_by(|(known, _)| (**known).cmp(name));
         self.fields.get(found.ok()?).map(|(_, field)| field)
+    }
+
+    /// The field of this JSON name.
+    pub(crate) fn by_json(&self, name: &str) -> Option<Declared<'_>> {
+        let visible = escaped(name).and_then(|escaped| self.escaped(&escaped));
+        if let Some(field) = visible.filter(|it| *it.json == *name) {
+            return Some(Declared::Typed(&field.ty));
+        }
+        let found = self
+            .hidden
+            .binary_search_by(|field| (*field.json).cmp(name));
+        Some(match &self.hidden.get(found.ok()?)?.ty {
+            Type::Dyn => Declared::Untyped,
+            ty => Declared::Typed(ty),
+        })
     }
 
     /// All fields by escaped name, sorted.

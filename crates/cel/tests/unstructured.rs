@@ -216,6 +216,58 @@ fn values_with_a_schema_compare_only_with_their_own_kind() {
 }
 
 #[test]
+fn objects_compare_every_declared_property_also_those_that_expressions_cannot_name() {
+    let names = ["é", "1st", "a b", "a-b", "in", "plain"];
+    let fields = names.map(|name| (name, Type::list(Type::Bool)));
+    let inner = Type::object(
+        ObjectType::new(fields)
+            .with_untyped(["any"].into_iter())
+            .named("inner"),
+    );
+    let fields = [("a", inner.clone()), ("b", inner)];
+    let equal = |a: &Json, b: &Json| {
+        let source = "self.a == self.b";
+        value(source, &fields, &json!({"a": a, "b": b}))
+    };
+    for name in names.into_iter().chain(["any"]) {
+        let other = if name == "plain" { "in" } else { "plain" };
+        let one = json!({name: [true]});
+        assert_eq!(equal(&one, &json!({name: [true]})), "true", "{name}");
+        assert_eq!(equal(&one, &json!({name: [false]})), "false", "{name}");
+        // The other object has as many properties, but not this one.
+        assert_eq!(equal(&one, &json!({other: [true]})), "false", "{name}");
+        assert_eq!(equal(&one, &json!({"unknown": 1})), "false", "{name}");
+        assert_eq!(equal(&json!({name: null}), &json!({"unknown": 1})), "true");
+    }
+    // Properties without a declaration count only if both have them.
+    assert_eq!(equal(&json!({"x": 1}), &json!({"y": 1})), "true");
+    assert_eq!(equal(&json!({"x": 1}), &json!({"x": 2})), "false");
+}
+
+#[test]
+fn properties_with_another_word_between_double_underscores_are_not_compared() {
+    let fields = ["__x__", "__dot__", "."].map(|name| (name, Type::Int));
+    let inner = Type::object(ObjectType::new(fields).named("inner"));
+    let fields = [("a", inner.clone()), ("b", inner)];
+    for (a, b, wanted) in [
+        (json!({"__x__": 1}), json!({"__x__": 2}), "true"),
+        (json!({"__x__": 1}), json!({"unknown": 2}), "true"),
+        // As an escaped name it is that of the property `.`.
+        (json!({"__dot__": 1}), json!({"__dot__": 2}), "true"),
+        (
+            json!({"__dot__": 1, ".": 1}),
+            json!({"__dot__": 1, ".": 2}),
+            "false",
+        ),
+        (json!({".": 1}), json!({".": 2}), "false"),
+    ] {
+        let object = json!({"a": a, "b": b});
+        let found = value("self.a == self.b", &fields, &object);
+        assert_eq!(found, wanted, "{object}");
+    }
+}
+
+#[test]
 fn the_value_of_an_optional_loses_its_schema_when_a_field_is_read() {
     let inner = [("a-b", Type::String), ("n", Type::Double)];
     let inner = Type::object(ObjectType::new(inner).named("inner"));

@@ -1,6 +1,5 @@
 //! `==` and the ordering of values.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::convert::{nearest, nearest_unsigned};
+use super::map::Property;
 use super::raw::{Identity, plain};
 use super::{List, Map, Value};
 use crate::{ListKind, RunError, Type};
@@ -195,30 +195,30 @@ fn maps(left: &Map<'_>, right: &Map<'_>) -> Equality {
     }
 }
 
-/// Whether the right map has an equal field. Declared fields compare by their types, other
-/// fields as JSON.
+/// Whether the right map has an equal field. Declared fields compare by their types, if they
+/// have one; fields without a declaration compare as JSON, and only if both maps have them.
 fn entries(
     left: &Map<'_>,
     right: &Map<'_>,
     ty: &Type,
     (name, json): (&String, &Json),
 ) -> Equality {
-    let key = match ty {
-        Type::Object(object) => {
-            let declared = crate::escape(name).filter(|it| object.field(it).is_some());
-            match (declared, right) {
-                (Some(name), _) => Cow::Owned(name),
-                (None, Map::Json(fields, _)) => {
-                    return Ok(fields.get(name).is_none_or(|other| other == json));
-                }
-                (None, Map::Owned(_)) => return Err(Box::new(NONE)),
+    if let Type::Object(object) = ty
+        && object.by_json(name).is_none()
+    {
+        return match right {
+            Map::Json(fields, _) => {
+                Ok(fields.get(name).is_none_or(|other| other == json))
             }
-        }
-        _ => Cow::Borrowed(name.as_str()),
-    };
-    match (left.field(&key), right.field(&key)) {
+            Map::Owned(_) => Err(Box::new(NONE)),
+        };
+    }
+    match (left.property(name), right.property(name)) {
         (None, None) => Ok(true),
-        (Some(left), Some(right)) => parts(left, right),
+        (Some(Property::Value(left)), Some(Property::Value(right))) => parts(left, right),
+        (Some(Property::Untyped(left)), Some(Property::Untyped(right))) => {
+            Ok(left == right)
+        }
         _ => Ok(false),
     }
 }

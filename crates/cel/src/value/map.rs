@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::{Value, json};
+use crate::escape::unescaped;
 use crate::plan::Name;
+use crate::ty::Declared;
 use crate::{ObjectType, RunError, Type};
 
 /// A map, or an object with declared fields.
@@ -122,6 +124,14 @@ impl<'v> Entries<'v> {
     }
 }
 
+/// A property as `==` of two objects reads it.
+pub(super) enum Property<'v> {
+    /// A value of the declared type.
+    Value(Result<Value<'v>, RunError>),
+    /// JSON that expressions cannot see.
+    Untyped(&'v Json),
+}
+
 impl<'v> Map<'v> {
     /// The number of entries; fields of an object without a declaration are included.
     pub fn len(&self) -> usize {
@@ -190,6 +200,21 @@ impl<'v> Map<'v> {
             Type::Map(map) => Some((json::named(fields, name)?, &map.value)),
             _ => Some((json::named(fields, name)?, &json::DYN)),
         }
+    }
+
+    /// The value and the JSON of the property that `==` finds under this JSON name, `None` also
+    /// if it is null. Kubernetes looks it up as if the name were escaped.
+    pub(super) fn property(&self, name: &str) -> Option<Property<'v>> {
+        let Self::Json(fields, Type::Object(object)) = self else {
+            return self.field(name).map(Property::Value);
+        };
+        let name = unescaped(name)?;
+        let declared = object.by_json(&name)?;
+        let json = json::field(fields, &name).filter(|it| !it.is_null())?;
+        Some(match declared {
+            Declared::Typed(ty) => Property::Value(json::read(json, ty)),
+            Declared::Untyped => Property::Untyped(json),
+        })
     }
 
     fn field_of(
