@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fivespot_cel::json_field;
+use fivespot_cel::{json_field, mask_trailing_dash};
 use fivespot_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
 
@@ -33,10 +33,11 @@ impl NameRule {
 
     /// The errors of a name prefix: it may end with a hyphen, and `.` and `..` are allowed.
     fn wrong_prefix(self, prefix: &str) -> Vec<String> {
-        match prefix.strip_suffix('-') {
-            _ if self == Self::PathSegment => name::path_segment_prefix(prefix),
-            Some(kept) => self.wrong(&format!("{kept}a")),
-            None => self.wrong(prefix),
+        match self {
+            Self::PathSegment => name::path_segment_prefix(prefix),
+            Self::DnsSubdomain | Self::DnsLabel => {
+                self.wrong(&mask_trailing_dash(prefix))
+            }
         }
     }
 }
@@ -224,22 +225,23 @@ impl<'a> Check<'a> {
         // The API server's paths contain no index.
         for owner in self.list("ownerReferences") {
             let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
-            let parts = [
-                ("apiVersion", "version must not be empty"),
-                ("kind", "must not be empty"),
-                ("name", "must not be empty"),
-                ("uid", "must not be empty"),
-            ];
-            for (name, detail) in parts {
+            let api_version = text("apiVersion");
+            let (group, version) = api_version
+                .split_once('/')
+                .filter(|(_, version)| !version.contains('/'))
+                .unwrap_or(("", api_version));
+            // More than one slash leaves no version.
+            if version.is_empty() || version.contains('/') {
+                let detail = "version must not be empty".to_owned();
+                self.invalid(path.field("apiVersion"), api_version, vec![detail]);
+            }
+            for name in ["kind", "name", "uid"] {
                 if text(name).is_empty() {
-                    self.invalid(path.field(name), "", vec![detail.to_owned()]);
+                    let detail = "must not be empty".to_owned();
+                    self.invalid(path.field(name), "", vec![detail]);
                 }
             }
-            if text("apiVersion").matches('/').count() > 1 {
-                let detail = "must be <group>/<version> or <version>".to_owned();
-                self.invalid(path.field("apiVersion"), text("apiVersion"), vec![detail]);
-            }
-            if (text("apiVersion"), text("kind")) == ("v1", "Event") {
+            if (group, version, text("kind")) == ("", "v1", "Event") {
                 let detail = "/v1, Kind=Event is disallowed from being an owner";
                 self.errors
                     .push(FieldError::invalid(path, owner.clone(), detail));
@@ -492,6 +494,47 @@ mod tests {
                 ("metadata.ownerReferences", "FieldValueInvalid"),
             ]
         );
+    }
+
+    #[test]
+    fn the_version_of_an_owner_is_what_follows_the_group() {
+        let wrong = |api_version: &str, kind: &str| {
+            let metadata = json!({"name": "a", "ownerReferences": [
+                {"apiVersion": api_version, "kind": kind, "name": "p", "uid": "1"}]});
+            let errors = create(Some(&metadata), NameRule::DnsLabel, Scope::Cluster);
+            let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            texts.join("\n")
+        };
+        for valid in ["v1", "a.io/v1", "/v1"] {
+            assert_eq!(wrong(valid, "Pod"), "", "{valid}");
+        }
+        for invalid in ["", "/", "a.io/", "a.io/b/v1", "a.io/b/"] {
+            let wanted = format!(
+                "metadata.ownerReferences.apiVersion: Invalid value: \"{invalid}\": version \
+                 must not be empty"
+            );
+            assert_eq!(wrong(invalid, "Pod"), wanted);
+        }
+        for event in ["v1", "/v1"] {
+            let found = wrong(event, "Event");
+            assert!(found.contains("Kind=Event is disallowed"), "{found}");
+        }
+        assert_eq!(wrong("events.k8s.io/v1", "Event"), "");
+    }
+
+    #[test]
+    fn the_character_before_the_hyphen_of_a_prefix_is_not_checked() {
+        let is_valid = |prefix: &str| {
+            let metadata = json!({"generateName": prefix, "name": "a"});
+            create(Some(&metadata), NameRule::DnsLabel, Scope::Cluster).is_empty()
+        };
+        for valid in ["a-", "a-%-", "%-", "--"] {
+            assert!(is_valid(valid), "{valid}");
+        }
+        // Only one byte is not checked.
+        for invalid in ["-", "%a-", "é-", "a😀-"] {
+            assert!(!is_valid(invalid), "{invalid}");
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
-pub use library::{LibraryValue, Quantity, quantity_error};
+pub use library::{LibraryValue, Quantity, mask_trailing_dash, quantity_error};
 pub use paths::{Paths, ResolvedPaths};
 pub use program::Program;
 pub use time::{Duration, Timestamp, read_duration};

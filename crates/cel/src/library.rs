@@ -28,6 +28,7 @@ mod url;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
+pub use format::mask_trailing_dash;
 pub use library_value::LibraryValue;
 pub use quantity::{Quantity, quantity_error};
 

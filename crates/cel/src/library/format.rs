@@ -64,11 +64,15 @@ formats![
     ("dns1123Subdomain", 60, |text| subdomain(text)),
     ("dns1035Label", 30, |text| label_1035(text)),
     ("qualifiedName", 60, |text| qualified_name(text)),
-    ("dns1123LabelPrefix", 30, |text| label(&masked(text))),
-    ("dns1123SubdomainPrefix", 60, |text| subdomain(&masked(
+    ("dns1123LabelPrefix", 30, |text| label(&mask_trailing_dash(
         text
     ))),
-    ("dns1035LabelPrefix", 30, |text| label_1035(&masked(text))),
+    ("dns1123SubdomainPrefix", 60, |text| subdomain(
+        &mask_trailing_dash(text)
+    )),
+    ("dns1035LabelPrefix", 30, |text| label_1035(
+        &mask_trailing_dash(text)
+    )),
     ("labelValue", 40, |text| label_value(text)),
     ("uri", 1103, |text| fivespot_gostd::url::check(text)
         .err()
@@ -274,16 +278,23 @@ fn label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// A name prefix may end in a dash. As in Kubernetes, the character before the dash is not
-/// checked either.
-fn masked(text: &str) -> String {
-    match text.strip_suffix('-') {
-        Some(name) if !name.is_empty() => {
-            let mut chars = name.chars();
-            chars.next_back();
-            format!("{}a", chars.as_str())
+/// The name to validate for a prefix of names, which may end with a dash. As in Kubernetes, the
+/// byte before the dash is not validated either; what it leaves of a character is invalid.
+///
+/// ```
+/// use fivespot_cel::mask_trailing_dash;
+/// assert_eq!(mask_trailing_dash("web-"), "wea");
+/// assert_eq!(mask_trailing_dash("-"), "-");
+/// assert_eq!(mask_trailing_dash("é-"), "?a");
+/// ```
+pub fn mask_trailing_dash(prefix: &str) -> String {
+    match prefix.len().checked_sub(2) {
+        Some(end) if prefix.ends_with('-') => {
+            let whole = (0..=end).rev().find_map(|at| prefix.get(..at));
+            let whole = whole.unwrap_or_default();
+            format!("{whole}{}a", "?".repeat(end - whole.len()))
         }
-        _ => text.to_owned(),
+        _ => prefix.to_owned(),
     }
 }
 
