@@ -29,8 +29,8 @@ pub(crate) struct Rules {
     use_old: bool,
     /// Whether there are rules on a value that rules cannot see.
     pub(crate) has_unusable: bool,
-    /// Whether rules cannot see such a value because of a part that has rules: rules on a field
-    /// are then omitted.
+    /// Whether rules cannot see the node's values. All rules on and below a field of such values
+    /// are omitted.
     pub(crate) untyped: bool,
     pub(crate) items: Option<Box<Rules>>,
     pub(crate) additional: Option<Box<Rules>>,
@@ -95,8 +95,6 @@ impl Rules {
             })
             .collect();
         let has_unusable = !node.rules.is_empty() && own.is_empty();
-        let is_untyped = |part: &Option<Self>| part.as_ref().is_some_and(|it| it.untyped);
-        let untyped = has_unusable || is_untyped(&items) || is_untyped(&additional);
         let is_empty = own.is_empty()
             && !has_unusable
             && items.is_none()
@@ -107,7 +105,7 @@ impl Rules {
             use_old: own.iter().any(|rule| rule.uses_old),
             own,
             has_unusable,
-            untyped,
+            untyped: !declared::is_visible(node),
             items: items.map(Box::new),
             additional: additional.map(Box::new),
             properties,

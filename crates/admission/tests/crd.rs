@@ -726,3 +726,42 @@ fn invalid_limits_are_reported_with_their_field() {
     spec.l: Too many: 0: has too many items
     "#);
 }
+
+#[test]
+fn rules_below_a_field_without_a_type_never_run() {
+    let never =
+        json!({"type": "boolean", "x-kubernetes-validations": [{"rule": "false"}]});
+    let untyped = json!({"x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"a": never}});
+    for field in [
+        untyped.clone(),
+        json!({"type": "array", "items": untyped}),
+        json!({"type": "object", "additionalProperties": untyped}),
+    ] {
+        let crd =
+            compile(json!({"type": "object", "properties": {"x": field, "a": never}}));
+        for x in [
+            json!({"a": true}),
+            json!([{"a": true}]),
+            json!({"k": {"a": true}}),
+        ] {
+            let result = v1(&crd).create(&widget(json!({ "x": x })));
+            assert!(!errors_text(&result).contains("failed rule"), "{field} {x}");
+        }
+        let result = v1(&crd).create(&widget(json!({"a": true})));
+        assert!(
+            errors_text(&result).contains("failed rule: false"),
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn rules_below_a_field_without_a_type_are_refused_within_other_rules() {
+    let rules = json!([{"rule": "true"}]);
+    let untyped = json!({"x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"a": {"type": "boolean", "x-kubernetes-validations": rules}}});
+    let found = refused(definition(json!({"type": "object",
+        "x-kubernetes-validations": rules, "properties": {"x": untyped}})));
+    insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].properties[x].properties[a].x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations");
+}

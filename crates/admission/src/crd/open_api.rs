@@ -38,6 +38,10 @@ struct NodeContext<'p> {
     no_default: Option<String>,
     /// The nearest ancestor list or map whose entries cannot be correlated with the old object.
     uncorrelated: Option<&'p Path<'p>>,
+    /// Whether the node or one that it is in has rules.
+    has_rules: bool,
+    /// Whether such a node has no type that rules can see, so that no rule below it has one.
+    is_untyped: bool,
 }
 
 /// Errors of the schema, and errors of the rules. Errors of a rule are omitted if the schema it
@@ -63,6 +67,13 @@ fn node<'p>(
     path: &'p Path<'p>,
     context: &NodeContext<'p>,
 ) -> SchemaErrors {
+    let has_rules = context.has_rules || !node.rules.is_empty();
+    let untyped_here = has_rules && rules.is_some_and(|it| it.untyped);
+    let context = &NodeContext {
+        has_rules,
+        is_untyped: context.is_untyped || untyped_here,
+        ..context.clone()
+    };
     let mut result = SchemaErrors::default();
     keywords(node, path, context, &mut result.schema);
     result.merge(children(node, rules, path, context));
@@ -80,14 +91,16 @@ fn node<'p>(
     }
     if let Some(rules) = rules
         && result.schema.is_empty()
+        && !node.rules.is_empty()
     {
         let path = path.field("x-kubernetes-validations");
         let uncorrelated = context.uncorrelated;
-        if rules.has_unusable {
+        if context.is_untyped {
             let detail = "internal error: failed to construct type information for \
                           x-kubernetes-validations rules: unable to convert structural \
                           schema to CEL declarations";
             result.rules.push(FieldError::internal(path, detail));
+            return result;
         }
         for (at, rule) in rules.own.iter().enumerate() {
             let into = (&mut result.rules, &mut result.costs);

@@ -36,6 +36,17 @@ pub(super) fn of(node: &Node, resource: bool) -> Option<Type> {
     }
 }
 
+/// Whether rules can see the values of a node, that is whether [`of`] has a type for it.
+pub(super) fn is_visible(node: &Node) -> bool {
+    match node.kind.as_str() {
+        _ if node.int_or_string => true,
+        "array" => node.items.as_deref().is_some_and(is_visible),
+        "object" => node.additional.schema().is_none_or(is_visible),
+        "string" | "boolean" | "number" | "integer" => true,
+        _ => false,
+    }
+}
+
 /// The type of a nested value, which may be null, unlike the value itself.
 fn part(node: &Node) -> Option<Type> {
     let ty = of(node, node.embedded)?;
@@ -62,18 +73,22 @@ pub(super) fn declares_meta(node: &Node) -> bool {
 
 fn object(node: &Node, resource: bool) -> Type {
     let resource = resource && !declares_meta(node);
-    let mut fields: Vec<(Arc<str>, Type)> = node
-        .properties
-        .iter()
-        .filter(|(name, _)| !(resource && is_meta(name)))
+    let properties = || {
+        let all = node.properties.iter();
+        all.filter(|(name, _)| !(resource && is_meta(name)))
+    };
+    let mut fields: Vec<(Arc<str>, Type)> = properties()
         .filter_map(|(name, property)| Some((name.as_str().into(), part(property)?)))
         .collect();
+    let untyped = properties().filter(|(_, property)| !is_visible(property));
     if resource {
         fields.push(("apiVersion".into(), Type::String));
         fields.push(("kind".into(), Type::String));
         fields.push(("metadata".into(), meta()));
     }
-    Type::object(ObjectType::new(fields))
+    Type::object(
+        ObjectType::new(fields).with_untyped(untyped.map(|(name, _)| name.as_str())),
+    )
 }
 
 /// The type of a resource's `metadata`, also if its schema has more fields.
