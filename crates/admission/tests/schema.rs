@@ -309,6 +309,119 @@ fn a_schema_that_is_not_structural_is_rejected() {
     "#);
 }
 
+/// The errors of a root schema.
+fn schema_errors(schema: &Value) -> String {
+    let compiled = Structural::compile(schema, KubeVersion::default());
+    compiled.err().map(|it| texts(&it)).unwrap_or_default()
+}
+
+#[test]
+fn only_the_exact_branches_of_int_or_string_may_repeat_the_types() {
+    let types = json!([{"type": "integer"}, {"type": "string"}]);
+    let with = |any_of: &Value| {
+        let plain = json!({"x-kubernetes-int-or-string": true, "anyOf": any_of});
+        let nested = json!({"x-kubernetes-int-or-string": true,
+            "allOf": [{"anyOf": any_of}]});
+        [plain, nested].map(|field| {
+            schema_errors(&json!({"type": "object", "properties": {"f": field}}))
+        })
+    };
+    assert_eq!(with(&types), ["", ""]);
+    for same in [
+        json!({"nullable": false}),
+        json!({"title": "", "format": "", "pattern": "", "uniqueItems": false}),
+        json!({"minimum": null, "enum": [], "anyOf": []}),
+    ] {
+        let mut types = types.clone();
+        types[0]
+            .as_object_mut()
+            .unwrap()
+            .append(same.clone().as_object_mut().unwrap());
+        assert_eq!(with(&types), ["", ""], "{same}");
+    }
+    for more in [
+        json!({"minimum": 1}),
+        json!({"maxLength": 0}),
+        json!({"pattern": "^[0-9]+%$"}),
+        json!({"format": "int32"}),
+        json!({"enum": [1]}),
+        json!({"required": []}),
+        json!({"properties": {}}),
+        json!({"not": {}}),
+        json!({"oneOf": [{}]}),
+        json!({"example": 1}),
+        json!({"externalDocs": {}}),
+    ] {
+        let mut types = types.clone();
+        types[1]
+            .as_object_mut()
+            .unwrap()
+            .append(more.clone().as_object_mut().unwrap());
+        for (errors, field) in with(&types).iter().zip(["anyOf", "allOf[0].anyOf"]) {
+            for at in [0, 1] {
+                let wanted = format!(
+                    "openAPIV3Schema.properties[f].{field}[{at}].type: Forbidden: must be \
+                     empty to be structural"
+                );
+                assert!(errors.contains(&wanted), "{more}: {errors}");
+            }
+        }
+    }
+    let [reversed, _] = with(&json!([{"type": "string"}, {"type": "integer"}]));
+    assert!(reversed.contains("anyOf[0].type: Forbidden"), "{reversed}");
+}
+
+#[test]
+fn metadata_at_the_root_may_only_restrict_the_names() {
+    let with = |more: Value| {
+        let mut metadata = json!({"type": "object",
+            "properties": {"name": {"type": "string", "maxLength": 9}}});
+        let fields = metadata.as_object_mut().unwrap();
+        fields.append(more.clone().as_object_mut().unwrap());
+        schema_errors(&json!({"type": "object", "properties": {"metadata": metadata}}))
+    };
+    for allowed in [
+        json!({}),
+        json!({"nullable": false, "title": "", "enum": []}),
+    ] {
+        assert_eq!(with(allowed.clone()), "", "{allowed}");
+    }
+    for more in [
+        json!({"title": "names"}),
+        json!({"maxProperties": 3}),
+        json!({"minProperties": 1}),
+        json!({"enum": [{}]}),
+        json!({"format": "x"}),
+        json!({"pattern": "x"}),
+        json!({"maximum": 1}),
+        json!({"x-kubernetes-map-type": "atomic"}),
+        json!({"example": {}}),
+        json!({"externalDocs": {"url": "x"}}),
+    ] {
+        let errors = with(more.clone());
+        let wanted = "must not specify anything other than name and generateName";
+        assert!(errors.contains(wanted), "{more}: {errors}");
+    }
+}
+
+#[test]
+fn null_is_an_empty_schema_and_a_description_must_be_text() {
+    let field = |field: Value| {
+        schema_errors(&json!({"type": "object", "properties": {"f": field}}))
+    };
+    assert_eq!(field(json!({"type": "string", "anyOf": [null]})), "");
+    assert_eq!(field(json!({"type": "object", "items": "text"})), "");
+    assert_eq!(field(json!({"type": "object", "required": [null]})), "");
+    for nested in [
+        json!({"type": "array", "items": {"type": "string", "description": 256}}),
+        json!({"type": "object", "additionalProperties": {"type": "string", "title": 5}}),
+        json!({"type": "string", "not": {"description": true}}),
+    ] {
+        let errors = field(nested.clone());
+        assert!(errors.contains("must be a string"), "{nested}: {errors}");
+    }
+}
+
 #[test]
 fn a_schema_with_unlimited_nesting_is_rejected() {
     let mut schema = json!({"type": "object"});

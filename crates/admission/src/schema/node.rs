@@ -147,6 +147,9 @@ pub(crate) struct RuleSource {
 pub(crate) struct Extras {
     pub(crate) description: bool,
     pub(crate) title: bool,
+    pub(crate) has_properties: bool,
+    /// Whether nothing is set except `type`, `properties` and `default`.
+    pub(crate) is_plain: bool,
     /// The names of the unsupported keywords that are set.
     pub(crate) unsupported: Vec<&'static str>,
     /// Whether `x-kubernetes-preserve-unknown-fields: false` is set, which is not allowed.
@@ -164,6 +167,49 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("additionalItems", "additionalItems is not supported"),
     ("$schema", "schema is not supported"),
 ];
+
+/// The flags and texts that are the same as absent if they are `false` or empty. Of the other
+/// fields, zero and an empty list are a constraint.
+const ZERO_IS_ABSENT: &[&str] = &[
+    "description",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "nullable",
+    "pattern",
+    "title",
+    "uniqueItems",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+];
+
+/// The other fields that constrain values or describe the node. An empty `allOf`, `anyOf`,
+/// `oneOf` or `enum` is the same as an absent one.
+const CONSTRAINTS: &[&str] = &[
+    "additionalProperties",
+    "example",
+    "externalDocs",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "required",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// The lists of which only a nonempty one counts.
+const EMPTY_IS_ABSENT: &[&str] = &["allOf", "anyOf", "enum", "oneOf"];
 
 /// The maximum nesting of nodes, so that no schema exhausts the stack; real schemas are far
 /// below it.
@@ -183,9 +229,12 @@ impl Reader {
         }
     }
 
+    /// Null is an empty schema, as for Go's decoder.
     pub(crate) fn node(&mut self, json: &Value, path: &Path<'_>) -> Node {
         let Value::Object(fields) = json else {
-            self.wrong(path, json, "must be an object");
+            if !json.is_null() {
+                self.wrong(path, json, "must be an object");
+            }
             return Node::default();
         };
         if self.depth >= MAX_DEPTH {
@@ -298,12 +347,29 @@ impl<'a> NodeReader<'a> {
             .collect();
         let preserve = self.present("x-kubernetes-preserve-unknown-fields");
         Extras {
-            description: self.present("description").is_some(),
-            title: self.present("title").is_some(),
+            description: !self.text("description").is_empty(),
+            title: !self.text("title").is_empty(),
+            has_properties: self.present("properties").is_some(),
+            is_plain: self.is_plain(),
             unsupported,
             preserve_false: preserve == Some(&Value::Bool(false)),
             items_is_list: self.present("items").is_some_and(Value::is_array),
         }
+    }
+
+    fn is_plain(&self) -> bool {
+        let is_absent = |name: &&str| self.present(name).is_none();
+        let is_zero = |name: &&str| {
+            let value = self.present(name);
+            value.is_none_or(|it| *it == false || *it == "")
+        };
+        let is_empty = |name: &&str| {
+            let list = self.present(name).and_then(Value::as_array);
+            list.is_none_or(Vec::is_empty)
+        };
+        ZERO_IS_ABSENT.iter().all(|it| is_zero(it))
+            && CONSTRAINTS.iter().all(|it| is_absent(it))
+            && EMPTY_IS_ABSENT.iter().all(|it| is_empty(it))
     }
 
     /// A field that is set and not null; null represents absence.
@@ -361,7 +427,8 @@ impl<'a> NodeReader<'a> {
 
     fn texts(&mut self, name: &str) -> Vec<String> {
         let list = self.list(name).unwrap_or_default();
-        let texts: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+        let text = |it: &'a Value| it.as_str().or_else(|| it.is_null().then_some(""));
+        let texts: Vec<_> = list.iter().filter_map(text).collect();
         if texts.len() != list.len() {
             let path = self.path.field(name);
             let value = json_field(self.fields, name).unwrap_or(&Value::Null);
@@ -409,11 +476,10 @@ impl<'a> NodeReader<'a> {
         }
     }
 
+    /// Kubernetes' decoder ignores what is neither a schema nor a list of them.
     fn items(&mut self) -> Option<Box<Node>> {
-        match self.present("items") {
-            None | Some(Value::Array(_)) => None,
-            Some(_) => self.child("items").map(Box::new),
-        }
+        let is_schema = self.present("items").is_some_and(Value::is_object);
+        is_schema.then(|| self.child("items").map(Box::new))?
     }
 
     fn pattern(&mut self) -> Option<Pattern> {

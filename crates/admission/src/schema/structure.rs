@@ -282,33 +282,23 @@ impl Check {
     }
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, the only branches that may repeat a type.
+/// `anyOf: [{type: integer}, {type: string}]`, the only branches that may repeat a type. With
+/// any further constraint they are branches like others.
 fn is_int_or_string(any_of: &[Node]) -> bool {
     let is_only = |node: &Node, kind: &str| {
-        node.kind == kind && node.properties.is_empty() && node.items.is_none()
+        node.kind == kind
+            && node.extras.is_plain
+            && !node.extras.has_properties
+            && node.default.is_none()
     };
     matches!(any_of, [first, second] if is_only(first, "integer") && is_only(second, "string"))
 }
 
 /// Whether a root's `metadata` schema restricts only names, which is all that is allowed.
 fn restricts_names_only(metadata: &Node) -> bool {
-    let only_names = metadata
-        .properties
-        .keys()
-        .all(|name| name == "name" || name == "generateName");
-    let checks = &metadata.checks;
-    only_names
-        && matches!(metadata.additional, Additional::Unset)
-        && metadata.items.is_none()
-        && !metadata.nullable
-        && !metadata.preserve_unknown
-        && !metadata.embedded
-        && !metadata.int_or_string
-        && metadata.rules.is_empty()
-        && checks.required.is_empty()
-        && checks.all_of.is_empty()
-        && checks.any_of.is_empty()
-        && checks.one_of.is_empty()
-        && checks.not.is_none()
-        && !metadata.extras.description
+    metadata.extras.is_plain
+        && metadata
+            .properties
+            .keys()
+            .all(|name| name == "name" || name == "generateName")
 }
