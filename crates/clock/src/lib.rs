@@ -122,6 +122,15 @@ impl Clock {
         }
     }
 
+    /// The CPU time that the calling thread has used, for measuring spans. Zero on a virtual clock,
+    /// on which equal runs are equal.
+    pub fn cpu_time(&self) -> SignedDuration {
+        if self.in_process().is_some() {
+            return SignedDuration::ZERO;
+        }
+        steady::thread_cpu_time()
+    }
+
     /// Waits until this clock shows `due`; ready at once if `due` is not in the future.
     ///
     /// The clock is read again every half minute: if it is set forward, or the machine resumes

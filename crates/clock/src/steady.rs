@@ -41,3 +41,15 @@ impl SteadyInstant {
         SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX)
     }
 }
+
+/// The CPU time that the calling thread has used. Zero if the system does not tell (Linux does).
+pub(crate) fn thread_cpu_time() -> SignedDuration {
+    #[cfg(target_os = "linux")]
+    {
+        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let used = Duration::try_from(used).unwrap_or_default();
+        SignedDuration::try_from(used).unwrap_or(SignedDuration::MAX)
+    }
+    #[cfg(not(target_os = "linux"))]
+    SignedDuration::ZERO
+}

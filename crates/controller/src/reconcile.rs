@@ -42,7 +42,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
         scheduledmachine = key.name,
         reconcile_id = id
     );
-    let result = async {
+    let work = async {
         if !context.fence.begin(&key, &context.uid(&key)) {
             return warm_caches(&context, &key).await;
         }
@@ -53,8 +53,8 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
         tracing::debug!(?result, "reconcile ended");
         result
     }
-    .instrument(span)
-    .await;
+    .instrument(span);
+    let result = context.queue.charging(&key, work).await;
     context.queue.finish(&key, result);
 }
 

@@ -164,8 +164,10 @@ pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u
         scheduleoverride = own.name,
         reconcile_id = id
     );
-    let result = result(&context, &own).instrument(span).await;
-    context.overrides.queue.finish(&own, result);
+    let queue = &context.overrides.queue;
+    let work = result(&context, &own).instrument(span);
+    let result = queue.charging(&own, work).await;
+    queue.finish(&own, result);
 }
 
 const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };

@@ -1,12 +1,13 @@
 //! The work queue: when each key is due. A key is in it at most once, and has one reconcile at a
-//! time.
+//! time. Namespaces with due keys take turns.
 
 mod backoff;
+mod lanes;
 mod monotonic;
 mod start_limit;
 mod work;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
@@ -17,6 +18,7 @@ pub use start_limit::StartLimit;
 pub use work::WorkQueue;
 
 use crate::Key;
+use lanes::{Lanes, Turns};
 
 /// After a failed reconcile, no event makes the next one due sooner than this.
 const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
@@ -35,6 +37,10 @@ pub const EVENT_TIMEOUT: SignedDuration = SignedDuration::from_secs(10);
 
 /// After this time, a due key of low priority comes before those of high priority.
 const MAX_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
+
+/// The CPU time that a reconcile may use between two awaits. Its namespace has its next turn later
+/// by one for each time that it uses this much.
+const CPU_BUDGET: SignedDuration = SignedDuration::from_millis(20);
 
 /// How many reconciles of low priority run at most concurrently with one of high priority. Their
 /// writes make the API server slower for it.
@@ -74,14 +80,16 @@ pub enum ReconcileResult {
     },
 }
 
-/// Keys in the order in which they are due. `G` is a guard that is held from the moment at which
-/// a key is found to be due until its reconcile ends.
+/// Keys in the order in which they are due. If keys of several namespaces are due, the namespaces
+/// take turns: many keys of one delay no other for longer than one reconcile. `G` is a guard that
+/// is held from the moment at which a key is found to be due until its reconcile ends.
 #[derive(Debug)]
 pub struct Queue<G> {
     entries: BTreeMap<Key, Entry<G>>,
-    high: BTreeSet<Scheduled>,
+    high: Lanes,
     /// Taken when no key of high priority is due; few at a time while one of them is reconciled.
-    low: BTreeSet<Scheduled>,
+    low: Lanes,
+    turns: Turns,
     running: RunningCounts,
     next_age: u64,
     backoff: Backoff,
@@ -170,8 +178,9 @@ impl<G> Queue<G> {
     pub fn new(backoff: Backoff) -> Self {
         Self {
             entries: BTreeMap::new(),
-            high: BTreeSet::new(),
-            low: BTreeSet::new(),
+            high: Lanes::default(),
+            low: Lanes::default(),
+            turns: Turns::default(),
             running: RunningCounts::default(),
             next_age: 0,
             backoff,
@@ -211,16 +220,20 @@ impl<G> Queue<G> {
     /// until [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.handle_clock_change(now);
-        let first = |all: &BTreeSet<Scheduled>| {
-            all.first().filter(|first| first.due <= now).cloned()
-        };
-        let (high, low) = (first(&self.high), first(&self.low));
+        let high = self.high.first_due(now, &self.turns);
+        let low = self.low.first_due(now, &self.turns);
         let low = low.filter(|_| self.running.admits_low());
         let overdue = low
             .clone()
             .filter(|first| after(first.due, MAX_DEFERRAL) <= now);
         let Scheduled { key, priority, .. } = overdue.or(high).or(low)?;
         self.cancel(&key);
+        if self.high.is_idle() && self.low.is_idle() {
+            self.turns.reset();
+        } else {
+            self.turns.advance(&key.namespace);
+            self.update_turn(&key.namespace);
+        }
         let entry = self.entries.get_mut(&key)?;
         entry.running = Some(priority);
         *self.running.count_mut(priority) += 1;
@@ -241,15 +254,13 @@ impl<G> Queue<G> {
 
     /// How many keys are due.
     pub fn due(&self, now: Timestamp) -> usize {
-        let is_due = |scheduled: &&Scheduled| scheduled.due <= now;
-        let due = |all: &BTreeSet<Scheduled>| all.iter().take_while(is_due).count();
-        due(&self.high) + due(&self.low)
+        self.high.due(now) + self.low.due(now)
     }
 
     /// When the next key is due, unless a running reconcile ends before.
     pub fn next_due(&self) -> Option<Timestamp> {
-        let high = self.high.first().map(|first| first.due);
-        let low = self.low.first().map(|first| first.due);
+        let high = self.high.next_due();
+        let low = self.low.next_due();
         let low = low.filter(|_| self.running.admits_low());
         high.into_iter().chain(low).min()
     }
@@ -260,6 +271,22 @@ impl<G> Queue<G> {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.rank = rank;
         }
+    }
+
+    /// A reconcile of `key` has used so much CPU time between two awaits. If that exceeds the
+    /// budget, the next turns of its namespace come after those of others.
+    pub fn charge(&mut self, key: &Key, used: SignedDuration) {
+        let budgets = used.as_millis() / CPU_BUDGET.as_millis();
+        if let Ok(turns @ 1..) = u64::try_from(budgets) {
+            self.turns.postpone(&key.namespace, turns);
+            self.update_turn(&key.namespace);
+        }
+    }
+
+    fn update_turn(&mut self, namespace: &str) {
+        let turn = self.turns.of(namespace);
+        self.high.set_turn(namespace, turn);
+        self.low.set_turn(namespace, turn);
     }
 
     /// Ends the reconcile of `key`. Returns how many reconciles in a row have failed.
@@ -307,7 +334,8 @@ impl<G> Queue<G> {
             entry.burst = (Timestamp::MIN, 0);
         }
         let high = std::mem::take(&mut self.high);
-        for scheduled in high.into_iter().chain(std::mem::take(&mut self.low)) {
+        let low = std::mem::take(&mut self.low);
+        for scheduled in high.into_all().chain(low.into_all()) {
             let key = scheduled.key;
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.scheduled = None;
@@ -347,7 +375,7 @@ impl<G> Queue<G> {
         }
     }
 
-    fn keys_of(&mut self, priority: Priority) -> &mut BTreeSet<Scheduled> {
+    fn keys_of(&mut self, priority: Priority) -> &mut Lanes {
         match priority {
             Priority::High => &mut self.high,
             Priority::Low => &mut self.low,

@@ -392,3 +392,89 @@ fn a_clock_that_is_set_back_by_less_than_a_second_changes_nothing() {
     assert!(queue.take(earlier).is_none());
     assert_eq!(queue.next_due(), Some(at(60)));
 }
+
+/// A queue with so many due keys of each namespace, which were enqueued in this order.
+fn of_namespaces(all: &[(&str, usize)]) -> Queue<()> {
+    let mut queue = Queue::new(Backoff::seeded(0));
+    for (namespace, count) in all {
+        for number in 0..*count {
+            queue.enqueue(&Key::new(*namespace, number.to_string()), at(0), ());
+        }
+    }
+    queue
+}
+
+/// The next keys that are taken at that instant; their reconciles end at once.
+fn reconciled(queue: &mut Queue<()>, now: Timestamp, most: usize) -> Vec<String> {
+    let mut order = Vec::new();
+    while order.len() < most
+        && let Some((key, _)) = queue.take(now)
+    {
+        queue.finish(&key, DONE, now);
+        order.push(key.to_string());
+    }
+    order
+}
+
+#[test]
+fn namespaces_with_due_keys_take_turns() {
+    let mut queue = of_namespaces(&[("a", 4), ("b", 2), ("c", 1)]);
+    let order = reconciled(&mut queue, at(0), usize::MAX);
+    assert_eq!(order, ["a/0", "b/0", "c/0", "a/1", "b/1", "a/2", "a/3"]);
+}
+
+#[test]
+fn a_key_of_an_idle_namespace_is_next_however_many_keys_of_another_are_due() {
+    let mut queue = of_namespaces(&[("a", 1_000)]);
+    reconciled(&mut queue, at(0), 500);
+    queue.enqueue(&Key::new("b", "kill"), at(1), ());
+    assert_eq!(reconciled(&mut queue, at(1), 2), ["b/kill", "a/500"]);
+}
+
+#[test]
+fn a_namespace_that_was_idle_has_no_turns_to_make_up_for() {
+    let mut queue = of_namespaces(&[("a", 100)]);
+    reconciled(&mut queue, at(0), 50);
+    for number in 0..3 {
+        queue.enqueue(&Key::new("b", number.to_string()), at(1), ());
+    }
+    let order = reconciled(&mut queue, at(1), 6);
+    assert_eq!(order, ["b/0", "a/50", "b/1", "a/51", "b/2", "a/52"]);
+}
+
+#[test]
+fn a_namespace_beyond_its_cpu_budget_comes_last_and_is_not_forgotten() {
+    let mut queue = of_namespaces(&[("a", 3), ("b", 4)]);
+    let (first, _) = queue.take(at(0)).unwrap();
+    assert_eq!(first.to_string(), "a/0");
+    queue.charge(&first, SignedDuration::from_millis(19));
+    queue.charge(&first, SignedDuration::from_millis(45));
+    queue.finish(&first, DONE, at(0));
+    let order = reconciled(&mut queue, at(0), usize::MAX);
+    assert_eq!(order, ["b/0", "b/1", "b/2", "a/1", "b/3", "a/2"]);
+    assert_eq!(queue.next_due(), None);
+}
+
+#[test]
+fn within_a_namespace_the_order_is_that_of_the_ranks() {
+    let mut queue = of_namespaces(&[("a", 3)]);
+    for rank in [9, 5, 1] {
+        let (key, _) = queue.take(at(0)).unwrap();
+        queue.rank(&key, rank);
+        let requeue_at = Some(at(5));
+        let result = ReconcileResult::Succeeded { requeue_at };
+        queue.finish(&key, result, at(0));
+    }
+    queue.enqueue(&Key::new("b", "0"), at(5), ());
+    let order = reconciled(&mut queue, at(5), usize::MAX);
+    assert_eq!(order, ["b/0", "a/2", "a/1", "a/0"]);
+}
+
+#[test]
+fn no_turn_is_remembered_once_nobody_waits() {
+    let mut queue = of_namespaces(&[("a", 2), ("b", 1)]);
+    reconciled(&mut queue, at(0), 2);
+    assert_ne!(queue.turns, Turns::default());
+    reconciled(&mut queue, at(0), 1);
+    assert_eq!(queue.turns, Turns::default());
+}

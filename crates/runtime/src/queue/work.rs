@@ -1,6 +1,8 @@
 //! The work queue on a clock.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_clock::{Busy, Clock};
@@ -112,6 +114,20 @@ impl WorkQueue {
                 () = self.changed.notified() => {}
             }
         }
+    }
+
+    /// Runs `work`, a part of the reconcile of `key`, and charges its namespace for the CPU time
+    /// that it uses between two awaits. A virtual clock charges nothing.
+    pub async fn charging<F: Future>(&self, key: &Key, work: F) -> F::Output {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let before = self.clock.cpu_time();
+            let polled = work.as_mut().poll(context);
+            let used = self.clock.cpu_time().saturating_sub(before);
+            self.queue().charge(key, used);
+            polled
+        })
+        .await
     }
 
     /// How many keys are due and wait for their reconcile to begin.

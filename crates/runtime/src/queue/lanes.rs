@@ -1,0 +1,159 @@
+//! The scheduled keys of one priority, in one lane for each namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::Scheduled;
+
+/// When each namespace has its turn. A namespace that was not there meanwhile has neither an
+/// advantage nor a disadvantage.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// The turn of the key that was last taken.
+    now: u64,
+    /// Later turns than that.
+    later: BTreeMap<String, u64>,
+}
+
+impl Turns {
+    /// The turn of a namespace.
+    pub(super) fn of(&self, namespace: &str) -> u64 {
+        let later = self.later.get(namespace).copied();
+        later.unwrap_or(self.now).max(self.now)
+    }
+
+    /// A key of a namespace is taken in its turn.
+    pub(super) fn advance(&mut self, namespace: &str) {
+        self.now = self.of(namespace);
+        self.postpone(namespace, 1);
+    }
+
+    /// Makes the turn of a namespace later by so many.
+    pub(super) fn postpone(&mut self, namespace: &str, turns: u64) {
+        let turn = self.of(namespace).saturating_add(turns);
+        self.later.insert(namespace.to_owned(), turn);
+    }
+
+    /// No namespace waits for its turn.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The scheduled keys of one priority.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    lanes: BTreeMap<String, Lane>,
+    /// The first key of each lane that had no due key when it was last examined.
+    waiting: BTreeSet<Scheduled>,
+    /// The first key of each other lane, and the turn of its namespace.
+    ready: BTreeSet<(u64, Scheduled)>,
+}
+
+/// The keys of one namespace.
+#[derive(Debug, Default)]
+struct Lane {
+    keys: BTreeSet<Scheduled>,
+    /// The turn, if the lane is among those that are ready.
+    turn: Option<u64>,
+    /// The key by which it is found there, or among those that wait.
+    first: Option<Scheduled>,
+}
+
+impl Lanes {
+    pub(super) fn insert(&mut self, scheduled: Scheduled) {
+        let namespace = scheduled.key.namespace.clone();
+        let lane = self.lanes.entry(namespace.clone()).or_default();
+        lane.keys.insert(scheduled);
+        let turn = lane.turn;
+        self.place(&namespace, turn);
+    }
+
+    pub(super) fn remove(&mut self, scheduled: &Scheduled) {
+        let namespace = &scheduled.key.namespace;
+        if let Some(lane) = self.lanes.get_mut(namespace) {
+            lane.keys.remove(scheduled);
+            let turn = lane.turn;
+            self.place(namespace, turn);
+        }
+    }
+
+    /// The key that is due and comes first: of the namespaces with due keys, that of the one whose
+    /// turn it is.
+    pub(super) fn first_due(
+        &mut self,
+        now: Timestamp,
+        turns: &Turns,
+    ) -> Option<Scheduled> {
+        while let Some(first) = self.waiting.first().filter(|first| first.due <= now) {
+            let namespace = first.key.namespace.clone();
+            self.place(&namespace, Some(turns.of(&namespace)));
+        }
+        while let Some((_, first)) = self.ready.first() {
+            if first.due <= now {
+                return Some(first.clone());
+            }
+            let namespace = first.key.namespace.clone();
+            self.place(&namespace, None);
+        }
+        None
+    }
+
+    /// The turn of a namespace has changed.
+    pub(super) fn set_turn(&mut self, namespace: &str, turn: u64) {
+        let lane = self.lanes.get(namespace);
+        if lane.is_some_and(|lane| lane.turn.is_some()) {
+            self.place(namespace, Some(turn));
+        }
+    }
+
+    /// Whether no namespace waits for its turn.
+    pub(super) fn is_idle(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// When the first key is due. If one is due already, an instant that has passed.
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        let ready = self.ready.first().map(|(_, first)| first.due);
+        let waiting = self.waiting.first().map(|first| first.due);
+        ready.into_iter().chain(waiting).min()
+    }
+
+    /// How many keys are due.
+    pub(super) fn due(&self, now: Timestamp) -> usize {
+        let due = |lane: &Lane| lane.keys.iter().take_while(|it| it.due <= now).count();
+        self.lanes.values().map(due).sum()
+    }
+
+    /// Every scheduled key.
+    pub(super) fn into_all(self) -> impl Iterator<Item = Scheduled> {
+        self.lanes.into_values().flat_map(|lane| lane.keys)
+    }
+
+    /// Puts a lane among those that are ready, in that turn, or those that wait.
+    fn place(&mut self, namespace: &str, turn: Option<u64>) {
+        let Some(lane) = self.lanes.get_mut(namespace) else {
+            return;
+        };
+        match (lane.first.take(), lane.turn) {
+            (Some(first), Some(turn)) => {
+                self.ready.remove(&(turn, first));
+            }
+            (Some(first), None) => {
+                self.waiting.remove(&first);
+            }
+            (None, _) => {}
+        }
+        let Some(first) = lane.keys.first().cloned() else {
+            self.lanes.remove(namespace);
+            return;
+        };
+        lane.turn = turn;
+        lane.first = Some(first.clone());
+        match turn {
+            Some(turn) => self.ready.insert((turn, first)),
+            None => self.waiting.insert(first),
+        };
+    }
+}
