@@ -21,7 +21,7 @@ use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
-use fivespot_runtime::http::error::status;
+use fivespot_runtime::http::error::{retry_after, status};
 use fivespot_runtime::lease::Fenced;
 use route::{Route, is_scheduled_machine, route};
 
@@ -51,6 +51,8 @@ pub(crate) struct FailedStep {
     pub(crate) cause: Cause,
     /// The message of the server, or of the client.
     pub(crate) message: String,
+    /// When the server asks for the next attempt.
+    pub(crate) retry_after: Option<SignedDuration>,
 }
 
 /// The maximum number of concurrent requests of one batch.
@@ -316,6 +318,7 @@ fn failure_outcome(
         step: action.step,
         cause: failure::cause(error),
         message,
+        retry_after: retry_after(error),
     })
 }
 

@@ -365,11 +365,15 @@ impl Attempt<'_> {
             StatusWrite::Dropped => Some(settled(context, key, snapshot, plan)),
             StatusWrite::Conflict => Some(Flow::ReadAgain),
             StatusWrite::Fenced => Some(FENCED),
-            StatusWrite::Failed(error) => {
+            StatusWrite::Failed { error, retry_after } => {
                 context
                     .outage
                     .warn(format_args!("status could not be written"), &error);
-                let requeue_at = plan.requeue_at;
+                let asked = retry_after.map(|span| {
+                    let span = context.backoff.not_before(span, key);
+                    after(context.queue.now(), span)
+                });
+                let requeue_at = plan.requeue_at.into_iter().chain(asked).min();
                 Some(Flow::End(ReconcileResult::Failed { requeue_at }))
             }
         }
@@ -418,7 +422,11 @@ fn record_failure(context: &Context, key: &Key, failed: FailedStep) {
     let step = failed.step;
     context.state(key, |state| {
         let attempts = state.memory.attempts(step).saturating_add(1);
-        let wait = context.backoff.wait(&(key, step), attempts);
+        let wait = match failed.retry_after {
+            // Not doubled: the server knows when it has room.
+            Some(span) => context.backoff.not_before(span, &(key, step)),
+            None => context.backoff.wait(&(key, step), attempts),
+        };
         state.memory.failed(Failure {
             step,
             cause: failed.cause,

@@ -19,6 +19,7 @@ use crate::observe::{Reading, Snapshot};
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
+use fivespot_runtime::http::error::retry_after;
 use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::ReconcileResult;
 
@@ -32,8 +33,13 @@ pub(crate) enum StatusWrite {
     Conflict,
     /// This replica may not act on the ScheduledMachine any more.
     Fenced,
-    /// The status could not be written; the error message.
-    Failed(String),
+    /// The status could not be written.
+    Failed {
+        /// The error message.
+        error: String,
+        /// When the server asks for the next attempt.
+        retry_after: Option<SignedDuration>,
+    },
 }
 
 /// A status to write.
@@ -60,7 +66,12 @@ pub(crate) async fn status(
             context.state(key, |state| state.note_dropped(None));
             return StatusWrite::Written;
         }
-        Err(error) => return StatusWrite::Failed(error.to_string()),
+        Err(error) => {
+            return StatusWrite::Failed {
+                error: error.to_string(),
+                retry_after: None,
+            };
+        }
     };
     let cache = cache_name(&scheduled_machine());
     let Ok(sent) = patch_status(context, key, &patch).await else {
@@ -71,7 +82,12 @@ pub(crate) async fn status(
         Err(error) if matches!(failure::code(&error), Some(404 | 409)) => {
             return StatusWrite::Conflict;
         }
-        Err(error) => return StatusWrite::Failed(failure::message(&error)),
+        Err(error) => {
+            return StatusWrite::Failed {
+                error: failure::message(&error),
+                retry_after: retry_after(&error),
+            };
+        }
     };
     let written_version = response["metadata"]["resourceVersion"].as_str();
     let store = &context.scheduled_machines.store;

@@ -126,7 +126,12 @@ pub async fn follow(watch: Watch, retry: Retry, sink: impl Sink) {
         let is_served = error::code(&failure) != Some(404);
         let most = if is_served { MAX_DOUBLINGS } else { u32::MAX };
         let wait = retry.backoff.wait(&retry.name, follower.failures.min(most));
-        retry.clock.sleep(wait).await;
+        let asked = error::retry_after(&failure);
+        let asked = asked.map(|span| retry.backoff.not_before(span, &retry.name));
+        retry
+            .clock
+            .sleep(asked.map_or(wait, |asked| asked.max(wait)))
+            .await;
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use fivespot_api::crd;
 use fivespot_api::resource::SCHEDULE_OVERRIDE;
+use fivespot_api::crd;
 use fivespot_controller::{Instruments, Options};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -247,4 +247,20 @@ async fn an_override_that_has_ended_does_not_return_when_the_clock_is_set_back()
     cluster.advance_to("2026-03-06T15:23:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
     assert!(cluster.status("worker").await["shutdown"].is_null());
+}
+
+#[tokio::test]
+async fn a_throttled_create_is_tried_again_when_the_server_says() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let busy = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 429,
+        "reason": "TooManyRequests", "message": "too many requests",
+        "details": {"retryAfterSeconds": 1},
+    });
+    let create = format!("POST {}", OWNED[0]);
+    cluster.inject_fault(7, &create, (429, &busy.to_string()));
+    let _running = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:00:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }

@@ -31,4 +31,16 @@ impl Backoff {
         let shortened = full - hasher.finish() % (full / 5 + 1);
         SignedDuration::from_millis(i64::try_from(shortened).unwrap_or(i64::MAX))
     }
+
+    /// The wait of `key` if a server asks for at least `span`: longer by up to a fifth, so that keys
+    /// that were refused together are not retried together.
+    pub fn not_before(self, span: SignedDuration, key: &impl Hash) -> SignedDuration {
+        let mut hasher = DefaultHasher::new();
+        self.seed.hash(&mut hasher);
+        key.hash(&mut hasher);
+        let fifth = u64::try_from(span.as_millis() / 5).unwrap_or(0);
+        let more = hasher.finish() % (fifth + 1);
+        let more = SignedDuration::from_millis(i64::try_from(more).unwrap_or(0));
+        span.saturating_add(more)
+    }
 }

@@ -393,6 +393,19 @@ fn a_clock_that_is_set_back_by_less_than_a_second_changes_nothing() {
     assert_eq!(queue.next_due(), Some(at(60)));
 }
 
+#[test]
+fn a_wait_that_a_server_asks_for_is_at_most_a_fifth_longer() {
+    let asked = SignedDuration::from_secs(10);
+    let waits: Vec<_> = ["a", "b", "c"]
+        .map(|name| Backoff::seeded(0).not_before(asked, &key(name)))
+        .into();
+    let longest = SignedDuration::from_secs(12);
+    assert!(waits.iter().all(|wait| (asked..=longest).contains(wait)));
+    assert!(waits[0] != waits[1] || waits[1] != waits[2]);
+    let none = Backoff::seeded(0).not_before(SignedDuration::ZERO, &key("a"));
+    assert_eq!(none, SignedDuration::ZERO);
+}
+
 /// A queue with so many due keys of each namespace, which were enqueued in this order.
 fn of_namespaces(all: &[(&str, usize)]) -> Queue<()> {
     let mut queue = Queue::new(Backoff::seeded(0));

@@ -3,10 +3,12 @@
 use std::error::Error as _;
 use std::fmt;
 
+use http::header::RETRY_AFTER;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kube::core::Status;
+use kube::core::response::StatusDetails;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -81,6 +83,8 @@ pub(super) fn is_end_of_watch(error: &kube::Error) -> bool {
 /// The error of a response that refuses a request.
 pub(super) async fn read_error(response: Response<Body>) -> kube::Error {
     let code = response.status();
+    let after = response.headers().get(RETRY_AFTER);
+    let after = after.and_then(|after| after.to_str().ok()?.parse().ok());
     let mut body = response.into_body();
     let mut bytes = Vec::new();
     while bytes.len() <= MAX_ERROR_BYTES {
@@ -94,7 +98,27 @@ pub(super) async fn read_error(response: Response<Body>) -> kube::Error {
             break;
         }
     }
-    kube::Error::Api(Box::new(status(code, &bytes)))
+    let mut status = status(code, &bytes);
+    if let Some(seconds) = after {
+        retry_after(&mut status, seconds);
+    }
+    kube::Error::Api(Box::new(status))
+}
+
+/// Puts the header `Retry-After` where a Status has the same: priority and fairness sends only the
+/// header.
+fn retry_after(status: &mut Status, seconds: u32) {
+    let details = status.details.get_or_insert_with(|| StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    });
+    if details.retry_after_seconds == 0 {
+        details.retry_after_seconds = seconds;
+    }
 }
 
 /// The refusal of an API server, or only the code: the text of another server is not trusted, and

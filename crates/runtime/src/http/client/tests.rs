@@ -155,3 +155,34 @@ async fn the_query_of_a_list_is_escaped() {
         "{path}"
     );
 }
+
+#[tokio::test]
+async fn a_busy_server_says_when_it_is_asked_again() {
+    let asked = async |code: u16, header: &'static str, body: Value| {
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let body = body.to_string().into_bytes();
+            async move {
+                let response = Response::builder().status(code);
+                let response = response.header("Retry-After", header);
+                Ok::<_, kube::Error>(response.body(Body::from(body)).unwrap())
+            }
+        });
+        let api = ApiClient::new(Client::new(service, "default"), "5spot");
+        let error = api.get(&at(&pod(), "it")).await.unwrap_err();
+        crate::http::error::retry_after(&error).map(|span| span.as_secs())
+    };
+    let status = |seconds: u32| {
+        json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "details": {"retryAfterSeconds": seconds},
+        })
+    };
+    assert_eq!(asked(429, "7", json!("Too many requests")).await, Some(7));
+    assert_eq!(asked(503, "7", status(3)).await, Some(3));
+    assert_eq!(asked(503, "86400", json!("")).await, Some(300));
+    assert_eq!(
+        asked(429, "Fri, 06 Mar 2026 12:00:00 GMT", json!("")).await,
+        None
+    );
+    assert_eq!(asked(500, "7", json!("")).await, None);
+}
