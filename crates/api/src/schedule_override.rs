@@ -171,6 +171,22 @@ impl ScheduleOverride {
         (is_stop && self.spec.target_ref.is_some()).then_some(uid)
     }
 
+    /// Whether a reclaim of the Machine `machine_uid` may rely on it: the operator has created it for
+    /// that reclaim of this ScheduledMachine, and it is in force at `now`.
+    pub fn stops_reclaimed(
+        &self,
+        scheduled_machine: &str,
+        machine_uid: &str,
+        now: Timestamp,
+    ) -> bool {
+        let target = self.spec.target_ref.as_ref();
+        self.reclaimed() == Some(machine_uid)
+            && target.is_some_and(|target| target.name == scheduled_machine)
+            && self.in_schedule().is_some_and(|of| {
+                of.start.is_none_or(|start| start <= now) && now < of.end
+            })
+    }
+
     /// When it starts. `None` if the start is absent or cannot be parsed.
     pub fn start(&self) -> Option<Timestamp> {
         self.spec.start_time.as_deref()?.parse().ok()
@@ -353,6 +369,33 @@ mod tests {
             "selector": {}, "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
         }));
         assert!(!empty.is_about("a", &labels(&[("team", "x")])));
+    }
+
+    #[test]
+    fn a_reclaim_relies_only_on_its_own_override_in_force() {
+        let of = |uid: &str, spec: &Value| {
+            let mut it = overriding(spec);
+            it.metadata.annotations = Some(labels(&[("5spot.finos.org/reclaim", uid)]));
+            it
+        };
+        let spec = json!({
+            "targetRef": {"name": "a"}, "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
+        });
+        let holds = |it: &ScheduleOverride, now: &str| {
+            it.stops_reclaimed("a", "uid", now.parse().unwrap())
+        };
+        let (now, end) = ("2026-03-06T21:00:00Z", "2026-03-06T22:00:00Z");
+        assert!(holds(&of("uid", &spec), now) && !holds(&of("uid", &spec), end));
+        assert!(!holds(&of("other", &spec), now) && !holds(&overriding(&spec), now));
+        for (field, other) in [
+            ("mode", json!("Run")),
+            ("targetRef", json!({"name": "b"})),
+            ("startTime", json!("2026-03-06T21:30:00Z")),
+        ] {
+            let mut changed = spec.clone();
+            changed[field] = other;
+            assert!(!holds(&of("uid", &changed), now), "{field}");
+        }
     }
 
     #[test]

@@ -4,11 +4,13 @@ mod route;
 
 use std::sync::Arc;
 
+use fivespot_api::{ScheduleOverride, name};
 use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
 use futures::StreamExt as _;
 use futures::stream;
-use jiff::SignedDuration;
-use serde_json::Value;
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure;
@@ -20,8 +22,8 @@ use crate::provider_specs::{self, LargeObject};
 use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
-use fivespot_runtime::http::Address;
 use fivespot_runtime::http::error::{retry_after, status};
+use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::lease::Fenced;
 use route::{Route, is_scheduled_machine, route};
 
@@ -160,7 +162,7 @@ impl Sender<'_> {
             cancel_start(context, key, action);
             return Err(ApplyOutcome::Fenced);
         };
-        let error = match sent.or_else(|error| ignore_existing_override(action, error)) {
+        let error = match sent {
             Ok(response) => {
                 tracing::info!(step = ?action.step, "step done");
                 self.notify_listener(action, None);
@@ -212,15 +214,35 @@ impl Sender<'_> {
 /// The result of a request, or that it must not be sent.
 type SendResult = Result<kube::Result<Value>, Fenced>;
 
-/// The override that a reclaim creates is named after its Machine: an existing one is the same.
-fn ignore_existing_override(action: &Action, error: kube::Error) -> kube::Result<Value> {
-    let is_there =
-        action.step == Step::CreateOverride && failure::code(&error) == Some(409);
-    if is_there {
-        Ok(Value::Null)
-    } else {
-        Err(error)
+/// Creates the override of a reclaim, or returns the one that an earlier attempt has created. It is
+/// named after the Machine. If an override that is not that of this reclaim has the name, the
+/// server chooses another one: nobody can defeat a reclaim by taking the name before.
+async fn create_override(
+    api: &ApiClient,
+    at: &Address<'_>,
+    object: &Value,
+    now: Timestamp,
+) -> kube::Result<Value> {
+    let collection = Address { name: "", ..*at };
+    match api.create(&collection, object).await {
+        Err(error) if failure::code(&error) == Some(409) => {}
+        created => return created,
     }
+    let uid = &object["metadata"]["annotations"][name::RECLAIM_ANNOTATION];
+    let target = &object["spec"]["targetRef"]["name"];
+    if let (Some(found), Some(uid), Some(target)) =
+        (api.get(at).await?, uid.as_str(), target.as_str())
+        && ScheduleOverride::deserialize(&found)
+            .is_ok_and(|found| found.stops_reclaimed(target, uid, now))
+    {
+        return Ok(found);
+    }
+    let mut other = object.clone();
+    if let Some(Value::Object(metadata)) = other.get_mut("metadata") {
+        metadata.remove("name");
+        metadata.insert("generateName".to_owned(), json!(format!("{}-", at.name)));
+    }
+    api.create(&collection, &other).await
 }
 
 /// Releases the slot in the start rate limit of a machine whose first object was not created,
@@ -344,6 +366,9 @@ async fn send(
         projection: Some(&projection),
     };
     let response = match &request.call {
+        Call::Create(object) if *step == Step::CreateOverride => {
+            create_override(&api, &at, object, context.queue.now()).await?
+        }
         Call::Create(object) => {
             let collection = Address { name: "", ..at };
             let left_out = || object.get("spec").is_none();
@@ -404,7 +429,10 @@ impl Written<'_> {
         } = self;
         let Target { namespace, object } = &request.target;
         let namespace = namespace.as_deref();
-        let object = Key::new(namespace.unwrap_or_default(), object.name.clone());
+        // The server may have chosen the name.
+        let written = response["metadata"]["name"].as_str();
+        let name = written.unwrap_or(&object.name);
+        let object = Key::new(namespace.unwrap_or_default(), name);
         let share = match request.side {
             Side::Management => Ok(None),
             Side::Workload => context.reserve(key, response),

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use fivespot_api::resource::SCHEDULE_OVERRIDE;
-use fivespot_api::crd;
+use fivespot_api::{crd, name};
 use fivespot_controller::{Instruments, Options};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -247,6 +247,40 @@ async fn an_override_that_has_ended_does_not_return_when_the_clock_is_set_back()
     cluster.advance_to("2026-03-06T15:23:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
     assert!(cluster.status("worker").await["shutdown"].is_null());
+}
+
+#[tokio::test]
+async fn an_override_with_the_name_of_a_reclaim_does_not_defeat_it() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster
+        .create_wanted_machine(&json!({"token": "abc"}))
+        .await;
+    let _running = cluster.run(|client, clock| {
+        let mut options = cluster.options(client, clock);
+        options.reclaim_override = Some(SignedDuration::from_hours(4));
+        options
+    });
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    cluster.join("worker").await;
+    cluster.ready("worker", true).await;
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active", "{status:#}");
+    let uid = status["machineRef"]["uid"].as_str().unwrap();
+    let taken = name::reclaim_override("worker", uid);
+    create(&cluster, &taken, "Run", naming("worker")).await;
+    let request = json!({"metadata": {"annotations": {
+        "5spot.finos.org/reclaim-requested": "true",
+    }}});
+    cluster.merge("/api/v1/nodes/worker", request).await;
+    cluster.advance_to("2026-03-06T16:00:00Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Inactive", "{status:#}");
+    let mut others = cluster.items(OVERRIDES).await;
+    others.retain(|it| it["metadata"]["name"] != taken);
+    assert_eq!(others.len(), 1, "{others:#?}");
+    assert_eq!(others[0]["spec"]["mode"], "Stop");
 }
 
 #[tokio::test]

@@ -357,7 +357,11 @@ pub(crate) fn stop_with_override(
     let object = json!({
         "apiVersion": name::API_VERSION,
         "kind": name::OVERRIDE_KIND,
-        "metadata": { "name": name, "namespace": subject.namespace },
+        "metadata": {
+            "name": name,
+            "namespace": subject.namespace,
+            "annotations": { name::RECLAIM_ANNOTATION: machine_uid },
+        },
         "spec": {
             "targetRef": { "name": subject.name },
             "mode": OverrideMode::Stop.as_str(),

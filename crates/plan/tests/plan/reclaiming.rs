@@ -592,6 +592,8 @@ fn with_an_override_a_reclaim_keeps_the_spec_and_ends_with_the_override() {
     );
     let name = name::reclaim_override("worker", &uid);
     let stored = &simulation.objects[&("ScheduleOverride".to_owned(), name.clone())];
+    let marked = &stored["metadata"]["annotations"]["5spot.finos.org/reclaim"];
+    assert_eq!(*marked, uid);
     assert_eq!(
         stored["spec"],
         json!({
