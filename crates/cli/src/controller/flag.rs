@@ -53,7 +53,8 @@ pub(crate) struct Args {
     /// How many ScheduledMachines are reconciled concurrently
     #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
-    /// How many machines may start per minute, highest priority first [default: no limit]
+    /// How many machines may start per minute, highest priority first. Counted by each process: a
+    /// replica that starts or takes over begins with the full number [default: no limit]
     #[arg(long, value_name = "NUMBER")]
     max_starts_per_minute: Option<NonZeroU32>,
     /// Remove the finalizer of a deleted ScheduledMachine whose machine could not be removed within
