@@ -21,6 +21,7 @@ use fivespot_api::{Phase, name};
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::ReadResult;
+use crate::observe::calendars::Calendars;
 use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
@@ -59,6 +60,8 @@ pub(crate) struct Context {
     pub(crate) queue: WorkQueue,
     /// The overrides, which have a controller of their own.
     pub(crate) overrides: Overrides,
+    /// The dates of calendars.
+    pub(crate) calendars: Calendars,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) openings: Openings,
@@ -131,6 +134,7 @@ impl Context {
             metrics,
             backoff,
             queue: WorkQueue::new(options.clock.clone(), backoff),
+            calendars: Calendars::default(),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence),
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),

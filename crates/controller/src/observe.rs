@@ -2,6 +2,7 @@
 //!
 //! The only place in a reconcile that reads the clock.
 
+pub(crate) mod calendars;
 mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;
@@ -13,7 +14,7 @@ pub(crate) mod name_conflict;
 mod node;
 pub(crate) mod own_crd;
 pub(crate) mod projection;
-mod schedule_inputs;
+pub(crate) mod schedule_inputs;
 pub(crate) mod watch;
 pub(crate) mod workload;
 

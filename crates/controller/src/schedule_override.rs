@@ -10,9 +10,9 @@ use std::sync::Arc;
 use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus, name};
 use fivespot_clock::{Busy, Clock, after};
-use fivespot_plan::plan_override;
+use fivespot_plan::{Unknown, plan_override};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::Health;
+use fivespot_runtime::cache::{Health, SharedReads};
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
@@ -24,6 +24,7 @@ use crate::context::Context;
 use crate::failure;
 use crate::kind::schedule_override;
 use crate::observe::projection::{CachedKind, Object};
+use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
 use crate::report::{self, Unpublished};
 use ended::EndedOverrides;
@@ -41,6 +42,8 @@ pub(crate) struct Overrides {
     index: OverrideIndex,
     /// Those that have ended.
     pub(crate) ended: EndedOverrides,
+    /// Live lists that machines share.
+    pub(crate) listed: SharedReads<Result<Listed, Unknown>>,
 }
 
 /// The part of a ScheduledMachine that is read for the index.
@@ -78,6 +81,7 @@ impl Overrides {
             fence: fence.of_kind(name::OVERRIDE_KIND),
             index: OverrideIndex::default(),
             ended: EndedOverrides::default(),
+            listed: SharedReads::default(),
         }
     }
 
@@ -225,6 +229,7 @@ impl OverrideReconcile<'_> {
             fence,
             index,
             ended,
+            ..
         } = &self.context.overrides;
         let (api, own) = (&self.context.api, self.own);
         let now = queue.now();

@@ -47,6 +47,13 @@ impl Enqueue {
                 let machines = overrides.changed(&self.informer, keys);
                 self.context.enqueue_keys(machines);
             }
+            CachedKind::Calendar => {
+                for target in affected {
+                    if let Target::Calendar(key) = target {
+                        self.context.calendars.forget(key);
+                    }
+                }
+            }
             _ => {}
         }
     }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
-use fivespot_runtime::cache::{Health, MAX_OBJECTS, TooLarge};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
+use fivespot_schedule::Dates;
 use serde::Deserialize as _;
 
 use super::Incomplete;
@@ -28,24 +30,15 @@ pub(super) async fn schedule_inputs(
         if inputs.calendars.contains_key(name) {
             continue;
         }
-        let resource = schedule_calendar();
-        let found = source.object(&resource, CachedKind::Calendar, name).await?;
-        match found {
-            Fact::Known(Some(value)) => {
-                // A calendar that cannot be parsed has no dates that could be applied.
-                if let Ok(calendar) = ScheduleCalendar::deserialize(&value) {
-                    let dates = calendar.spec.dates();
-                    inputs.calendars.insert(name.to_owned(), dates);
-                }
+        match calendar(source, name).await? {
+            Fact::Known(Some(dates)) => {
+                inputs.calendars.insert(name.to_owned(), dates);
             }
             Fact::Known(None) | Fact::Unknown(Unknown::NotServed { .. }) => {}
             Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
         }
     }
-    let name = object.metadata.name.as_deref().unwrap_or_default();
-    let none = BTreeMap::new();
-    let labels = object.metadata.labels.as_ref().unwrap_or(&none);
-    match overrides_of(source, name, labels).await? {
+    match overrides_of(source, object).await? {
         Ok(own) => {
             let now = source.context.queue.now();
             let ended = &source.context.overrides.ended;
@@ -62,23 +55,70 @@ pub(super) async fn schedule_inputs(
     Ok(inputs)
 }
 
-/// The considered overrides of the machine `name` with these labels, from the index. A live
-/// observation lists the overrides if their cache is not filled yet.
-async fn overrides_of(
+/// The dates of a calendar. One that cannot be parsed has no dates that could be applied.
+async fn calendar(
     source: &Source<'_>,
     name: &str,
-    labels: &BTreeMap<String, String>,
-) -> Result<Result<Vec<Arc<ScheduleOverride>>, Unknown>, Incomplete> {
-    let informer = schedule_override::informer(source.context);
-    match informer.health(&source.key.namespace) {
-        Health::Synced => Ok(Ok(source.context.overrides.of_machine(source.key, labels))),
-        Health::Loading if source.is_live() => {
-            let listed = listed(source, &informer).await;
-            Ok(listed.map(|all| {
-                let own = all.iter().filter(|of| of.is_about(name, labels));
-                own.cloned().collect()
-            }))
+) -> Result<Fact<Option<Dates>>, Incomplete> {
+    let resource = schedule_calendar();
+    let (context, namespace) = (source.context, &source.key.namespace);
+    let at = Key::new(namespace.clone(), name);
+    let informer = context.informer(&resource, CachedKind::Calendar);
+    if !source.is_live()
+        && informer.health(namespace) == Health::Synced
+        && let Some(cached) = informer.store.get(&at)
+        && let Some(dates) = context.calendars.get(&at, cached.version.as_str())
+    {
+        return Ok(Fact::Known(dates));
+    }
+    let found = source.object(&resource, CachedKind::Calendar, name).await?;
+    Ok(match found {
+        Fact::Known(Some(value)) => {
+            let version = value["metadata"]["resourceVersion"].as_str();
+            let version = version.unwrap_or_default();
+            let read = || {
+                let calendar = ScheduleCalendar::deserialize(&value).ok()?;
+                Some(calendar.spec.dates())
+            };
+            Fact::Known(context.calendars.get_or_read(&at, version, read))
         }
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    })
+}
+
+/// The considered overrides of a machine: from the index; before something is ended, from the
+/// server, because one that was created a moment ago may forbid it.
+async fn overrides_of(
+    source: &Source<'_>,
+    object: &ScheduledMachine,
+) -> Result<Result<Vec<Arc<ScheduleOverride>>, Unknown>, Incomplete> {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let none = BTreeMap::new();
+    let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+    let informer = schedule_override::informer(source.context);
+    let health = informer.health(&source.key.namespace);
+    let is_listed = source.is_live()
+        && match health {
+            Health::Synced => depends_on_overrides(object),
+            Health::Loading => true,
+            Health::Failing(_) => false,
+        };
+    if is_listed {
+        let found = listed(source, &informer).await;
+        match found {
+            Ok(Listed { all, is_complete })
+                if is_complete || health != Health::Synced =>
+            {
+                let own = all.iter().filter(|of| of.is_about(name, labels));
+                return Ok(Ok(own.cloned().collect()));
+            }
+            Ok(_) => {}
+            Err(unknown) => return Ok(Err(unknown)),
+        }
+    }
+    match health {
+        Health::Synced => Ok(Ok(source.context.overrides.of_machine(source.key, labels))),
         Health::Loading => {
             informer.add_waiting(source.key);
             Err(Incomplete::NotYet)
@@ -90,10 +130,39 @@ async fn overrides_of(
     }
 }
 
-async fn listed(
-    source: &Source<'_>,
-    informer: &KindInformer,
-) -> Result<ConsideredOverrides<Arc<ScheduleOverride>>, Unknown> {
+/// Whether an override can change what is done. It cannot stop a removal by the kill switch or by
+/// a deletion, which must not wait for it.
+fn depends_on_overrides(object: &ScheduledMachine) -> bool {
+    let spec = &object.spec;
+    spec.schedule.enabled
+        && !spec.kill_switch
+        && object.metadata.deletion_timestamp.is_none()
+}
+
+/// How many pages of overrides are read at most before something is ended.
+const MAX_PAGES: usize = 4;
+
+/// The page size.
+const PAGE: &str = "500";
+
+/// The overrides of a namespace, as the server lists them.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    all: Arc<ConsideredOverrides<Arc<ScheduleOverride>>>,
+    /// Whether there are no more than were read.
+    is_complete: bool,
+}
+
+/// Lists the overrides of the namespace. Machines that end together share a list.
+async fn listed(source: &Source<'_>, informer: &KindInformer) -> Result<Listed, Unknown> {
+    let all = Key::new(source.key.namespace.clone(), "");
+    let listed = &source.context.overrides.listed;
+    listed
+        .read(&informer.name, &all, list(source, informer))
+        .await
+}
+
+async fn list(source: &Source<'_>, informer: &KindInformer) -> Result<Listed, Unknown> {
     let resource = kind::schedule_override();
     let all = Address {
         resource: &resource,
@@ -101,24 +170,32 @@ async fn listed(
         name: "",
         projection: Some(&informer.projection),
     };
-    let mut found = Vec::new();
-    let each = |value| {
-        found.extend(ScheduleOverride::deserialize(&value).ok().map(Arc::new));
-        let is_many = found.len() > MAX_OBJECTS;
-        is_many
-            .then_some(TooLarge::Objects)
-            .map_or(Ok(()), |why| Err(why.into()))
-    };
-    let listed = source
-        .context
-        .api
-        .page(&all, &[("limit", "500")], each)
-        .await;
-    match listed {
-        Ok(_) => Ok(ConsideredOverrides::of(found)),
-        Err(error) if failure::code(&error) == Some(404) => Err(Unknown::NotServed {
-            message: failure::message(&error),
-        }),
-        Err(error) => Err(failure::unknown(&error)),
+    let mut found = ConsideredOverrides::default();
+    let mut next = String::new();
+    for _ in 0..MAX_PAGES {
+        let query = [("limit", PAGE), ("continue", next.as_str())];
+        let query = if next.is_empty() { &query[..1] } else { &query };
+        let each = |value| {
+            if let Ok(object) = ScheduleOverride::deserialize(&value) {
+                found.add(Arc::new(object));
+            }
+            Ok(())
+        };
+        match source.context.api.page(&all, query, each).await {
+            Ok(page) => next = page.next,
+            Err(error) if failure::code(&error) == Some(404) => {
+                return Err(Unknown::NotServed {
+                    message: failure::message(&error),
+                });
+            }
+            Err(error) => return Err(failure::unknown(&error)),
+        }
+        if next.is_empty() {
+            break;
+        }
     }
+    Ok(Listed {
+        all: Arc::new(found),
+        is_complete: next.is_empty(),
+    })
 }

@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster, instant};
+use crate::faults::in_service;
 use crate::timing::LogCapture;
 
 const OVERRIDES: &str =
@@ -247,6 +248,20 @@ async fn an_override_that_has_ended_does_not_return_when_the_clock_is_set_back()
     cluster.advance_to("2026-03-06T15:23:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
     assert!(cluster.status("worker").await["shutdown"].is_null());
+}
+
+#[tokio::test]
+async fn a_hold_made_just_before_the_end_counts_although_no_watch_has_shown_it() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let watch = "WATCH /apis/5spot.finos.org/v1alpha1/scheduleoverrides";
+    cluster.delay_requests(watch, SignedDuration::from_hours(48));
+    let _running = in_service(&cluster, &[]).await;
+    cluster.advance_to("2026-03-06T22:59:58Z").await;
+    create(&cluster, "hold", "Hold", naming("worker")).await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["shutdown"], Value::Null, "{status:#}");
+    assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
 #[tokio::test]
