@@ -39,11 +39,42 @@ type Label = (String, String);
 #[derive(Debug, Default)]
 struct Namespace {
     considered: ConsideredOverrides<Arc<ScheduleOverride>>,
-    /// The overrides beyond the limit: the first takes the next place that is free.
-    beyond: BTreeSet<Rank>,
+    beyond: Beyond,
     machines: BTreeMap<Key, Labelled>,
     /// The machines that have a label.
     by_label: BTreeMap<Arc<Label>, BTreeSet<Key>>,
+}
+
+/// The overrides beyond the limit: the first takes the next place that is free.
+#[derive(Debug, Default)]
+struct Beyond {
+    ranked: BTreeSet<Rank>,
+    by_name: BTreeMap<String, Rank>,
+}
+
+impl Beyond {
+    fn insert(&mut self, rank: Rank) {
+        self.remove(rank.name());
+        self.by_name.insert(rank.name().to_owned(), rank.clone());
+        self.ranked.insert(rank);
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(rank) = self.by_name.remove(name) {
+            self.ranked.remove(&rank);
+        }
+    }
+
+    /// Takes the first, if `considered` has a place for it.
+    fn take_for(
+        &mut self,
+        considered: &ConsideredOverrides<Arc<ScheduleOverride>>,
+    ) -> Option<Rank> {
+        let first = self.ranked.first().filter(|of| considered.admits(of))?;
+        let first = first.clone();
+        self.remove(first.name());
+        Some(first)
+    }
 }
 
 /// A machine, with labels that it shares with others; sorted.
@@ -111,7 +142,7 @@ impl OverrideIndex {
     pub(crate) fn overrides(&self) -> BTreeSet<Key> {
         let namespaces = self.namespaces();
         let all = namespaces.iter().flat_map(|(name, namespace)| {
-            let beyond = namespace.beyond.iter().map(Rank::name);
+            let beyond = namespace.beyond.ranked.iter().map(Rank::name);
             let considered = namespace.considered.iter();
             let considered = considered.filter_map(|of| of.metadata.name.as_deref());
             beyond
@@ -167,7 +198,7 @@ impl OverrideIndex {
 impl Namespace {
     fn is_empty(&self) -> bool {
         self.machines.is_empty()
-            && self.beyond.is_empty()
+            && self.beyond.ranked.is_empty()
             && self.considered.iter().next().is_none()
     }
 
@@ -188,19 +219,16 @@ impl Namespace {
                 self.affect(known.as_deref(), &mut affected);
             }
             (None, _) => {
-                if rank.as_ref().is_some_and(|rank| self.beyond.contains(rank)) {
+                if rank.is_some() && self.beyond.by_name.get(&key.name) == rank.as_ref() {
                     return affected;
                 }
-                self.beyond.retain(|of| of.name() != key.name);
+                self.beyond.remove(&key.name);
             }
         }
-        self.beyond.extend(rank);
-        while let Some(first) = self.beyond.first()
-            && self.considered.admits(first)
-        {
-            let Some(first) = self.beyond.pop_first() else {
-                break;
-            };
+        if let Some(rank) = rank {
+            self.beyond.insert(rank);
+        }
+        while let Some(first) = self.beyond.take_for(&self.considered) {
             let object = if first.name() == key.name {
                 found.clone()
             } else {
