@@ -1,4 +1,4 @@
-//! `cargo run --release -p proof -- model|mutants|tested-mutants`: searches for invariants that the shipped
+//! `cargo run --release --bin proof -- model|mutants|tested-mutants`: searches for invariants that the shipped
 //! planner violates.
 
 mod model;
@@ -25,9 +25,9 @@ struct Arguments {
 }
 
 const EXAMPLE: &str = "Examples:
-  cargo run --release -p proof -- model
-  cargo run --release -p proof -- mutants
-  cargo run --release -p proof -- tested-mutants";
+  cargo run --release --bin proof -- model
+  cargo run --release --bin proof -- mutants
+  cargo run --release --bin proof -- tested-mutants";
 
 const HEADING: &str =
     "part     errors crashes edits   others     states   generated  depth  seconds";

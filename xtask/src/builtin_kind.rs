@@ -14,7 +14,7 @@ pub(crate) fn list(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["run", "--quiet", "--locked"])
-        .args(["--package", "fivespot-apiserver", "--example", "kinds"])
+        .args(["--example", "kinds"])
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()?;

@@ -20,7 +20,9 @@ pub(crate) fn store(root: &Path) -> Result<(), Box<dyn Error>> {
     let faults = left_in(root, FAULTS_LEFT);
     let runs = left_in(root, RUNS_LEFT);
     if let (Err(_), Err(_)) = (&faults, &runs) {
-        return Err("no results of a complete run; run `cargo test -p e2e`".into());
+        return Err(
+            "no results of a complete run; run `cargo test --test promises`".into(),
+        );
     }
     for (found, kept) in [(runs, RESULTS), (faults, FAULTS)] {
         let kept = root.join(kept);
@@ -38,7 +40,8 @@ pub(crate) fn store(root: &Path) -> Result<(), Box<dyn Error>> {
 /// There are no results, or they cannot be read.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut faults = Faults::new();
-    let missing = |_| "no results of a complete run; run `cargo test -p e2e`".to_owned();
+    let missing =
+        |_| "no results of a complete run; run `cargo test --test promises`".to_owned();
     for path in left_in(root, RUNS_LEFT).map_err(missing)? {
         let name = path.file_name().unwrap_or_default();
         let kept = root.join(RESULTS).join(name);

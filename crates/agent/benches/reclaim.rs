@@ -1,5 +1,5 @@
 //! Measures the time from the start of a listed program to the annotation on its Node, and what
-//! the agent costs while no program starts: `cargo bench -p fivespot-agent --bench reclaim`. With
+//! the agent costs while no program starts: `cargo bench --bench reclaim`. With
 //! `-- --record FILE` the numbers are written to that file, relative to the workspace directory.
 //!
 //! The agent is the real binary, in its own process, over TLS; the API server is the embedded one;

@@ -17,7 +17,7 @@ Warning has the reason of the Warning event; it is empty if there is none. The h
 [Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: for them, a machine that is Active or Inactive and not
 ready has failed.
 
-<!-- Printed from the table of the tests by `UPDATE_PAGES=1 cargo test -p e2e --test promises page_is_printed`. -->
+<!-- Printed from the table of the tests by `UPDATE_PAGES=1 cargo test --test promises page_is_printed`. -->
 
 ";
 

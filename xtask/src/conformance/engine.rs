@@ -28,8 +28,8 @@ pub(crate) fn measure(root: &Path, data: &Path) -> Result<(), Box<dyn Error>> {
             .into());
         }
     }
-    let specification = example(root, "fivespot-cel", "language", data)?;
-    let rules = example(root, "fivespot-admission", "conformance", data)?;
+    let specification = example(root, "language", data)?;
+    let rules = example(root, "conformance", data)?;
     update_result(root, |result| {
         result.insert("specification".to_owned(), specification);
         result.insert("rules".to_owned(), rules);
@@ -70,23 +70,10 @@ fn update_result(
     Ok(())
 }
 
-/// The lines that an example of a package prints, one per suite.
-fn example(
-    root: &Path,
-    package: &str,
-    name: &str,
-    data: &Path,
-) -> Result<Value, Box<dyn Error>> {
+/// The lines that an example prints, one per suite.
+fn example(root: &Path, name: &str, data: &Path) -> Result<Value, Box<dyn Error>> {
     let done = Command::new(env!("CARGO"))
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            package,
-            "--example",
-            name,
-            "--",
-        ])
+        .args(["run", "--quiet", "--example", name, "--"])
         .arg(data)
         .arg("--json")
         .current_dir(root)

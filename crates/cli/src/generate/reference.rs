@@ -131,8 +131,7 @@ mod tests {
         let page = page(crate::command());
         let found = fs::read_to_string(tree.join(&page.path)).ok();
         let difference = page.difference(found.as_deref());
-        let remedy =
-            "cargo run -p fivespot-cli --bin 5spot -- generate docs -o docs/reference";
+        let remedy = "cargo run --bin 5spot -- generate docs -o docs/reference";
         assert_eq!(difference, None, "run `{remedy}`");
     }
 

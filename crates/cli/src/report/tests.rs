@@ -129,7 +129,6 @@ fn the_schema_in_the_source_tree_is_up_to_date() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
     let schema = schema().unwrap();
     let found = fs::read_to_string(tree.join(&schema.path)).ok();
-    let remedy =
-        "cargo run -p fivespot-cli --bin 5spot -- generate docs -o docs/reference";
+    let remedy = "cargo run --bin 5spot -- generate docs -o docs/reference";
     assert_eq!(schema.difference(found.as_deref()), None, "run `{remedy}`");
 }
