@@ -3,7 +3,7 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up
-//! $ cargo run --release -p benches --bin day -- --minutes 60 --record proof/results/day.json
+//! $ cargo run --release --bin day -- --minutes 60 --record proof/results/day.json
 //! ```
 //!
 //! For each minute, it prints the requests of the operator, the number of machines and the resident

@@ -2,8 +2,8 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --release -p fivespot-cli
-//! $ cargo run --release -p benches --bin hand_over
+//! $ cargo build --release --bin 5spot
+//! $ cargo run --release --bin hand_over
 //! ```
 //!
 //! Creates a namespace with some ScheduledMachines and runs two scenarios. In the first, two

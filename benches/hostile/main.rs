@@ -2,8 +2,8 @@
 //! a hostile workload cluster and hostile clients.
 //!
 //! ```console
-//! $ cargo build --release --bin 5spot
-//! $ cargo run --release -p benches --bin hostile
+//! $ cargo build --release --bin 5spot --features fivespot-cli/allocator
+//! $ cargo run --release --bin hostile
 //! ```
 //!
 //! Runs an API server of its own. Each row starts the program as a new child process within the

@@ -3,8 +3,8 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --release -p fivespot-cli
-//! $ cargo run --release -p benches --bin idle -- --machines 1000 --minutes 60
+//! $ cargo build --release --bin 5spot --features fivespot-cli/allocator
+//! $ cargo run --release --bin idle -- --machines 1000 --minutes 60
 //! ```
 //!
 //! Creates a namespace with this many ScheduledMachines, none of which is wanted for days. Starts

@@ -3,8 +3,8 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --profile dist --bin 5spot
-//! $ cargo run --release -p benches --bin scale -- --machines 1000
+//! $ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+//! $ cargo run --release --bin scale -- --machines 1000
 //! ```
 //!
 //! Measures first the floor: a plain client that creates only the three objects of each machine,
@@ -16,7 +16,7 @@
 //!
 //! ```console
 //! $ 5spot dev --no-controller --audit-log audit.json --apply empty/
-//! $ cargo run --release -p benches --bin scale -- --audit-log audit.json
+//! $ cargo run --release --bin scale -- --audit-log audit.json
 //! ```
 //!
 //! There, `--no-simulator`, with `--no-cluster-api --opening-alone` here, leaves Cluster API out.
@@ -27,7 +27,7 @@
 //! compared: at another time, the same server takes half as long or twice.
 //!
 //! ```console
-//! $ cargo run --release -p benches --bin scale -- --machines 300 --burst created
+//! $ cargo run --release --bin scale -- --machines 300 --burst created
 //! ```
 //!
 //! `--controller FILE` describes another operator than the one that was built, as JSON:

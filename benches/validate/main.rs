@@ -1,8 +1,8 @@
 //! How long `5spot validate` takes for a fleet: the wall-clock time of the whole process.
 //!
 //! ```console
-//! $ cargo build --release -p fivespot-cli
-//! $ cargo run --release -p benches --bin validate -- --manifests 1000
+//! $ cargo build --release --bin 5spot --features fivespot-cli/allocator
+//! $ cargo run --release --bin validate -- --manifests 1000
 //! ```
 //!
 //! Writes the given number of manifests of ScheduledMachines, one per file, into a folder of its

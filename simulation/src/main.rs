@@ -1,4 +1,4 @@
-//! `cargo run --release -p simulation`: simulates days of the whole operator by seeds.
+//! `cargo run --release --bin simulation`: simulates days of the whole operator by seeds.
 //!
 //! A seed determines a scenario: time zones, days, schedules, the faults of the network and of the
 //! operator's host, and the actions of users, Cluster API and pods. The operator is the shipped
@@ -30,7 +30,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Parser;
-use tikv_jemallocator::Jemalloc;
 
 use long_haul::Length;
 use report::Report;
@@ -38,17 +37,18 @@ use run::{Outcome, run, shrink};
 use scenario::Scenario;
 
 /// The same allocator as in `5spot`.
+#[cfg(feature = "allocator")]
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 #[derive(Parser)]
 #[command(
     about = "Simulates days of the whole operator, by seeds.",
     after_help = "Examples:
-  cargo run --release -p simulation
-  cargo run --release -p simulation -- --seeds 0..100000
-  cargo run --release -p simulation -- --seeds 17..18 --keep 3,8 --trace
-  cargo run --release -p simulation -- --years 10 --machines 200"
+  cargo run --release --bin simulation
+  cargo run --release --bin simulation -- --seeds 0..100000
+  cargo run --release --bin simulation -- --seeds 17..18 --keep 3,8 --trace
+  cargo run --release --bin simulation --features simulation/allocator -- --years 10 --machines 200"
 )]
 struct Arguments {
     /// The range of seeds. The last one is not included.
@@ -215,7 +215,7 @@ fn print_minimal(seed: u64, invariant: &str, keep: Option<&Numbers>) {
         .map(|at| at.to_string())
         .collect();
     println!(
-        "replay: cargo run --release -p simulation -- --seeds {seed}..{} --keep {} --trace",
+        "replay: cargo run --release --bin simulation -- --seeds {seed}..{} --keep {} --trace",
         seed + 1,
         if kept.is_empty() {
             "none".to_owned()

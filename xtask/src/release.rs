@@ -33,6 +33,16 @@ pub(super) const ARCHITECTURES: [(&str, &str); 2] = [
     ("arm64", "aarch64-unknown-linux-musl"),
 ];
 
+/// The packages that are released, with the feature that a build for development leaves out.
+const PACKAGES: [&str; 6] = [
+    "-p",
+    "fivespot-cli",
+    "-p",
+    "fivespot-agent",
+    "--features",
+    "fivespot-cli/allocator",
+];
+
 /// The programs of a release.
 const PROGRAMS: [&str; 2] = ["5spot", "5spot-reclaim-agent"];
 

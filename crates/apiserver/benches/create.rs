@@ -16,14 +16,9 @@ use http_body_util::{BodyExt as _, Full};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use tikv_jemallocator::Jemalloc;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
-
-/// The allocator of `5spot`.
-#[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 

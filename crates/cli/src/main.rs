@@ -1,10 +1,9 @@
 //! The `5spot` program.
 
-use tikv_jemallocator::Jemalloc;
-
 /// Returns memory to the system after a peak. It is configured in `.cargo/config.toml`.
+#[cfg(feature = "allocator")]
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
     fivespot_cli::main()

@@ -30,7 +30,7 @@ impl Build<'_> {
                 // Each binary contains the list of its dependencies, which scanners read.
                 .args(["auditable", "build", "--locked", "--profile", "dist"])
                 .args(["--target", triple])
-                .args(["-p", "fivespot-cli", "-p", "fivespot-agent"])
+                .args(super::PACKAGES)
                 .args(self.programs.iter().map(|name| format!("--bin={name}")))
                 .env("RUSTFLAGS", self.flags()?)
                 .env("SOURCE_DATE_EPOCH", self.time)

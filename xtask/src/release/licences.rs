@@ -89,15 +89,19 @@ struct Package {
 /// The packages that are linked into the programs, sorted, except those of this workspace.
 fn packages(root: &Path, triple: &str) -> Result<Vec<Package>, Box<dyn Error>> {
     let words = ["tree", "--locked", "--target", triple, "--prefix", "none"];
-    let programs = ["-p", "fivespot-cli", "-p", "fivespot-agent"];
     let linked = ["-e", "normal,no-proc-macro", "-f", "{p}"];
     let tree = process::output(
         Command::new("cargo")
-            .args([&words[..], &programs, &linked].concat())
+            .args([&words[..], &super::PACKAGES, &linked].concat())
             .current_dir(root),
     )?;
     let titles: BTreeSet<String> = tree.lines().filter_map(title).collect();
-    let words = ["metadata", "--locked", "--format-version=1"];
+    let words = [
+        "metadata",
+        "--locked",
+        "--format-version=1",
+        "--all-features",
+    ];
     let metadata: Value = serde_json::from_str(&process::output(
         Command::new("cargo").args(words).current_dir(root),
     )?)?;

@@ -33,7 +33,13 @@ pub(super) fn write(
     process::run(
         Command::new("cargo")
             .args(["cyclonedx", "--quiet", "--format", "json"])
-            .args(["--spec-version", "1.5", "--target", triple])
+            .args([
+                "--spec-version",
+                "1.5",
+                "--target",
+                triple,
+                "--all-features",
+            ])
             .args(["--override-filename", &name])
             .current_dir(root),
     )?;

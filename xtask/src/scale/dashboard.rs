@@ -29,7 +29,7 @@ fn text(record: &Value) -> String {
          compute-bound process per two cores. Each number is the median of \
          {} runs with the profile `{}`:\n\n\
          ```console\n\
-         $ cargo build --release --bin 5spot\n\
+         $ cargo build --release --bin 5spot --features fivespot-cli/allocator\n\
          $ cd e2e/browser && npm ci\n\
          $ RECORD=1 FIVESPOT=../../target/release/5spot npm run figures\n\
          ```\n\n\

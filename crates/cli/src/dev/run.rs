@@ -1,5 +1,6 @@
 //! Starts and runs the API server, the simulator and the operator.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,9 +114,18 @@ fn run_clock(clock: &Clock, speed: Option<u32>) {
 fn print_next(printer: &Printer, args: &Args, kubeconfig: &std::path::Path) {
     printer.print(&format!("export KUBECONFIG={}", kubeconfig.display()));
     if args.until.is_none() {
-        printer.print(
-            "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this",
-        );
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        printer.print(next_step(&path));
+    }
+}
+
+/// What to do in a second terminal, with the programs in the folders of `path`.
+fn next_step(path: &OsStr) -> &'static str {
+    if std::env::split_paths(path).any(|folder| folder.join("kubectl").is_file()) {
+        "in a second terminal, run the line above and `kubectl get sm -w`; Ctrl-C ends this"
+    } else {
+        "there is no `kubectl` on the PATH: install it (https://kubernetes.io/docs/tasks/tools), then \
+         run the line above and `kubectl get sm -w` in a second terminal; Ctrl-C ends this"
     }
 }
 
@@ -307,5 +317,26 @@ fn print_end(printer: &Printer, clock: &Clock, end: EndReason) -> Outcome {
             printer.print(&format!("{now}  not reached in time: {}", goals.join(", ")));
             Outcome::No
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_step;
+
+    #[test]
+    fn without_kubectl_on_the_path_the_next_step_is_to_install_it() {
+        let folder =
+            std::env::temp_dir().join(format!("5spot-next-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let without = next_step(folder.as_os_str());
+        std::fs::write(folder.join("kubectl"), "").unwrap();
+        let with = next_step(folder.as_os_str());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            without.starts_with("there is no `kubectl` on the PATH: install it"),
+            "{without}"
+        );
+        assert!(with.starts_with("in a second terminal"), "{with}");
     }
 }

@@ -75,7 +75,7 @@ fn assert_shows(printed: &str, shown: &ReadmeCommand) {
 
 #[test]
 fn the_evening_runs_as_shown() {
-    let evening = only_command("cargo run --release -- dev --start");
+    let evening = only_command("cargo run -- dev --start");
     let (_, words) = evening.command.split_once("-- ").unwrap();
     let directory =
         std::env::temp_dir().join(format!("5spot-readme-{}", std::process::id()));
