@@ -23,6 +23,18 @@ pub(crate) fn path(name: &str) -> Option<PathBuf> {
     on_path.or_else(|| is_required.then(|| PathBuf::from(name)))
 }
 
+/// Where a program comes from that is missing.
+pub(crate) fn remedy(name: &str) -> String {
+    match name {
+        "actionlint" | "clusterctl" | "helm" | "kstatus" => {
+            "`cargo xtask tools` builds it".to_owned()
+        }
+        "kubectl" => "`cargo xtask kubectl` builds it".to_owned(),
+        "promtool" => "it is in Debian's package `prometheus`".to_owned(),
+        _ => format!("it is in Debian's package `{name}`"),
+    }
+}
+
 /// The output of a program. Panics unless it succeeds.
 pub(crate) async fn output(command: &mut Command) -> String {
     let done = command.output().await.unwrap();

@@ -62,7 +62,7 @@ impl Environment {
         hindrance.or_else(|| {
             let mut programs = promise.programs.iter();
             let missing = programs.find(|name| !program::is_there(name))?;
-            Some(format!("needs {missing}; `cargo xtask tools` builds it"))
+            Some(format!("needs {missing}; {}", program::remedy(missing)))
         })
     }
 
