@@ -1,7 +1,7 @@
 //! `cargo xtask cluster`: a real Kubernetes and a real Cluster API on this machine.
 //!
-//! The programs are built from Go modules that are pinned under `e2e/cluster`, and kept under the
-//! target directory. `up` leaves them running in the background. Clusters with different names run
+//! The programs are built from Go modules that are pinned under `e2e/cluster`, and kept in the cache
+//! of the user. `up` leaves them running in the background. Clusters with different names run
 //! concurrently: each has its own state folder and ports.
 
 mod programs;
@@ -109,6 +109,7 @@ struct Cluster {
 /// Runs the task of the arguments after `cluster`; `None` if they are invalid.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Error>>> {
     Some(match words {
+        ["build", words @ ..] => build(root, &Choice::with_versions(words)?),
         ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
         ["down", words @ ..] => down(root, &Choice::by_name(words)?),
         ["kubeconfig", words @ ..] => kubeconfig(root, &Choice::by_name(words)?),
@@ -117,6 +118,12 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Err
         }
         _ => return None,
     })
+}
+
+/// Builds the missing programs.
+fn build(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    let programs = Cluster::new(root, choice).programs;
+    programs.build(&choice.versions).map(drop)
 }
 
 /// Builds the missing programs, starts the cluster unless it runs, and prints how to reach it.
@@ -301,7 +308,7 @@ impl Cluster {
             None => "run".to_owned(),
         };
         Self {
-            programs: Programs::new(root, own.join("bin")),
+            programs: Programs::new(root, &own.join("bin")),
             state: own.join(run),
             example: root.join("examples/conformance/in-memory/cluster.yaml"),
         }

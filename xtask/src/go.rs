@@ -11,7 +11,7 @@ const USUAL_GO: &str = "/usr/local/go/bin/go";
 
 /// The flags of all builds. They are equal for all programs, so that shared packages are compiled
 /// once. Debug information is left out, because no tool reads it.
-const BUILD: [&str; 3] = ["build", "-trimpath", "-gcflags=all=-dwarf=false"];
+pub(crate) const FLAGS: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false"];
 
 /// Runs Go in a folder and returns what it printed, trimmed.
 ///
@@ -54,16 +54,12 @@ pub(crate) fn build(
     let out = out
         .to_str()
         .ok_or_else(|| format!("{} is not UTF-8", out.display()))?;
-    let mut words = BUILD.to_vec();
+    let mut words = vec!["build"];
+    words.extend(FLAGS);
     words.extend(["-ldflags", link_flags, "-o", out]);
     words.extend(packages);
     run(directory, &words)?;
     Ok(())
-}
-
-/// The flags that change the result of a build, for the stamp of a cached build.
-pub(crate) fn flags() -> String {
-    BUILD.join(" ")
 }
 
 /// Whether a program is on the PATH.

@@ -2,6 +2,7 @@
 
 mod builtin_kind;
 mod builtin_schema;
+mod cache;
 mod cluster;
 mod conformance;
 mod creation;
@@ -70,6 +71,8 @@ usage: cargo xtask <task>
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
                  a named one can run at the same time as others; with real providers, those of
                  kubeadm and the in-memory one instead of stand-ins
+  cluster build [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
+                 only build the programs that `up` would start
   cluster down [--name NAME]
                  stop them
   cluster restart-providers [--name NAME]

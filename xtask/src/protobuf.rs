@@ -8,6 +8,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::go;
+
 /// The paths of the tables, below the root, and the arguments of the program for each.
 const TABLES: [(&str, &[&str]); 2] = [
     ("crates/apiserver/schema/protobuf.txt", &[]),
@@ -43,8 +45,11 @@ fn print(
     kinds: File,
 ) -> Result<Option<String>, Box<dyn Error>> {
     let output = Command::new("go")
-        .args(["run", "."])
+        .arg("run")
+        .args(go::FLAGS)
+        .arg(".")
         .args(words)
+        .env("CGO_ENABLED", "0")
         .current_dir(root.join("xtask").join("protobuf"))
         .stdin(kinds)
         .stderr(Stdio::inherit())

@@ -3,10 +3,11 @@
 
 use std::error::Error;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::cluster::target;
-use crate::go;
+use crate::{cache, go};
 
 /// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";
@@ -15,37 +16,35 @@ const STRIPPED: &str = "-s -w";
 /// its folder, because kstatus is a library.
 const TOOLS: [&str; 4] = ["actionlint", "clusterctl", "helm", "kstatus"];
 
-/// Builds the programs that are missing or were built from other versions, and prints a PATH that
+/// Builds the programs that are missing, links `target/tools` to them, and prints a PATH that
 /// contains all of them.
 ///
 /// # Errors
 /// Go is not installed, or a build fails.
 pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
-    let built = target(root).join("tools");
-    fs::create_dir_all(&built)?;
+    let tools = target(root).join("tools");
+    fs::create_dir_all(&tools)?;
     for name in TOOLS {
         let source = root.join("e2e/tools").join(name);
-        let mut pins = fs::read_to_string(source.join("go.mod"))?;
-        let own = source.join("main.go");
-        if own.is_file() {
-            pins += &fs::read_to_string(own)?;
+        let mut pins: Vec<_> = ["go.mod", "go.sum", "main.go"]
+            .map(|file| source.join(file))
+            .into();
+        pins.retain(|file| file.is_file());
+        let built = cache::programs(name, &pins, |into| {
+            let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+            let flags = match name {
+                "helm" => helm_flags(&source)?,
+                _ => STRIPPED.to_owned(),
+            };
+            go::build(&source, &flags, &into.join(name), &[&package])
+        })?;
+        let link = tools.join(name);
+        if link.is_symlink() || link.exists() {
+            fs::remove_file(&link)?;
         }
-        let stamp = built.join(format!("{name}.stamp"));
-        let (program, content) = (built.join(name), format!("{}\n{pins}", go::flags()));
-        let is_fresh = fs::read_to_string(&stamp).is_ok_and(|it| it == content);
-        if is_fresh && program.is_file() {
-            continue;
-        }
-        eprintln!("building {name}: some minutes the first time");
-        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
-        let flags = match name {
-            "helm" => helm_flags(&source)?,
-            _ => STRIPPED.to_owned(),
-        };
-        go::build(&source, &flags, &program, &[&package])?;
-        fs::write(stamp, content)?;
+        symlink(built.join(name), link)?;
     }
-    println!("export PATH={}:$PATH", built.display());
+    println!("export PATH={}:$PATH", tools.display());
     Ok(())
 }
 

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::{Providers, Versions};
-use crate::go;
+use crate::{cache, go};
 
 /// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";
 
-/// The pinned modules, and the folder into which they are built.
+/// The pinned modules, and the program that starts what is built from them.
 pub(super) struct Programs {
     /// The folder of the modules and of the launcher.
     source: PathBuf,
-    built: PathBuf,
+    launcher: PathBuf,
 }
 
 /// The folders of one pair of versions.
@@ -50,16 +50,17 @@ const PROVIDERS: [(&str, &str); 3] = [
 ];
 
 impl Programs {
-    pub(super) fn new(root: &Path, built: PathBuf) -> Self {
+    /// `own` is the folder of what is built from this source tree alone.
+    pub(super) fn new(root: &Path, own: &Path) -> Self {
         Self {
             source: root.join("e2e/cluster"),
-            built,
+            launcher: own.join("cluster"),
         }
     }
 
     /// The program that starts all others.
-    pub(super) fn launcher(&self) -> PathBuf {
-        self.built.join("cluster")
+    pub(super) fn launcher(&self) -> &Path {
+        &self.launcher
     }
 
     /// Builds the missing programs of these versions. Kubernetes is built first and the others
@@ -76,16 +77,17 @@ impl Programs {
             let launcher =
                 scope.spawn(|| self.build_launcher().map_err(|it| it.to_string()));
             let kwok = self.build_kwok()?;
-            self.build_cluster_api(&cluster_api)?;
-            if let Some(providers) = &providers {
-                self.build_providers(providers)?;
-            }
+            let cluster_api = self.build_cluster_api(&cluster_api)?;
+            let providers = match providers {
+                Some(providers) => Some(self.build_providers(&providers)?),
+                None => None,
+            };
             launcher.join().map_err(|_| "a build panicked")??;
             Ok(Pinned {
                 kubernetes,
-                cluster_api: self.built.join(&cluster_api),
+                cluster_api,
                 kwok,
-                providers: providers.map(|it| self.built.join(it)),
+                providers,
             })
         })
     }
@@ -100,17 +102,13 @@ impl Programs {
     /// Builds kubectl if it is missing, and returns its folder.
     pub(super) fn build_kubectl(&self) -> Result<PathBuf, Box<dyn Error>> {
         let kubernetes = self.pinned("kubernetes", &Versions::default().kubernetes)?;
-        let folder = self.built.join("kubectl");
-        self.build_kubernetes_programs(&kubernetes, &["kubectl"], &folder)?;
-        Ok(folder)
+        self.build_kubernetes_programs(&kubernetes, &["kubectl"], "kubectl")
     }
 
     fn build_kubernetes(&self, minor: &str) -> Result<PathBuf, Box<dyn Error>> {
         let kubernetes = self.pinned("kubernetes", minor)?;
-        let folder = self.built.join(&kubernetes);
         let names = ["kube-apiserver", "kube-controller-manager"];
-        self.build_kubernetes_programs(&kubernetes, &names, &folder)?;
-        Ok(folder)
+        self.build_kubernetes_programs(&kubernetes, &names, &kubernetes)
     }
 
     /// The folder in which a version is pinned.
@@ -127,92 +125,74 @@ impl Programs {
 
     /// The launcher is small and edited often: Go itself decides whether to build it.
     fn build_launcher(&self) -> Result<(), Box<dyn Error>> {
-        go::build(&self.source, STRIPPED, &self.launcher(), &["."])
+        go::build(&self.source, STRIPPED, &self.launcher, &["."])
     }
 
     fn build_kubernetes_programs(
         &self,
         kubernetes: &str,
         names: &[&str],
-        into: &Path,
-    ) -> Result<(), Box<dyn Error>> {
+        folder: &str,
+    ) -> Result<PathBuf, Box<dyn Error>> {
         let source = self.source.join(kubernetes);
-        let stamp = Stamp::of(&source, into)?;
-        if stamp.is_fresh() {
-            return Ok(());
-        }
-        eprintln!(
-            "building {}: some minutes the first time",
-            names.join(" and ")
-        );
-        let words = ["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"];
-        let version = go::run(&source, &words)?;
-        let packages: Vec<String> = names
-            .iter()
-            .map(|name| format!("k8s.io/kubernetes/cmd/{name}"))
-            .collect();
-        let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-        // The slash at the end makes it a folder.
-        go::build(&source, &link_flags(&version), &into.join(""), &packages)?;
-        stamp.write()?;
-        Ok(())
+        cache::programs(folder, &pins(&source), |into| {
+            let words = ["list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"];
+            let version = go::run(&source, &words)?;
+            let packages: Vec<String> = names
+                .iter()
+                .map(|name| format!("k8s.io/kubernetes/cmd/{name}"))
+                .collect();
+            let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+            // The slash at the end makes it a folder.
+            go::build(&source, &link_flags(&version), &into.join(""), &packages)
+        })
     }
 
     /// Builds the core manager, and copies its definitions next to it, with the patches that add a
     /// conversion webhook to them.
-    fn build_cluster_api(&self, cluster_api: &str) -> Result<(), Box<dyn Error>> {
+    fn build_cluster_api(&self, cluster_api: &str) -> Result<PathBuf, Box<dyn Error>> {
         let source = self.source.join(cluster_api);
-        let programs = self.built.join(cluster_api);
-        let stamp = Stamp::of(&source, &programs)?;
-        if stamp.is_fresh() {
-            return Ok(());
-        }
-        eprintln!("building {cluster_api}: some minutes the first time");
-        let module = "sigs.k8s.io/cluster-api";
-        // Up to 1.13 the core manager is at the root of its module.
-        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
-        let manager = programs.join("cluster-api-core");
-        go::build(&source, STRIPPED, &manager, &[&package])?;
-        let directory = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
-        let below = package.strip_prefix(module).unwrap_or_default();
-        let core = Path::new(&directory).join(below.trim_start_matches('/'));
-        copy_configuration(&core, &programs)?;
-        stamp.write()?;
-        Ok(())
+        cache::programs(cluster_api, &pins(&source), |programs| {
+            let module = "sigs.k8s.io/cluster-api";
+            // Up to 1.13 the core manager is at the root of its module.
+            let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+            let manager = programs.join("cluster-api-core");
+            go::build(&source, STRIPPED, &manager, &[&package])?;
+            let directory = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", module])?;
+            let below = package.strip_prefix(module).unwrap_or_default();
+            let core = Path::new(&directory).join(below.trim_start_matches('/'));
+            Ok(copy_configuration(&core, programs)?)
+        })
     }
 
     /// Builds kwok if it is missing, and returns its path.
     fn build_kwok(&self) -> Result<PathBuf, Box<dyn Error>> {
         let source = self.source.join(KWOK);
-        let folder = self.built.join(KWOK);
-        let program = folder.join("kwok");
-        let stamp = Stamp::of(&source, &folder)?;
-        if !stamp.is_fresh() {
-            eprintln!("building {KWOK}: some minutes the first time");
-            go::build(&source, STRIPPED, &program, &["sigs.k8s.io/kwok/cmd/kwok"])?;
-            stamp.write()?;
-        }
-        Ok(program)
+        let folder = cache::programs(KWOK, &pins(&source), |into| {
+            let package = "sigs.k8s.io/kwok/cmd/kwok";
+            go::build(&source, STRIPPED, &into.join("kwok"), &[package])
+        })?;
+        Ok(folder.join("kwok"))
     }
 
     /// Builds the managers of real providers, each into a folder of its own.
-    fn build_providers(&self, providers: &str) -> Result<(), Box<dyn Error>> {
+    fn build_providers(&self, providers: &str) -> Result<PathBuf, Box<dyn Error>> {
         let source = self.source.join(providers);
-        let programs = self.built.join(providers);
-        let stamp = Stamp::of(&source, &programs)?;
-        if stamp.is_fresh() {
-            return Ok(());
-        }
-        eprintln!("building {providers}: some minutes the first time");
-        for (name, package) in PROVIDERS {
-            let own = programs.join(name);
-            go::build(&source, STRIPPED, &own.join(name), &[package])?;
-            let directory = go::run(&source, &["list", "-f", "{{.Dir}}", package])?;
-            copy_configuration(Path::new(&directory), &own)?;
-        }
-        stamp.write()?;
-        Ok(())
+        cache::programs(providers, &pins(&source), |programs| {
+            for (name, package) in PROVIDERS {
+                let own = programs.join(name);
+                go::build(&source, STRIPPED, &own.join(name), &[package])?;
+                let directory = go::run(&source, &["list", "-f", "{{.Dir}}", package])?;
+                copy_configuration(Path::new(&directory), &own)?;
+            }
+            Ok(())
+        })
     }
+}
+
+/// The files that determine the packages that a module is built from.
+fn pins(module: &Path) -> [PathBuf; 2] {
+    ["go.mod", "go.sum"].map(|name| module.join(name))
 }
 
 /// Copies the definitions and webhooks of a manager, which the API server needs, next to its
@@ -232,32 +212,6 @@ fn copy_configuration(from: &Path, programs: &Path) -> io::Result<()> {
     )
 }
 
-/// A record of the sources and flags that programs were built from. They are built again when it
-/// changes.
-struct Stamp {
-    path: PathBuf,
-    content: String,
-}
-
-impl Stamp {
-    fn of(source: &Path, programs: &Path) -> io::Result<Self> {
-        fs::create_dir_all(programs)?;
-        let pins = fs::read_to_string(source.join("go.mod"))?;
-        Ok(Self {
-            path: programs.join("stamp"),
-            content: format!("{}\n{pins}", go::flags()),
-        })
-    }
-
-    fn is_fresh(&self) -> bool {
-        fs::read_to_string(&self.path).is_ok_and(|content| content == self.content)
-    }
-
-    fn write(&self) -> io::Result<()> {
-        fs::write(&self.path, &self.content)
-    }
-}
-
 /// The linker flags that set the version, as Kubernetes' own build does. Without them the programs
 /// report version 0.
 fn link_flags(version: &str) -> String {
@@ -273,12 +227,8 @@ fn link_flags(version: &str) -> String {
     )
 }
 
-/// Copies the files whose names begin with `start` into a folder, which is emptied first.
+/// Copies the files whose names begin with `start` into a new folder.
 fn copy_files(from: &Path, start: &str, to: &Path) -> io::Result<()> {
-    // Definitions of an earlier version must not remain.
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
