@@ -27,6 +27,11 @@ impl Corpus {
         }
     }
 
+    /// The seeds, and after them the inputs that had a new answer.
+    pub(crate) fn into_texts(self) -> Vec<Vec<u8>> {
+        self.texts
+    }
+
     /// The number of different answers.
     pub(crate) fn answers(&self) -> usize {
         self.answers.len()

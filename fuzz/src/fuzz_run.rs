@@ -10,8 +10,8 @@ use crate::target::Target;
 /// The stack of the thread that runs the target: as large as that of a server's thread.
 const STACK: usize = 2 << 20;
 
-/// How long a run takes, and its seed.
-#[derive(Clone, Copy, Debug)]
+/// How long a run takes, its seed, and what earlier runs have found.
+#[derive(Clone, Debug)]
 pub struct FuzzRun {
     /// The same seed gives the same inputs in the same order.
     pub seed: u64,
@@ -19,10 +19,12 @@ pub struct FuzzRun {
     pub cases: Option<u64>,
     /// The longest duration of the run.
     pub time: Duration,
+    /// Inputs that are tried right after the seeds of the target: [`Counts::kept`] of other runs.
+    pub corpus: Vec<Vec<u8>>,
 }
 
 /// The counts of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// The number of inputs.
     pub cases: u64,
@@ -30,6 +32,8 @@ pub struct Counts {
     pub answers: usize,
     /// The duration of the slowest input.
     pub slowest: Duration,
+    /// The inputs that had a new answer.
+    pub kept: Vec<Vec<u8>>,
 }
 
 /// An input that fails.
@@ -72,7 +76,8 @@ impl FuzzRun {
         let mut corpus = Corpus::new(seeds.clone(), target.words.to_vec());
         let mut counts = Counts::default();
         let begun = Instant::now();
-        let mut seeds = seeds.into_iter();
+        let first = seeds.len();
+        let mut seeds = seeds.into_iter().chain(self.corpus);
         while begun.elapsed() < self.time && Some(counts.cases) != self.cases {
             let text = seeds.next().unwrap_or_else(|| corpus.next(&mut random));
             let fed = Instant::now();
@@ -91,6 +96,7 @@ impl FuzzRun {
             counts.cases += 1;
             counts.answers = corpus.answers();
         }
+        counts.kept = corpus.into_texts().split_off(first);
         Ok(counts)
     }
 }

@@ -1,6 +1,8 @@
-//! `cargo run --release -p fuzz -- TARGET --seconds N`: see `docs/decisions/0033`.
+//! `cargo run --release --bin fuzz -- TARGET --seconds N`: see `docs/decisions/0033`.
 
-use std::io::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,10 +13,10 @@ use serde_json::{Value, json};
 /// Feeds generated and mutated inputs to one target, or to all of them.
 #[derive(Parser)]
 #[command(after_help = "Examples:
-  cargo run --release -p fuzz -- all --seconds 600
-  cargo run --release -p fuzz -- all --seconds 600 --record proof/results/fuzz.json
-  cargo run --release -p fuzz -- evaluator --seed 7 --cases 100000
-  cargo run --release -p fuzz -- review --replay found.bin")]
+  cargo run --release --bin fuzz -- all --seconds 600
+  cargo run --release --bin fuzz -- all --seconds 600 --record proof/results/fuzz.json
+  cargo run --release --bin fuzz -- evaluator --seed 7 --cases 100000
+  cargo run --release --bin fuzz -- review --replay found.bin")]
 struct Arguments {
     /// The target: all, or one of parser, checker, evaluator, pattern, schema, policy, review
     target: String,
@@ -27,6 +29,9 @@ struct Arguments {
     /// The seed of the inputs; the same seed gives the same inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Begin with the inputs that are in this folder, and add those that had a new answer
+    #[arg(long, conflicts_with = "replay")]
+    corpus: Option<std::path::PathBuf>,
     /// Run the target only with the input in this file
     #[arg(long)]
     replay: Option<std::path::PathBuf>,
@@ -53,7 +58,13 @@ fn main() -> ExitCode {
     let mut results = Vec::new();
     for target in targets {
         let Some(file) = &arguments.replay else {
-            let result = run_target(target, &arguments);
+            let result = match run_target(target, &arguments) {
+                Ok(result) => result,
+                Err(error) => {
+                    eprintln!("error: the corpus of {}: {error}", target.name);
+                    return ExitCode::from(2);
+                }
+            };
             is_clean &= result["clean"] == true;
             results.push(result);
             continue;
@@ -84,19 +95,27 @@ fn main() -> ExitCode {
 }
 
 /// Runs one target and prints the result.
-fn run_target(target: &'static Target, arguments: &Arguments) -> Value {
+fn run_target(target: &'static Target, arguments: &Arguments) -> io::Result<Value> {
+    let corpus = arguments
+        .corpus
+        .as_ref()
+        .map(|folder| folder.join(target.name));
     let run = FuzzRun {
         seed: arguments.seed,
         cases: arguments.cases,
         time: Duration::from_secs(arguments.seconds),
+        corpus: corpus.as_deref().map_or_else(|| Ok(Vec::new()), read)?,
     };
-    match run.run(target) {
+    Ok(match run.run(target) {
         Ok(counts) => {
             println!(
                 "{}: {} inputs, {} different answers, the slowest took {:?}: no failure",
                 target.name, counts.cases, counts.answers, counts.slowest
             );
-            let _ = std::io::stdout().flush();
+            let _ = io::stdout().flush();
+            if let Some(folder) = corpus {
+                write(&folder, &counts.kept)?;
+            }
             json!({"target": target.name, "clean": true, "texts": counts.cases,
                 "answers": counts.answers, "slowestMillis": counts.slowest.as_millis()})
         }
@@ -104,7 +123,32 @@ fn run_target(target: &'static Target, arguments: &Arguments) -> Value {
             report(target, &failure);
             json!({"target": target.name, "clean": false, "texts": failure.case})
         }
+    })
+}
+
+/// The files of a folder, sorted by name; none if there is no such folder.
+fn read(folder: &Path) -> io::Result<Vec<Vec<u8>>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
     }
+    let files: io::Result<Vec<_>> = fs::read_dir(folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect();
+    let mut files = files?;
+    files.sort();
+    files.iter().map(fs::read).collect()
+}
+
+/// Replaces the files of a folder.
+fn write(folder: &Path, texts: &[Vec<u8>]) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    for (number, text) in texts.iter().enumerate() {
+        fs::write(folder.join(format!("{number:04}")), text)?;
+    }
+    Ok(())
 }
 
 fn report(target: &Target, failure: &Failure) {

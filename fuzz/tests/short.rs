@@ -13,6 +13,7 @@ fn is_clean(name: &str, cases: u64) {
         cases: Some(cases),
         // Only the number of cases ends the run, on any machine.
         time: Duration::MAX,
+        corpus: Vec::new(),
     };
     let counts = run.run(target.unwrap()).unwrap();
     assert_eq!(counts.cases, cases);
@@ -52,4 +53,23 @@ fn nothing_breaks_policies() {
 #[test]
 fn nothing_breaks_reviews() {
     is_clean("review", 500);
+}
+
+#[test]
+fn what_one_run_keeps_another_begins_with() {
+    let target: &'static Target = TARGETS.iter().find(|it| it.name == "parser").unwrap();
+    let run = |seed, corpus| {
+        let run = FuzzRun {
+            seed,
+            cases: Some(4000),
+            time: Duration::MAX,
+            corpus,
+        };
+        run.run(target).unwrap()
+    };
+    let first = run(1, Vec::new());
+    let again = run(2, first.kept.clone());
+    assert!(!first.kept.is_empty());
+    let is_kept = |text: &Vec<u8>| again.kept.contains(text);
+    assert!(first.kept.iter().all(is_kept));
 }
