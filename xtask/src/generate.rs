@@ -11,8 +11,8 @@ use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
 use crate::{
-    Faults, builtin_kind, builtin_schema, conformance, diagram, how_we_test, protobuf,
-    public, release, scale, upgrade,
+    Faults, builtin_kind, builtin_schema, conformance, diagram, figure, how_we_test,
+    protobuf, public, release, scale, upgrade,
 };
 
 /// The page that ends with the table of condition reasons.
@@ -20,6 +20,7 @@ const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 
 /// Writes every generated file that is out of date.
 pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
+    figure::record_new(root)?;
     for (directory, file) in files(root)? {
         let path = root.join(directory).join(&file.path);
         if found(&path)?.as_deref() == Some(file.text.as_str()) {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::stored_results;
+use crate::{figure, stored_results};
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/how-we-test.md";
@@ -30,16 +30,16 @@ Each layer finds faults that the one before it cannot find. The commands below s
 
 | layer | what it shows | how to run it |
 |---|---|---|
-| tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test -p fivespot-plan` |
-| model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others, for a small set of objects | `cargo run --release -p proof -- model` |
-| mutants | the model can fail: it detects deliberate faults in the planner | `cargo run --release -p proof -- mutants` |
-| simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release -p simulation` |
-| long haul | in years of many machines each edge is met on its second, the account of usage and the metrics are those of the schedule, and memory does not grow | `cargo run --release -p simulation -- --years 10 --machines 200` |
-| compressed day | on a real Kubernetes, with faults, memory and requests per hour of openings and closings stay constant, and no object is left behind | `cargo run --release -p benches --bin day` |
-| promises | what users rely on is true as seen through the Kubernetes API, on the embedded server and on real ones | `cargo test -p e2e`, and with `E2E_BACKEND=kubernetes` |
-| faults between operator and server | an opening, a shutdown, a cancelled shutdown, a kill switch, a reclaim and a deletion end in the same state with a fault: before or after each write a crash, a conflict, an error or a lost response, and each watch dropped, delayed or started from an old version | `E2E_FAULTS=all cargo test --release -p e2e --test promises survives_every_fault` |
-| fuzzing | what parses untrusted bytes (expressions, patterns, CRDs, policies, reviews) returns, without a panic, the same answer each time | `cargo run --release -p fuzz -- all --seconds 600` |
-| benchmarks | nothing; they measure | `cargo bench -p fivespot-schedule`, `cargo bench -p fivespot-plan` |
+| tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test --test plan` |
+| model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others, for a small set of objects | `cargo run --release --bin proof -- model` |
+| mutants | the model can fail: it detects deliberate faults in the planner | `cargo run --release --bin proof -- mutants` |
+| simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release --bin simulation` |
+| long haul | in years of many machines each edge is met on its second, the account of usage and the metrics are those of the schedule, and memory does not grow | `cargo run --release --bin simulation --features simulation/allocator -- --years 10 --machines 200` |
+| compressed day | on a real Kubernetes, with faults, memory and requests per hour of openings and closings stay constant, and no object is left behind | `cargo run --release --bin day` |
+| promises | what users rely on is true as seen through the Kubernetes API, on the embedded server and on real ones | `cargo test --test promises`, and with `E2E_BACKEND=kubernetes` |
+| faults between operator and server | an opening, a shutdown, a cancelled shutdown, a kill switch, a reclaim and a deletion end in the same state with a fault: before or after each write a crash, a conflict, an error or a lost response, and each watch dropped, delayed or started from an old version | `E2E_FAULTS=all cargo test --release --test promises survives_every_fault` |
+| fuzzing | what parses untrusted bytes (expressions, patterns, CRDs, policies, reviews) returns, without a panic, the same answer each time | `cargo run --release --bin fuzz -- all --seconds 600` |
+| benchmarks | nothing; they measure | `cargo bench --bench at --bench plan` |
 
 `cargo test` injects one of these faults into each write and each watch, in turn; with `E2E_FAULTS=all` it
 injects every fault into each. On a real cluster (`E2E_BACKEND=kubernetes`) they are injected only if
@@ -57,10 +57,10 @@ The benchmarks time the schedule (`at`), one step of the planner and the compari
 
 ```console
 $ CARGO_PROFILE_BENCH_DEBUG=line-tables-only \\
-    cargo flamegraph -p fivespot-plan --bench plan -- --bench 'a window has opened'
+    cargo flamegraph --bench plan -- --bench 'a window has opened'
 ```
 
-The same for a whole run of the simulation: `cargo flamegraph -p simulation -- --seeds 0..20`.
+The same for a whole run of the simulation: `cargo flamegraph --bin simulation -- --seeds 0..20`.
 ";
 
 /// The whole page.
@@ -69,6 +69,7 @@ The same for a whole run of the simulation: `cargo flamegraph -p simulation -- -
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut page = LAYERS.to_owned();
+    let figures = figure::figures(root)?;
     let texts = [
         ("The model", "model.json", model as fn(&Value) -> String),
         ("The model, deeper", "deep.json", deep),
@@ -83,13 +84,15 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         let path = root.join(RESULTS).join(file);
         if path.exists() {
             let result = serde_json::from_str(&fs::read_to_string(&path)?)?;
-            let _ = write!(page, "\n## {heading}\n\n{}", text(&result));
+            let recorded = figure::sentence(&figures, &format!("{RESULTS}/{file}"));
+            let _ = write!(page, "\n## {heading}\n\n{recorded}{}", text(&result));
         }
     }
     let _ = write!(
         page,
-        "\n{}\n{FLAMES}",
-        faults(&stored_results::results(&root.join(FAULTS))?)
+        "\n{}\n{}\n{FLAMES}",
+        faults(&stored_results::results(&root.join(FAULTS))?),
+        figure::section(&figures)
     );
     Ok(page)
 }
@@ -140,7 +143,7 @@ fn model(result: &Value) -> String {
 
 fn deep(result: &Value) -> String {
     let mut text = format!(
-        "{} unique states, {} violations: `cargo run --release -p proof -- model --deep`. Parts\n\
+        "{} unique states, {} violations: `cargo run --release --bin proof -- model --deep`. Parts\n\
          that are larger than those above are cut off at forty million generated states;\n\
          `--limit` sets another limit.\n\n",
         result["unique"], result["violations"]
@@ -243,7 +246,7 @@ fn simulation(result: &Value) -> String {
     }
     text.push_str(
         "\nEqual seeds give equal runs, request by request, whatever the random keys of hash maps. A run\n\
-         of a hundred thousand seeds is `cargo run --release -p simulation -- --seeds 0..100000`. In a quarter of the\n\
+         of a hundred thousand seeds is `cargo run --release --bin simulation -- --seeds 0..100000`. In a quarter of the\n\
          runs two operators use leader election, and each may be disconnected from the server for up\n\
          to 40 minutes. In most runs the clock of their host is set back by up to nine minutes or\n\
          forward by up to half an hour and corrected later, or the host is suspended. A slow response\n\
@@ -298,7 +301,7 @@ fn agent(result: &Value) -> String {
     let mut text = format!(
         "From the start of a listed program to the annotation on its Node, {} starts beside {} other\n\
          processes, with the real agent over TLS, and the cost of the agent while nothing starts:\n\
-         `cargo bench -p fivespot-agent --bench reclaim`.\n\n\
+         `cargo bench --bench reclaim`.\n\n\
          | detection | p50 | p99 | maximum | idle, of one core | resident memory |\n|---|---:|---:|---:|---:|---:|\n",
         result["starts"], result["processes"],
     );

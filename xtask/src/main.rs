@@ -10,6 +10,7 @@ mod dependency;
 mod diagram;
 mod differential;
 mod document;
+mod figure;
 mod generate;
 mod go;
 mod how_we_test;
@@ -59,6 +60,13 @@ usage: cargo xtask <task>
                  send generated requests about every built-in kind to a real API server and to
                  the embedded one, and compare the responses (needs Go unless FILE is the
                  kubeconfig of a server), printing K of the causes that differ
+  figures        print which recorded results are about the sources as they are, and the command
+                 that shows what has changed under the others
+  figures --check FILE
+                 fail if the sources of this result have changed since it was recorded
+  figures --recorded FILE...
+                 record that these results are about the sources as they are, also if their
+                 content is as before
   documents DIR  compare the examples of Kubernetes' documents about admission, in the folder
                  DIR, with those that tests use
   gostd [--seed S]
@@ -136,6 +144,10 @@ fn main() -> ExitCode {
         ["conformance", ..] => Err(NO_DATA.into()),
         ["differential", words @ ..] => differential::task(&root(), words),
         ["documents", folder] => document::check(&root(), Path::new(folder)),
+        ["figures", words @ ..] => match figure::task(&root(), words) {
+            Some(done) => done,
+            None => return usage(),
+        },
         ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
         ["gostd", "--seed", seed] => match seed.parse() {
             Ok(seed) => differential::gostd::run(&root(), 20_000, seed),

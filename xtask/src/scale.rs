@@ -27,6 +27,7 @@ const HEAD: &str = "\
 operator and the benchmark together. The operator is built with the profile `dist`, in which it is
 shipped; it needs fewer resources than with `release`. The runs store their numbers in
 `benches/results` and `benches/bursts`, and `cargo xtask gen` writes this page from them.
+[How we test](how-we-test.md#what-the-figures-are-about) lists with which sources each was recorded.
 
 The floor is the time of a plain client that only creates the three objects of as many machines,
 32 machines at a time, on the same server. Identical runs vary by up to a factor of two, the floor
@@ -44,8 +45,8 @@ On a real cluster:
 
 ```console
 $ cargo xtask cluster up                       # and export what it prints
-$ cargo build --profile dist --bin 5spot
-$ cargo run --release -p benches --bin scale -- --machines 1000 --opening-alone \\
+$ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+$ cargo run --release --bin scale -- --machines 1000 --opening-alone \\
     --record benches/results/kubernetes-1000.json
 ```
 
@@ -58,7 +59,7 @@ machines. For 1,000 and 5,000 machines the median of three runs is kept.
 
 ```console
 $ 5spot dev --no-controller --no-simulator --audit-log audit.json --kubeconfig dev.yaml --apply empty/
-$ KUBECONFIG=dev.yaml cargo run --release -p benches --bin scale -- --machines 50000 \\
+$ KUBECONFIG=dev.yaml cargo run --release --bin scale -- --machines 50000 \\
     --opening-alone --no-cluster-api --audit-log audit.json --lead-seconds 200 \\
     --server 'embedded, no Cluster API'
 ```

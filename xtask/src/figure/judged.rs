@@ -1,0 +1,160 @@
+//! The sources that each recorded result judges.
+
+/// Results and the sources that they judge.
+pub(super) struct Judged {
+    /// A file, or a folder (with a slash at the end) of files.
+    pub(super) results: &'static str,
+    /// Crates, by their folders; their tests are no part.
+    crates: &'static [&'static [&'static str]],
+    /// What asks, beside the crates.
+    judges: &'static [&'static str],
+}
+
+const PLANNER: &[&str] = &["api", "capi", "plan", "schedule"];
+const OPERATOR: &[&str] = &["clock", "controller", "https", "runtime"];
+const ENGINE: &[&str] = &["admission", "cel", "gostd"];
+const SERVER: &[&str] = &["apiserver", "sim"];
+const PROGRAM: &[&str] = &[
+    "agent",
+    "cli",
+    "dashboard",
+    "drawing",
+    "install",
+    "usage",
+    "webhook",
+];
+const SIMULATED: &[&[&str]] =
+    &[PLANNER, OPERATOR, ENGINE, SERVER, &["install", "testkit"]];
+const ALL: &[&[&str]] = &[PLANNER, OPERATOR, ENGINE, SERVER, PROGRAM, &["testkit"]];
+
+/// Every recorded result.
+pub(super) const JUDGED: &[Judged] = &[
+    Judged {
+        results: "proof/results/model.json",
+        crates: &[PLANNER],
+        judges: &["proof/src"],
+    },
+    Judged {
+        results: "proof/results/deep.json",
+        crates: &[PLANNER],
+        judges: &["proof/src"],
+    },
+    Judged {
+        results: "proof/results/mutants.json",
+        crates: &[PLANNER],
+        judges: &["proof/src"],
+    },
+    Judged {
+        results: "proof/results/simulation.json",
+        crates: SIMULATED,
+        judges: &["simulation/src"],
+    },
+    Judged {
+        results: "proof/results/haul.json",
+        crates: SIMULATED,
+        judges: &["simulation/src"],
+    },
+    Judged {
+        results: "proof/results/day.json",
+        crates: &[PLANNER, OPERATOR],
+        judges: &["benches/day"],
+    },
+    Judged {
+        results: "proof/results/reclaim.json",
+        crates: &[&["agent"]],
+        judges: &["crates/agent/benches"],
+    },
+    Judged {
+        results: "proof/results/fuzz.json",
+        crates: &[ENGINE, &["api", "webhook"]],
+        judges: &["fuzz/src"],
+    },
+    Judged {
+        results: "proof/results/faults/",
+        crates: SIMULATED,
+        judges: &["e2e/tests"],
+    },
+    Judged {
+        results: "e2e/results/",
+        crates: ALL,
+        judges: &["e2e/tests"],
+    },
+    Judged {
+        results: "e2e/providers/",
+        crates: &[PLANNER, OPERATOR, &["cli"]],
+        judges: &["e2e/cluster"],
+    },
+    Judged {
+        results: "e2e/upgrades/",
+        crates: &[PLANNER, OPERATOR, &["install"]],
+        judges: &["xtask/src/upgrade"],
+    },
+    Judged {
+        results: "e2e/record/agreement.json",
+        crates: &[ENGINE, SERVER],
+        judges: &["e2e/record/corpus"],
+    },
+    Judged {
+        results: "e2e/differential/agreement.json",
+        crates: &[ENGINE, SERVER],
+        judges: &["e2e/src"],
+    },
+    Judged {
+        results: "e2e/oracle/agreement.json",
+        crates: &[ENGINE],
+        judges: &["xtask/src/differential"],
+    },
+    Judged {
+        results: "e2e/browser/figures.json",
+        crates: &[
+            PLANNER,
+            OPERATOR,
+            SERVER,
+            &["cli", "dashboard", "drawing", "usage"],
+        ],
+        judges: &["e2e/browser/figures.mjs"],
+    },
+    Judged {
+        results: "benches/results/",
+        crates: &[PLANNER, OPERATOR],
+        judges: &["benches/scale"],
+    },
+    Judged {
+        results: "benches/bursts/",
+        crates: &[PLANNER, OPERATOR],
+        judges: &["benches/scale"],
+    },
+    Judged {
+        results: "benches/crowd/",
+        crates: &[PLANNER, OPERATOR],
+        judges: &["benches/scale"],
+    },
+    Judged {
+        results: "xtask/results/creation.json",
+        crates: &[ENGINE, SERVER],
+        judges: &["crates/apiserver/benches"],
+    },
+    Judged {
+        results: "xtask/results/release.json",
+        crates: ALL,
+        judges: &["Cargo.lock"],
+    },
+];
+
+impl Judged {
+    /// The paths of the sources, below the root.
+    pub(super) fn sources(&self) -> Vec<String> {
+        let crates = self.crates.iter().copied().flatten();
+        let mut paths: Vec<_> = crates.map(|name| format!("crates/{name}/src")).collect();
+        paths.extend(self.judges.iter().map(|path| (*path).to_owned()));
+        paths
+    }
+}
+
+/// The sources that a file of results judges; `None` if it is not one.
+pub(super) fn sources(file: &str) -> Option<Vec<String>> {
+    let row = JUDGED.iter().find(|row| {
+        row.results == file || row.results.ends_with('/') && file.starts_with(row.results)
+    })?;
+    Some(row.sources())
+}
