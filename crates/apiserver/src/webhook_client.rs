@@ -1,5 +1,8 @@
 //! A client of webhooks: their endpoints, and calls to them (pkg/util/webhook in k8s.io/apiserver).
 
+mod verifier;
+
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::Value;
@@ -19,6 +22,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::state::State;
 use crate::store::Key;
+use verifier::Verifier;
 
 /// The maximum size of a response body in bytes.
 const MAX_RESPONSE_SIZE: usize = 64 * 1024 * 1024;
@@ -163,16 +167,15 @@ impl Endpoint {
     async fn connect(
         &self,
     ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, String> {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(&self.bundle) {
-            let certificate = certificate.map_err(|error| error.to_string())?;
-            roots.add(certificate).map_err(|error| error.to_string())?;
-        }
+        let bundle = CertificateDer::pem_slice_iter(&self.bundle).collect();
+        let bundle: Vec<_> = Result::map_err(bundle, |error| error.to_string())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = Verifier::new(bundle, provider.signature_verification_algorithms)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
-            .with_root_certificates(roots);
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
         let Credentials {
             certificate, key, ..
         } = &self.credentials;
@@ -190,10 +193,21 @@ impl Endpoint {
         let name = name.map_err(|error| error.to_string())?;
         let address = self.address.as_ref().map_err(Clone::clone)?;
         let stream = TcpStream::connect(address).await;
-        let stream = stream.map_err(|error| format!("dial tcp {address}: {error}"))?;
+        let stream = stream
+            .map_err(|error| format!("dial tcp {address}: {}", unconnected(&error)))?;
         let connector = TlsConnector::from(Arc::new(config));
         let stream = connector.connect(name, stream).await;
-        stream.map_err(|error| format!("tls: {error}"))
+        stream.map_err(|error| verifier::message(&error))
+    }
+}
+
+/// Why a connection failed, as Go prints it.
+fn unconnected(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        io::ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
+        _ => error.to_string(),
     }
 }
 

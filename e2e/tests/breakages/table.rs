@@ -135,7 +135,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "-",
         warning: "BootstrapCreationFailed",
         kstatus: "InProgress",
-        message: "cannot create the bootstrap object: Internal error occurred: failed calling webhook \"bootstrap.example.com\": failed to call webhook: Post \"https://127.0.0.1:1/validate?timeout=10s\": dial tcp 127.0.0.1:1: Connection refused (os error 111)",
+        message: "cannot create the bootstrap object: Internal error occurred: failed calling webhook \"bootstrap.example.com\": failed to call webhook: Post \"https://127.0.0.1:1/validate?timeout=10s\": dial tcp 127.0.0.1:1: connect: connection refused",
         remedy: "BootstrapCreationFailed",
     },
     Breakage {

@@ -3,13 +3,23 @@
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
-use super::der::{IA5, OBJECT_ID, PRINTABLE, SEQUENCE, SET, UTF8, read};
+use super::der::{
+    BOOLEAN, EXTENSIONS, IA5, OBJECT_ID, OCTET_STRING, PRINTABLE, SEQUENCE, SET, UTF8,
+    read, tagged,
+};
 use crate::user::{AUTHENTICATED, User};
 
 /// `id-at-commonName` (RFC 5280).
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 /// `id-at-organizationName`.
 const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
+
+/// `id-ce-extKeyUsage`.
+const EXTENDED_KEY_USAGE: [u8; 3] = [0x55, 0x1d, 0x25];
+/// `anyExtendedKeyUsage`.
+const ANY_USAGE: [u8; 4] = [0x55, 0x1d, 0x25, 0x00];
+/// `id-kp-serverAuth`.
+const SERVER_AUTH: [u8; 8] = [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 
 /// The user of a verified certificate: its common name, with its organizations as groups.
 /// `None` if it has no common name.
@@ -26,6 +36,47 @@ pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
         groups,
         ..User::default()
     })
+}
+
+/// Whether a certificate may be that of a server: its extended key usages, if it has any, contain
+/// `serverAuth` or `anyExtendedKeyUsage` (RFC 5280, 4.2.1.12).
+pub(crate) fn is_for_servers(certificate: &[u8]) -> bool {
+    let Some(mut usages) = extension(certificate, &EXTENDED_KEY_USAGE) else {
+        return true;
+    };
+    while let Some((OBJECT_ID, usage, rest)) = read(usages) {
+        if *usage == SERVER_AUTH || *usage == ANY_USAGE {
+            return true;
+        }
+        usages = rest;
+    }
+    false
+}
+
+/// The contents of the sequence in an extension; `None` if the certificate does not have it.
+fn extension<'a>(certificate: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
+    let (certificate, _) = tagged(certificate, SEQUENCE)?;
+    let (mut fields, _) = tagged(certificate, SEQUENCE)?;
+    let mut extensions = loop {
+        let (tag, value, rest) = read(fields)?;
+        if tag == EXTENSIONS {
+            break tagged(value, SEQUENCE)?.0;
+        }
+        fields = rest;
+    };
+    while let Some((SEQUENCE, own, rest)) = read(extensions) {
+        extensions = rest;
+        let (found, mut value) = tagged(own, OBJECT_ID)?;
+        if let Some((_, after)) = tagged(value, BOOLEAN) {
+            // Whether it is critical.
+            value = after;
+        }
+        if found == id {
+            let (contents, _) = tagged(value, OCTET_STRING)?;
+            return tagged(contents, SEQUENCE).map(|it| it.0);
+        }
+    }
+    None
 }
 
 /// The common name (the last of several, as in Go) and the organizations of a subject, a

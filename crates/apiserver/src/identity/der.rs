@@ -1,13 +1,17 @@
-//! ASN.1 values in DER (X.690), as far as subjects and certificate requests need them.
+//! ASN.1 values in DER (X.690), as far as certificates and requests for them need them.
 
+pub(super) const BOOLEAN: u8 = 0x01;
 pub(super) const INTEGER: u8 = 0x02;
 pub(super) const BIT_STRING: u8 = 0x03;
+pub(super) const OCTET_STRING: u8 = 0x04;
 pub(super) const OBJECT_ID: u8 = 0x06;
 pub(super) const UTF8: u8 = 0x0c;
 pub(super) const PRINTABLE: u8 = 0x13;
 pub(super) const IA5: u8 = 0x16;
 pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
+/// The tag of the extensions in a certificate.
+pub(super) const EXTENSIONS: u8 = 0xa3;
 
 /// The tag and the contents of the first value, and the bytes after it. `None` if it is
 /// truncated or longer than 64 KiB.

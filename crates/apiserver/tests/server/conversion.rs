@@ -7,7 +7,7 @@ use crate::fixture::{
     DEFINITIONS, MAPS, definition, map, next, read, request, send, server,
 };
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
-use crate::webhook_server::WebhookServer;
+use crate::webhook_server::{WebhookServer, authority};
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/things";
 const V2: &str = "/apis/example.com/v2/namespaces/default/things";
@@ -188,9 +188,10 @@ async fn an_unavailable_conversion_webhook_is_an_error() {
     assert!(answer.message.starts_with(start), "{}", answer.message);
 }
 
-/// A webhook that converts each object to the desired version with `convert`.
+/// A webhook that converts each object to the desired version with `convert`. Its certificate is
+/// its own authority.
 async fn converter(convert: fn(&Value, &str) -> Value) -> WebhookServer {
-    WebhookServer::start(move |review| {
+    WebhookServer::start_with(authority(), move |review| {
         let request = &review["request"];
         let version = request["desiredAPIVersion"].as_str().unwrap();
         let objects = request["objects"].as_array().unwrap().iter();

@@ -6,6 +6,7 @@ use fivespot_apiserver::{Options, Server, StartError, read_admission_configurati
 use serde_json::{Value, json};
 
 use crate::fixture::{PODS, options, pod};
+use crate::webhook_server::{WebhookServer, authority};
 
 const EVENTS: &str = "kind: AdmissionConfiguration
 apiVersion: apiserver.k8s.io/v1alpha1
@@ -167,6 +168,31 @@ async fn the_image_policy_of_the_document_admits_pods_if_the_backend_fails() {
     let server = Server::new(options).unwrap();
     let created = server.client().create(PODS, pod("a", "", "x")).await;
     assert!(created.is_ok(), "{created:?}");
+}
+
+#[tokio::test]
+async fn an_image_policy_with_a_ca_certificate_that_is_its_own_bundle_is_asked() {
+    let policy = WebhookServer::start_with(authority(), |review| {
+        let mut review = review.clone();
+        review["status"] = json!({"allowed": false, "reason": "bad image"});
+        review
+    })
+    .await;
+    let kubeconfig = json!({
+        "clusters": [{"name": "b", "cluster": {
+            "server": format!("https://{}/review", policy.address),
+            "certificate-authority-data": policy.bundle}}],
+        "contexts": [{"name": "c", "context": {"cluster": "b"}}], "current-context": "c"});
+    let backend = tempfile::NamedTempFile::new().unwrap();
+    fs::write(backend.path(), kubeconfig.to_string()).unwrap();
+    let path = backend.path().to_str().unwrap();
+    let text = IMAGE_POLICY.replace("/path/to/kubeconfig/for/backend", path);
+    let file = ("imagepolicyconfig.yaml", text.as_str());
+    let server = Server::new(configured("ImagePolicyWebhook", IMAGES, file)).unwrap();
+    let refused = server.client().create(PODS, pod("a", "", "x")).await;
+    let why = refused.unwrap_err().message;
+    assert!(why.ends_with("bad image"), "{why}");
+    assert_eq!(policy.calls(), 1);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -24,15 +25,23 @@ impl WebhookServer {
     pub(crate) async fn start(
         respond: impl Fn(&Value) -> Value + Clone + Send + 'static,
     ) -> Self {
-        let names = ["127.0.0.1", "hooks.tools.svc"].map(str::to_owned);
-        let created = rcgen::generate_simple_self_signed(names).unwrap();
-        let key = PrivatePkcs8KeyDer::from(created.signing_key.serialize_der());
+        Self::start_with(certificate(), respond).await
+    }
+
+    /// The same with a self-signed certificate, which is its own CA bundle.
+    pub(crate) async fn start_with(
+        certificate: CertificateParams,
+        respond: impl Fn(&Value) -> Value + Clone + Send + 'static,
+    ) -> Self {
+        let key_pair = KeyPair::generate().unwrap();
+        let certificate = certificate.self_signed(&key_pair).unwrap();
+        let key = PrivatePkcs8KeyDer::from(key_pair.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![created.cert.der().clone()], key.into())
+            .with_single_cert(vec![certificate.der().clone()], key.into())
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -65,7 +74,7 @@ impl WebhookServer {
         });
         Self {
             address,
-            bundle: STANDARD.encode(created.cert.pem()),
+            bundle: STANDARD.encode(certificate.pem()),
             reviews,
         }
     }
@@ -79,6 +88,19 @@ impl WebhookServer {
     pub(crate) fn calls(&self) -> usize {
         self.reviews.lock().unwrap().len()
     }
+}
+
+/// A certificate for the names of the webhook.
+fn certificate() -> CertificateParams {
+    let names = ["127.0.0.1", "hooks.tools.svc"].map(str::to_owned);
+    CertificateParams::new(names).unwrap()
+}
+
+/// The same with `CA:TRUE`, as from `openssl req -x509`.
+pub(crate) fn authority() -> CertificateParams {
+    let mut params = certificate();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
 }
 
 /// Reads the body of an HTTP/1 request.

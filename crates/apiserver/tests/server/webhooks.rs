@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fivespot_apiserver::{Client, Delete, Options, Patch, Selector, Server};
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
 
 use crate::fixture::{
     MAPS, PODS, at, definition, map, options, pod, read, request, send, send_json, server,
 };
-use crate::webhook_server::WebhookServer;
+use crate::webhook_server::{WebhookServer, authority};
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
@@ -138,9 +139,9 @@ async fn a_failed_call_rejects_the_request_unless_failures_are_ignored() {
     validating(&client, vec![fails]).await;
     let refused = client.create(MAPS, map("x")).await.unwrap_err();
     let start = "Internal error occurred: failed calling webhook \"v.example.com\": failed to \
-         call webhook: Post \"https://127.0.0.1:1/v?timeout=1s\": dial tcp 127.0.0.1:1: ";
-    assert_eq!(refused.code, 500);
-    assert!(refused.message.starts_with(start), "{refused}");
+         call webhook: Post \"https://127.0.0.1:1/v?timeout=1s\": dial tcp 127.0.0.1:1: \
+         connect: connection refused";
+    assert_eq!((refused.code, refused.message.as_str()), (500, start));
     let path = format!("{ADMISSION}/validatingwebhookconfigurations/hooks");
     let ignore = Patch::Json(
         json!([{"op": "replace", "path": "/webhooks/0/failurePolicy",
@@ -157,6 +158,67 @@ async fn a_failed_call_rejects_the_request_unless_failures_are_ignored() {
         "Internal error occurred: failed calling webhook \"v.example.com\": failed to call \
          webhook: Post \"https://none.tools.svc:443/v?timeout=10s\": service \"none\" not found"
     );
+}
+
+/// What a create answers whose webhook has this certificate, which is its own `caBundle`.
+async fn created_through(certificate: CertificateParams) -> Result<usize, String> {
+    let hook = WebhookServer::start_with(certificate, allowed).await;
+    let client = server().client();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
+    let created = client.create(MAPS, map("x")).await;
+    created.map(|_| hook.calls()).map_err(|it| it.message)
+}
+
+#[tokio::test]
+async fn a_webhook_with_a_ca_certificate_that_is_its_own_bundle_is_called() {
+    assert_eq!(created_through(authority()).await, Ok(1));
+    let mut for_servers = authority();
+    for_servers.extended_key_usages = vec![
+        ExtendedKeyUsagePurpose::ClientAuth,
+        ExtendedKeyUsagePurpose::ServerAuth,
+    ];
+    assert_eq!(created_through(for_servers).await, Ok(1));
+    let mut for_anything = authority();
+    for_anything.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
+    assert_eq!(created_through(for_anything).await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_its_own_bundle_needs_the_name_a_valid_time_and_the_usage()
+{
+    let mut elsewhere = authority();
+    elsewhere.subject_alt_names.truncate(0);
+    let why = created_through(elsewhere).await.unwrap_err();
+    assert!(why.contains("not valid for name"), "{why}");
+    let mut expired = authority();
+    expired.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    expired.not_after = rcgen::date_time_ymd(2020, 1, 2);
+    let why = created_through(expired).await.unwrap_err();
+    let expected = "x509: certificate has expired or is not yet valid";
+    assert!(why.contains(expected), "{why}");
+    let mut for_clients = authority();
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let why = created_through(for_clients).await.unwrap_err();
+    let expected = "x509: certificate specifies an incompatible key usage";
+    assert!(why.contains(expected), "{why}");
+}
+
+#[tokio::test]
+async fn another_ca_certificate_than_that_of_the_bundle_is_refused() {
+    let hook = WebhookServer::start_with(authority(), allowed).await;
+    let other = WebhookServer::start_with(authority(), allowed).await;
+    let client = server().client();
+    let mut config = hook.by_url("/v");
+    config["caBundle"] = other.bundle.clone().into();
+    validating(&client, vec![webhook("v", config, json!({}))]).await;
+    let refused = client.create(MAPS, map("x")).await.unwrap_err();
+    assert!(
+        refused
+            .message
+            .contains("tls: failed to verify certificate: x509: "),
+        "{refused}"
+    );
+    assert_eq!(hook.calls(), 0);
 }
 
 #[tokio::test]
