@@ -217,6 +217,17 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         Value::Null
     }
 
+    /// Whether a deletion without a propagation policy keeps the dependents
+    /// (`DefaultGarbageCollectionPolicy`).
+    fn orphans_dependents(&self) -> bool {
+        false
+    }
+
+    /// The warning for a client that deletes objects without a propagation policy; empty for none.
+    fn deletion_warning(&self) -> &'static str {
+        ""
+    }
+
     /// The grace period of a deletion in seconds; `requested` is that of the delete options.
     fn grace_period_seconds(&self, object: &Value, requested: Option<i64>) -> i64 {
         let _ = (object, requested);

@@ -95,6 +95,16 @@ impl BuiltinKind for Job {
         }
     }
 
+    fn orphans_dependents(&self) -> bool {
+        true
+    }
+
+    fn deletion_warning(&self) -> &'static str {
+        "child pods are preserved by default when jobs are deleted; set \
+         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+         suppress this warning"
+    }
+
     fn revalidates_name(&self) -> bool {
         true
     }

@@ -70,6 +70,10 @@ impl BuiltinKind for ReplicationController {
         }
     }
 
+    fn orphans_dependents(&self) -> bool {
+        true
+    }
+
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, workload::no_replicas());
     }

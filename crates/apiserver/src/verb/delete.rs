@@ -68,11 +68,40 @@ pub(super) fn delete(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let resource = &target.resource;
     let options = options(call)?;
+    let result = delete_target(state, call, target, &options);
+    warned(result, &target.resource, &options)
+}
+
+/// The result of a deletion, with the warning of the kind for a client that leaves out the
+/// propagation policy.
+fn warned(
+    mut result: Result<ApiResponse, Status>,
+    resource: &Resource,
+    options: &Options,
+) -> Result<ApiResponse, Status> {
+    let kind = resource.builtin.as_ref();
+    let warning = kind.map_or("", |it| it.deletion_warning());
+    if options.propagation.is_none() && !warning.is_empty() {
+        let warnings = match &mut result {
+            Ok(response) => &mut response.warnings,
+            Err(refused) => &mut refused.warnings,
+        };
+        warnings.insert(0, warning.to_owned());
+    }
+    result
+}
+
+fn delete_target(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+    options: &Options,
+) -> Result<ApiResponse, Status> {
+    let resource = &target.resource;
     let old = read::existing(state, target)?;
-    check_preconditions(resource, &old, &options)?;
-    let is_pending = is_pending(&old, &options);
+    check_preconditions(resource, &old, options)?;
+    let is_pending = is_pending(&old, options);
     let old = state.in_version_of(resource, &old)?;
     if is_pending {
         return Ok(ApiResponse::object(resource, old));
@@ -85,7 +114,7 @@ pub(super) fn delete(
     conversion::check_complete(state)?;
     let bucket = state.bucket(resource);
     let key = Key::new(&target.namespace, &target.name);
-    let outcome = delete_object(state, &Location::new(bucket, key), &options)?;
+    let outcome = delete_object(state, &Location::new(bucket, key), options)?;
     let response = match outcome {
         Outcome::Pending(object) => {
             ApiResponse::object(resource, state.in_version_of(resource, &object)?)
@@ -114,6 +143,16 @@ pub(super) fn delete_collection(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let options = options(call)?;
+    let result = delete_selected(state, call, target, &options);
+    warned(result, &target.resource, &options)
+}
+
+fn delete_selected(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+    options: &Options,
+) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let bucket = state.bucket(resource);
     let chosen = list::selected(state, call, target)?;
@@ -128,7 +167,7 @@ pub(super) fn delete_collection(
     let verdicts: Vec<Result<(), Status>> = shown
         .iter()
         .map(|it| {
-            if is_pending(it, &options) {
+            if is_pending(it, options) {
                 return Ok(());
             }
             let attributes = Attributes::new(call, target, Operation::Delete);
@@ -143,7 +182,7 @@ pub(super) fn delete_collection(
     for ((old, shown), result) in chosen.into_iter().zip(shown).zip(verdicts) {
         result?;
         let key = Key::new(meta::namespace(&old), meta::name(&old));
-        match delete_object(state, &Location::new(bucket, key), &options) {
+        match delete_object(state, &Location::new(bucket, key), options) {
             // The response contains the objects as they were before the delete.
             Ok(_) => items.push(shown),
             Err(refused) if refused.reason == Reason::NotFound => {}
@@ -182,7 +221,10 @@ pub(crate) fn delete_object(
         return Ok(Outcome::Pending(old));
     }
     let mut object = Value::clone(&old);
-    choose_finalizers(&mut object, options.propagation);
+    let propagation = options
+        .propagation
+        .or_else(|| default_propagation(&resource, &object));
+    choose_finalizers(&mut object, propagation);
     set_deletion_timestamp(state, &resource, &mut object, options);
     if options.dry_run {
         let object = Arc::new(object);
@@ -274,6 +316,14 @@ fn set_deletion_timestamp(
     if is_namespace {
         object["status"] = json!({"phase": "Terminating"});
     }
+}
+
+/// The propagation policy of the kind, unless the object has a finalizer of one
+/// (`shouldOrphanDependents` of the registry).
+fn default_propagation(resource: &Resource, object: &Value) -> Option<Propagation> {
+    let orphans = resource.builtin.as_ref()?.orphans_dependents();
+    let has_own = meta::finalizers(object).any(|it| it == ORPHAN || it == FOREGROUND);
+    (orphans && !has_own).then_some(Propagation::Orphan)
 }
 
 /// Sets the finalizers that tell the garbage collector the propagation policy. Without a

@@ -3,7 +3,9 @@
 use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, at, map, name_of, server};
+use crate::fixture::{
+    MAPS, PODS, at, map, name_of, pod, read, request, send, send_json, server,
+};
 
 /// A config map with `owner` as its owner.
 fn owned(name: &str, owner: &Value, blocks: bool) -> Value {
@@ -194,4 +196,98 @@ async fn a_cluster_scoped_object_with_a_namespaced_owner_is_not_collected() {
     delete(&client, "owner", "Background").await;
     server.clock().wait_until_idle().await;
     client.get("/api/v1/nodes/n1").await.unwrap();
+}
+
+/// The template of a pod with a label.
+fn template() -> Value {
+    json!({"metadata": {"labels": {"app": "a"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}})
+}
+
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const CONTROLLERS: &str = "/api/v1/namespaces/default/replicationcontrollers";
+
+/// An object that keeps itself, so that the finalizers of its deletion are seen.
+fn kept(spec: Value) -> Value {
+    json!({"metadata": {"name": "x", "finalizers": ["example.com/keep"]}, "spec": spec})
+}
+
+#[tokio::test]
+async fn a_deleted_job_keeps_its_pods_unless_the_client_says_otherwise() {
+    let warning = "299 - \"child pods are preserved by default when jobs are deleted; set \
+         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+         suppress this warning\"";
+    let rows = [
+        ("", true, vec![warning]),
+        ("?orphanDependents=true", true, vec![]),
+        ("?propagationPolicy=Orphan", true, vec![]),
+        ("?propagationPolicy=Background", false, vec![]),
+    ];
+    for (query, orphans, warnings) in rows {
+        let server = server();
+        let job = kept(json!({"template": template()}));
+        let created = server.client().create(JOBS, job).await.unwrap();
+        let mut pod = pod("p", "n", "a");
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1",
+            "kind": "Job", "name": "x", "uid": created["metadata"]["uid"]}]);
+        server.client().create(PODS, pod).await.unwrap();
+        let delete = request("DELETE", &format!("{JOBS}/x{query}"), &Value::Null);
+        let response = send(&server, delete).await;
+        let all = response.headers().get_all("warning").iter();
+        let sent: Vec<_> = all.map(|it| it.to_str().unwrap().to_owned()).collect();
+        assert_eq!(sent, warnings, "{query}");
+        let (_, body) = read(response).await;
+        assert_eq!(body.contains("\"orphan\""), orphans, "{query}: {body}");
+        server.clock().wait_until_idle().await;
+        let path = format!("{PODS}/p");
+        let left = server.client().get(&path).await.unwrap();
+        let owners = &left["metadata"]["ownerReferences"];
+        // Without the policy the pod waits for its owner, which still exists.
+        assert_eq!(owners.is_null(), orphans, "{query}: {left}");
+    }
+}
+
+#[tokio::test]
+async fn a_collection_of_jobs_is_deleted_with_the_same_warning() {
+    let server = server();
+    let job = kept(json!({"template": template()}));
+    server.client().create(JOBS, job).await.unwrap();
+    let response = send(&server, request("DELETE", JOBS, &Value::Null)).await;
+    assert_eq!(response.headers().get_all("warning").iter().count(), 1);
+    // The clock stands still until the response is read.
+    read(response).await;
+    server.clock().wait_until_idle().await;
+    let left = server.client().get(&format!("{JOBS}/x")).await.unwrap();
+    assert!(left["metadata"]["deletionTimestamp"].is_string());
+}
+
+#[tokio::test]
+async fn a_deleted_replication_controller_keeps_its_pods_by_default() {
+    let (_, deleted) = {
+        let server = server();
+        let mut template = template();
+        template["spec"]["restartPolicy"] = "Always".into();
+        let controller = kept(json!({"selector": {"app": "a"}, "template": template}));
+        server
+            .client()
+            .create(CONTROLLERS, controller)
+            .await
+            .unwrap();
+        let path = format!("{CONTROLLERS}/x");
+        send_json(&server, "DELETE", &path, Value::Null).await
+    };
+    let expected = json!(["example.com/keep", "orphan"]);
+    assert_eq!(deleted["metadata"]["finalizers"], expected);
+}
+
+#[tokio::test]
+async fn a_finalizer_of_the_object_overrides_the_default_propagation() {
+    let server = server();
+    let mut job = kept(json!({"template": template()}));
+    job["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/keep"]);
+    server.client().create(JOBS, job).await.unwrap();
+    let path = format!("{JOBS}/x");
+    let (_, deleted) = send_json(&server, "DELETE", &path, Value::Null).await;
+    let expected = json!(["foregroundDeletion", "example.com/keep"]);
+    assert_eq!(deleted["metadata"]["finalizers"], expected);
 }
