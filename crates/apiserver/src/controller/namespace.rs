@@ -36,17 +36,17 @@ pub(super) fn reconcile(state: &mut State, name: &str) {
         return;
     }
     let mut remaining = RemainingContent::default();
-    for bucket in state.namespaced() {
-        if contents(state, bucket, name)
-            .iter()
-            .any(|(_, deleting)| !deleting)
-            && let Err(refused) = CONTROLLER.delete_all(state, bucket, name)
-        {
-            remaining.refusals.push(refused.to_string());
-            continue;
-        }
-        for (key, _) in contents(state, bucket, name) {
-            remaining.count_object(state, bucket, &key);
+    let pods = state.buckets.pods;
+    let mut buckets = state.namespaced();
+    let pods_first = state.kube.is_at_least(PODS_FIRST_SINCE);
+    if pods_first {
+        buckets.sort_by_key(|it| *it != pods);
+    }
+    for bucket in buckets {
+        remaining.delete_all(state, bucket, name);
+        // A network policy has to outlive the pods that it restrains.
+        if pods_first && bucket == pods && !contents(state, pods, name).is_empty() {
+            break;
         }
     }
     report(state, name, &remaining);
@@ -58,6 +58,10 @@ pub(super) fn reconcile(state: &mut State, name: &str) {
 }
 
 const CONTROLLER: Controller = Controller::Namespaces;
+
+/// The minor version of Kubernetes since which the pods of a namespace are deleted before its
+/// other objects (the feature gate `OrderedNamespaceDeletion`).
+const PODS_FIRST_SINCE: u32 = 33;
 
 /// The objects of a resource in a namespace, and whether they are being deleted.
 fn contents(state: &State, bucket: Bucket, namespace: &str) -> Vec<(Key, bool)> {
@@ -85,6 +89,21 @@ struct RemainingContent {
 }
 
 impl RemainingContent {
+    /// Deletes the objects of a resource in a namespace, and counts those that remain.
+    fn delete_all(&mut self, state: &mut State, bucket: Bucket, namespace: &str) {
+        if contents(state, bucket, namespace)
+            .iter()
+            .any(|(_, deleting)| !deleting)
+            && let Err(refused) = CONTROLLER.delete_all(state, bucket, namespace)
+        {
+            self.refusals.push(refused.to_string());
+            return;
+        }
+        for (key, _) in contents(state, bucket, namespace) {
+            self.count_object(state, bucket, &key);
+        }
+    }
+
     /// Counts the object with that key, if it still exists.
     fn count_object(&mut self, state: &State, bucket: Bucket, key: &Key) {
         let (Some(resource), Some(object)) =

@@ -178,3 +178,62 @@ async fn a_terminating_namespace_rejects_evictions_and_token_requests() {
     let expected = format!("serviceaccounts \"default\" is forbidden: {why}");
     assert_eq!((code, answer["message"].as_str()), (403, Some(&*expected)));
 }
+
+/// A namespace `blue` that is being deleted, with a config map and with a pod that waits for a
+/// finalizer.
+async fn deleted_with_a_pod(server: &Server) {
+    let client = server.client();
+    let blue = json!({"metadata": {"name": "blue"}});
+    client.create("/api/v1/namespaces", blue).await.unwrap();
+    client.create(BLUE, map("x")).await.unwrap();
+    let mut pod = pod("p", "", "a");
+    pod["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    client.create(BLUE_PODS, pod).await.unwrap();
+    let path = "/api/v1/namespaces/blue";
+    client.delete(path, &Delete::default()).await.unwrap();
+    server.clock().wait_until_idle().await;
+}
+
+const BLUE_PODS: &str = "/api/v1/namespaces/blue/pods";
+
+#[tokio::test]
+async fn the_pods_of_a_namespace_are_gone_before_anything_else_is_deleted() {
+    let server = server();
+    deleted_with_a_pod(&server).await;
+    let client = server.client();
+    let map = client.get(&format!("{BLUE}/x")).await.unwrap();
+    assert!(map["metadata"]["deletionTimestamp"].is_null(), "{map}");
+    let blue = client.get("/api/v1/namespaces/blue").await.unwrap();
+    let conditions = blue["status"]["conditions"].as_array().unwrap();
+    let message = |kind: &str| {
+        let found = conditions.iter().find(|it| it["type"] == kind).unwrap();
+        found["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        message("NamespaceContentRemaining"),
+        "Some resources are remaining: pods. has 1 resource instances"
+    );
+    assert_eq!(
+        message("NamespaceFinalizersRemaining"),
+        "Some content in the namespace has finalizers remaining: example.com/keep in 1 \
+         resource instances"
+    );
+    let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    client.patch(&format!("{BLUE_PODS}/p"), free).await.unwrap();
+    server.clock().wait_until_idle().await;
+    let gone = client.get("/api/v1/namespaces/blue").await.unwrap_err();
+    assert_eq!(gone.code, 404);
+}
+
+/// The order is the default since Kubernetes 1.33.
+#[tokio::test]
+async fn before_1_33_the_contents_of_a_namespace_are_deleted_in_any_order() {
+    let server = Server::new(Options {
+        kube: "1.32".parse().unwrap(),
+        ..options()
+    })
+    .unwrap();
+    deleted_with_a_pod(&server).await;
+    let gone = server.client().get(&format!("{BLUE}/x")).await.unwrap_err();
+    assert_eq!(gone.code, 404);
+}
