@@ -176,6 +176,7 @@ pub async fn run(client: Client, plan: &Plan) -> Result<u64, BoxError> {
     }
     let setup = seed::setup()?;
     let mut options = Options::new(Clock::system());
+    options.seed = Some(0);
     options.enable_plugins = PLUGINS.map(str::to_owned).to_vec();
     let embedded = Embedded::new(options)?;
     let pair = Pair {

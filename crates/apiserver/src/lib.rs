@@ -12,8 +12,8 @@
 //!   `kubectl`.
 //!
 //! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual clock is stopped while a
-//! request, an undelivered event or a work item is pending, and uids are derived from a seed,
-//! so that a simulation on one thread runs the same way every time.
+//! request, an undelivered event or a work item is pending, and uids can be derived from a
+//! seed, so that a simulation on one thread runs the same way every time.
 //!
 //! The path of a request: `service` or `client` creates a call, `route` finds its resource,
 //! and `verb` handles it: `decode` decodes the object, `kind` defaults and validates it,

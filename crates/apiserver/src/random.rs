@@ -1,7 +1,14 @@
-//! Uids and name suffixes: pseudorandom, and reproducible from a seed.
+//! Uids and name suffixes: pseudorandom, and reproducible from a seed if one is given.
+
+use std::hash::{BuildHasher as _, RandomState};
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// A seed that differs from run to run and from call to call.
+pub(crate) fn seed() -> u64 {
+    RandomState::new().hash_one(0)
+}
 
 /// A generator with one word of state and a period of 2^64. It is not used for secrets.
 #[derive(Clone, Debug)]

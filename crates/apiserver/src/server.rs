@@ -24,6 +24,7 @@ use crate::journal;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::{Chain, Plugin, PluginSelection};
+use crate::random;
 use crate::registry::Registry;
 use crate::resource::Resource;
 use crate::route::{self, Route};
@@ -79,8 +80,9 @@ struct Inner {
 pub struct Options {
     /// The source of timestamps; it is held while there is work.
     pub clock: Clock,
-    /// Uids and generated names are derived from it.
-    pub seed: u64,
+    /// Uids and generated names are derived from it; without it they differ from those of every
+    /// other server.
+    pub seed: Option<u64>,
     /// The Kubernetes release to emulate.
     pub kube: KubeVersion,
     /// Admission plugins to enable in addition to the default ones.
@@ -113,11 +115,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Seed 0, the default release and plugins, a history of 16,384 writes, no audit.
+    /// No seed, the default release and plugins, a history of 16,384 writes, no audit.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
-            seed: 0,
+            seed: None,
             kube: KubeVersion::default(),
             enable_plugins: Vec::new(),
             disable_plugins: Vec::new(),
@@ -157,7 +159,7 @@ impl Server {
         let mut state = State::new(InitialState {
             clock: options.clock.clone(),
             kube: options.kube,
-            seed: options.seed,
+            seed: options.seed.unwrap_or_else(random::seed),
             history: options.history,
             chain,
             registry,

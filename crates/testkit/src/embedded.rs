@@ -37,7 +37,7 @@ impl Embedded {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let recorded = log.clone();
         let mut options = fivespot_apiserver::Options::new(clock.clone());
-        options.seed = seed;
+        options.seed = Some(seed);
         // The simulated kubelets report their nodes ready at once.
         options
             .disable_plugins

@@ -64,6 +64,7 @@ pub async fn measure(differences: &[Difference]) -> Result<Agreement, BoxError> 
 /// continued into the next second, because Kubernetes sorts them by time.
 async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, BoxError> {
     let mut options = Options::new(Clock::stopped_at(Clock::system().now()));
+    options.seed = Some(0);
     options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
     let server = Server::new(options)?;
     let client = Client::new(server.in_process(), "default");

@@ -1,9 +1,9 @@
 //! Objects are created, updated and deleted as by kube-apiserver.
 
-use fivespot_apiserver::{Delete, Patch, Reason, Selector};
+use fivespot_apiserver::{Delete, Options, Patch, Reason, Selector, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, PODS, at, client, map, pod, send_json, server};
+use crate::fixture::{MAPS, PODS, at, client, map, options, pod, send_json, server};
 
 #[tokio::test]
 async fn a_created_object_gets_server_set_metadata() {
@@ -65,15 +65,32 @@ async fn an_update_that_changes_nothing_writes_nothing() {
 
 #[tokio::test]
 async fn generated_names_depend_on_the_seed() {
-    let generated = || async {
-        let mut map = map("");
-        map["metadata"] = json!({"generateName": "x-"});
-        let created = client().create(MAPS, map).await.unwrap();
-        created["metadata"]["name"].as_str().unwrap().to_owned()
-    };
-    let name = generated().await;
-    assert_eq!(name.len(), "x-".len() + 5);
-    assert_eq!(name, generated().await);
+    let name = generated(Some(7)).await.0;
+    assert_eq!(name.as_str().unwrap().len(), "x-".len() + 5);
+    assert_eq!(name, generated(Some(7)).await.0);
+    assert_ne!(name, generated(Some(8)).await.0);
+}
+
+#[tokio::test]
+async fn without_a_seed_two_servers_have_different_uids_and_generated_names() {
+    let (name, uid) = generated(None).await;
+    let (other_name, other_uid) = generated(None).await;
+    assert_ne!(name, other_name);
+    assert_ne!(uid, other_uid);
+}
+
+/// The generated name of an object on a server with this seed, and the uid of a namespace.
+async fn generated(seed: Option<u64>) -> (Value, Value) {
+    let server = Server::new(Options { seed, ..options() }).unwrap();
+    let mut map = map("");
+    map["metadata"] = json!({"generateName": "x-"});
+    let created = server.client().create(MAPS, map).await.unwrap();
+    let path = "/api/v1/namespaces/default";
+    let namespace = server.client().get(path).await.unwrap();
+    (
+        created["metadata"]["name"].clone(),
+        namespace["metadata"]["uid"].clone(),
+    )
 }
 
 #[tokio::test]

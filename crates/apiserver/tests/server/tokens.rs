@@ -248,6 +248,7 @@ async fn tokens_are_accepted_by_a_server_with_the_same_key() {
     let with = |key: &TokenKey| {
         Server::new(Options {
             token_key: Some(key.clone()),
+            seed: Some(1),
             ..options()
         })
         .unwrap()
