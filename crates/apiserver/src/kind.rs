@@ -273,6 +273,8 @@ pub struct FieldSelector {
     pub name: &'static str,
     /// Its path in the stored object.
     pub path: &'static str,
+    /// The path of the field that is compared if the first is empty; empty for none.
+    pub fallback: &'static str,
     /// The value that a selector compares with if the object does not have the field.
     pub absent: &'static str,
 }
@@ -283,6 +285,7 @@ impl FieldSelector {
         Self {
             name: path,
             path,
+            fallback: "",
             absent: "",
         }
     }
@@ -291,6 +294,13 @@ impl FieldSelector {
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Self {
         self.name = name;
+        self
+    }
+
+    /// The same field, or the one at `path` if it is empty.
+    #[must_use]
+    pub const fn or(mut self, path: &'static str) -> Self {
+        self.fallback = path;
         self
     }
 

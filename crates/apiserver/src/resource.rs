@@ -223,36 +223,50 @@ impl Resource {
             .any(|it| matches!(it, Subresource::Status))
     }
 
-    /// The path of a field of a `fieldSelector` in the stored object, and the value that
-    /// counts if it is absent; `None` for an unsupported field.
-    pub(crate) fn selected_field<'a>(
-        &self,
-        name: &'a str,
-    ) -> Option<(&'a str, &'static str)> {
+    /// The field of a `fieldSelector`; `None` for an unsupported one.
+    pub(crate) fn selected_field<'a>(&self, name: &'a str) -> Option<SelectedField<'a>> {
+        let own = SelectedField {
+            path: name,
+            fallback: "",
+            absent: "",
+        };
         // Kinds without their own list of field selectors share one, whether namespaced or
         // not.
         let kind = self.builtin.as_ref();
         let shares = kind.is_some_and(|it| it.field_selectors().is_empty());
         let by_namespace = name == "metadata.namespace" && (self.namespaced || shares);
         if name == "metadata.name" || by_namespace {
-            return Some((name, ""));
+            return Some(own);
         }
         if let Some(kind) = &self.builtin {
             let mut known = kind.field_selectors().iter();
-            return known
-                .find(|it| it.name == name)
-                .map(|it| (it.path, it.absent));
+            let known = known.find(|it| it.name == name)?;
+            return Some(SelectedField {
+                path: known.path,
+                fallback: known.fallback,
+                absent: known.absent,
+            });
         }
         let mut declared = self.selectable.iter();
         declared
             .any(|it| it.strip_prefix('.') == Some(name))
-            .then_some((name, ""))
+            .then_some(own)
     }
 
     /// Whether `verb` is served.
     pub fn allows(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
     }
+}
+
+/// A field of a `fieldSelector` in the stored object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SelectedField<'a> {
+    pub(crate) path: &'a str,
+    /// The path of the field that counts if the first is empty; empty for none.
+    pub(crate) fallback: &'static str,
+    /// The value that counts if it is absent.
+    pub(crate) absent: &'static str,
 }
 
 /// `version`, or `group/version` outside the core group.

@@ -29,8 +29,8 @@ fn resource(group: &str) -> Resource {
         .with_columns(columns::columns())
 }
 
-/// The field selectors of both: the field names of both versions.
-const SELECTORS: &[FieldSelector] = &[
+/// The selectable fields by their names in `v1`.
+const CORE_SELECTORS: &[FieldSelector] = &[
     FieldSelector::new("involvedObject.kind"),
     FieldSelector::new("involvedObject.namespace"),
     FieldSelector::new("involvedObject.name"),
@@ -38,6 +38,16 @@ const SELECTORS: &[FieldSelector] = &[
     FieldSelector::new("involvedObject.apiVersion"),
     FieldSelector::new("involvedObject.resourceVersion"),
     FieldSelector::new("involvedObject.fieldPath"),
+    FieldSelector::new("reason"),
+    FieldSelector::new("reportingComponent"),
+    FieldSelector::new("source.component")
+        .named("source")
+        .or("reportingComponent"),
+    FieldSelector::new("type"),
+];
+
+/// The selectable fields by their names in `events.k8s.io/v1`.
+const EVENTS_SELECTORS: &[FieldSelector] = &[
     FieldSelector::new("involvedObject.kind").named("regarding.kind"),
     FieldSelector::new("involvedObject.namespace").named("regarding.namespace"),
     FieldSelector::new("involvedObject.name").named("regarding.name"),
@@ -47,9 +57,7 @@ const SELECTORS: &[FieldSelector] = &[
         .named("regarding.resourceVersion"),
     FieldSelector::new("involvedObject.fieldPath").named("regarding.fieldPath"),
     FieldSelector::new("reason"),
-    FieldSelector::new("reportingComponent"),
     FieldSelector::new("reportingComponent").named("reportingController"),
-    FieldSelector::new("source.component").named("source"),
     FieldSelector::new("type"),
 ];
 
@@ -68,7 +76,7 @@ impl BuiltinKind for Core {
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        SELECTORS
+        CORE_SELECTORS
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
@@ -90,7 +98,7 @@ impl BuiltinKind for Events {
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        SELECTORS
+        EVENTS_SELECTORS
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

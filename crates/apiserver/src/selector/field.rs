@@ -13,6 +13,8 @@ pub(crate) struct Fields(Vec<Requirement>);
 struct Requirement {
     /// Path in the stored object.
     path: Vec<String>,
+    /// Path of the field that counts if the first is empty; empty for none.
+    fallback: &'static str,
     /// The value of an absent field.
     absent: &'static str,
     equal: bool,
@@ -64,12 +66,13 @@ impl Requirement {
                 format!("invalid selector: '{part}'; can't understand '{part}'");
             return Err(Status::bad_request(message));
         };
-        let (path, absent) = resource
+        let selected = resource
             .selected_field(field)
             .ok_or_else(|| Status::bad_request(unknown(resource, field)))?;
         Ok(Self {
-            absent,
-            path: path.split('.').map(str::to_owned).collect(),
+            fallback: selected.fallback,
+            absent: selected.absent,
+            path: selected.path.split('.').map(str::to_owned).collect(),
             equal,
             value: value
                 .replace("\\,", ",")
@@ -94,14 +97,25 @@ fn unknown(resource: &Resource, field: &str) -> String {
 
 /// The value of a field as a string, as Kubernetes compares it.
 fn read(object: &Value, requirement: &Requirement) -> String {
+    let path = requirement.path.iter().map(String::as_str);
+    let mut found = text_at(object, path);
+    let is_empty = found.as_ref().is_none_or(String::is_empty);
+    if is_empty && !requirement.fallback.is_empty() {
+        found = text_at(object, requirement.fallback.split('.'));
+    }
+    found.unwrap_or_else(|| requirement.absent.to_owned())
+}
+
+/// The text of a scalar; `None` for another value.
+fn text_at<'a>(object: &Value, path: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut at = object;
-    for key in &requirement.path {
-        at = &at[key.as_str()];
+    for key in path {
+        at = &at[key];
     }
     match at {
-        Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) => at.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => requirement.absent.to_owned(),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(at.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -127,11 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn events_are_selected_by_both_names_of_the_involved_object() {
+    fn events_are_selected_by_the_name_of_the_involved_object_in_their_version() {
         let registry = Registry::builtin();
-        let events = registry.find("", "v1", "events").unwrap();
         let event = json!({"involvedObject": {"name": "x"}});
-        for text in ["involvedObject.name=x", "regarding.name=x"] {
+        for (group, text) in [
+            ("", "involvedObject.name=x"),
+            ("events.k8s.io", "regarding.name=x"),
+        ] {
+            let events = registry.find(group, "v1", "events").unwrap();
             assert!(
                 Fields::parse(text, events).unwrap().matches(&event),
                 "{text}"

@@ -305,6 +305,55 @@ async fn an_event_is_returned_in_both_of_its_versions() {
     assert_eq!(list["items"][0]["note"], "hello");
 }
 
+/// The labels of `AddFieldLabelConversionsForEvent` of both versions, and `ToSelectableFields`.
+#[tokio::test]
+async fn the_fields_of_events_are_selected_by_the_names_of_their_version() {
+    let server = server();
+    let event = json!({
+        "metadata": {"name": "e"},
+        "regarding": {"kind": "Node", "name": "n1", "namespace": "default"},
+        "note": "hello", "reason": "Said", "action": "Say", "type": "Normal",
+        "eventTime": "2026-03-06T21:30:00.000000Z",
+        "reportingController": "me", "reportingInstance": "me-1",
+    });
+    let new = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let old = "/api/v1/namespaces/default/events";
+    assert_eq!(send_json(&server, "POST", new, event).await.0, 201);
+    for (path, field, value) in [
+        (old, "source", "me"),
+        (old, "reportingComponent", "me"),
+        (old, "involvedObject.name", "n1"),
+        (new, "reportingController", "me"),
+        (new, "regarding.name", "n1"),
+        (new, "reason", "Said"),
+    ] {
+        let count = async |value: &str| {
+            let path = format!("{path}?fieldSelector={field}%3D{value}");
+            let (code, list) = send_json(&server, "GET", &path, Value::Null).await;
+            assert_eq!(code, 200, "{path}: {list}");
+            list["items"].as_array().unwrap().len()
+        };
+        assert_eq!(count(value).await, 1, "{path} {field}");
+        assert_eq!(count("other").await, 0, "{path} {field}");
+    }
+    for (path, field) in [
+        (old, "reportingController"),
+        (old, "regarding.name"),
+        (new, "source"),
+        (new, "reportingComponent"),
+        (new, "involvedObject.kind"),
+    ] {
+        let list = format!("{path}?fieldSelector={field}%3Dx");
+        let (code, refused) = send_json(&server, "GET", &list, Value::Null).await;
+        assert_eq!(code, 400, "{list}");
+        let expected = format!("field label not supported: {field}");
+        assert!(
+            refused["message"].as_str().unwrap().contains(&expected),
+            "{refused}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn health_and_version_are_served() {
     let server = server();
