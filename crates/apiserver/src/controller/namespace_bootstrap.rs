@@ -14,11 +14,14 @@ use crate::store::{Change, Key};
 const ACCOUNT: &str = "default";
 /// The config map with the server's CA certificate.
 const AUTHORITY: &str = "kube-root-ca.crt";
+/// The annotation that describes it.
+const DESCRIPTION: &str = "kubernetes.io/description";
 
 /// The service of the API server, in the namespace `default`.
 const SERVICE: &str = "kubernetes";
 
-/// Enqueues a new namespace, or one that has lost one of these objects.
+/// Enqueues a new namespace, or one that has lost one of these objects or whose CA certificate
+/// was changed.
 pub(super) fn enqueue(state: &mut State, change: &Change) {
     if let Some(name) = affected_namespace(state, change) {
         state.queue.add(WorkItem::NamespaceBootstrap(name));
@@ -33,10 +36,24 @@ fn affected_namespace(state: &State, change: &Change) -> Option<String> {
     let given = change.bucket == state.buckets.accounts && *key.name == *ACCOUNT
         || change.bucket == state.buckets.maps && *key.name == *AUTHORITY
         || change.bucket == state.buckets.services && *key.name == *SERVICE;
-    (given && change.after.is_none()).then(|| key.namespace.to_string())
+    let is_complete = |after: &Value| {
+        let authority = state.authority.as_deref();
+        change.bucket != state.buckets.maps
+            || authority.is_none_or(|it| publishes(after, it))
+    };
+    let lost = given && !change.after.as_deref().is_some_and(is_complete);
+    lost.then(|| key.namespace.to_string())
 }
 
-/// Creates the missing objects of a namespace, unless it is being deleted.
+/// Whether a config map has the CA certificate and its description.
+fn publishes(map: &Value, authority: &str) -> bool {
+    let description = &map["metadata"]["annotations"][DESCRIPTION];
+    map["data"] == json!({"ca.crt": authority})
+        && description.as_str().is_some_and(|it| !it.is_empty())
+}
+
+/// Creates the missing objects of a namespace and restores its CA certificate, unless it is being
+/// deleted.
 pub(crate) fn reconcile(state: &mut State, namespace: &str) {
     let found = state.get(state.buckets.namespaces, &Key::new("", namespace));
     if found.is_none_or(|it| meta::is_deleting(it)) {
@@ -52,8 +69,9 @@ pub(crate) fn reconcile(state: &mut State, namespace: &str) {
                     distributions of Kubernetes clusters.";
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": AUTHORITY, "namespace": namespace,
-                "annotations": {"kubernetes.io/description": note}},
+                "annotations": {DESCRIPTION: note}},
             "data": {"ca.crt": *authority}});
+        restore(state, &map, &authority);
         ensure(state, map);
     }
     if namespace == "default" {
@@ -74,6 +92,32 @@ fn own_service() -> Value {
                 "targetPort": 6443}],
             "sessionAffinity": "None", "type": "ClusterIP"},
         "status": {"loadBalancer": {}}})
+}
+
+/// Writes the data and the description of `wanted` into the changed config map of the CA
+/// certificate.
+fn restore(state: &mut State, wanted: &Value, authority: &str) {
+    let key = Key::new(meta::namespace(wanted), AUTHORITY);
+    let bucket = state.buckets.maps;
+    let Some(old) = state.get(bucket, &key).cloned() else {
+        return;
+    };
+    let resource = state.registry.find("", "v1", "configmaps").cloned();
+    let Some(resource) = resource.filter(|_| !publishes(&old, authority)) else {
+        return;
+    };
+    let mut map = Value::clone(&old);
+    map["data"] = wanted["data"].clone();
+    let annotations = meta::field(meta::edit(&mut map), "annotations");
+    let description = wanted["metadata"]["annotations"][DESCRIPTION].clone();
+    annotations.insert(DESCRIPTION.to_owned(), description);
+    let writer = Writer {
+        manager: "kube-controller-manager",
+        subresource: "",
+        now: state.clock.now(),
+    };
+    apply::tracked(&resource, Some(&old), &mut map, &writer);
+    state.put(bucket, map);
 }
 
 fn ensure(state: &mut State, mut object: Value) {

@@ -1,9 +1,9 @@
 //! Requests of the server's own controllers pass through admission with their service accounts.
 
-use fivespot_apiserver::{Client, Delete, Patch, Server};
+use fivespot_apiserver::{Client, Delete, Options, Patch, Server};
 use serde_json::{Value, json};
 
-use crate::fixture::{MAPS, PODS, at, create_running_pod, map, pod, server};
+use crate::fixture::{MAPS, PODS, at, create_running_pod, map, options, pod, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
 
 /// A server with a policy that allows the deletion of config maps only if `expression` is true.
@@ -226,4 +226,35 @@ async fn a_policy_can_block_the_status_of_a_budget_until_it_is_unbound() {
     unbind(&client).await;
     server.clock().wait_until_idle().await;
     assert_eq!(allowed(&client).await, 1);
+}
+
+/// A config map of the server's authority, in every namespace of a server that has one.
+const AUTHORITY: &str = "kube-root-ca.crt";
+
+#[tokio::test]
+async fn a_changed_or_deleted_authority_of_a_namespace_is_restored() {
+    let authority = Some("the CA".to_owned());
+    let server = Server::new(Options {
+        authority,
+        ..options()
+    })
+    .unwrap();
+    let client = server.client();
+    let changed = Patch::Merge(json!({"data": {"ca.crt": "another", "more": "x"},
+        "metadata": {"annotations": null, "labels": {"mine": "1"}}}));
+    client.patch(&at(AUTHORITY), changed).await.unwrap();
+    server.clock().wait_until_idle().await;
+    let restored = client.get(&at(AUTHORITY)).await.unwrap();
+    assert_eq!(restored["data"], json!({"ca.crt": "the CA"}));
+    let metadata = &restored["metadata"];
+    assert_eq!(metadata["labels"], json!({"mine": "1"}));
+    let description = &metadata["annotations"]["kubernetes.io/description"];
+    assert!(description.is_string(), "{metadata}");
+    client
+        .delete(&at(AUTHORITY), &Delete::default())
+        .await
+        .unwrap();
+    server.clock().wait_until_idle().await;
+    let restored = client.get(&at(AUTHORITY)).await.unwrap();
+    assert_eq!(restored["data"], json!({"ca.crt": "the CA"}));
 }
