@@ -15,7 +15,7 @@ use crate::query::FieldValidation;
 use crate::resource::Resource;
 use crate::state::State;
 use crate::status::Status;
-use crate::strict;
+use crate::strict::{self, Duplicate};
 use crate::syntax;
 
 /// Media types of whole objects.
@@ -26,14 +26,40 @@ const OBJECTS: [&str; 3] = ["application/json", "application/yaml", protobuf::ME
 pub(crate) struct Body {
     pub(crate) value: Value,
     /// The strict decoding errors for duplicate keys.
-    pub(crate) repeated: Vec<String>,
+    pub(crate) repeated: Repeated,
+}
+
+/// The strict decoding errors for duplicate keys.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    /// Those that come before all errors for unknown fields.
+    first: Vec<String>,
+    /// Those of keys whose place among the unknown fields is known.
+    placed: Vec<Duplicate>,
+}
+
+impl Repeated {
+    /// The errors without the place of their keys: those for unknown fields come after them.
+    pub(crate) fn into_first(self) -> Vec<String> {
+        let placed = self.placed.iter().map(Duplicate::to_string);
+        self.first.into_iter().chain(placed).collect()
+    }
+}
+
+impl From<Vec<String>> for Repeated {
+    fn from(first: Vec<String>) -> Self {
+        Self {
+            first,
+            placed: Vec::new(),
+        }
+    }
 }
 
 impl Body {
     fn plain(value: Value) -> Self {
         Self {
             value,
-            repeated: Vec::new(),
+            repeated: Repeated::default(),
         }
     }
 }
@@ -139,14 +165,13 @@ pub(crate) fn value(call: &Call) -> Result<Body, DecodeError> {
         });
     }
     match strict::read(bytes) {
-        Ok((value, repeated)) => {
-            let repeated = repeated.iter();
-            let repeated = repeated.map(|it| format!("duplicate field \"{it}\""));
-            Ok(Body {
-                value,
-                repeated: repeated.collect(),
-            })
-        }
+        Ok((value, placed)) => Ok(Body {
+            value,
+            repeated: Repeated {
+                first: Vec::new(),
+                placed,
+            },
+        }),
         Err(_) if call.media_type().ends_with("yaml") => yaml(bytes),
         Err(error) => Err(DecodeError {
             // A body that Go can decode but our parser cannot gets our parser's message.
@@ -181,7 +206,7 @@ fn yaml(bytes: &[u8]) -> Result<Body, DecodeError> {
     let value = serde_saphyr::from_str_with_options::<Value>(text, lenient);
     Ok(Body {
         value: value.map_err(|error| refuse(&error))?,
-        repeated: vec![repeated],
+        repeated: vec![repeated].into(),
     })
 }
 
@@ -416,30 +441,29 @@ pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
 }
 
 /// Prunes unknown fields and fills in defaults. Returns the strict decoding errors: the
-/// `repeated` ones and the unknown fields.
+/// `repeated` ones and the unknown fields, for built-in kinds in the order of the document.
 pub(crate) fn prune_and_default(
     state: &State,
     resource: &Resource,
     object: &mut Value,
-    mut repeated: Vec<String>,
+    repeated: Repeated,
 ) -> Vec<String> {
-    let unknown = if let Some(definition) = definition(state, resource) {
+    if let Some(definition) = definition(state, resource) {
         let version = definition.served(&resource.version);
-        version.map(|it| it.decode(object)).unwrap_or_default()
-    } else {
-        let unknown = prune::prune(resource, object);
-        empty::normalize(Shape::of(resource), object);
-        unknown
-    };
-    repeated.extend(unknown.iter().map(|it| format!("unknown field \"{it}\"")));
-    repeated
+        let unknown = version.map(|it| it.decode(object)).unwrap_or_default();
+        let unknown = unknown.iter().map(|it| format!("unknown field \"{it}\""));
+        return repeated.into_first().into_iter().chain(unknown).collect();
+    }
+    let found = prune::prune(resource, object, &repeated.placed);
+    empty::normalize(Shape::of(resource), object);
+    repeated.first.into_iter().chain(found).collect()
 }
 
 /// Fills in the defaults of the result of an applied configuration; its fields have been
 /// checked already.
 pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
     let Some(definition) = definition(state, resource) else {
-        prune_and_default(state, resource, object, Vec::new());
+        prune_and_default(state, resource, object, Repeated::default());
         return;
     };
     if let Some(version) = definition.served(&resource.version) {

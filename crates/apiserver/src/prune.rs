@@ -1,5 +1,7 @@
 //! Prunes fields that are not in the schema from objects of built-in kinds.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -8,16 +10,48 @@ use crate::openapi::bytes;
 use crate::openapi::shape::Shape;
 use crate::path::Path;
 use crate::resource::Resource;
+use crate::strict::Duplicate;
 
-/// Removes unknown fields and nulls; returns the paths of the unknown fields in document
-/// order.
-pub(crate) fn prune(resource: &Resource, object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
-    at(Shape::of(resource), object, Path::Root, &mut unknown);
-    unknown
+/// Removes unknown fields and nulls. Returns the strict decoding errors for the unknown fields and
+/// for `duplicates`, in document order. Duplicate keys inside of an unknown field do not count.
+pub(crate) fn prune(
+    resource: &Resource,
+    object: &mut Value,
+    duplicates: &[Duplicate],
+) -> Vec<String> {
+    let mut after: HashMap<&str, Vec<&Duplicate>> = HashMap::new();
+    for duplicate in duplicates {
+        after.entry(&duplicate.after).or_default().push(duplicate);
+    }
+    let mut errors = Errors {
+        after,
+        found: Vec::new(),
+    };
+    at(Shape::of(resource), object, Path::Root, &mut errors);
+    errors.found
 }
 
-fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, unknown: &mut Vec<String>) {
+/// The strict decoding errors so far.
+struct Errors<'a> {
+    /// The duplicate keys, by the path of the key after which they are reported.
+    after: HashMap<&'a str, Vec<&'a Duplicate>>,
+    found: Vec<String>,
+}
+
+impl Errors<'_> {
+    /// Adds the duplicate keys that follow the field at `path` of an object.
+    fn add_duplicates(&mut self, path: Path<'_>, shape: Shape<'_>) {
+        if self.after.is_empty() {
+            return;
+        }
+        let following = self.after.get(path.to_string().as_str());
+        let known = following.into_iter().flatten();
+        let known = known.filter(|it| shape.knows(&it.key));
+        self.found.extend(known.map(|it| it.to_string()));
+    }
+}
+
+fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'_>) {
     if !shape.is_known() {
         return;
     }
@@ -30,11 +64,13 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, unknown: &mut Vec<Str
             fields.retain(|name, value| {
                 let path = Path::Field(&path, name);
                 if !shape.knows(name) {
-                    unknown.push(path.to_string());
+                    errors.found.push(format!("unknown field \"{path}\""));
+                    errors.add_duplicates(path, shape);
                     return false;
                 }
                 let field = shape.field(name);
-                at(field, value, path, unknown);
+                at(field, value, path, errors);
+                errors.add_duplicates(path, shape);
                 if value.is_null()
                     && shape.is_map()
                     && let Some(zero) = zero(field)
@@ -46,7 +82,7 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, unknown: &mut Vec<Str
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                at(shape.items(), item, Path::Item(&path, index), unknown);
+                at(shape.items(), item, Path::Item(&path, index), errors);
                 if item.is_null()
                     && let Some(zero) = zero(shape.items())
                 {

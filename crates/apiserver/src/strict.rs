@@ -7,12 +7,31 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-/// Parses JSON text. Returns the value, with the last of duplicate keys, and the paths of the
-/// duplicate keys, such as `spec.items[0].name`.
+/// The maximum number of duplicate keys that are reported, as in Kubernetes' decoder.
+pub(crate) const MAX_ERRORS: usize = 100;
+
+/// A key that an object has more than once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Duplicate {
+    /// Its path, such as `spec.items[0].name`.
+    pub(crate) path: String,
+    pub(crate) key: String,
+    /// The path of the last different key before its repetition.
+    pub(crate) after: String,
+}
+
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "duplicate field \"{}\"", self.path)
+    }
+}
+
+/// Parses JSON text. Returns the value, with the last of duplicate keys, and the first
+/// [`MAX_ERRORS`] duplicate keys.
 ///
 /// # Errors
 /// The parser's error for a text that is not JSON.
-pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
+pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<Duplicate>), serde_json::Error> {
     let mut repeated = Vec::new();
     let mut parser = serde_json::Deserializer::from_slice(text);
     let seed = Reader {
@@ -26,7 +45,7 @@ pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<String>), serde_json::Erro
 
 struct Reader<'a> {
     path: String,
-    repeated: &'a mut Vec<String>,
+    repeated: &'a mut Vec<Duplicate>,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -91,6 +110,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut all = Map::new();
+        let mut last = String::new();
         while let Some(key) = entries.next_key::<String>()? {
             let path = if self.path.is_empty() {
                 key.clone()
@@ -102,8 +122,13 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 repeated: &mut *self.repeated,
             };
             let value = entries.next_value_seed(seed).map_err(A::Error::custom)?;
-            if all.insert(key, value).is_some() && !self.repeated.contains(&path) {
-                self.repeated.push(path);
+            if all.insert(key.clone(), value).is_none() {
+                last = path;
+            } else if self.repeated.len() < MAX_ERRORS
+                && !self.repeated.iter().any(|it| it.path == path)
+            {
+                let after = last.clone();
+                self.repeated.push(Duplicate { path, key, after });
             }
         }
         Ok(Value::Object(all))
@@ -123,7 +148,12 @@ mod tests {
         let (value, repeated) = read(text).unwrap();
         let expected = json!({"spec": {"a": 3, "list": [{"b": 2}]}, "n": -1.5});
         assert_eq!(value, expected);
-        assert_eq!(repeated, ["spec.list[0].b", "spec.a"]);
+        let repeated = repeated.iter().map(|it| (&*it.path, &*it.key, &*it.after));
+        let expected = [
+            ("spec.list[0].b", "b", "spec.list[0].b"),
+            ("spec.a", "a", "spec.list"),
+        ];
+        assert!(repeated.eq(expected));
     }
 
     #[test]

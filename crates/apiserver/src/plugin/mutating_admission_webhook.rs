@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::webhook::{self, AdmissionResponse, AdmissionWebhook, Outcome};
 use super::{Attributes, Plugin};
 use crate::conversion::Conversion;
-use crate::decode;
+use crate::decode::{self, Repeated};
 use crate::patch;
 use crate::state::State;
 use crate::status::Status;
@@ -164,7 +164,12 @@ impl WebhookCall<'_> {
             if !resource.custom {
                 decode::decode(resource, &mut changed).map_err(Status::internal)?;
             }
-            decode::prune_and_default(cluster, resource, &mut changed, Vec::new());
+            decode::prune_and_default(
+                cluster,
+                resource,
+                &mut changed,
+                Repeated::default(),
+            );
             if let Some(kind) = &resource.builtin {
                 kind.default(&mut changed);
             }

@@ -8,7 +8,7 @@ use crate::api_response::ApiResponse;
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::authorization::{self, Action};
 use crate::call::Call;
-use crate::decode::{self, DecodeError};
+use crate::decode::{self, DecodeError, Repeated};
 use crate::meta;
 use crate::openapi;
 use crate::patch::{self, Kind};
@@ -56,7 +56,7 @@ pub(super) fn patch(
     } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
         return Err(refuse(&why));
     }
-    let mut repeated = body.repeated;
+    let mut repeated = body.repeated.into_first();
     if kind == Kind::Json {
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(prefixed);
@@ -64,7 +64,7 @@ pub(super) fn patch(
     let found = match decode::unknown_in_other_version(state, resource, &object) {
         // Such an object is rejected during validation, together with its other errors.
         Some(unknown) => repeated.into_iter().chain(unknown).collect(),
-        None => decode::prune_and_default(state, resource, &mut object, repeated),
+        None => decode::prune_and_default(state, resource, &mut object, repeated.into()),
     };
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
@@ -189,7 +189,7 @@ fn unknown_in_apply(
     state: &State,
     target: &Target,
     sent: &Value,
-    repeated: Vec<String>,
+    repeated: Repeated,
 ) -> Vec<String> {
     let mut copy = sent.clone();
     decode::prune_and_default(state, &target.resource, &mut copy, repeated)

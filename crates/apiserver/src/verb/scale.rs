@@ -11,7 +11,7 @@ use super::{patch, read, update};
 use crate::api_response::{ApiResponse, Content};
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
-use crate::decode::{self, DecodeError};
+use crate::decode::{self, DecodeError, Repeated};
 use crate::kind::{FinalizerRule, column};
 use crate::meta;
 use crate::openapi::{Schema, definitions};
@@ -157,7 +157,8 @@ fn changed(
     if let Some(why) = type_error(form, &SCALE, &mut requested) {
         return Err(refuse(&why));
     }
-    let found = decode::prune_and_default(state, &SCALE, &mut requested, Vec::new());
+    let found =
+        decode::prune_and_default(state, &SCALE, &mut requested, Repeated::default());
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     Ok((requested, warnings))

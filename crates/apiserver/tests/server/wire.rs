@@ -233,6 +233,32 @@ async fn duplicate_fields_are_rejected_by_strict_validation() {
     );
 }
 
+/// Kubernetes' decoder reports both kinds of errors as it meets them, and nothing twice.
+#[tokio::test]
+async fn unknown_and_duplicate_fields_are_reported_in_the_order_of_the_document() {
+    let body = r#"{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"},
+        "spec": {"unknown1": "a", "unknownDupe": "b", "unknownDupe": "c", "paused": true,
+        "paused": false, "unknown2": {"x": 1, "x": 2}, "selector": {"matchLabels":
+        {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}, "spec":
+        {"containers": [{"name": "c", "image": "i", "unknownNested": "d",
+        "imagePullPolicy": "Always", "imagePullPolicy": "Never"}]}}}}"#;
+    let path = "/apis/apps/v1/namespaces/default/deployments?fieldValidation=Strict";
+    let mut post = request("POST", path, &Value::Null);
+    *post.body_mut() = Full::new(Bytes::from_static(body.as_bytes()));
+    let (_, refused) = send_and_read(&server(), post).await;
+    let errors = [
+        "unknown field \"spec.unknown1\"",
+        "unknown field \"spec.unknownDupe\"",
+        "duplicate field \"spec.paused\"",
+        "unknown field \"spec.unknown2\"",
+        "unknown field \"spec.template.spec.containers[0].unknownNested\"",
+        "duplicate field \"spec.template.spec.containers[0].imagePullPolicy\"",
+    ];
+    let start = "Deployment in version \"v1\" cannot be handled as a Deployment: strict \
+         decoding error: ";
+    assert_eq!(refused["message"], format!("{start}{}", errors.join(", ")));
+}
+
 #[tokio::test]
 async fn a_table_has_the_columns_of_the_definition() {
     let server = server();

@@ -101,8 +101,12 @@ fn finished(
     if !resource.custom {
         decode::decode(resource, &mut object)?;
     }
-    let unknown =
-        decode::prune_and_default(environment.0, resource, &mut object, Vec::new());
+    let unknown = decode::prune_and_default(
+        environment.0,
+        resource,
+        &mut object,
+        decode::Repeated::default(),
+    );
     if let Some(kind) = &resource.builtin {
         kind.default(&mut object);
     }
