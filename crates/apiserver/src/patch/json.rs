@@ -17,6 +17,15 @@ const MAX_OPERATIONS: usize = 10_000;
 /// (`AccumulatedCopySizeLimit`, which Kubernetes sets to the limit of a request's body).
 const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
+/// The maximum number of values that the operations of a patch shift in lists or move, in total:
+/// an insertion at the head of a list shifts all its entries, so that 10,000 of them would keep the
+/// server busy for half a minute.
+const MAX_SHIFTED: usize = 20_000_000;
+
+/// The size from which on a removed key of an object is replaced by the last one: the order of the
+/// keys has no meaning, and keeping it would shift all keys after it.
+const LARGE_OBJECT: usize = 256;
+
 /// The reason why an operation does not apply. Kubernetes reports it only for operations of
 /// policies.
 enum Inapplicable {
@@ -24,6 +33,8 @@ enum Inapplicable {
     Test(String),
     /// The message of Kubernetes' library.
     Why(String),
+    /// The patch shifts too many values.
+    TooCostly,
 }
 
 type OperationResult = Result<(), Inapplicable>;
@@ -44,8 +55,13 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
     }
     let mut document = Document::of(object);
     for operation in list {
-        let result = document.perform(operation);
-        result.map_err(|_| rejected())?;
+        document.perform(operation).map_err(|it| match it {
+            Inapplicable::TooCostly => Status {
+                message: format!("Request entity too large: {}", too_costly()),
+                ..Status::too_large(MAX_SHIFTED)
+            },
+            Inapplicable::Test(_) | Inapplicable::Why(_) => rejected(),
+        })?;
     }
     Ok(document.root)
 }
@@ -71,6 +87,7 @@ pub(super) fn apply_for_policy(
             Ok(()) => {}
             Err(Inapplicable::Test(_)) => return Ok(object.clone()),
             Err(Inapplicable::Why(why)) => return Err(why),
+            Err(Inapplicable::TooCostly) => return Err(too_costly()),
         }
     }
     Ok(document.root)
@@ -89,6 +106,7 @@ pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, 
                 format!("testing value {path} failed: test failed")
             }
             Inapplicable::Why(why) => why,
+            Inapplicable::TooCostly => too_costly(),
         })?;
     }
     Ok(document.root)
@@ -174,6 +192,8 @@ struct Document {
     root: Value,
     /// The total size of all copies.
     copied: usize,
+    /// The number of values that were shifted or moved.
+    shifted: usize,
 }
 
 impl Document {
@@ -181,10 +201,19 @@ impl Document {
         Self {
             root: object.clone(),
             copied: 0,
+            shifted: 0,
         }
     }
 
     fn perform(&mut self, operation: &Value) -> OperationResult {
+        self.apply(operation)?;
+        if self.shifted > MAX_SHIFTED {
+            return Err(Inapplicable::TooCostly);
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operation: &Value) -> OperationResult {
         let Some(fields) = operation.as_object() else {
             return failed("Unexpected kind: unknown".to_owned());
         };
@@ -225,6 +254,7 @@ impl Document {
             container: at,
             key: unescaped(last).into_owned(),
             depth: path.matches('/').count(),
+            shifted: &mut self.shifted,
         })
     }
 
@@ -284,6 +314,8 @@ impl Document {
         let moved = moved.map_err(|why| {
             Inapplicable::Why(format!("error in move for path: '{key}': {why}"))
         })?;
+        // Its depth is measured at the new place.
+        self.shifted += count(&moved);
         let Some(target) = self.find(path) else {
             return Err(missing(&format!("{what} destination path: {path}")));
         };
@@ -345,6 +377,8 @@ struct Location<'v> {
     key: String,
     /// The number of steps of the path.
     depth: usize,
+    /// The number of values that were shifted or moved.
+    shifted: &'v mut usize,
 }
 
 impl Location<'_> {
@@ -381,6 +415,7 @@ impl Location<'_> {
                 if at > end {
                     return Err(out_of_range(at));
                 }
+                *self.shifted += end - at;
                 items.insert(at, value);
             }
             container => container[&self.key] = value,
@@ -410,11 +445,19 @@ impl Location<'_> {
                 if at >= items.len() {
                     return Err(out_of_range(at));
                 }
+                *self.shifted += items.len() - at;
                 Ok(items.remove(at))
             }
             container => {
                 let fields = container.as_object_mut();
-                fields.and_then(|it| it.shift_remove(key)).ok_or_else(|| {
+                let removed = fields.and_then(|it| {
+                    if it.len() < LARGE_OBJECT {
+                        it.shift_remove(key)
+                    } else {
+                        it.swap_remove(key)
+                    }
+                });
+                removed.ok_or_else(|| {
                     format!("Unable to remove nonexistent key: {key}: missing value")
                 })
             }
@@ -426,6 +469,23 @@ impl Location<'_> {
             return Err("exceeded max depth".to_owned());
         }
         Ok(())
+    }
+}
+
+/// The error for a patch that shifts too many values.
+fn too_costly() -> String {
+    format!(
+        "the operations of the JSON patch shift more than {MAX_SHIFTED} values in lists or move \
+         them; send several smaller patches, or replace the list as a whole"
+    )
+}
+
+/// The number of values in a value, including itself.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(count).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }
 

@@ -349,3 +349,60 @@ fn mixed_entry_types_are_rejected_before_lists_of_lists() {
     let alone = strategic(&resource("Node"), &bare, &patch).unwrap_err();
     assert_eq!(alone.code, 422);
 }
+
+/// A list of this many entries, and one operation many times.
+fn repeated(entries: usize, operation: &Value, times: usize) -> (Value, Value) {
+    let object = json!({"list": vec![0; entries], "map": {}});
+    (object, Value::from(vec![operation.clone(); times]))
+}
+
+#[test]
+fn a_json_patch_that_shifts_too_many_values_is_rejected() {
+    let insert = json!({"op": "add", "path": "/list/0", "value": 1});
+    let there_and_back = json!({"op": "move", "from": "/list", "path": "/list"});
+    for operation in [insert, there_and_back] {
+        let (object, few) = repeated(100_000, &operation, 100);
+        assert!(json(&object, &few).is_ok(), "{operation}");
+        let (object, many) = repeated(100_000, &operation, 300);
+        let refused = json(&object, &many).unwrap_err();
+        assert_eq!(
+            (refused.code, refused.reason),
+            (413, Reason::RequestEntityTooLarge)
+        );
+        let expected = "Request entity too large: the operations of the JSON patch shift more than \
+             20000000 values in lists or move them; send several smaller patches, or replace the \
+             list as a whole";
+        assert_eq!(refused.message, expected);
+        let many = many.as_array().unwrap();
+        assert!(
+            of_webhook(&object, many)
+                .unwrap_err()
+                .contains("smaller patches")
+        );
+    }
+    // At the end of a list nothing is shifted.
+    let append = json!({"op": "add", "path": "/list/-", "value": 1});
+    let (object, many) = repeated(100_000, &append, 10_000);
+    assert_eq!(
+        json(&object, &many).unwrap()["list"]
+            .as_array()
+            .unwrap()
+            .len(),
+        110_000
+    );
+}
+
+#[test]
+fn any_number_of_keys_can_be_removed_from_a_large_object() {
+    let keys = 0..30_000;
+    let object: serde_json::Map<_, _> =
+        keys.map(|it| (format!("k{it}"), json!(it))).collect();
+    let remove = |it: u32| json!({"op": "remove", "path": format!("/k{it}")});
+    let operations: Value = (0..10_000).map(remove).collect();
+    let left = json(&Value::Object(object), &operations).unwrap();
+    assert_eq!(left.as_object().unwrap().len(), 20_000);
+    assert_eq!(
+        (&left["k9999"], &left["k10000"]),
+        (&Value::Null, &json!(10_000))
+    );
+}
