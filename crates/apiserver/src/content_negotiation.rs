@@ -62,17 +62,24 @@ impl NotAcceptable {
 }
 
 impl Form {
-    /// Parses an `Accept` header; returns the first format that is offered.
+    /// Parses an `Accept` header; returns the first format that is offered. A table is offered if
+    /// `has_table`, which is asked only if a table would be chosen.
     ///
     /// # Errors
     /// No format is offered.
-    pub(crate) fn negotiate(accept: &str) -> Result<Self, NotAcceptable> {
+    pub(crate) fn negotiate(
+        accept: &str,
+        has_table: impl Fn() -> bool,
+    ) -> Result<Self, NotAcceptable> {
         if accept.trim().is_empty() {
             return Ok(Self::default());
         }
         let mut refused = NotAcceptable::Media;
         for clause in accept.split(',') {
             match Self::of(clause) {
+                Ok(form) if form.view == View::Table && !has_table() => {
+                    refused = NotAcceptable::View;
+                }
                 Err(NotAcceptable::Media) => {}
                 Err(NotAcceptable::View) => refused = NotAcceptable::View,
                 accepted => return accepted,
@@ -374,9 +381,9 @@ mod tests {
             ),
         ];
         for (accept, form) in rows {
-            assert_eq!(Form::negotiate(accept), Ok(form), "{accept}");
+            assert_eq!(Form::negotiate(accept, || true), Ok(form), "{accept}");
         }
-        let refused = |accept| Form::negotiate(accept).unwrap_err();
+        let refused = |accept| Form::negotiate(accept, || true).unwrap_err();
         assert_eq!(refused("application/xml"), NotAcceptable::Media);
         assert_eq!(refused("application/json;as=Other"), NotAcceptable::View);
         assert_eq!(

@@ -1,6 +1,13 @@
 //! The query parameters of a request.
 
+use std::time::Duration;
+
+use fivespot_gostd::time;
+
 use crate::status::Status;
+
+/// The longest time that a request may take, for all its webhooks together.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The parsed query of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub(crate) struct Query {
     pub(crate) bookmarks: bool,
     pub(crate) send_initial_events: Option<bool>,
     pub(crate) timeout_seconds: Option<u32>,
+    /// `timeout` as sent; see [`timeout`](Self::timeout).
+    pub(crate) timeout_value: String,
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) propagation_policy: String,
     pub(crate) orphan_dependents: Option<bool>,
@@ -88,6 +97,7 @@ impl Query {
                 let seconds = self.number(&value);
                 self.timeout_seconds = seconds.and_then(|it| u32::try_from(it).ok());
             }
+            "timeout" => self.timeout_value = value,
             "gracePeriodSeconds" => self.grace_period_seconds = self.number(&value),
             "propagationPolicy" => self.propagation_policy = value,
             "orphanDependents" => self.orphan_dependents = Some(parse_bool(&value)),
@@ -105,6 +115,26 @@ impl Query {
         number
     }
 
+    /// The time that the request may take. Without a positive `timeout`, or with a longer one, it
+    /// is the maximum (`WithRequestDeadline` in k8s.io/apiserver).
+    ///
+    /// # Errors
+    /// 400 for a text that is not a duration.
+    pub(crate) fn timeout(&self) -> Result<Duration, Status> {
+        if self.timeout_value.is_empty() {
+            return Ok(MAX_TIMEOUT);
+        }
+        let text = &self.timeout_value;
+        let requested = time::Duration::parse(text).ok_or_else(|| {
+            let (start, why) =
+                ("invalid timeout specified in the request URL", flaw(text));
+            Status::bad_request(format!("{start} - time: {why} duration {text:?}"))
+        })?;
+        let requested = u64::try_from(requested.nanos()).map(Duration::from_nanos);
+        let requested = requested.ok().filter(|it| !it.is_zero());
+        Ok(requested.map_or(MAX_TIMEOUT, |it| it.min(MAX_TIMEOUT)))
+    }
+
     /// Rejects malformed numbers. The check runs after authorization.
     ///
     /// # Errors
@@ -116,6 +146,35 @@ impl Query {
         let message = format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
         Err(Status::bad_request(message))
     }
+}
+
+/// What Go's `time.ParseDuration` says of a text that is not a duration, before the text itself.
+fn flaw(text: &str) -> String {
+    let is_number = |it: char| it.is_ascii_digit() || it == '.';
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    while rest.starts_with(is_number) {
+        let after = rest.trim_start_matches(|it: char| it.is_ascii_digit());
+        let after = after.strip_prefix('.').map_or(after, |it| {
+            it.trim_start_matches(|it: char| it.is_ascii_digit())
+        });
+        let number = rest.strip_suffix(after).unwrap_or_default();
+        if number == "." {
+            break;
+        }
+        if after.is_empty() || after.starts_with('.') {
+            return "missing unit in".to_owned();
+        }
+        let end = after.find(is_number).unwrap_or(after.len());
+        let (unit, next) = after.split_at(end);
+        if !matches!(
+            unit,
+            "ns" | "us" | "\u{b5}s" | "\u{3bc}s" | "ms" | "s" | "m" | "h"
+        ) {
+            return format!("unknown unit {unit:?} in");
+        }
+        rest = next;
+    }
+    "invalid".to_owned()
 }
 
 /// The boolean value of a parameter: Kubernetes treats every text except these as true.

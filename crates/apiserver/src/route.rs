@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::query::percent;
 use crate::registry::Registry;
-use crate::resource::{Resource, Verb};
+use crate::resource::{Resource, Subresource, Verb};
 use crate::review;
 
 /// The target of a path.
@@ -44,6 +44,24 @@ impl Target {
             ("DELETE", false) => Verb::DeleteCollection,
             _ => return None,
         })
+    }
+
+    /// Its subresource; `None` for the object itself.
+    pub(crate) fn below(&self) -> Option<&Subresource> {
+        let mut all = self.resource.subresources.iter();
+        all.find(|it| it.name() == self.subresource)
+    }
+
+    /// Whether it is a connection to a running container.
+    pub(crate) fn is_connection(&self) -> bool {
+        self.below().is_some_and(Subresource::is_connection)
+    }
+
+    /// Whether it is returned as a table on request: in Kubernetes the storage of what is only
+    /// created and never read has no `TableConvertor`.
+    pub(crate) fn has_table(&self) -> bool {
+        let only_created = self.below().map(Subresource::verbs) == Some(&[Verb::Create]);
+        !only_created && !review::is_review(&self.resource)
     }
 
     /// Whether the verb is served for this target.
@@ -135,7 +153,6 @@ fn target(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::Subresource;
 
     fn registry() -> Registry {
         let mut namespaces = Resource::new("", "v1", "Namespace", "namespaces");

@@ -15,7 +15,7 @@ use crate::body::Body;
 use crate::credentials::Credentials;
 use crate::identity::certificate;
 use crate::server::Server;
-use crate::service::{bearer_token, refuse, respond};
+use crate::service::{bearer_token, respond};
 use crate::status::Status;
 use crate::user::User;
 
@@ -92,10 +92,8 @@ struct Authenticator {
 
 impl Authenticator {
     async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
-        match self.user(&request) {
-            Ok(user) => respond(&self.server, user, request, None).await,
-            Err(refused) => refuse(&self.server, refused),
-        }
+        let user = self.user(&request);
+        respond(&self.server, user, request, None).await
     }
 
     fn user(&self, request: &Request<Incoming>) -> Result<User, Status> {

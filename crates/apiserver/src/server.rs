@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use fivespot_admission::KubeVersion;
 use fivespot_clock::Clock;
+use http::Method;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -24,9 +24,10 @@ use crate::journal;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::{Chain, Plugin, PluginSelection};
+use crate::query::MAX_TIMEOUT;
 use crate::random;
 use crate::registry::Registry;
-use crate::resource::Resource;
+use crate::resource::{Resource, Verb};
 use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::start::StartError;
@@ -40,8 +41,6 @@ use crate::verb;
 /// version of the object may need a separate conversion, and mutating webhooks are called one
 /// after the other.
 const MAX_ATTEMPTS: usize = 256;
-/// The timeout of a request, for all its webhooks together.
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A Kubernetes API server. Clones share the same state.
 ///
@@ -248,7 +247,9 @@ impl Server {
             }
             Err(timed_out())
         };
-        let result = tokio::time::timeout(REQUEST_TIMEOUT, attempts).await;
+        // Only a request without an end may have another text.
+        let timeout = call.query.timeout().unwrap_or(MAX_TIMEOUT);
+        let result = tokio::time::timeout(timeout, attempts).await;
         result.unwrap_or_else(|_| Err(timed_out()))
     }
 
@@ -299,6 +300,21 @@ impl Server {
     pub(crate) fn is_built_in(&self, path: &str) -> bool {
         let route = route::find(&self.state().registry, path);
         matches!(route, Route::Resource(target) if !target.resource.custom)
+    }
+
+    /// Whether what a path refers to is returned as a table on request.
+    pub(crate) fn has_table(&self, path: &str) -> bool {
+        match route::find(&self.state().registry, path) {
+            Route::Resource(target) => target.has_table(),
+            Route::Other => true,
+        }
+    }
+
+    /// Whether a request is a watch or a connection, which has no timeout.
+    pub(crate) fn is_endless(&self, method: &Method, path: &str, watch: bool) -> bool {
+        let route = route::find(&self.state().registry, path);
+        matches!(route, Route::Resource(target)
+            if target.verb(method, watch) == Some(Verb::Watch) || target.is_connection())
     }
 
     /// Authenticates a token. Returns its service account, with its groups and the bound
@@ -424,7 +440,7 @@ impl Server {
 
 /// 504 for a request that timed out.
 fn timed_out() -> Status {
-    let message = "Timeout: request did not complete within requested timeout";
+    let message = "Timeout: request did not complete within the allotted timeout";
     Status::new(504, Reason::Timeout, message)
 }
 

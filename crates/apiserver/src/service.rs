@@ -64,10 +64,8 @@ where
         let (server, user) = (self.server.clone(), self.user.clone());
         Box::pin(async move {
             let bearer = bearer_token(request.headers());
-            match bearer.map_or(Ok(user), |token| server.authenticate(token)) {
-                Ok(user) => Ok(respond(&server, user, request, Some(busy)).await),
-                Err(refused) => Ok(refuse(&server, refused)),
-            }
+            let user = bearer.map_or(Ok(user), |token| server.authenticate(token));
+            Ok(respond(&server, user, request, Some(busy)).await)
         })
     }
 }
@@ -79,12 +77,13 @@ pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Decodes a request, handles it, and encodes the response.
+/// Decodes a request, handles it, and encodes the response. `user` is the result of the
+/// authentication.
 ///
 /// `busy` is present for callers in this process, for which a virtual clock waits.
 pub(crate) async fn respond<B>(
     server: &Server,
-    user: User,
+    user: Result<User, Status>,
     request: Request<B>,
     busy: Option<Busy>,
 ) -> Response<Body>
@@ -93,6 +92,10 @@ where
     B::Error: Into<BoxError>,
 {
     let (head, body) = request.into_parts();
+    let user = match check_timeout(server, &head).and(user) {
+        Ok(user) => user,
+        Err(refused) => return refuse(server, refused),
+    };
     let read = Limited::new(body, BODY_LIMIT).collect().await;
     let encoder = ResponseEncoder {
         server,
@@ -137,8 +140,20 @@ where
     }
 }
 
+/// Checks the `timeout` parameter of a request that has an end.
+///
+/// # Errors
+/// 400 for a text that is not a duration.
+fn check_timeout(server: &Server, head: &http::request::Parts) -> Result<(), Status> {
+    let query = Query::parse(head.uri.query().unwrap_or_default());
+    match query.timeout() {
+        Err(_) if server.is_endless(&head.method, head.uri.path(), query.watch) => Ok(()),
+        result => result.map(|_| ()),
+    }
+}
+
 /// An error response that does not depend on the content of the request.
-pub(crate) fn refuse(server: &Server, why: Status) -> Response<Body> {
+fn refuse(server: &Server, why: Status) -> Response<Body> {
     let encoder = ResponseEncoder {
         server,
         include: String::new(),
@@ -162,7 +177,7 @@ fn parse_request(
     let form = if documents {
         Form::default()
     } else {
-        let form = Form::negotiate(&accept);
+        let form = Form::negotiate(&accept, || server.has_table(&path));
         form.map_err(|it| it.to_status(server.is_built_in(&path)))?
     };
     if form.yaml && query.watch {

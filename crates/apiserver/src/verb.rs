@@ -59,7 +59,7 @@ fn dispatch(
     if target.subresource == "scale" {
         return scale::perform(state, call, target, verb);
     }
-    if connect::is_connection(target) {
+    if target.is_connection() {
         return connect::connect(state, call, target);
     }
     match verb {

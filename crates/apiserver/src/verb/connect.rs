@@ -17,16 +17,6 @@ use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::store::Key;
 
-/// Whether the request is for a connection.
-pub(super) fn is_connection(target: &Target) -> bool {
-    subresource(target).is_some_and(Subresource::is_connection)
-}
-
-fn subresource(target: &Target) -> Option<&Subresource> {
-    let mut all = target.resource.subresources.iter();
-    all.find(|it| it.name() == target.subresource)
-}
-
 /// Runs admission for a connection, and then fails as a server that cannot reach the kubelet.
 ///
 /// # Errors
@@ -53,7 +43,7 @@ pub(super) fn connect(
 
 /// The options of a connection, from the query.
 fn options(call: &Call, target: &Target) -> Value {
-    let kind = subresource(target).and_then(Subresource::kind);
+    let kind = target.below().and_then(Subresource::kind);
     let (_, version, kind) = kind.unwrap_or_default();
     let mut options = Map::new();
     options.insert("kind".to_owned(), kind.into());

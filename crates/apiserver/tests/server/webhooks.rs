@@ -222,6 +222,20 @@ async fn another_ca_certificate_than_that_of_the_bundle_is_refused() {
 }
 
 #[tokio::test]
+async fn a_request_ends_with_the_timeout_that_it_asks_for() {
+    let hook = WebhookServer::start(|_| Value::Null).await;
+    let server = server();
+    let client = server.client();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), json!({}))]).await;
+    let path = format!("{MAPS}?timeout=20ms");
+    let (code, refused) = send_json(&server, "POST", &path, map("x")).await;
+    assert_eq!((code, &refused["reason"]), (504, &json!("Timeout")));
+    let expected = "Timeout: request did not complete within the allotted timeout";
+    assert_eq!(refused["message"], expected);
+    assert_eq!(client.get(&at("x")).await.unwrap_err().code, 404);
+}
+
+#[tokio::test]
 async fn a_call_without_a_response_times_out() {
     let hook = WebhookServer::start(|_| Value::Null).await;
     let client = server().client();

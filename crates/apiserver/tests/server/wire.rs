@@ -7,8 +7,8 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, THINGS, definition, map, read, request, send, send_json, server,
-    thing,
+    DEFINITIONS, MAPS, PODS, THINGS, definition, map, pod, read, request, send,
+    send_json, server, thing,
 };
 
 /// A request with an additional header.
@@ -282,6 +282,36 @@ async fn a_table_has_the_columns_of_the_definition() {
     assert_eq!(table["rows"][0]["cells"], json!(["x", 3]));
 }
 
+/// Kubernetes' storage of these has no `TableConvertor`.
+#[tokio::test]
+async fn what_has_no_columns_is_not_returned_as_a_table_and_not_performed() {
+    let server = server();
+    send_json(&server, "POST", PODS, pod("p", "", "a")).await;
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let review = json!({"spec": {"resourceAttributes": {"verb": "get"}}});
+    let review_path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let binding = json!({"metadata": {"name": "p"}, "target": {"name": "n1"}});
+    let binding_path = format!("{PODS}/p/binding");
+    for (path, body) in [(review_path, &review), (&binding_path, &binding)] {
+        let post = with(request("POST", path, body), "accept", table);
+        let (code, refused) = send_and_read(&server, post).await;
+        assert_eq!((code, &refused["reason"]), (406, &"NotAcceptable".into()));
+        let message = refused["message"].as_str().unwrap();
+        let start = "only the following media types are accepted: application/json, ";
+        assert!(message.starts_with(start), "{message}");
+    }
+    let path = format!("{PODS}/p");
+    let (_, pod) = send_json(&server, "GET", &path, Value::Null).await;
+    assert!(pod["spec"]["nodeName"].is_null(), "{pod}");
+    let either = format!("{table},application/json");
+    let post = with(request("POST", review_path, &review), "accept", &either);
+    let (code, answer) = send_and_read(&server, post).await;
+    assert_eq!(
+        (code, &answer["kind"]),
+        (201, &"SelfSubjectAccessReview".into())
+    );
+}
+
 #[tokio::test]
 async fn metadata_can_be_listed_without_the_objects() {
     let server = server();
@@ -378,6 +408,36 @@ async fn the_fields_of_events_are_selected_by_the_names_of_their_version() {
             "{refused}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_timeout_that_is_not_a_duration_is_rejected_before_anything_else() {
+    let server = server();
+    for (timeout, why) in [
+        ("abc", "invalid duration \"abc\""),
+        ("5", "missing unit in duration \"5\""),
+        ("5x", "unknown unit \"x\" in duration \"5x\""),
+        ("1.2.3s", "missing unit in duration \"1.2.3s\""),
+    ] {
+        let get = request("GET", &format!("{MAPS}?timeout={timeout}"), &Value::Null);
+        // Even a bad token is not looked at.
+        let get = with(get, "authorization", "Bearer nonsense");
+        let (code, refused) = send_and_read(&server, get).await;
+        assert_eq!((code, &refused["reason"]), (400, &"BadRequest".into()));
+        let start = "invalid timeout specified in the request URL - time:";
+        assert_eq!(refused["message"], format!("{start} {why}"));
+    }
+    for timeout in ["", "0s", "32s", "-1s", "100h", "1h0.5m"] {
+        let path = format!("{MAPS}?timeout={timeout}");
+        assert_eq!(send_json(&server, "GET", &path, Value::Null).await.0, 200);
+    }
+    // A request without an end has no timeout.
+    let watch = request(
+        "GET",
+        &format!("{MAPS}?watch=true&timeout=abc"),
+        &Value::Null,
+    );
+    assert_eq!(send(&server, watch).await.status(), 200);
 }
 
 #[tokio::test]
