@@ -705,7 +705,11 @@ fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
     };
     let notice = "Reading the cluster: 1 machine so far…";
     assert!(shown().contains(notice), "{}", shown());
-    assert!(shown().contains("\"machines/team-a/desk-1\""), "{}", shown());
+    assert!(
+        shown().contains("\"machines/team-a/desk-1\""),
+        "{}",
+        shown()
+    );
     state.retain_listed(&state.snapshot().machines.into_keys().collect());
     assert!(!shown().contains("Reading the cluster"), "{}", shown());
 }
