@@ -233,6 +233,7 @@ fn new_stamp(
 ) -> Result<Value, Box<dyn Error>> {
     let git = ["rev-parse", "--short=8", "HEAD"];
     let commit = process::output(Command::new("git").args(git).current_dir(root))?;
+    #[expect(clippy::disallowed_methods, reason = "the date of a recording")]
     let today = jiff::Timestamp::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();

@@ -47,7 +47,7 @@ impl Errors<'_> {
         let following = self.after.get(path.to_string().as_str());
         let known = following.into_iter().flatten();
         let known = known.filter(|it| shape.knows(&it.key));
-        self.found.extend(known.map(|it| it.to_string()));
+        self.found.extend(known.map(ToString::to_string));
     }
 }
 

@@ -275,6 +275,7 @@ impl ObjectType {
 
     /// Adds fields of any type by their JSON names. Expressions cannot read them, and `==` of two
     /// objects compares their JSON.
+    #[must_use]
     pub fn with_untyped<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Self {
         self.hidden.extend(names.map(|name| Field {
             json: name.into(),

@@ -1,19 +1,19 @@
 //! One reconcile: observe, plan, apply, report.
 
 mod caches;
+mod record;
 
 use std::sync::Arc;
 
 use fivespot_clock::{Busy, after};
-use fivespot_plan::{Failure, Freshness, Memory, Plan, Step};
-use jiff::{SignedDuration, Timestamp};
+use fivespot_plan::{Freshness, Memory, Plan, Step};
+use jiff::SignedDuration;
 use tracing::Instrument as _;
 
-use crate::apply::{ApplyOutcome, FailedStep, apply};
+use crate::apply::{ApplyOutcome, apply};
 use crate::context::Context;
 use crate::failure::ErrorType;
 use crate::interrupt::superseded;
-use crate::object_state::ReportedState;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
 use crate::observe::{
@@ -25,6 +25,7 @@ use crate::report::{self, StatusChange, StatusWrite, Unpublished};
 use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
+use record::{measure, record_failure, record_phase};
 
 /// How often an object that no watch shows is read again.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
@@ -54,22 +55,8 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
         result
     }
     .instrument(span);
-    let result = context.queue.charging(&key, work).await;
+    let result = context.queue.charging(&key, Box::pin(work)).await;
     context.queue.finish(&key, result);
-}
-
-/// Records the result and the duration. A reconcile that was only deferred is not counted.
-fn measure(context: &Context, key: &Key, result: ReconcileResult, begun: Timestamp) {
-    let is_success = match result {
-        ReconcileResult::Waiting { .. } | ReconcileResult::Deferred { .. } => return,
-        ReconcileResult::Succeeded { .. } => true,
-        ReconcileResult::Failed { .. } | ReconcileResult::Stale { .. } => false,
-    };
-    let phase = context
-        .phase(key)
-        .map_or("Unknown", fivespot_api::Phase::as_str);
-    let took = context.clock.now().duration_since(begun);
-    context.metrics.count_reconcile(phase, is_success, took);
 }
 
 /// Another replica owns the ScheduledMachine. Observes it, so that this replica's caches and
@@ -97,7 +84,7 @@ async fn result(context: &Arc<Context>, key: &Key) -> ReconcileResult {
             context.state(key, |state| state.unpublished.append(&mut events));
         }
         ReconcileResult::Waiting { .. } => {
-            report::publish(context, &context.fence, key, &events).await
+            report::publish(context, &context.fence, key, &events).await;
         }
         ReconcileResult::Succeeded { .. }
         | ReconcileResult::Failed { .. }
@@ -398,44 +385,6 @@ fn plan_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan 
             make_plan(context, key, snapshot)
         }
     }
-}
-
-fn record_phase(context: &Context, key: &Key, snapshot: &Snapshot, plan: &Plan) {
-    let status = plan.status.as_ref().or(snapshot.object.status.as_ref());
-    let reported = status.and_then(ReportedState::of);
-    context.state(key, |state| state.reported = reported);
-    // If the next edge is a closing, low priorities are first; if it is an opening, high ones.
-    let priority = snapshot.object.spec.priority;
-    let is_open = status.is_some_and(|status| status.in_schedule);
-    let rank = if is_open {
-        priority
-    } else {
-        u8::MAX - priority
-    };
-    context.queue.rank(key, rank);
-    if !plan.confirm {
-        context.metrics.count_evaluation(is_open);
-    }
-}
-
-fn record_failure(context: &Context, key: &Key, failed: FailedStep) {
-    let step = failed.step;
-    context.state(key, |state| {
-        let attempts = state.memory.attempts(step).saturating_add(1);
-        let wait = match failed.retry_after {
-            // Not doubled: the server knows when it has room.
-            Some(span) => context.backoff.not_before(span, &(key, step)),
-            None => context.backoff.wait(&(key, step), attempts),
-        };
-        state.memory.failed(Failure {
-            step,
-            cause: failed.cause,
-            message: failed.message,
-            attempts,
-            // The response may have been slow.
-            retry_at: after(context.queue.now(), wait),
-        });
-    });
 }
 
 fn make_plan(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {

@@ -58,9 +58,9 @@ impl Bounds {
 }
 
 impl Excess {
-    fn here(problem: Problem) -> Option<Self> {
+    fn here(problem: Problem) -> Self {
         let path = String::new();
-        Some(Self { path, problem })
+        Self { path, problem }
     }
 
     /// The same below this step: `.name` or `[0]`.
@@ -86,18 +86,18 @@ fn excess(schema: &Value, value: &Value) -> Option<Excess> {
     {
         let wanted = wanted.to_owned();
         let found = type_of(value);
-        return Excess::here(Problem::Type { wanted, found });
+        return Some(Excess::here(Problem::Type { wanted, found }));
     }
     match value {
         // A text never has more characters than bytes.
         Value::String(text) => {
             most("maxLength", text.len())?;
             let (_, most) = most("maxLength", text.chars().count())?;
-            Excess::here(Problem::Characters { most })
+            Some(Excess::here(Problem::Characters { most }))
         }
         Value::Array(items) => {
             if let Some((found, most)) = most("maxItems", items.len()) {
-                return Excess::here(Problem::Entries { found, most });
+                return Some(Excess::here(Problem::Entries { found, most }));
             }
             let each = schema.get("items")?;
             items.iter().enumerate().find_map(|(at, item)| {
@@ -106,7 +106,7 @@ fn excess(schema: &Value, value: &Value) -> Option<Excess> {
         }
         Value::Object(fields) => {
             if let Some((found, most)) = most("maxProperties", fields.len()) {
-                return Excess::here(Problem::Entries { found, most });
+                return Some(Excess::here(Problem::Entries { found, most }));
             }
             let each = schema.get("additionalProperties");
             fields.iter().find_map(|(name, value)| {

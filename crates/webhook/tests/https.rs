@@ -272,14 +272,14 @@ async fn send_small_reviews_beside_large_ones(addresses: &[Ipv4Addr]) {
     let large = Arc::new(large_review());
     let send_large = |at: usize| {
         let address = addresses[at % addresses.len()];
-        let (client, large) = (webhook.client().from_address(address), large.clone());
+        let (client, large) = (webhook.client().sent_from(address), large.clone());
         tokio::spawn(async move { client.send_review(&large).await })
     };
     let hostile: Vec<_> = (0..16).map(send_large).collect();
     let refused = || *gate.refused.lock().unwrap();
     support::eventually(async || refused() > 0).await;
     for own in [Ipv4Addr::new(127, 0, 1, 1), addresses[0]] {
-        let client = webhook.client().from_address(own);
+        let client = webhook.client().sent_from(own);
         assert_eq!(client.send_review(&review("valid")).await.0, 200);
     }
     assert_eq!(refused(), 1);

@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    pub(crate) fn from_address(mut self, own: Ipv4Addr) -> Self {
+    pub(crate) fn sent_from(mut self, own: Ipv4Addr) -> Self {
         self.own = own.into();
         self
     }

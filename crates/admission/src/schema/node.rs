@@ -367,9 +367,9 @@ impl<'a> NodeReader<'a> {
             let list = self.present(name).and_then(Value::as_array);
             list.is_none_or(Vec::is_empty)
         };
-        ZERO_IS_ABSENT.iter().all(|it| is_zero(it))
-            && CONSTRAINTS.iter().all(|it| is_absent(it))
-            && EMPTY_IS_ABSENT.iter().all(|it| is_empty(it))
+        ZERO_IS_ABSENT.iter().all(is_zero)
+            && CONSTRAINTS.iter().all(is_absent)
+            && EMPTY_IS_ABSENT.iter().all(is_empty)
     }
 
     /// A field that is set and not null; null represents absence.

@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_lines_of_a_document_are_read_once_for_all_objects_of_its_list() {
-        let items: String = (0..100).map(|at| format!("- kind: A{at}\n")).collect();
-        let text = format!("kind: List\nitems:\n{items}");
+        let items: Vec<_> = (0..100).map(|at| format!("- kind: A{at}\n")).collect();
+        let text = format!("kind: List\nitems:\n{}", items.concat());
         let found = parse("a.yaml", &text).unwrap();
         let location = |at: usize| found[at].location.as_ref().unwrap();
         assert_eq!(location(0).line_of("spec.missing"), 1);

@@ -38,7 +38,7 @@ impl Definitions {
         for document in &sources.definitions {
             match compile(document, version) {
                 Ok(definition) => all.replace(document, definition),
-                Err(result) => all.unusable.push(result),
+                Err(result) => all.unusable.push(*result),
             }
         }
         Ok(all)
@@ -60,14 +60,16 @@ impl Definitions {
 ///
 /// # Errors
 /// The result for a document that is none, or that a server would refuse.
-fn compile(document: &Document, version: KubeVersion) -> Result<Crd, ObjectResult> {
+fn compile(document: &Document, version: KubeVersion) -> Result<Crd, Box<ObjectResult>> {
     let subject = Subject::of(document);
     if subject.kind != "CustomResourceDefinition" {
         let why = "not a CustomResourceDefinition, give it with --file".to_owned();
-        return Err(ObjectResult::without_steps(subject, Verdict::Skipped(why)));
+        let result = ObjectResult::without_steps(subject, Verdict::Skipped(why));
+        return Err(Box::new(result));
     }
     Crd::compile(&document.object, version).map_err(|errors| {
         let refusal = Refusal::invalid(&subject, &errors);
-        ObjectResult::without_steps(subject, Verdict::Refused(vec![refusal]))
+        let refused = Verdict::Refused(vec![refusal]);
+        Box::new(ObjectResult::without_steps(subject, refused))
     })
 }

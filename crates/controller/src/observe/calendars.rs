@@ -11,11 +11,12 @@ use fivespot_schedule::Dates;
 #[derive(Debug, Default)]
 pub(crate) struct Calendars(Mutex<BTreeMap<Key, Read>>);
 
-#[derive(Debug)]
-struct Read {
+/// A version of a calendar that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
     version: String,
     /// `None` if it cannot be parsed.
-    dates: Option<Dates>,
+    pub(crate) dates: Option<Dates>,
 }
 
 impl Calendars {
@@ -23,14 +24,14 @@ impl Calendars {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The dates of a calendar in that version, if they have been read.
-    pub(crate) fn get(&self, key: &Key, version: &str) -> Option<Option<Dates>> {
+    /// A calendar in that version, if it has been read.
+    pub(crate) fn get(&self, key: &Key, version: &str) -> Option<Read> {
         let entries = self.entries();
         let found = entries.get(key).filter(|found| found.version == version);
-        found.map(|found| found.dates.clone())
+        found.cloned()
     }
 
-    /// The same. If they have not been read, `read` returns them.
+    /// Its dates. If they have not been read, `read` returns them.
     pub(crate) fn get_or_read(
         &self,
         key: &Key,
@@ -38,7 +39,7 @@ impl Calendars {
         read: impl FnOnce() -> Option<Dates>,
     ) -> Option<Dates> {
         if let Some(known) = self.get(key, version) {
-            return known;
+            return known.dates;
         }
         let dates = read();
         let entry = Read {

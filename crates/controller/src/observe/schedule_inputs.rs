@@ -67,9 +67,9 @@ async fn calendar(
     if !source.is_live()
         && informer.health(namespace) == Health::Synced
         && let Some(cached) = informer.store.get(&at)
-        && let Some(dates) = context.calendars.get(&at, cached.version.as_str())
+        && let Some(read) = context.calendars.get(&at, cached.version.as_str())
     {
-        return Ok(Fact::Known(dates));
+        return Ok(Fact::Known(read.dates));
     }
     let found = source.object(&resource, CachedKind::Calendar, name).await?;
     Ok(match found {

@@ -1,5 +1,7 @@
 //! Leases while a reconcile computes.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};

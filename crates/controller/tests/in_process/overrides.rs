@@ -1,5 +1,7 @@
 //! ScheduleOverrides.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
 use std::sync::Mutex;
 
 use fivespot_api::resource::SCHEDULE_OVERRIDE;

@@ -186,10 +186,9 @@ fn state_of(case: &Case<'_>, before: Option<AccountedState>) -> AccountedState {
         Some(machine) if machine::is_node_ready(case, machine) == Some(true) => {
             AccountedState::Active
         }
-        Some(_) => AccountedState::Provisioning,
         None if unknown.is_some() => before.unwrap_or(AccountedState::None),
         None if case.owned.providers().is_empty() => AccountedState::None,
-        None => AccountedState::Provisioning,
+        Some(_) | None => AccountedState::Provisioning,
     }
 }
 

@@ -137,6 +137,7 @@ impl Fence {
 
     /// The fence for the reconciles of another kind, with the same ownership: its keys are not
     /// those of this fence.
+    #[must_use]
     pub fn of_kind(&self, kind: &'static str) -> Self {
         Self {
             kind,

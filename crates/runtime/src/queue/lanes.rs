@@ -44,7 +44,7 @@ impl Turns {
 /// The scheduled keys of one priority.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    lanes: BTreeMap<String, Lane>,
+    of_namespace: BTreeMap<String, Lane>,
     /// The first key of each lane that had no due key when it was last examined.
     waiting: BTreeSet<Scheduled>,
     /// The first key of each other lane, and the turn of its namespace.
@@ -64,7 +64,7 @@ struct Lane {
 impl Lanes {
     pub(super) fn insert(&mut self, scheduled: Scheduled) {
         let namespace = scheduled.key.namespace.clone();
-        let lane = self.lanes.entry(namespace.clone()).or_default();
+        let lane = self.of_namespace.entry(namespace.clone()).or_default();
         lane.keys.insert(scheduled);
         let turn = lane.turn;
         self.place(&namespace, turn);
@@ -72,7 +72,7 @@ impl Lanes {
 
     pub(super) fn remove(&mut self, scheduled: &Scheduled) {
         let namespace = &scheduled.key.namespace;
-        if let Some(lane) = self.lanes.get_mut(namespace) {
+        if let Some(lane) = self.of_namespace.get_mut(namespace) {
             lane.keys.remove(scheduled);
             let turn = lane.turn;
             self.place(namespace, turn);
@@ -102,7 +102,7 @@ impl Lanes {
 
     /// The turn of a namespace has changed.
     pub(super) fn set_turn(&mut self, namespace: &str, turn: u64) {
-        let lane = self.lanes.get(namespace);
+        let lane = self.of_namespace.get(namespace);
         if lane.is_some_and(|lane| lane.turn.is_some()) {
             self.place(namespace, Some(turn));
         }
@@ -123,17 +123,17 @@ impl Lanes {
     /// How many keys are due.
     pub(super) fn due(&self, now: Timestamp) -> usize {
         let due = |lane: &Lane| lane.keys.iter().take_while(|it| it.due <= now).count();
-        self.lanes.values().map(due).sum()
+        self.of_namespace.values().map(due).sum()
     }
 
     /// Every scheduled key.
     pub(super) fn into_all(self) -> impl Iterator<Item = Scheduled> {
-        self.lanes.into_values().flat_map(|lane| lane.keys)
+        self.of_namespace.into_values().flat_map(|lane| lane.keys)
     }
 
     /// Puts a lane among those that are ready, in that turn, or those that wait.
     fn place(&mut self, namespace: &str, turn: Option<u64>) {
-        let Some(lane) = self.lanes.get_mut(namespace) else {
+        let Some(lane) = self.of_namespace.get_mut(namespace) else {
             return;
         };
         match (lane.first.take(), lane.turn) {
@@ -146,7 +146,7 @@ impl Lanes {
             (None, _) => {}
         }
         let Some(first) = lane.keys.first().cloned() else {
-            self.lanes.remove(namespace);
+            self.of_namespace.remove(namespace);
             return;
         };
         lane.turn = turn;
