@@ -30,7 +30,6 @@ use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
-use crate::opening::Openings;
 use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override::{self, Overrides};
@@ -64,7 +63,6 @@ pub(crate) struct Context {
     pub(crate) calendars: Calendars,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
-    pub(crate) openings: Openings,
     pub(crate) discovery: Discovery,
     pub(crate) own_crd: OwnCrd,
     /// Limits how many large objects are created at a time.
@@ -146,7 +144,6 @@ impl Context {
             name_conflicts: NameConflicts::default(),
             scheduled_machines: informer,
             starts: Mutex::new(StartLimit::at_most(options.max_starts_per_minute)),
-            openings: Openings::default(),
             role: Mutex::new(role),
             tables: Mutex::new(tables),
             reported_orphans: orphan::ReportedOrphans::default(),

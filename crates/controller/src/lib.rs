@@ -33,7 +33,6 @@ mod kind;
 mod listener;
 mod object_state;
 mod observe;
-mod opening;
 mod options;
 mod orphan;
 mod provider_specs;

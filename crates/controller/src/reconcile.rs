@@ -19,7 +19,6 @@ use crate::observe::name_conflict::watch_names;
 use crate::observe::{
     Incomplete, Observation, Reading, Snapshot, confirm, has_failed_reads, observe,
 };
-use crate::opening::Turn;
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
 use caches::{await_effect, event_deadline, is_caught_up, record_observation};
@@ -123,7 +122,6 @@ async fn attempts(
         freshness = Freshness::Live;
     }
     let reads = LiveReads::default();
-    let mut turn = None;
     for _ in 0..MAX_ATTEMPTS {
         let Some(observation) =
             observe_unless_superseded(context, key, freshness, &reads).await
@@ -146,7 +144,6 @@ async fn attempts(
             key,
             snapshot: &snapshot,
             reads: &reads,
-            turn: &mut turn,
             events,
         };
         match attempt.run().await {
@@ -241,8 +238,6 @@ struct Attempt<'a> {
     key: &'a Key,
     snapshot: &'a Snapshot,
     reads: &'a LiveReads,
-    /// The machine's turn to be created, until the reconcile ends.
-    turn: &'a mut Option<Turn>,
     /// The events to publish.
     events: &'a mut Vec<Unpublished>,
 }
@@ -264,10 +259,6 @@ impl Attempt<'_> {
                     requeue_at: plan.requeue_at,
                 }),
             };
-        }
-        if opens(&plan) && self.turn.is_none() {
-            *self.turn =
-                Some(context.openings.turn(&key.namespace, &context.clock).await);
         }
         if !confirm(context, key, self.reads, &mut plan).await {
             context.cancel_start(key);
@@ -399,13 +390,6 @@ fn make_plan(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
         fivespot_plan::plan(&snapshot.object, &snapshot.observed, &memory, snapshot.now);
     context.state(key, |state| state.removal = plan.removal);
     plan
-}
-
-/// Whether the plan begins what the reconcile finishes with the Machine: its first object, or before
-/// it the finalizer of a new ScheduledMachine.
-fn opens(plan: &Plan) -> bool {
-    let mut steps = plan.actions.iter().map(|action| action.step);
-    steps.any(|step| matches!(step, Step::AddFinalizer | Step::CreateBootstrap))
 }
 
 /// Whether the plan creates a Machine.
