@@ -9,9 +9,9 @@ use crate::Faults;
 use crate::shape;
 use crate::source::{self, Function};
 
-const MAX_LINES_OF_A_FILE: usize = 400;
-const MAX_LINES_OF_A_FUNCTION: usize = 60;
-const MAX_PARAMETERS: usize = 4;
+const MAX_LINES_OF_A_FILE: usize = 450;
+const MAX_LINES_OF_A_FUNCTION: usize = 65;
+const MAX_PARAMETERS: usize = 5;
 
 /// Names that do not describe the contents of a file.
 const VAGUE_NAMES: [&str; 7] = [
