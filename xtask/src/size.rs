@@ -150,12 +150,12 @@ mod tests {
     fn a_long_function_a_vague_name_and_a_public_bool_are_faults() {
         let source = format!(
             "pub fn long(on: bool) {{\n{}}}\n",
-            "    step();\n".repeat(59)
+            "    step();\n".repeat(64)
         );
         let faults = faults_of("crates/x/src/helpers.rs", &source);
         assert_eq!(faults.len(), 3, "{faults:?}");
         assert!(
-            faults[1].starts_with("crates/x/src/helpers.rs:1: long: 61 lines"),
+            faults[1].starts_with("crates/x/src/helpers.rs:1: long: 66 lines"),
             "{faults:?}"
         );
     }

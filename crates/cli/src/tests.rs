@@ -61,7 +61,6 @@ fn every_failure_has_a_remedy() {
         validate -f @/empty.yaml
         validate -f @/config.yaml -o github
         validate -f @/machine.yaml --operation update
-        validate -f @/machine.yaml --crd @/config.yaml
         validate -f @/machine.yaml --namespace-object @/config.yaml
         convert -f @/nowhere.yaml
         convert -f @/open.yaml
