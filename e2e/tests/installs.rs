@@ -123,6 +123,7 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
             "--lease-renew-deadline-secs=10",
             "--lease-retry-period-secs=2",
             "--namespaces=default",
+            "--zoneinfo=/usr/share/zoneinfo",
             "--max-starts-per-minute=5",
         ])
     );
