@@ -10,7 +10,6 @@ use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, mask,
     scheduled_machine,
 };
-use http::Request;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -94,15 +93,8 @@ async fn kstatus(object: &Value) -> String {
 
 /// The worker's cells in these columns of `kubectl get`.
 async fn printed(cluster: &Cluster, columns: [&str; 2]) -> [Value; 2] {
-    let namespace = cluster.namespace("default");
-    let path = format!(
-        "/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines"
-    );
-    let request = Request::get(path)
-        .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-        .body(Vec::new())
-        .unwrap();
-    let table: Value = cluster.client().request(request).await.unwrap();
+    let path = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
+    let table = cluster.table(path).await.unwrap();
     let definitions = table["columnDefinitions"].as_array().unwrap();
     columns.map(|name| {
         let place = definitions.iter().position(|it| it["name"] == name);

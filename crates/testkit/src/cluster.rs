@@ -359,6 +359,15 @@ impl Cluster {
         }
     }
 
+    /// The table of the objects at `path`, as `kubectl get` shows it.
+    ///
+    /// # Errors
+    /// The server rejects the request.
+    pub async fn table(&self, path: &str) -> Result<Value, kube::Error> {
+        let path = self.names.path(path);
+        request::table(self.client_at(&path), &path).await
+    }
+
     pub(crate) async fn send(
         &self,
         method: Method,

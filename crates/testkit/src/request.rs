@@ -1,5 +1,7 @@
 //! Requests as JSON values.
 
+use std::time::Duration;
+
 use http::{Method, Request};
 use kube::Client;
 use serde_json::Value;
@@ -46,6 +48,38 @@ pub(crate) async fn send(
         .header("content-type", form.content_type())
         .body(body)
         .expect("a request");
+    put_through(client, request).await
+}
+
+/// The table of the objects at `path`, as `kubectl get` asks for it.
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
+pub(crate) async fn table(client: &Client, path: &str) -> Result<Value, kube::Error> {
+    let request = Request::get(path)
+        .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+        .body(Vec::new())
+        .expect("a request");
+    put_through(client, request).await
+}
+
+/// Sends a request. A read that the server puts off, as it does for a second after a CRD has
+/// changed, is sent again when the server says, at most ten times, as client-go does.
+async fn put_through(
+    client: &Client,
+    request: Request<Vec<u8>>,
+) -> Result<Value, kube::Error> {
+    for _ in 0..10 {
+        let response = client.request(request.clone()).await;
+        match &response {
+            Err(kube::Error::Api(status))
+                if status.code == 429 && request.method() == Method::GET =>
+            {
+                let details = status.details.as_ref();
+                let seconds = details.map_or(0, |details| details.retry_after_seconds);
+                tokio::time::sleep(Duration::from_secs(seconds.into())).await;
+            }
+            _ => return response,
+        }
+    }
     client.request(request).await
 }
 

@@ -15,9 +15,9 @@ use crate::request::{self, Form};
 use crate::rights::{self, OPERATOR};
 
 /// The real time between two polls.
-pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The maximum number of polls.
-pub(crate) const MAX_POLLS: u32 = 9_000;
+pub(crate) const MAX_POLLS: u32 = 1_800;
 
 static SHARED_CLUSTER: OnceCell<SharedCluster> = OnceCell::const_new();
 
