@@ -107,7 +107,11 @@ impl<'z> Clock<'z> {
         Some(found)
     }
 
-    /// The first instant at which the clock shows a local time or a later one.
+    /// The first instant at which the clock shows a local time or a later one. A window starts at
+    /// that of its start, and ends at [`last_before`](Self::last_before) of its end. Both are
+    /// monotone, so windows can be found in the order of their days, and both give the documented
+    /// result: for a skipped time the instant after it, for a repeated one the first occurrence of
+    /// a start and the second of an end.
     pub(crate) fn first_reaching(&mut self, local: i64) -> Option<i64> {
         let mut period = self.period(local.checked_sub(OFFSET_MARGIN)?)?;
         loop {

@@ -35,7 +35,7 @@ first status instead. Meanwhile Cluster API writes about the machines that exist
 floor too, but later.
 
 In the rows of 1,000 machines each opening had one more read, of the name of the Machine
-([198](decisions/0198-all-machines-are-watched.md)): they were measured before.
+([50](decisions/0050-one-path-for-every-opening.md)): they were measured before.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.

@@ -1,4 +1,8 @@
 //! Whether this replica is ready.
+//!
+//! Computed from the last results of watches and Lease renewals: a probe that called the API server
+//! would be a request every few seconds from every replica. An unreachable workload cluster is a
+//! condition of the affected machines, not of the operator.
 
 use std::fmt;
 

@@ -1,4 +1,8 @@
 //! Why a schedule never needs a machine, and what to do about it.
+//!
+//! `Ready` stays `True` and `Stalled` absent: the observed state is the desired one. A GitOps tool
+//! would otherwise fail a rollout for a machine whose calendar covers this year and is extended
+//! next year.
 
 use fivespot_api::ScheduledMachineStatus;
 

