@@ -1,4 +1,5 @@
 //! The netlink socket of the kernel's process connector, which sends process events.
+//! What was measured and what else there is: `docs/decisions/0044-processes-by-the-connector.md`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

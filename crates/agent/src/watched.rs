@@ -1,4 +1,5 @@
-//! Watching one object: its current state, until the watch is dropped.
+//! Watching one object: its current state, until the watch is dropped. It replaces `kube-runtime`,
+//! on which the agent does not depend: it has to be small.
 
 use std::collections::hash_map::RandomState;
 use std::fmt::Debug;

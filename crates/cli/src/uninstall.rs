@@ -1,4 +1,8 @@
 //! `5spot uninstall`: removes 5-Spot from a cluster in an order that does not block on finalizers.
+//!
+//! Objects are found by their label, not by the manifests of this version, and a namespace is
+//! deleted only if no object of any served kind is left in it. The command polls once a second
+//! rather than watching a dozen kinds, because it runs once.
 
 mod inventory;
 mod namespace;

@@ -1,4 +1,7 @@
 //! Health checks of a ScheduledMachine for GitOps tools.
+//!
+//! A machine outside its window is Healthy, not Suspended: it is in its desired state, and a sync
+//! with waves would wait for a Suspended object until its window opens.
 
 use fivespot_api::manifest::{Error, GeneratedFile};
 use fivespot_api::name;

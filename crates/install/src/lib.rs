@@ -11,7 +11,8 @@
 //! - [`gitops`]: health checks of a ScheduledMachine for GitOps tools
 //! - [`file`](mod@file): the generated manifests, as files
 //!
-//! Pure: no client, no clock, no I/O.
+//! Pure: no client, no clock, no I/O. Why the chart is made here too:
+//! `docs/decisions/0042-manifests-and-chart-from-one-rendering.md`.
 
 pub mod agent;
 mod chart;
