@@ -1,5 +1,9 @@
 //! Credentials of a listening server: a serving certificate with its own certificate
 //! authority, a token, and client certificates.
+//!
+//! Client certificates have a CA of their own: that of the serving certificate signs nothing else.
+//! A certificate of another CA is rejected in the handshake, where Kubernetes would continue
+//! without it: a client that sends one intends to use it.
 
 use std::fmt;
 use std::fs;

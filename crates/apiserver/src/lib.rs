@@ -18,9 +18,11 @@
 //! The path of a request: `service` or `client` creates a call, `route` finds its resource,
 //! and `verb` handles it: `decode` decodes the object, `kind` defaults and validates it,
 //! `plugin` admits it, `state` stores it, `broadcaster` sends it to watchers and `controller`
-//! reconciles its effects; `form` encodes the response.
+//! reconciles its effects; `content_negotiation` encodes the response.
 //!
 //! A user may do what roles and bindings allow; members of `system:masters` may do everything.
+//!
+//! Why a server and not mocks: `docs/decisions/0004-embedded-server-not-mocks.md`.
 //!
 //! It is for development and tests. Objects are stored in memory, and with a [`Storage`] also
 //! on disk.

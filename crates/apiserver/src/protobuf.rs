@@ -1,7 +1,8 @@
 //! Decodes protobuf request bodies to JSON.
 //!
 //! The numbers, names and types of the fields are in a table that is generated from
-//! Kubernetes' own types; this module contains no kinds.
+//! Kubernetes' own types; this module contains no kinds. See
+//! `docs/decisions/0034-protobuf-by-table.md`.
 
 #[cfg(test)]
 mod encode;

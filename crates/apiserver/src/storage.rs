@@ -1,4 +1,10 @@
 //! Objects on disk, so that a server can resume from the state of a previous one.
+//!
+//! A request is one transaction, committed before the response is sent and before watchers receive
+//! its events, so no client has seen a write that a crash loses. The log of changes is not stored:
+//! a watch from before the start gets 410, as after a compaction. When the disk fails, the write
+//! gets a 500 and further ones are rejected until a restart. redb is one file with checksummed
+//! transactions, without dependencies or C; a log of our own would have its recovery to maintain.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};

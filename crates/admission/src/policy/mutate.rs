@@ -25,7 +25,9 @@ pub struct MutatingPolicies {
     bound: Vec<(Arc<MutatingPolicy>, Vec<Arc<Binding>>)>,
 }
 
-/// Applies patches to objects; the implementation has the schemas of the kinds.
+/// Applies patches to objects; the implementation has the schemas of the kinds. The engine
+/// evaluates expressions to patches only, so that schemas and the structured merge stay with the
+/// server, which has them for server-side apply.
 ///
 /// Each method returns the whole object after the patch, with defaults filled in.
 pub trait Patcher: Resolver {

@@ -62,8 +62,9 @@ pub(super) fn same(value: &Value, one: &Value) -> bool {
     }
 }
 
-/// The float as Go converts it to an `int64` on amd64: truncated, or the smallest `int64` if it
-/// is out of range. See docs/decisions/0084-bounds-as-on-amd64.md.
+/// The float as Go converts it to an `int64` on amd64, where most control planes run: truncated, or
+/// the smallest `int64` if it is out of range. On arm64 it is the nearest one, so that a maximum of
+/// `1e21` rejects every integer on the one and none on the other.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the range is checked before"

@@ -1,4 +1,5 @@
-//! ASN.1 values in DER (X.690), as far as certificates and requests for them need them.
+//! ASN.1 values in DER (X.690), as far as certificates and requests for them need them: seven tags.
+//! `x509-parser` would add eight crates for them.
 
 pub(super) const BOOLEAN: u8 = 0x01;
 pub(super) const INTEGER: u8 = 0x02;

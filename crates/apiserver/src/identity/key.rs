@@ -1,4 +1,8 @@
 //! The key that signs service account tokens.
+//!
+//! Whatever the header of a token says, only ES256 with our own key is accepted: that a library
+//! selects the algorithm from the header is a known source of vulnerabilities. Times come from the
+//! server's clock, which a token library would not read.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

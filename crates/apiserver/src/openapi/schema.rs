@@ -1,4 +1,5 @@
-//! An OpenAPI schema, parsed once for the lookups that every write needs.
+//! An OpenAPI schema, parsed once for the lookups that every write needs: looking up keywords
+//! in its JSON for each field takes longer than the rest of a check. The JSON is kept for clients.
 
 use std::sync::{Arc, OnceLock};
 

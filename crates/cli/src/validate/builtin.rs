@@ -1,4 +1,6 @@
 //! Validates objects of built-in kinds: an API server in this process receives a dry-run request.
+//! Calling only the rules of the kinds would implement decoding, defaults, metadata and plugins a
+//! second time.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
