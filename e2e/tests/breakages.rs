@@ -1,6 +1,7 @@
 //! Each breakage is visible where users look for it: in `kubectl get`, the message, the events, and
 //! the result of kstatus, which Flux and other tools use. One table describes the breakages. The
-//! page about them is generated from it.
+//! page about them is generated from it. The result is that of the Go library itself: one written
+//! in Rust would test our own interpretation.
 
 mod page;
 mod table;

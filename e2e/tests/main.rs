@@ -1,9 +1,10 @@
 //! The product's promises, one file per subject, tested only through the Kubernetes API.
 //!
-//! Every promise is tested on two backends. `cargo test --test promises` runs all of them on the embedded
-//! server with a simulated Cluster API. With `E2E_BACKEND=kubernetes`, they run on the real ones
-//! that `cargo xtask cluster up` has started. On both, the operator is in this process, with a
-//! clock that the promise controls.
+//! Every promise is tested on two backends. `cargo test --test promises` runs all of them on the
+//! embedded server with a simulated Cluster API. With `E2E_BACKEND=kubernetes`, they run on the
+//! real ones that `cargo xtask cluster up` has started. On both, the operator is in this process,
+//! with a clock that the promise controls. How the two differ:
+//! `docs/decisions/0030-one-suite-two-backends.md`.
 //!
 //! # Adding a promise
 //!

@@ -1,5 +1,6 @@
 //! The real `clusterctl move` moves a Cluster with its ScheduledMachines to another management
-//! cluster. Nothing is left behind, and the operator finds the machine there.
+//! cluster. Nothing is left behind, and the operator finds the machine there. It reads only CRDs
+//! with the label that it adds to those that it installs, which an imitation of it does not show.
 
 use std::path::{Path, PathBuf};
 

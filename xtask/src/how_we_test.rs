@@ -222,7 +222,7 @@ fn fuzz(result: &Value) -> String {
     }
     text.push_str(
         "\nAn input is kept and mutated again if its answer is new, except for numbers. There is no\n\
-         guidance by coverage: see [decision 33](decisions/0033-fuzzing-without-a-sanitizer.md).\n",
+         guidance by coverage.\n",
     );
     text
 }
@@ -251,7 +251,7 @@ fn simulation(result: &Value) -> String {
          to 40 minutes. In most runs the clock of their host is set back by up to nine minutes or\n\
          forward by up to half an hour and corrected later, or the host is suspended. A slow response\n\
          takes 1 to 28 seconds; how a write is judged then is described in\n\
-         [decision 87](decisions/0087-slow-answers-in-the-simulation.md).\n",
+         [decision 49](decisions/0049-simulations-replay-from-a-seed.md).\n",
     );
     text
 }

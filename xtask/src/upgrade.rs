@@ -8,6 +8,9 @@
 //! be removed. The clock is that of this machine, because the operators are separate processes.
 //!
 //! For Kubernetes and Cluster API, it runs one operator, also with machines in every phase.
+//!
+//! The first version is a commit in a file, because a tag is not in every clone. An operator crate
+//! of that version in the workspace would bring all its dependencies in two versions.
 
 mod machine;
 mod operator;

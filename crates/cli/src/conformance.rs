@@ -1,4 +1,9 @@
 //! `5spot conformance`: whether a provider keeps the promises that 5-Spot relies on.
+//!
+//! The operator of the cluster does the work: a check with Machines of its own would check another
+//! sequence of writes than the one that users depend on. Promises run one after the other, because
+//! an infrastructure object often represents one host; after one whose machine is not removed, none
+//! is.
 
 mod clusters;
 mod collection;

@@ -5,6 +5,9 @@
 //! such a server, which is started for them. A line that begins with `$ ` is a command for `sh`,
 //! run in the root of the source tree. The lines after it are its output; a line `…` represents any
 //! number of lines.
+//!
+//! Pages are plain Markdown, without directives of mdBook, so that they look the same in the source
+//! tree. `trycmd`, which replays terminal sessions, does not support pages that start a server.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
