@@ -6,6 +6,11 @@
 //! shutdown, [`shares`] draws usage as bars, [`diagram`] draws boxes and arrows for the
 //! documentation.
 //!
+//! SVG is written by hand: a picture is about ten shapes, and what keeps it small (one path for
+//! each kind in a row, one digit after the point) is not provided by a library. The style rules are
+//! repeated for light, dark and paper, because programs other than browsers support no custom
+//! properties.
+//!
 //! This crate reads no clock and does no input or output, and no function fails. Each kind of span
 //! has a colour that remains distinct for colour-blind readers and a pattern that remains distinct
 //! in black and white.

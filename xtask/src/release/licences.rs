@@ -1,7 +1,8 @@
 //! The licences of the packages that are linked into the binaries, for the images and archives.
 //!
 //! The files of every package are copied, so that all copyright notices are included; equal texts
-//! are written once.
+//! are written once. `cargo-about` would recognize licences by their text, for which it needs a
+//! template and a list of exceptions; only the texts themselves are needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

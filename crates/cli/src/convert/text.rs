@@ -1,4 +1,8 @@
 //! Converts text document by document, in place if possible.
+//!
+//! A line is edited as a person would do it, and the text parsed again: only if the result is
+//! exactly the converted object is it printed. So the editing may be simple, an error in it cannot
+//! go unnoticed, and no second YAML parser is needed that keeps comments.
 
 use std::fmt::Write as _;
 

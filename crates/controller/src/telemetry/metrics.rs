@@ -1,4 +1,5 @@
-//! The metrics: one table, from which the metrics and their reference page are generated.
+//! The metrics: one table, from which the metrics and their reference page are generated. There is no
+//! global registry, because a test has several operators in one process.
 
 mod process;
 mod request;
