@@ -1,5 +1,5 @@
 //! Recordings: requests, a real API server's responses, and whether the embedded server gives the
-//! same. What it does not compare: `docs/decisions/0032-recorded-responses.md`.
+//! same. What it does not compare: `internals/decisions/0032-recorded-responses.md`.
 //!
 //! - [`corpus`]: the requests, as data in `e2e/record/corpus`;
 //! - [`run`]: sends the requests of a case to a server;

@@ -4,7 +4,7 @@
 //! embedded server with a simulated Cluster API. With `E2E_BACKEND=kubernetes`, they run on the
 //! real ones that `cargo xtask cluster up` has started. On both, the operator is in this process,
 //! with a clock that the promise controls. How the two differ:
-//! `docs/decisions/0030-one-suite-two-backends.md`.
+//! `internals/decisions/0030-one-suite-two-backends.md`.
 //!
 //! # Adding a promise
 //!

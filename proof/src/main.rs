@@ -1,5 +1,5 @@
 //! `cargo run --release --bin proof -- model|mutants|tested-mutants`: searches for invariants that the shipped
-//! planner violates. How: `docs/decisions/0047-the-planner-is-searched-with-stateright.md`.
+//! planner violates. How: `internals/decisions/0047-the-planner-is-searched-with-stateright.md`.
 
 mod model;
 mod mutant;

@@ -5,7 +5,7 @@
 //! one. The API server and Cluster API are the embedded ones. The clock is virtual. Every write is
 //! checked against the invariants when it is served, and the end of the scenario against what the
 //! user wants. Equal seeds give equal runs, request by request
-//! (`docs/decisions/0049-simulations-replay-from-a-seed.md`).
+//! (`internals/decisions/0049-simulations-replay-from-a-seed.md`).
 //!
 //! With `--years`, it runs the long haul instead: years with many machines and without faults. Each
 //! edge must be met on its second.

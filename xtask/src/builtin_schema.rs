@@ -1,6 +1,6 @@
 //! The schemas of the built-in kinds, printed by a package outside the workspace.
 //!
-//! Why outside: docs/decisions/0034-protobuf-by-table.md.
+//! Why outside: internals/decisions/0034-protobuf-by-table.md.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `docs/conformance.md`: the comparisons with Kubernetes, and their results.
+//! `internals/conformance.md`: the comparisons with Kubernetes, and their results.
 //!
 //! The page is made from results that are kept in the source tree, each written by the task that
 //! measures it; this module measures nothing. Each section is a module.
@@ -18,7 +18,7 @@ pub(crate) use promises::RESULTS;
 use crate::provider_suite;
 
 /// Where the page is, below the root.
-pub(crate) const PATH: &str = "docs/conformance.md";
+pub(crate) const PATH: &str = "internals/conformance.md";
 
 const INTRODUCTION: &str = "\
 # Conformance

@@ -1,4 +1,4 @@
-//! `docs/how-we-test.md`: what each layer of tests proves, how to run it, and the results of its
+//! `internals/how-we-test.md`: what each layer of tests proves, how to run it, and the results of its
 //! last run.
 //!
 //! The commands keep their numbers in the source tree; this module runs nothing.
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{figure, stored_results};
 
 /// Where the page is, below the root.
-pub(crate) const PATH: &str = "docs/how-we-test.md";
+pub(crate) const PATH: &str = "internals/how-we-test.md";
 
 /// The folder of the results.
 const RESULTS: &str = "proof/results";

@@ -1,7 +1,7 @@
 //! The protobuf encoding of built-in kinds and the JSON that Go writes for their empty parts,
 //! printed by a Go program from Kubernetes' own types.
 //!
-//! Why: docs/decisions/0034-protobuf-by-table.md.
+//! Why: internals/decisions/0034-protobuf-by-table.md.
 
 use std::error::Error;
 use std::fs::File;

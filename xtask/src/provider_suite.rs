@@ -1,5 +1,5 @@
 //! `cargo xtask providers`: runs `5spot conformance` against the providers of the running cluster,
-//! and writes their section of `docs/conformance.md`.
+//! and writes their section of `internals/conformance.md`.
 
 use std::env;
 use std::error::Error;
@@ -202,7 +202,7 @@ fn run_case(
 /// A result cannot be read.
 pub(crate) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut text = "\
-`5spot conformance` checks providers ([how to](how-to/check-a-provider.md)). `cargo xtask providers` runs it
+`5spot conformance` checks providers (`docs/how-to/check-a-provider.md`). `cargo xtask providers` runs it
 against the providers of a cluster that `cargo xtask cluster up` has started, and stores the results.
 "
     .to_owned();

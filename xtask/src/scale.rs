@@ -27,7 +27,7 @@ const HEAD: &str = "\
 operator and the benchmark together. The operator is built with the profile `dist`, in which it is
 shipped; it needs fewer resources than with `release`. The runs store their numbers in
 `benches/results` and `benches/bursts`, and `cargo xtask gen` writes this page from them.
-[How we test](how-we-test.md#what-the-figures-are-about) lists with which sources each was recorded.
+The page `internals/how-we-test.md` lists with which sources each was recorded.
 
 The floor is the time of a plain client that only creates the three objects of as many machines,
 32 machines at a time, on the same server. Identical runs vary by up to a factor of two, the floor

@@ -1,5 +1,5 @@
 //! The netlink socket of the kernel's process connector, which sends process events.
-//! What was measured and what else there is: `docs/decisions/0044-processes-by-the-connector.md`.
+//! What was measured and what else there is: `internals/decisions/0044-processes-by-the-connector.md`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

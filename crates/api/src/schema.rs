@@ -2,7 +2,7 @@
 //!
 //! `schemars` supplies names, types, optionality, defaults, bounds and comments of the fields.
 //! This module adds the form that Kubernetes requires, and the schemas of the fields with
-//! foreign types. Why: `docs/decisions/0172-one-description-of-the-api.md`.
+//! foreign types. Why: `internals/decisions/0172-one-description-of-the-api.md`.
 //!
 //! Every string and every list is bounded, so that every rule has a finite cost; the exceptions
 //! are the passed-on provider specs and the keys of maps. Fields of the rules 1 to 13 have no

@@ -3,9 +3,9 @@
 //! A kind is a [`BuiltinKind`]: the names under which a resource is served, and its strategy.
 //! [`builtin_kinds`] lists all of them. Discovery, OpenAPI, tables, selectors, defaulting and
 //! validation read that list only, and `cargo xtask gen` generates the schemas and the protobuf
-//! table from it. How to add one: docs/contributing/built-in-kind.md.
+//! table from it. How to add one: internals/contributing/built-in-kind.md.
 //! Why the rules are written by hand, and what differs from Kubernetes:
-//! `docs/decisions/0127-built-in-kinds-are-judged-by-recorded-answers.md`.
+//! `internals/decisions/0127-built-in-kinds-are-judged-by-recorded-answers.md`.
 
 mod certificate_signing_request;
 mod cluster_role;

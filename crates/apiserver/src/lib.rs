@@ -22,7 +22,7 @@
 //!
 //! A user may do what roles and bindings allow; members of `system:masters` may do everything.
 //!
-//! Why a server and not mocks: `docs/decisions/0004-embedded-server-not-mocks.md`.
+//! Why a server and not mocks: `internals/decisions/0004-embedded-server-not-mocks.md`.
 //!
 //! It is for development and tests. Objects are stored in memory, and with a [`Storage`] also
 //! on disk.

@@ -2,8 +2,8 @@
 //!
 //! A plugin is a [`Plugin`]. [`builtin_plugins`] lists all of them in Kubernetes' order; the chain,
 //! the enable and disable options and the table of the README read that list only. How to add one:
-//! docs/contributing/admission-plugin.md. Why:
-//! `docs/decisions/0094-one-file-for-a-kind-one-for-a-plugin.md`.
+//! internals/contributing/admission-plugin.md. Why:
+//! `internals/decisions/0094-one-file-for-a-kind-one-for-a-plugin.md`.
 
 mod admission_request;
 mod always_admit;

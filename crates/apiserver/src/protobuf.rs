@@ -2,7 +2,7 @@
 //!
 //! The numbers, names and types of the fields are in a table that is generated from
 //! Kubernetes' own types; this module contains no kinds. See
-//! `docs/decisions/0034-protobuf-by-table.md`.
+//! `internals/decisions/0034-protobuf-by-table.md`.
 
 #[cfg(test)]
 mod encode;

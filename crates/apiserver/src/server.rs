@@ -39,7 +39,7 @@ use crate::verb;
 
 /// Maximum number of attempts of a request that needs responses of webhooks: for a write each
 /// version of the object may need a separate conversion, and mutating webhooks are called one
-/// after the other. See `docs/decisions/0120-admission-webhooks-are-called-between-attempts.md`.
+/// after the other. See `internals/decisions/0120-admission-webhooks-are-called-between-attempts.md`.
 const MAX_ATTEMPTS: usize = 256;
 
 /// A Kubernetes API server. Clones share the same state.

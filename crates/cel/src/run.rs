@@ -4,7 +4,7 @@
 //! booleans. On a general path most instructions move values, so these have paths of their own,
 //! which create no values on the way (`boolean`, `path`, `cached_path`, `Strategy`). Each
 //! charges what the general path would, in the same order: an evaluation must be aborted at the
-//! same step as in the API server. Why a tree: `docs/decisions/0003-own-cel-engine.md`.
+//! same step as in the API server. Why a tree: `internals/decisions/0003-own-cel-engine.md`.
 
 mod attribute;
 mod boolean;

@@ -5,7 +5,7 @@
 //! while a guard of [`busy`](Clock::busy) is held. Once the process is quiet, it moves to the
 //! next due sleeper and stops there, so that no sleeper wakes late, however fast the clock runs.
 //!
-//! Who holds a guard, and what a suspended host means: `docs/decisions/0008-one-clock.md`.
+//! Who holds a guard, and what a suspended host means: `internals/decisions/0008-one-clock.md`.
 //!
 //! A virtual clock requires all its users to be on one current-thread tokio runtime: "quiet"
 //! means that no guard is held, and that a few rounds of the scheduler have created none.

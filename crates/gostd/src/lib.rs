@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Why not the crates of these names: docs/decisions/0076-go-s-parsers-are-ported.md.
+// Why not the crates of these names: internals/decisions/0076-go-s-parsers-are-ported.md.
 
 pub mod base64;
 pub mod netip;

@@ -12,7 +12,7 @@
 //! - [`file`](mod@file): the generated manifests, as files
 //!
 //! Pure: no client, no clock, no I/O. Why the chart is made here too:
-//! `docs/decisions/0042-manifests-and-chart-from-one-rendering.md`.
+//! `internals/decisions/0042-manifests-and-chart-from-one-rendering.md`.
 
 pub mod agent;
 mod chart;

@@ -3,7 +3,7 @@
 //! The rules are values without I/O ([`Election`], [`Shards`]). [`run_leader_election`] and
 //! [`run_sharding`] execute them, and put what a replica may act on into a [`Fence`], which every
 //! write is checked against. The rules and their reasons:
-//! `docs/decisions/0039-leases-by-observation.md`.
+//! `internals/decisions/0039-leases-by-observation.md`.
 
 mod client;
 mod election;

@@ -1,6 +1,6 @@
 //! The work queue: when each key is due. A key is in it at most once, and has one reconcile at a
 //! time. Namespaces with due keys take turns.
-//! Why not that of `kube_runtime`: `docs/decisions/0020-own-work-queue.md`.
+//! Why not that of `kube_runtime`: `internals/decisions/0020-own-work-queue.md`.
 
 mod backoff;
 mod lanes;

@@ -1,7 +1,7 @@
 //! Which CAs and which certificate there should be at an instant. Pure, except for the randomness
 //! of new keys.
 //!
-//! Why the webhook has a CA of its own: `docs/decisions/0046-a-webhook-of-its-own.md`.
+//! Why the webhook has a CA of its own: `internals/decisions/0046-a-webhook-of-its-own.md`.
 //!
 //! A CA is replaced long before it expires, and the next one is trusted before it signs:
 //!

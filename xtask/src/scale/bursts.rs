@@ -34,8 +34,8 @@ The floor has three requests per machine. `edge` has one more read, that of the 
 first status instead. Meanwhile Cluster API writes about the machines that exist already, which it does for the
 floor too, but later.
 
-In the rows of 1,000 machines each opening had one more read, of the name of the Machine
-([50](decisions/0050-one-path-for-every-opening.md)): they were measured before.
+In the rows of 1,000 machines each opening had one more read, of the name of the Machine, which is left out
+since they were measured.
 
 The last two columns are empty for runs that ended when the last Machine existed (`--until-created`): Cluster
 API takes long until a thousand machines serve.

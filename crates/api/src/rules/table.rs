@@ -1,7 +1,7 @@
 //! The rules about a ScheduledMachine: field, requirement, and reason. The policy evaluates
 //! them and the reference page lists them in this order.
 //!
-//! Everything that mentions a rule is generated from here (`docs/decisions/0006-rule-table.md`).
+//! Everything that mentions a rule is generated from here (`internals/decisions/0006-rule-table.md`).
 //!
 //! Rules 1 to 13 are those of the admission document, with its messages. Where one mistake
 //! would violate several rules of one field, all but the first accept it.

@@ -1,4 +1,5 @@
-//! The book, `docs/`: its pages, its links, and the files and flags in it.
+//! The books, `docs/` for users and `internals/` for those who change 5-Spot: their pages, their
+//! links, and the files and flags in them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// The rendered pages, which `docs/SUMMARY.md` lists.
+/// The rendered pages of a book, which its `SUMMARY.md` lists.
 pub(crate) struct Book {
     pub(crate) pages: Vec<Page>,
 }
@@ -23,14 +24,28 @@ fn docs() -> PathBuf {
     Path::new(ROOT).join("docs")
 }
 
+fn internals() -> PathBuf {
+    Path::new(ROOT).join("internals")
+}
+
 impl Book {
+    /// The book for users.
     pub(crate) fn open() -> Self {
-        let summary = fs::read_to_string(docs().join("SUMMARY.md")).unwrap();
+        Self::open_in(&docs())
+    }
+
+    fn open_in(folder: &Path) -> Self {
+        let summary = fs::read_to_string(folder.join("SUMMARY.md")).unwrap();
         let pages = links(&summary)
             .iter()
-            .map(|link| Page::open(docs().join(link)))
+            .map(|link| Page::open(folder.join(link)))
             .collect();
         Self { pages }
+    }
+
+    /// Both books.
+    fn all() -> [Self; 2] {
+        [docs(), internals()].map(|folder| Self::open_in(&folder))
     }
 
     fn page(&self, path: &Path) -> Option<&Page> {
@@ -52,16 +67,14 @@ impl Page {
         self.path == docs().join(name)
     }
 
-    /// Whether the page is generated, or for contributors. Their commands need a source tree,
+    /// Whether the page, one for users, is generated. Commands of such a page need a source tree,
     /// minutes, or a terminal.
-    pub(crate) fn is_internal(&self) -> bool {
+    pub(crate) fn is_generated(&self) -> bool {
         let Ok(name) = self.path.strip_prefix(docs()) else {
             return false;
         };
-        let folder = name.components().next().unwrap().as_os_str();
         name.components().count() == 1 && self.text.contains("cargo xtask")
-            || ["reference", "decisions", "contributing"]
-                .contains(&folder.to_str().unwrap())
+            || name.starts_with("reference")
     }
 
     /// The lines of its fenced blocks in one of `languages`. A command with a continuation line is
@@ -125,10 +138,13 @@ fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_of_the_book_leads_to_a_page_of_the_book() {
-    let book = Book::open();
+fn every_link_of_a_book_leads_to_a_page_of_the_same_book() {
     let mut broken = Vec::new();
-    for page in &book.pages {
+    let books = Book::all();
+    let pages = books
+        .iter()
+        .flat_map(|book| book.pages.iter().map(move |page| (book, page)));
+    for (book, page) in pages {
         for link in links(&page.text) {
             let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let is_picture = [".svg", ".png"].iter().any(|it| file.ends_with(it));
@@ -181,22 +197,24 @@ fn pages_below(folder: &Path, found: &mut BTreeSet<PathBuf>) {
 #[test]
 fn the_summary_lists_every_page() {
     let mut pages = BTreeSet::new();
-    pages_below(&docs(), &mut pages);
-    pages.remove(&docs().join("SUMMARY.md"));
-    let decisions = docs().join("decisions");
+    for folder in [docs(), internals()] {
+        pages_below(&folder, &mut pages);
+        pages.remove(&folder.join("SUMMARY.md"));
+    }
+    let decisions = internals().join("decisions");
     pages.retain(|page| page.parent() != Some(&decisions));
-    for page in &Book::open().pages {
+    for page in Book::all().iter().flat_map(|book| &book.pages) {
         pages.remove(&page.path);
     }
-    assert_eq!(pages, BTreeSet::new(), "add them to docs/SUMMARY.md");
+    assert_eq!(pages, BTreeSet::new(), "add them to a SUMMARY.md");
 }
 
 /// Compares the end of the summary with the pages. With `UPDATE_PAGES=1` it is updated.
 #[test]
 fn the_summary_ends_with_the_decisions_and_their_titles() {
     let mut pages = BTreeSet::new();
-    pages_below(&docs().join("decisions"), &mut pages);
-    pages.remove(&docs().join("decisions/README.md"));
+    pages_below(&internals().join("decisions"), &mut pages);
+    pages.remove(&internals().join("decisions/README.md"));
     let item = |page: &PathBuf| {
         let text = fs::read_to_string(page).unwrap();
         let title = text.lines().next().unwrap().trim_start_matches("# ");
@@ -204,7 +222,7 @@ fn the_summary_ends_with_the_decisions_and_their_titles() {
         format!("    - [{title}](decisions/{file})\n")
     };
     let list: String = pages.iter().map(item).collect();
-    let path = docs().join("SUMMARY.md");
+    let path = internals().join("SUMMARY.md");
     let summary = fs::read_to_string(&path).unwrap();
     let start = summary.find("    - ").unwrap_or(summary.len());
     if std::env::var_os("UPDATE_PAGES").is_some() {
@@ -229,10 +247,11 @@ fn is_valid(manifest: &str) -> bool {
 }
 
 #[test]
-fn every_manifest_of_the_book_is_valid() {
+fn every_manifest_of_a_book_is_valid() {
     let readme = Page::open(Path::new(ROOT).join("README.md"));
     let mut found = 0;
-    for page in Book::open().pages.into_iter().chain([readme]) {
+    let pages = Book::all().into_iter().flat_map(|book| book.pages);
+    for page in pages.chain([readme]) {
         for block in page.text.split("\n```yaml\n").skip(1) {
             let (manifest, _) = block.split_once("\n```").unwrap();
             if manifest.starts_with("apiVersion: 5spot.finos.org/") {
@@ -243,6 +262,20 @@ fn every_manifest_of_the_book_is_valid() {
     }
     assert!(found > 1);
 }
+
+/// The folders whose files a page for users may name.
+const FOLDERS_FOR_USERS: [&str; 3] = ["deploy/", "examples/", "internals/"];
+
+/// The folders whose files a page about a change may name.
+const FOLDERS: [&str; 7] = [
+    "crates/",
+    "deploy/",
+    "docs/",
+    "e2e/",
+    "examples/",
+    "internals/",
+    "xtask/",
+];
 
 /// The paths in a text that begin with one of `folders`, except patterns.
 fn paths<'a>(text: &'a str, folders: &[&str]) -> Vec<&'a str> {
@@ -256,15 +289,16 @@ fn paths<'a>(text: &'a str, folders: &[&str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_file_that_the_book_names_is_there() {
-    for page in &Book::open().pages {
-        let folders: &[&str] = match page.is_internal() {
-            false => &["deploy/", "examples/"],
-            true if page.text.starts_with("# To add ") => {
-                &["deploy/", "examples/", "crates/", "docs/", "e2e/", "xtask/"]
-            }
-            true => continue,
-        };
+fn every_file_that_a_book_names_is_there() {
+    let for_users = Book::open().pages.into_iter();
+    let for_users = for_users
+        .filter(|page| !page.is_generated())
+        .map(|page| (page, &FOLDERS_FOR_USERS[..]));
+    let of_changes = Book::open_in(&internals()).pages.into_iter();
+    let of_changes = of_changes
+        .filter(|page| page.text.starts_with("# To "))
+        .map(|page| (page, &FOLDERS[..]));
+    for (page, folders) in for_users.chain(of_changes) {
         for path in paths(&page.text, folders) {
             let is_there = Path::new(ROOT).join(path).exists();
             assert!(is_there, "{}: {path}", page.path.display());
@@ -279,7 +313,8 @@ fn every_file_that_the_architecture_names_is_there() {
     let mut folders: Vec<String> = crates
         .map(|entry| format!("{}/src", entry.unwrap().file_name().display()))
         .collect();
-    folders.extend(["docs/", "e2e/", "deploy/", "examples/"].map(str::to_owned));
+    let others = ["docs/", "internals/", "e2e/", "deploy/", "examples/"];
+    folders.extend(others.map(str::to_owned));
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     for path in paths(&text, &folders) {
         let is_there = [ROOT.to_owned(), format!("{ROOT}/crates")]
@@ -315,7 +350,7 @@ fn every_call_of_5spot_in_the_book_has_flags_that_exist() {
     let mut seen = BTreeSet::new();
     let readme = Page::open(Path::new(ROOT).join("README.md"));
     let pages = Book::open().pages.into_iter().chain([readme]);
-    for page in pages.filter(|it| !it.is_internal()) {
+    for page in pages.filter(|it| !it.is_generated()) {
         for line in page.lines_in(&["sh", "console"]) {
             for call in calls(&line) {
                 let call = call.strip_prefix("kubectl ").unwrap_or(call).to_owned();

@@ -233,7 +233,7 @@ fn a_page_with_a_console_block_selects_how_it_is_run() {
         let is_shown = page.text.contains("\n```console\n");
         let is_run = page.text.contains("<!-- run");
         assert!(
-            !is_shown || is_run || page.is_internal() || page.is("how-to/admission.md"),
+            !is_shown || is_run || page.is_generated() || page.is("how-to/admission.md"),
             "{}: write `sh`, or how it is run",
             page.path.display()
         );

@@ -1,4 +1,4 @@
-//! What may be written based on caches (`docs/decisions/0012-caches-begin-and-end-nothing.md`).
+//! What may be written based on caches (`internals/decisions/0012-caches-begin-and-end-nothing.md`).
 //!
 //! A status may be a moment old: its write is guarded by the ScheduledMachine's resourceVersion,
 //! and the next event corrects it. These need live reads, because a cache may be stale:

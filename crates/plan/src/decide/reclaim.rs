@@ -3,7 +3,7 @@
 //! The request is an annotation on our Machine or on its Node. The record of it is an annotation on
 //! the Machine and is deleted with it. The progress is read from the objects themselves, so that
 //! every step may be repeated after a crash.
-//! See `docs/decisions/0041-a-reclaim-is-recorded-on-the-machine.md`.
+//! See `internals/decisions/0041-a-reclaim-is-recorded-on-the-machine.md`.
 
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::status::MAX_UID_LENGTH;

@@ -4,7 +4,7 @@
 //! It is in the status whenever the spec is valid, so that a machine can be created without
 //! preparation, and every created object is found after a crash. It is rewritten only while none
 //! of the three objects exists; until then an edit of the spec waits.
-//! See `docs/decisions/0050-one-path-for-every-opening.md`.
+//! See `internals/decisions/0050-one-path-for-every-opening.md`.
 
 use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
 

@@ -1,5 +1,5 @@
 //! Serving: creates the owned objects, and keeps an existing machine in line with the spec. They
-//! are created once and never applied (`docs/decisions/0011-create-not-apply.md`).
+//! are created once and never applied (`internals/decisions/0011-create-not-apply.md`).
 
 use fivespot_api::condition::Reason;
 use fivespot_api::name;

@@ -22,7 +22,7 @@ use crate::{Cause, Step};
 
 /// How long Cluster API may at least take to adopt the objects of a Machine that is shut down,
 /// even without grace: it reconciles a Machine about once a second, and takes longer after its
-/// own restart. See `docs/decisions/0057-the-owner-reference-is-awaited-for-a-limited-time.md`.
+/// own restart. See `internals/decisions/0057-the-owner-reference-is-awaited-for-a-limited-time.md`.
 const ADOPTION_TIME: SignedDuration = SignedDuration::from_secs(60);
 /// How long until objects that are deleted without a Machine are read again.
 const CLEANUP_REQUEUE: SignedDuration = SignedDuration::from_secs(10);

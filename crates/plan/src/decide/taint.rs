@@ -6,7 +6,7 @@
 //! the annotation alone must never remove or change a taint. Added and changed taints are put in
 //! the status first, and removed taints are dropped from it last: the status may list more than
 //! the Node has, never less. Every other taint is foreign, even if it is equal to a desired one.
-//! See `docs/decisions/0056-a-taint-is-ours-by-two-records.md`.
+//! See `internals/decisions/0056-a-taint-is-ours-by-two-records.md`.
 //!
 //! The taint of the last call, `shutdown.lastCall` before the machine is no longer needed, is
 //! ours like those of `nodeTaints`. `NodeTainted` is about the latter only.

@@ -1,5 +1,5 @@
 //! The phase and the condition `Ready`: one sentence that summarises the state. No decision reads
-//! them (`docs/decisions/0010-phase-is-output.md`).
+//! them (`internals/decisions/0010-phase-is-output.md`).
 
 use fivespot_api::condition::{
     self, ConditionStatus, ConditionType, ConditionUpdate, Reason,

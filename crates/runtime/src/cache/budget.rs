@@ -1,6 +1,6 @@
 //! The limit on what is cached of one workload cluster. The cluster is not trusted: a user who
 //! can create objects there must not exhaust the memory of the operator.
-//! All limits: `docs/decisions/0065-limits-on-a-workload-cluster.md`.
+//! All limits: `internals/decisions/0065-limits-on-a-workload-cluster.md`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! Connection pools: requests share a few connections, and watches share others. Measured in
-//! `docs/decisions/0020-own-work-queue.md`.
+//! `internals/decisions/0020-own-work-queue.md`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
