@@ -131,7 +131,7 @@ impl Context {
             clock: options.clock.clone(),
             metrics,
             backoff,
-            queue: WorkQueue::new(options.clock.clone(), backoff),
+            queue: WorkQueue::new(options.clock.clone(), backoff, options.max_concurrent),
             calendars: Calendars::default(),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence),
             fence: Arc::new(fence),

@@ -94,7 +94,7 @@ pub struct Options {
     pub workload_servers: Allowed,
     /// Makes a client of an accepted kubeconfig.
     pub connect: Arc<dyn Connect>,
-    /// The maximum number of concurrent reconciles.
+    /// The maximum number of concurrent reconciles. Those of one namespace are at most half of it.
     pub max_concurrent: NonZeroUsize,
     /// The maximum number of machines that this replica starts within a minute; `None` for no
     /// limit. Those of the highest priority start first.

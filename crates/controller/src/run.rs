@@ -30,7 +30,6 @@ pub async fn run(options: Options) -> Infallible {
 ///
 /// On a virtual clock it must be polled on the one thread that drives the clock.
 pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T {
-    let at_most = options.max_concurrent.get();
     let (tasks, mut started) = unbounded_channel();
     let context = Arc::new(Context::new(options, tasks));
     context.options.instruments.attach(&context);
@@ -60,15 +59,13 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             Some(()) = of_overrides.next(), if !of_overrides.is_empty() => {}
             value = &mut stop, if stopped.is_none() => stopped = Some(value),
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
-            (key, busy) = context.queue.next(), if !is_stopped && reconciles.len() < at_most => {
+            (key, busy) = context.queue.next(), if !is_stopped => {
                 last_id += 1;
                 // A slow response takes time, on a virtual clock too.
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.stop_while_busy(reconciling));
             }
-            (own, busy) = context.overrides.queue.next(),
-                if !is_stopped && of_overrides.len() < schedule_override::MAX_CONCURRENT =>
-            {
+            (own, busy) = context.overrides.queue.next(), if !is_stopped => {
                 last_id += 1;
                 let reconciling =
                     schedule_override::reconcile(context.clone(), own, busy, last_id);

@@ -5,6 +5,7 @@ pub(crate) mod ended;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
@@ -31,7 +32,7 @@ use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
 
 /// How many overrides are reconciled concurrently.
-pub(crate) const MAX_CONCURRENT: usize = 16;
+const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// The overrides: their queue, and which machines they apply to.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Overrides {
     /// No overrides. `fence` is that of the machines.
     pub(crate) fn new(clock: Clock, backoff: Backoff, fence: &Fence) -> Self {
         Self {
-            queue: WorkQueue::new(clock, backoff),
+            queue: WorkQueue::new(clock, backoff, MAX_CONCURRENT),
             fence: fence.of_kind(name::OVERRIDE_KIND),
             index: OverrideIndex::default(),
             ended: EndedOverrides::default(),

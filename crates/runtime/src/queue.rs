@@ -5,10 +5,12 @@
 mod backoff;
 mod lanes;
 mod monotonic;
+mod running;
 mod start_limit;
 mod work;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
@@ -20,6 +22,7 @@ pub use work::WorkQueue;
 
 use crate::Key;
 use lanes::{Lanes, Turns};
+use running::Running;
 
 /// After a failed reconcile, no event makes the next one due sooner than this.
 const PAUSE_AFTER_FAILURE: SignedDuration = SignedDuration::from_secs(1);
@@ -42,10 +45,6 @@ const MAX_DEFERRAL: SignedDuration = SignedDuration::from_secs(30);
 /// The CPU time that a reconcile may use between two awaits. Its namespace has its next turn later
 /// by one for each time that it uses this much.
 const CPU_BUDGET: SignedDuration = SignedDuration::from_millis(20);
-
-/// How many reconciles of low priority run at most concurrently with one of high priority. Their
-/// writes make the API server slower for it.
-const MAX_LOW_WITH_HIGH: usize = 4;
 
 /// The result of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,16 +81,21 @@ pub enum ReconcileResult {
 }
 
 /// Keys in the order in which they are due. If keys of several namespaces are due, the namespaces
-/// take turns: many keys of one delay no other for longer than one reconcile. `G` is a guard that
-/// is held from the moment at which a key is found to be due until its reconcile ends.
+/// take turns: many keys of one delay no other for longer than one reconcile. Reconciles that do
+/// not end delay no other namespace either: a namespace has no more of them under way than can
+/// begin besides.
+///
+/// `G` is a guard that is held from the moment at which a key that may begin is found to be due
+/// until a reconcile has begun.
 #[derive(Debug)]
 pub struct Queue<G> {
-    entries: BTreeMap<Key, Entry<G>>,
+    entries: BTreeMap<Key, Entry>,
+    guard: Option<G>,
     high: Lanes,
     /// Taken when no key of high priority is due; few at a time while one of them is reconciled.
     low: Lanes,
     turns: Turns,
-    running: RunningCounts,
+    running: Running,
     next_age: u64,
     backoff: Backoff,
     /// The last reading of the clock.
@@ -109,27 +113,6 @@ struct Scheduled {
     priority: Priority,
 }
 
-/// How many reconciles have begun and not ended, by priority.
-#[derive(Clone, Copy, Debug, Default)]
-struct RunningCounts {
-    high: usize,
-    low: usize,
-}
-
-impl RunningCounts {
-    fn count_mut(&mut self, priority: Priority) -> &mut usize {
-        match priority {
-            Priority::High => &mut self.high,
-            Priority::Low => &mut self.low,
-        }
-    }
-
-    /// Whether a reconcile of low priority may begin now.
-    fn admits_low(self) -> bool {
-        self.high == 0 || self.low < MAX_LOW_WITH_HIGH
-    }
-}
-
 /// Of keys that are due, those of high priority come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
@@ -138,9 +121,8 @@ enum Priority {
 }
 
 #[derive(Debug)]
-struct Entry<G> {
+struct Entry {
     scheduled: Option<Scheduled>,
-    guard: Option<G>,
     /// The priority with which its running reconcile began.
     running: Option<Priority>,
     /// The priority with which it was enqueued while running.
@@ -157,11 +139,10 @@ struct Entry<G> {
     rank: u8,
 }
 
-impl<G> Default for Entry<G> {
+impl Default for Entry {
     fn default() -> Self {
         Self {
             scheduled: None,
-            guard: None,
             running: None,
             enqueued_again: None,
             enqueues: 0,
@@ -175,14 +156,15 @@ impl<G> Default for Entry<G> {
 }
 
 impl<G> Queue<G> {
-    /// An empty queue.
-    pub fn new(backoff: Backoff) -> Self {
+    /// An empty queue, of whose keys at most so many are reconciled at a time.
+    pub fn new(backoff: Backoff, max_concurrent: NonZeroUsize) -> Self {
         Self {
             entries: BTreeMap::new(),
+            guard: None,
             high: Lanes::default(),
             low: Lanes::default(),
             turns: Turns::default(),
-            running: RunningCounts::default(),
+            running: Running::at_most(max_concurrent),
             next_age: 0,
             backoff,
             last_now: Timestamp::MIN,
@@ -210,19 +192,21 @@ impl<G> Queue<G> {
             return;
         }
         let due = now.max(entry.not_before);
-        if due <= now {
-            entry.guard = Some(guard);
-        }
         let priority = entry.priority(priority);
         self.schedule(key, due, priority);
+        if due <= now {
+            self.guard = Some(guard);
+        }
     }
 
-    /// Takes the key that is due and comes first, if any is due. Its reconcile is then under way
-    /// until [`finish`](Self::finish).
+    /// Takes the key that is due, may begin and comes first, if any. Its reconcile is then under
+    /// way until [`finish`](Self::finish).
     pub fn take(&mut self, now: Timestamp) -> Option<(Key, Option<G>)> {
         self.handle_clock_change(now);
-        let high = self.high.first_due(now, &self.turns);
-        let low = self.low.first_due(now, &self.turns);
+        // What may not begin yet waits for a reconcile, whose response may take time.
+        let guard = self.guard.take();
+        let high = self.high.first_due(now, &self.turns, &self.running);
+        let low = self.low.first_due(now, &self.turns, &self.running);
         let low = low.filter(|_| self.running.admits_low());
         let overdue = low
             .clone()
@@ -237,14 +221,13 @@ impl<G> Queue<G> {
         }
         let entry = self.entries.get_mut(&key)?;
         entry.running = Some(priority);
-        *self.running.count_mut(priority) += 1;
+        self.running.begin(&key.namespace, priority);
         entry.enqueues = 0;
         entry.is_deferred = false;
         if now.duration_since(entry.burst.0) >= BURST_WINDOW {
             entry.burst = (now, 0);
         }
         entry.burst.1 += 1;
-        let guard = entry.guard.take();
         Some((key, guard))
     }
 
@@ -258,10 +241,10 @@ impl<G> Queue<G> {
         self.high.due(now) + self.low.due(now)
     }
 
-    /// When the next key is due, unless a running reconcile ends before.
+    /// When the next key that may begin is due, unless a running reconcile ends before.
     pub fn next_due(&self) -> Option<Timestamp> {
-        let high = self.high.next_due();
-        let low = self.low.next_due();
+        let high = self.high.next_due(&self.running);
+        let low = self.low.next_due(&self.running);
         let low = low.filter(|_| self.running.admits_low());
         high.into_iter().chain(low).min()
     }
@@ -296,8 +279,7 @@ impl<G> Queue<G> {
             return 0;
         };
         if let Some(priority) = entry.running.take() {
-            let running = self.running.count_mut(priority);
-            *running = running.saturating_sub(1);
+            self.running.end(&key.namespace, priority);
         }
         let backoff = self.backoff;
         let mut due =
@@ -309,16 +291,11 @@ impl<G> Queue<G> {
         let priority = entry.priority(enqueued_again.unwrap_or(Priority::Low));
         let failures = entry.failures;
         match due.map(|due| due.max(entry.not_before)) {
-            Some(due) => {
-                if due > now {
-                    entry.guard = None;
-                }
-                self.schedule(key, due, priority);
-            }
+            Some(due) => self.schedule(key, due, priority),
             None if failures == 0 => {
                 self.entries.remove(key);
             }
-            None => entry.guard = None,
+            None => {}
         }
         failures
     }
@@ -384,7 +361,7 @@ impl<G> Queue<G> {
     }
 }
 
-impl<G> Entry<G> {
+impl Entry {
     /// The priority of a key that is enqueued with `priority`.
     fn priority(&self, priority: Priority) -> Priority {
         if self.is_deferred {

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// services of its own host
     #[arg(long)]
     allow_loopback_workload_server: bool,
-    /// How many ScheduledMachines are reconciled concurrently
+    /// How many ScheduledMachines are reconciled concurrently, of one namespace at most half as many
     #[arg(long, value_name = "NUMBER", default_value = "128")]
     max_concurrent: NonZeroUsize,
     /// How many machines may start per minute, highest priority first. Counted by each process: a

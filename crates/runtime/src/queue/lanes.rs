@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Scheduled;
+use super::running::Running;
 
 /// When each namespace has its turn. A namespace that was not there meanwhile has neither an
 /// advantage nor a disadvantage.
@@ -79,25 +80,26 @@ impl Lanes {
         }
     }
 
-    /// The key that is due and comes first: of the namespaces with due keys, that of the one whose
-    /// turn it is.
+    /// The key that is due and comes first: of the namespaces with due keys of which one more may
+    /// be reconciled, that of the one whose turn it is.
     pub(super) fn first_due(
         &mut self,
         now: Timestamp,
         turns: &Turns,
+        running: &Running,
     ) -> Option<Scheduled> {
         while let Some(first) = self.waiting.first().filter(|first| first.due <= now) {
             let namespace = first.key.namespace.clone();
             self.place(&namespace, Some(turns.of(&namespace)));
         }
-        while let Some((_, first)) = self.ready.first() {
+        loop {
+            let mut ready = self.ready.iter().map(|(_, first)| first);
+            let first = ready.find(|it| running.admits(&it.key.namespace))?.clone();
             if first.due <= now {
-                return Some(first.clone());
+                return Some(first);
             }
-            let namespace = first.key.namespace.clone();
-            self.place(&namespace, None);
+            self.place(&first.key.namespace, None);
         }
-        None
     }
 
     /// The turn of a namespace has changed.
@@ -113,11 +115,13 @@ impl Lanes {
         self.ready.is_empty()
     }
 
-    /// When the first key is due. If one is due already, an instant that has passed.
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
-        let ready = self.ready.first().map(|(_, first)| first.due);
-        let waiting = self.waiting.first().map(|first| first.due);
-        ready.into_iter().chain(waiting).min()
+    /// When the first key is due of a namespace of which one more may be reconciled. If one is due
+    /// already, an instant that has passed.
+    pub(super) fn next_due(&self, running: &Running) -> Option<Timestamp> {
+        let may_begin = |it: &&Scheduled| running.admits(&it.key.namespace);
+        let ready = self.ready.iter().map(|(_, first)| first).find(may_begin);
+        let waiting = self.waiting.iter().find(may_begin);
+        ready.into_iter().chain(waiting).map(|it| it.due).min()
     }
 
     /// How many keys are due.

@@ -1,3 +1,4 @@
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 
 use super::*;
@@ -10,8 +11,10 @@ fn key(name: &str) -> Key {
     Key::new("default", name)
 }
 
+const SLOTS: NonZeroUsize = NonZeroUsize::new(128).unwrap();
+
 fn queue<G>() -> Queue<G> {
-    Queue::new(Backoff::seeded(7))
+    Queue::new(Backoff::seeded(7), SLOTS)
 }
 
 fn taken<G>(queue: &mut Queue<G>, now: Timestamp) -> Vec<String> {
@@ -233,7 +236,7 @@ fn equal_seeds_give_equal_waits_and_different_seeds_do_not() {
 #[test]
 fn of_keys_that_are_due_together_the_lower_rank_comes_first() {
     let edge = at(100);
-    let mut queue: Queue<()> = Queue::new(Backoff::seeded(0));
+    let mut queue: Queue<()> = Queue::new(Backoff::seeded(0), SLOTS);
     for (name, rank) in [("a", 9), ("b", 3), ("c", 9), ("d", 0)] {
         let key = Key::new("default", name);
         queue.enqueue(&key, at(0), ());
@@ -408,7 +411,7 @@ fn a_wait_that_a_server_asks_for_is_at_most_a_fifth_longer() {
 
 /// A queue with so many due keys of each namespace, which were enqueued in this order.
 fn of_namespaces(all: &[(&str, usize)]) -> Queue<()> {
-    let mut queue = Queue::new(Backoff::seeded(0));
+    let mut queue = Queue::new(Backoff::seeded(0), SLOTS);
     for (namespace, count) in all {
         for number in 0..*count {
             queue.enqueue(&Key::new(*namespace, number.to_string()), at(0), ());
@@ -490,4 +493,72 @@ fn no_turn_is_remembered_once_nobody_waits() {
     assert_ne!(queue.turns, Turns::default());
     reconciled(&mut queue, at(0), 1);
     assert_eq!(queue.turns, Turns::default());
+}
+
+/// How many reconciles begin that do not end, of so many namespaces with more due keys than there
+/// are slots.
+fn begun_of(queue: &mut Queue<()>, namespaces: usize) -> BTreeMap<String, usize> {
+    for (namespace, number) in (0..namespaces)
+        .flat_map(|namespace| (0..=16).map(move |number| (namespace, number)))
+    {
+        let key = Key::new(format!("slow-{namespace}"), number.to_string());
+        queue.enqueue(&key, at(0), ());
+    }
+    let mut begun = BTreeMap::new();
+    while let Some((key, _)) = queue.take(at(0)) {
+        *begun.entry(key.namespace.clone()).or_default() += 1;
+    }
+    begun
+}
+
+#[test]
+fn namespaces_whose_reconciles_do_not_end_share_the_slots_and_leave_as_many_to_the_next()
+{
+    let slots = NonZeroUsize::new(16).unwrap();
+    for namespaces in 1..slots.get() {
+        let mut queue = Queue::new(Backoff::seeded(0), slots);
+        let begun = begun_of(&mut queue, namespaces);
+        let most = slots.get().div_ceil(namespaces + 1);
+        assert_eq!(begun.len(), namespaces, "each has its turn");
+        assert!(begun.values().all(|of| *of <= most), "{begun:?}");
+        assert!(begun.values().sum::<usize>() < slots.get());
+        assert_eq!(queue.next_due(), None, "a reconcile must end first");
+        let kill = Key::new("other", "kill");
+        queue.enqueue(&kill, at(1), ());
+        assert_eq!(queue.take(at(1)).unwrap().0, kill);
+    }
+}
+
+#[test]
+fn a_namespace_that_has_its_share_goes_on_when_one_of_its_reconciles_ends() {
+    let mut queue = Queue::new(Backoff::seeded(0), NonZeroUsize::new(16).unwrap());
+    assert_eq!(begun_of(&mut queue, 1)["slow-0"], 8);
+    queue.finish(&Key::new("slow-0", "1"), DONE, at(2));
+    let next = queue.take(at(2)).unwrap().0;
+    assert_eq!(next.namespace, "slow-0");
+    assert!(queue.take(at(2)).is_none());
+}
+
+#[test]
+fn a_single_slot_serves_all_namespaces_in_turn() {
+    let mut queue = Queue::new(Backoff::seeded(0), NonZeroUsize::MIN);
+    for namespace in ["a", "b"] {
+        queue.enqueue(&Key::new(namespace, "0"), at(0), ());
+    }
+    assert_eq!(queue.take(at(0)).unwrap().0.namespace, "a");
+    assert!(queue.take(at(0)).is_none());
+    assert_eq!(queue.next_due(), None);
+    queue.finish(&Key::new("a", "0"), DONE, at(0));
+    assert_eq!(queue.take(at(0)).unwrap().0.namespace, "b");
+}
+
+#[test]
+fn a_due_key_that_may_not_begin_holds_no_guard() {
+    let guard = Rc::new(());
+    let mut queue = Queue::new(Backoff::seeded(0), NonZeroUsize::MIN);
+    queue.enqueue(&key("slow"), at(0), guard.clone());
+    drop(queue.take(at(0)));
+    queue.enqueue(&key("waits"), at(0), guard.clone());
+    assert!(queue.take(at(0)).is_none());
+    assert_eq!(Rc::strong_count(&guard), 1);
 }

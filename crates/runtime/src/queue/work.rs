@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +15,7 @@ use crate::Key;
 
 /// The work queue of a controller; every event enqueues a key here.
 ///
-/// While a key is due, and until its reconcile has ended, a virtual clock is stopped.
+/// While a key is due that may begin, and until its reconcile has ended, a virtual clock is stopped.
 #[derive(Debug)]
 pub struct WorkQueue {
     clock: Clock,
@@ -26,12 +27,12 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// An empty queue.
-    pub fn new(clock: Clock, backoff: Backoff) -> Self {
+    /// An empty queue, of whose keys at most so many are reconciled at a time.
+    pub fn new(clock: Clock, backoff: Backoff, max_concurrent: NonZeroUsize) -> Self {
         Self {
             clock,
             monotonic: Monotonic::default(),
-            queue: Mutex::new(Queue::new(backoff)),
+            queue: Mutex::new(Queue::new(backoff, max_concurrent)),
             changed: Notify::new(),
             listeners: Mutex::default(),
         }
@@ -165,7 +166,11 @@ mod tests {
     async fn a_reconcile_begins_exactly_when_due_and_the_clock_is_stopped_meanwhile() {
         let clock = Clock::stopped_at(start());
         let edge = start() + SignedDuration::from_mins(90);
-        let work = Arc::new(WorkQueue::new(clock.clone(), Backoff::seeded(0)));
+        let work = Arc::new(WorkQueue::new(
+            clock.clone(),
+            Backoff::seeded(0),
+            NonZeroUsize::MIN,
+        ));
         let key = Key::new("default", "a");
         work.enqueue(&key);
         let (own, own_clock) = (work.clone(), clock.clone());
