@@ -12,7 +12,7 @@ mod window;
 
 use std::fmt::Write as _;
 
-use fivespot_schedule::{Days, Duration, Hours};
+use fivespot_schedule::{Days, Duration, Hours, Steps};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::ScheduledMachine;
@@ -189,6 +189,10 @@ pub const LINTS: [Lint; 15] = [
     },
 ];
 
+/// How many steps the warnings about one object may take to evaluate its schedule: less than 20 ms.
+/// A warning that needs more is left out.
+const MAX_STEPS: u64 = 300_000;
+
 /// Returns every warning about `object`, as of `now`, in the order of the codes. Cannot fail:
 /// values that cannot be parsed are reported by the rules.
 ///
@@ -202,6 +206,14 @@ pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
 /// The warnings about schedule, timeouts and commands, as of `now`: SL001 to SL007, SL011, SL012,
 /// SL014 and SL015.
 pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
+    of_schedule_within(object, now, &Steps::at_most(MAX_STEPS))
+}
+
+fn of_schedule_within(
+    object: &ScheduledMachine,
+    now: Timestamp,
+    steps: &Steps,
+) -> Vec<LintWarning> {
     let spec = &object.spec;
     let mut warnings = Vec::new();
     let schedule = spec.schedule.schedule().ok();
@@ -209,7 +221,7 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning
         let fires = schedule
             .cron_expression()
             .is_none_or(|(cron, _)| cron.can_fire());
-        let window = schedule.at(now);
+        let window = schedule.at_within(now, steps);
         if fires && !window.is_open() && window.until().is_none() {
             warnings.push(warning(
                 NEVER_ACTIVE,
@@ -218,13 +230,16 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning
             ));
         }
     }
+    let shortest = schedule
+        .as_ref()
+        .and_then(|schedule| calendar::shortest_window(schedule, now, steps));
     warnings.extend(overnight_tail(object));
     warnings.extend(time_zone(&spec.schedule.timezone));
     if let Some(schedule) = &schedule {
-        for message in calendar::clock_changes(&spec.schedule, schedule, now) {
+        for message in calendar::clock_changes(&spec.schedule, schedule, now, steps) {
             warnings.push(warning(CLOCK_CHANGE, "spec.schedule", message));
         }
-        warnings.extend(short_window(object, schedule, now));
+        warnings.extend(short_window(object, shortest));
         if schedule
             .cron_expression()
             .is_some_and(|(cron, _)| !cron.can_fire())
@@ -236,7 +251,8 @@ pub fn of_schedule(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning
     }
     warnings.extend(short_commands(object));
     if let Some(schedule) = &schedule {
-        warnings.extend(window::of_schedule(object, schedule, now));
+        warnings.extend(window::of_schedule(object, schedule, now, steps));
+        warnings.extend(window::short_window(object, shortest));
     }
     warnings
 }
@@ -300,8 +316,7 @@ fn time_zone(name: &str) -> Option<LintWarning> {
 
 fn short_window(
     object: &ScheduledMachine,
-    schedule: &fivespot_schedule::Schedule,
-    now: Timestamp,
+    shortest: Option<(Timestamp, Timestamp)>,
 ) -> Option<LintWarning> {
     let (grace, drain) = (
         &object.spec.graceful_shutdown_timeout,
@@ -310,7 +325,7 @@ fn short_window(
     let length = |text: &str| text.parse::<Duration>().ok();
     // The earlier of the two timeouts ends the shutdown.
     let leaving = SignedDuration::from(length(grace)?.min(length(drain)?));
-    let (opens, closes) = calendar::shortest_window(schedule, now)?;
+    let (opens, closes) = shortest?;
     (closes.duration_since(opens) < leaving).then(|| {
         let message = format!(
             "the window from {opens} to {closes} is shorter than the shutdown may take, which is \

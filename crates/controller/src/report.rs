@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
-use fivespot_plan::Event;
+use fivespot_plan::{Event, MAX_STEPS};
+use fivespot_schedule::Steps;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
@@ -221,7 +222,8 @@ const MAX_WAIT: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// Since when a machine has been wanted that was not Ready: since the current window opened, or
 /// since `Ready` became False within it, for example because the machine was deleted by hand.
-/// Returns now if a lead time has created the machine before its window.
+/// Returns now if a lead time has created the machine before its window, or if the schedule changes
+/// so often that the steps do not suffice.
 fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     let now = snapshot.now;
     let inputs = &snapshot.observed.schedule;
@@ -235,10 +237,8 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
         before.and_then(|of| condition::find(&of.conditions, ConditionType::Ready));
     let unready_since = ready.map_or(now, |of| of.last_transition_time.0);
     let earliest = now.checked_sub(MAX_WAIT).unwrap_or(Timestamp::MIN);
-    let parts = schedule.parts(unready_since.max(earliest), now);
-    let since = parts.fold(None, |since, part| {
-        part.wanted.then(|| since.unwrap_or(part.since))
-    });
+    let steps = Steps::at_most(MAX_STEPS);
+    let since = schedule.wanted_since(unready_since.max(earliest), now, &steps);
     since.unwrap_or(now)
 }
 

@@ -374,21 +374,6 @@ impl Schedule {
         window
     }
 
-    /// Every change after `from` and before `to`, in order.
-    ///
-    /// # Example
-    /// ```
-    /// # use fivespot_schedule::Schedule;
-    /// let noon = Schedule::weekly(&["mon"], &["12"], "UTC")?;
-    /// let changes = noon.transitions("2026-01-05T00:00:00Z".parse()?, "2026-01-06T00:00:00Z".parse()?);
-    /// let changes: Vec<String> = changes.map(|(at, wanted)| format!("{at} {wanted}")).collect();
-    /// assert_eq!(changes, ["2026-01-05T12:00:00Z true", "2026-01-05T13:00:00Z false"]);
-    /// # Ok::<_, Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn transitions(&self, from: Timestamp, to: Timestamp) -> Transitions<'_> {
-        Transitions::new(self, from, to)
-    }
-
     /// How long before it is wanted a machine is needed.
     pub fn lead_time(&self) -> Duration {
         self.lead_time

@@ -71,6 +71,23 @@ impl Schedule {
             ..self.parts(from, to)
         }
     }
+
+    /// Since when a machine has been wanted up to `now`, at most since `earliest`. `None` if it
+    /// was not wanted, or if the steps do not suffice.
+    pub fn wanted_since(
+        &self,
+        earliest: Timestamp,
+        now: Timestamp,
+        steps: &Steps,
+    ) -> Option<Timestamp> {
+        let mut since = None;
+        let mut known_until = floor(earliest);
+        for part in self.parts_within(earliest, now, steps) {
+            since = part.wanted.then(|| since.unwrap_or(part.since));
+            known_until = part.until.as_second();
+        }
+        since.filter(|_| known_until == floor(now))
+    }
 }
 
 impl<'s> Parts<'s> {

@@ -184,3 +184,40 @@ fn the_need_of_the_most_expensive_schedules_is_known_for_two_days_within_the_ste
         assert!(is_far(need.known_until()), "{name}: {need:?}");
     }
 }
+
+#[test]
+fn since_when_a_machine_is_wanted_is_found_within_the_steps_or_not_at_all() {
+    let two_weeks_ago = instant(NOW) - SignedDuration::from_hours(14 * 24);
+    let bases = bases();
+    let all = bases.iter().flat_map(|(_, base)| with_rules(base));
+    for (name, schedule) in all {
+        let steps = Steps::at_most(MAX_STEPS);
+        let since = schedule.wanted_since(two_weeks_ago, instant(NOW), &steps);
+        let one_search = 2_000;
+        let most = MAX_STEPS + one_search;
+        assert!(steps.taken() <= most, "{name}: {}", steps.taken());
+        let exact =
+            schedule.wanted_since(two_weeks_ago, instant(NOW), &Steps::unlimited());
+        assert!(
+            since == exact || since.is_none() && steps.are_spent(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_machine_is_wanted_since_the_window_opened_that_is_not_closed_yet() {
+    let office = Schedule::weekly(&["mon-fri"], &["7-17"], "UTC").unwrap();
+    let since = |earliest, now| {
+        office.wanted_since(instant(earliest), instant(now), &Steps::at_most(1_000))
+    };
+    let opened = instant("2026-11-26T07:00:00Z");
+    assert_eq!(since("2026-11-20T00:00:00Z", NOW), Some(opened));
+    let late = "2026-11-26T08:30:00Z";
+    assert_eq!(since(late, NOW), Some(instant(late)));
+    assert_eq!(since("2026-11-20T00:00:00Z", "2026-11-26T19:00:00Z"), None);
+    let steps = Steps::at_most(10);
+    let unknown =
+        office.wanted_since(instant("2026-11-01T00:00:00Z"), instant(NOW), &steps);
+    assert_eq!(unknown, None);
+}

@@ -1,6 +1,6 @@
 //! The effect of the next year's clock changes on a schedule.
 
-use fivespot_schedule::Schedule;
+use fivespot_schedule::{Schedule, Steps};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,14 +10,13 @@ use crate::ScheduleSpec;
 /// How far ahead windows are measured: longer than a month, so that each day of a month is
 /// covered.
 const SIX_WEEKS: SignedDuration = SignedDuration::from_hours(42 * 24);
-/// How many transitions are inspected, for a schedule that changes every minute.
-const MAX_CHANGES: usize = 200;
 
 /// The clock changes within a year that coincide with an edge of a window, as texts.
 pub(super) fn clock_changes(
     spec: &ScheduleSpec,
     schedule: &Schedule,
     now: Timestamp,
+    steps: &Steps,
 ) -> Vec<String> {
     let zone = schedule.time_zone();
     // The same spec in a zone without clock changes has the edges that the wall clock would
@@ -32,7 +31,7 @@ pub(super) fn clock_changes(
     let changes = zone.following(now).map(|change| change.timestamp());
     changes
         .take_while(|at| *at < end)
-        .filter_map(|at| change_text(spec, (zone, &steady), at))
+        .filter_map(|at| change_text(spec, (zone, &steady), at, steps))
         .collect()
 }
 
@@ -40,6 +39,7 @@ fn change_text(
     spec: &ScheduleSpec,
     (zone, steady): (&TimeZone, &Schedule),
     at: Timestamp,
+    steps: &Steps,
 ) -> Option<String> {
     let second = SignedDuration::from_secs(1);
     let before = zone.to_offset(at.checked_sub(second).ok()?);
@@ -52,7 +52,7 @@ fn change_text(
     // A window that opens in the skipped or repeated time counts; one that closes at its start
     // does not.
     let before_it = from.checked_sub(second).ok()?;
-    let mut edges = steady.transitions(before_it, to);
+    let mut edges = steady.transitions_within(before_it, to, steps);
     edges.find(|(edge, opens)| *opens || *edge > from)?;
     let (date, from, to) = (
         from.strftime("%Y-%m-%d"),
@@ -87,15 +87,17 @@ fn change_text(
     ))
 }
 
-/// The shortest window that opens within the next six weeks, with its edges.
+/// The shortest window that opens within the next six weeks, as far as the steps suffice, with its
+/// edges.
 pub(super) fn shortest_window(
     schedule: &Schedule,
     now: Timestamp,
+    steps: &Steps,
 ) -> Option<(Timestamp, Timestamp)> {
     let end = now.checked_add(SIX_WEEKS).ok()?;
     let mut opened = None;
     let mut shortest: Option<(Timestamp, Timestamp)> = None;
-    for (at, is_wanted) in schedule.transitions(now, end).take(MAX_CHANGES) {
+    for (at, is_wanted) in schedule.transitions_within(now, end, steps) {
         match (is_wanted, opened.take()) {
             (true, _) => opened = Some(at),
             (false, Some(since)) => {

@@ -1,9 +1,14 @@
 use serde_json::{Value, json};
 
-use super::{LINTS, check, shared_hosts};
+use fivespot_schedule::Steps;
+
+use super::{LINTS, MAX_STEPS, check, of_schedule_within, shared_hosts};
+use crate::ScheduledMachine;
 use crate::rules::acceptable;
 
-fn warnings(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+const NOW: &str = "2026-01-05T00:00:00Z";
+
+fn edited(edits: &[(&str, Value)]) -> ScheduledMachine {
     let mut object = acceptable();
     object["spec"]["gracefulShutdownTimeout"] = "5m".into();
     for (field, value) in edits {
@@ -13,9 +18,11 @@ fn warnings(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
         }
         *at = value.clone();
     }
-    let object = serde_json::from_value(object).unwrap();
-    let now = "2026-01-05T00:00:00Z".parse().unwrap();
-    let found = check(&object, now);
+    serde_json::from_value(object).unwrap()
+}
+
+fn warnings(edits: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+    let found = check(&edited(edits), NOW.parse().unwrap());
     found
         .into_iter()
         .map(|warning| {
@@ -270,4 +277,43 @@ fn windows_too_short_for_provisioning_or_shutdown_are_reported() {
     assert_eq!(codes(&edits), ["SL015"]);
     edits.push(("provisioning.leadTime", "1h".into()));
     assert_eq!(codes(&edits), ["SL015"]);
+}
+
+/// Sixteen windows of so long on every day, an hour apart.
+fn sixteen_windows(duration: &str) -> [(&'static str, Value); 3] {
+    let window = |hour: u32| json!({"name": format!("w{hour}"), "start": format!("{hour:02}:00"), "duration": duration});
+    [
+        ("schedule.daysOfWeek", json!([])),
+        ("schedule.hoursOfDay", json!([])),
+        ("schedule.windows", (4..20).map(window).collect()),
+    ]
+}
+
+#[test]
+fn the_warnings_of_the_most_expensive_schedules_take_few_steps() {
+    let minutes = cron("*/2 * * * *", "1m");
+    let never = cron("0 0 30 2 *", "1m");
+    let apart = sixteen_windows("1m");
+    let joined = sixteen_windows("168h");
+    for edits in [&minutes[..], &never, &apart, &joined] {
+        for zone in ["Africa/Casablanca", "America/New_York"] {
+            let zone = [("schedule.timezone", json!(zone))];
+            let object = edited(&[edits, &zone].concat());
+            let steps = Steps::at_most(MAX_STEPS);
+            of_schedule_within(&object, NOW.parse().unwrap(), &steps);
+            let one_comparison = 20_000;
+            assert!(
+                steps.taken() > 0 && steps.taken() <= MAX_STEPS + one_comparison,
+                "{edits:?} {}",
+                steps.taken()
+            );
+        }
+    }
+}
+
+#[test]
+fn each_of_sixteen_windows_that_lie_within_the_others_is_reported() {
+    let codes = codes(&sixteen_windows("168h"));
+    let redundant = codes.iter().filter(|code| **code == "SL011");
+    assert_eq!(redundant.count(), 16);
 }

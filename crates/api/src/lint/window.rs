@@ -1,31 +1,31 @@
 //! Warnings about windows, exceptions and calendars.
 
-use fivespot_schedule::{Duration, Schedule};
+use fivespot_schedule::{Duration, Schedule, Steps};
 use jiff::{SignedDuration, Timestamp};
 
-use super::calendar::shortest_window;
 use super::{
     A_YEAR, CALENDAR_OVER, EMPTY_SPAN, EXCEPTION_OVER, LintWarning, REDUNDANT_WINDOW,
     SHORT_FOR_PROVISIONING, warning,
 };
 use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
 
-/// How many transitions are compared, for windows of minutes.
-const MAX_CHANGES: usize = 2_000;
-
 /// The warnings about the windows and exceptions of a schedule.
 pub(super) fn of_schedule(
     object: &ScheduledMachine,
     schedule: &Schedule,
     now: Timestamp,
+    steps: &Steps,
 ) -> Vec<LintWarning> {
-    let mut warnings = redundant_windows(&object.spec.schedule, now);
+    let mut warnings = redundant_windows(&object.spec.schedule, now, steps);
     warnings.extend(past_exceptions(&object.spec.schedule, schedule, now));
-    warnings.extend(short_windows(object, schedule, now));
     warnings
 }
 
-fn redundant_windows(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
+fn redundant_windows(
+    spec: &ScheduleSpec,
+    now: Timestamp,
+    steps: &Steps,
+) -> Vec<LintWarning> {
     let windows = spec.windows.as_deref().unwrap_or_default();
     let without = |place: usize| {
         let mut fewer = windows.to_vec();
@@ -39,9 +39,11 @@ fn redundant_windows(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
     let Ok(all) = spec.schedule() else {
         return Vec::new();
     };
-    let places = (0..windows.len()).filter(|_| windows.len() > 1);
-    let redundant = places
-        .filter(|place| without(*place).is_some_and(|fewer| is_same(&all, &fewer, now)));
+    let places =
+        (0..windows.len()).take_while(|_| windows.len() > 1 && !steps.are_spent());
+    let redundant = places.filter(|place| {
+        without(*place).is_some_and(|fewer| is_same(&all, &fewer, now, steps))
+    });
     redundant
         .filter_map(|place| {
             let field = format!("spec.schedule.windows[{place}]");
@@ -52,16 +54,17 @@ fn redundant_windows(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
         .collect()
 }
 
-/// Whether two schedules have the same transitions for a year.
-fn is_same(one: &Schedule, other: &Schedule, now: Timestamp) -> bool {
+/// Whether two schedules have the same transitions for a year. If the steps do not suffice, they
+/// count as different.
+fn is_same(one: &Schedule, other: &Schedule, now: Timestamp, steps: &Steps) -> bool {
     let Ok(end) = now.checked_add(A_YEAR) else {
         return false;
     };
-    let changes = |it: &Schedule| {
-        let changes = it.transitions(now, end).take(MAX_CHANGES);
-        changes.collect::<Vec<_>>()
-    };
-    one.at(now).is_open() == other.at(now).is_open() && changes(one) == changes(other)
+    let [one, other] = [one, other].map(|it| {
+        let parts = it.parts_within(now, end, steps);
+        parts.map(|part| (part.wanted, part.until))
+    });
+    one.eq(other) && !steps.are_spent()
 }
 
 fn past_exceptions(
@@ -83,16 +86,16 @@ fn past_exceptions(
         .collect()
 }
 
-fn short_windows(
+/// The warnings about the shortest window, with its edges.
+pub(super) fn short_window(
     object: &ScheduledMachine,
-    schedule: &Schedule,
-    now: Timestamp,
+    shortest: Option<(Timestamp, Timestamp)>,
 ) -> Option<LintWarning> {
     let spec = &object.spec;
     let length = |text: &str| text.parse::<Duration>().ok().map(SignedDuration::from);
     let grace = length(&spec.graceful_shutdown_timeout)?;
     let lead_time = length(&spec.provisioning.lead_time)?;
-    let (opens, closes) = shortest_window(schedule, now)?;
+    let (opens, closes) = shortest?;
     let window = closes.duration_since(opens);
     let completes = spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd;
     if completes && window <= grace {
