@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
@@ -29,6 +29,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 #[derive(Clone)]
 pub(crate) struct Webhook {
     address: SocketAddr,
+    /// The address of the client.
+    client: Ipv4Addr,
     certificate: CertificateDer<'static>,
 }
 
@@ -41,6 +43,7 @@ impl Webhook {
         std::fs::write(folder.join("tls.key"), own.signing_key.serialize_pem())?;
         Ok(Self {
             address,
+            client: Ipv4Addr::LOCALHOST,
             certificate: own.cert.der().clone(),
         })
     }
@@ -54,7 +57,9 @@ impl Webhook {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![protocol.to_vec()];
-        let stream = TcpStream::connect(self.address).await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((self.client, 0).into())?;
+        let stream = socket.connect(self.address).await?;
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
         let connector = TlsConnector::from(Arc::new(config));
         Ok(connector.connect(name, stream).await?)
@@ -62,7 +67,19 @@ impl Webhook {
 
     /// Sends a small review as an API server does. Returns the duration.
     pub(crate) async fn send_review(&self) -> Option<Duration> {
-        self.review(&review_of(json!({"version": "v1.30.0"}))).await
+        self.review(&review_of(&machine())).await
+    }
+
+    /// Sends a review again and again, each time on a new connection.
+    async fn repeat(self, body: Arc<str>) {
+        loop {
+            if let Ok(mut stream) = self.connect(b"http/1.1").await {
+                let _ = post(&mut stream, body.as_bytes()).await;
+                let _ = stream.read(&mut [0; 64]).await;
+            } else {
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
     }
 
     /// Sends a review. Returns the duration. `None` if the status is not 200.
@@ -84,10 +101,15 @@ impl Webhook {
     }
 }
 
-/// A review of a machine whose bootstrap object would have this spec.
-fn review_of(spec: Value) -> String {
+/// A machine that every rule accepts.
+fn machine() -> Value {
     let mut object = scheduled_machine("asked");
-    object["spec"]["bootstrapSpec"]["spec"] = spec;
+    object["spec"]["bootstrapSpec"]["spec"] = json!({"version": "v1.30.0"});
+    object
+}
+
+/// A review of the creation of a machine.
+fn review_of(object: &Value) -> String {
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
@@ -204,20 +226,29 @@ pub(crate) async fn dense(
     number: usize,
     webhook: &Webhook,
 ) -> Result<JoinSet<()>, BoxError> {
-    let body = review_of(json!({"list": vec![0; 13 << 18]}));
+    let mut object = machine();
+    object["spec"]["bootstrapSpec"]["spec"] = json!({"list": vec![0; 13 << 18]});
+    let body: Arc<str> = review_of(&object).into();
     if webhook.review(&body).await.is_none() {
         return Err("the webhook has not evaluated a dense review".into());
     }
-    Ok(spawn(number, || {
-        let (webhook, body) = (webhook.clone(), body.clone());
-        async move {
-            loop {
-                if let Ok(mut stream) = webhook.connect(b"http/1.1").await {
-                    let _ = post(&mut stream, body.as_bytes()).await;
-                    let _ = stream.read(&mut [0; 64]).await;
-                }
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }))
+    Ok(spawn(number, || webhook.clone().repeat(body.clone())))
+}
+
+/// Reviews of 5 MB with 40,000 annotations for the Machine, from each of these addresses one after
+/// the other.
+pub(crate) fn annotated(addresses: &[Ipv4Addr], webhook: &Webhook) -> JoinSet<()> {
+    let value = "x".repeat(80);
+    let annotations =
+        (0..40_000).map(|number| (format!("example.com/{number:08}"), &value));
+    let mut object = machine();
+    object["spec"]["machineTemplate"]["annotations"] = annotations
+        .map(|(key, value)| (key, json!(value)))
+        .collect();
+    let body: Arc<str> = review_of(&object).into();
+    let clients = addresses.iter().map(|client| Webhook {
+        client: *client,
+        ..webhook.clone()
+    });
+    clients.map(|client| client.repeat(body.clone())).collect()
 }

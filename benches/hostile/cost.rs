@@ -37,6 +37,17 @@ enum Target {
     First,
 }
 
+impl Target {
+    /// Whose overrides they are, in words.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Every => "of all",
+            Self::Nobody => "of none",
+            Self::First => "of one machine",
+        }
+    }
+}
+
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
@@ -178,11 +189,7 @@ impl Row {
             parts.push(format!("{} calendars", self.exceptions));
         }
         if self.overrides > 0 {
-            let of = match self.target {
-                Target::Every => "of all",
-                Target::Nobody => "of none",
-                Target::First => "of one",
-            };
+            let of = self.target.as_str();
             parts.push(format!("{} overrides {of}", self.overrides));
         }
         if parts.is_empty() {
@@ -201,12 +208,7 @@ impl Row {
                 format!("a machine with {exceptions} calendars created")
             }
             Event::OverridesCreated { count, target } => {
-                let of = match target {
-                    Target::Every => "of all",
-                    Target::Nobody => "of none",
-                    Target::First => "of one machine",
-                };
-                format!("{count} overrides {of} created")
+                format!("{count} overrides {} created", target.as_str())
             }
             Event::OverrideAnnotated => "an override annotated".to_owned(),
             Event::TenantComes { overrides } => {

@@ -1,5 +1,6 @@
 //! One row for each threat.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use fivespot_clock::Clock;
@@ -39,10 +40,14 @@ pub(crate) enum Threat {
     Slow,
     /// 4 dense reviews of 6.5 MiB at a time.
     Dense,
+    /// 16 reviews with 40,000 annotations at a time, all from the address of the honest client.
+    Annotated,
+    /// The same, each from an address of its own.
+    AnnotatedFromMany,
 }
 
 impl Threat {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Baseline,
         Self::LargeObjects,
         Self::DenseObjects,
@@ -54,6 +59,8 @@ impl Threat {
         Self::Idle,
         Self::Slow,
         Self::Dense,
+        Self::Annotated,
+        Self::AnnotatedFromMany,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -69,6 +76,8 @@ impl Threat {
             Self::Idle => "webhook: 256 idle HTTP/2 connections",
             Self::Slow => "webhook: 16 slow bodies",
             Self::Dense => "webhook: 4 dense reviews of 6.5 MiB at a time",
+            Self::Annotated => "webhook: 16 times 40,000 annotations",
+            Self::AnnotatedFromMany => "webhook: the same from 16 addresses",
         }
     }
 }
@@ -81,9 +90,12 @@ pub(crate) async fn measure(args: &Args, threat: Threat) -> Result<RowResult, Bo
         | Threat::DenseObjects
         | Threat::Workload(_)
         | Threat::SilentOperator => operator(args, threat).await,
-        Threat::SilentWebhook | Threat::Idle | Threat::Slow | Threat::Dense => {
-            webhook(args, threat).await
-        }
+        Threat::SilentWebhook
+        | Threat::Idle
+        | Threat::Slow
+        | Threat::Dense
+        | Threat::Annotated
+        | Threat::AnnotatedFromMany => webhook(args, threat).await,
     }
 }
 
@@ -157,6 +169,11 @@ async fn webhook(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
         Threat::Idle => clients::idle(256, &webhook),
         Threat::Slow => clients::slow(16, &webhook),
         Threat::Dense => clients::dense(4, &webhook).await?,
+        Threat::Annotated => clients::annotated(&[Ipv4Addr::LOCALHOST; 16], &webhook),
+        Threat::AnnotatedFromMany => {
+            let addresses = (2..=17).map(|number| Ipv4Addr::new(127, 0, 0, number));
+            clients::annotated(&addresses.collect::<Vec<_>>(), &webhook)
+        }
         _ => JoinSet::new(),
     };
     let end = tokio::time::Instant::now() + REVIEW_DURATION;

@@ -90,6 +90,11 @@ impl Labelled {
         Some(&self.labels[at.ok()?].1)
     }
 
+    /// Whether an override applies to it; `key` is its own.
+    fn is_target_of(&self, object: &ScheduleOverride, key: &Key) -> bool {
+        object.applies_to(&key.name, |name| self.label(name))
+    }
+
     fn is(&self, machine: &Machine) -> bool {
         let own = self.labels.iter().map(|of| (&of.0, &of.1));
         self.is_ignoring == machine.is_ignoring && own.eq(&machine.labels)
@@ -304,7 +309,7 @@ impl Namespace {
             return BTreeSet::new();
         };
         let all = self.considered.iter();
-        let own = all.filter(|of| of.applies_to(&key.name, |name| machine.label(name)));
+        let own = all.filter(|of| machine.is_target_of(of, key));
         let names = own.filter_map(|of| of.metadata.name.as_deref());
         names
             .map(|name| Key::new(key.namespace.clone(), name))
@@ -317,9 +322,7 @@ impl Namespace {
         object: &ScheduleOverride,
     ) -> impl Iterator<Item = (&'a Key, &'a Labelled)> {
         let candidates = self.candidates(object).into_iter();
-        candidates.filter(|(key, machine)| {
-            object.applies_to(&key.name, |name| machine.label(name))
-        })
+        candidates.filter(|(key, machine)| machine.is_target_of(object, key))
     }
 
     /// The machines among which are those that an override applies to: the one that it names, those
