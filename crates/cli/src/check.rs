@@ -7,6 +7,7 @@ mod machine;
 mod operator;
 mod policy;
 mod server;
+mod zones;
 
 use std::io::Write;
 
@@ -21,9 +22,9 @@ use finding::Finding;
 
 /// Check whether 5-Spot works in this cluster, and print a remedy for each problem
 ///
-/// Only reads. Checks the CRDs and their version, the policy, the Lease, the kinds of the providers
-/// that ScheduledMachines name, the kubeconfig Secrets of their Clusters, and the reclaim agent
-/// where a ScheduledMachine has killIfCommands.
+/// Only reads. Checks the CRDs and their version, the policy, the Lease, the release of the time
+/// zones, the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of their
+/// Clusters, and the reclaim agent where a ScheduledMachine has killIfCommands.
 ///
 /// Exit codes: 0 no errors (there may be warnings), 1 an error was found or a check could not be
 /// completed, 2 the API server cannot be reached.

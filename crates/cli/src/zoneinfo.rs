@@ -93,13 +93,18 @@ fn is_older(release: &str) -> bool {
     ZoneRelease::parse(release) < ZoneRelease::parse(embedded_release())
 }
 
-/// The release of a directory, from the first line of its `tzdata.zi`: `# version 2026a`.
+/// The release of a directory, from the first line of its `tzdata.zi`: `# version 2026a`; else of
+/// its `+VERSION`: `2026a`.
 fn release(dir: &Path) -> Option<String> {
-    let mut front = String::new();
-    let file = File::open(dir.join("tzdata.zi")).ok()?;
-    file.take(64).read_to_string(&mut front).ok()?;
-    let version = front.lines().next()?.strip_prefix("# version ")?;
-    Some(version.trim().to_owned())
+    let first_line = |name: &str| {
+        let mut front = String::new();
+        let file = File::open(dir.join(name)).ok()?;
+        file.take(64).read_to_string(&mut front).ok()?;
+        Some(front.lines().next()?.trim().to_owned())
+    };
+    let version = |line: String| Some(line.strip_prefix("# version ")?.to_owned());
+    let named = first_line("tzdata.zi").and_then(version);
+    named.or_else(|| first_line("+VERSION"))
 }
 
 /// Reads the whole directory at once, so that an update of the system's package has no effect.

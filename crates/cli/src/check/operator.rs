@@ -1,37 +1,53 @@
 //! Checks whether an operator runs.
 
 use fivespot_api::name;
+use fivespot_schedule::zone_data;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::Operator;
 use super::finding::Finding;
+use super::zones;
 use crate::reader::{Reader, Response};
 
-/// Checks the Deployment, if there is one, and the Lease.
+/// Checks the Deployment, if there is one, the Lease and the time zones.
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
+    let namespace = &operator.namespace;
     let mut all = Vec::new();
-    all.extend(deployment(reader, operator).await);
+    let deployment = match find_deployment(reader, namespace).await {
+        Ok(found) => found,
+        Err(why) => {
+            all.push(Finding::unknown(DEPLOYMENT, why));
+            None
+        }
+    };
+    all.extend(deployment.as_ref().map(|of| replicas(of, namespace)));
     all.push(lease(reader, operator).await);
+    let release = zone_data().release();
+    all.push(zones::check(deployment.as_ref(), release, reader.now));
     all
 }
 
-/// Checks the Deployment of the operator. `None` if there is none in this namespace.
-async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
-    const CHECK: &str = "deployment";
-    let namespace = &operator.namespace;
+const DEPLOYMENT: &str = "deployment";
+
+/// The Deployment of the operator in this namespace, if there is one.
+async fn find_deployment(
+    reader: &Reader,
+    namespace: &str,
+) -> Result<Option<Value>, String> {
     let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
-    let all = match reader.list(&path).await {
-        Ok(all) => all,
-        Err(why) => return Some(Finding::unknown(CHECK, why)),
-    };
+    let all = reader.list(&path).await?;
     let labels = name::controller_labels();
-    let has_labels = |it: &&Value| {
+    let has_labels = |it: &Value| {
         labels
             .iter()
             .all(|(key, value)| it["metadata"]["labels"][key] == value.as_str())
     };
-    let found = all.iter().find(has_labels)?;
+    Ok(all.into_iter().find(has_labels))
+}
+
+/// Checks that the replicas of the operator's Deployment are ready.
+fn replicas(found: &Value, namespace: &str) -> Finding {
     let name = found["metadata"]["name"].as_str().unwrap_or_default();
     let ready = found["status"]["readyReplicas"]
         .as_u64()
@@ -39,17 +55,19 @@ async fn deployment(reader: &Reader, operator: &Operator) -> Option<Finding> {
     let wanted = found["spec"]["replicas"].as_u64().unwrap_or(1);
     let message = format!("{ready} of {wanted} replicas of {namespace}/{name} are ready");
     let remedy = format!("`kubectl describe deployment {name} -n {namespace}` shows why");
-    Some(match (ready, wanted) {
-        (_, 0) => Finding::error(CHECK, format!("{namespace}/{name} is scaled to 0"))
-            .remedy(format!(
-                "kubectl scale deployment {name} -n {namespace} --replicas=2"
-            )),
-        (0, _) => Finding::error(CHECK, message).remedy(remedy),
-        (ready, wanted) if ready < wanted => {
-            Finding::warning(CHECK, message).remedy(remedy)
+    match (ready, wanted) {
+        (_, 0) => {
+            Finding::error(DEPLOYMENT, format!("{namespace}/{name} is scaled to 0"))
+                .remedy(format!(
+                    "kubectl scale deployment {name} -n {namespace} --replicas=2"
+                ))
         }
-        _ => Finding::ok(CHECK, message),
-    })
+        (0, _) => Finding::error(DEPLOYMENT, message).remedy(remedy),
+        (ready, wanted) if ready < wanted => {
+            Finding::warning(DEPLOYMENT, message).remedy(remedy)
+        }
+        _ => Finding::ok(DEPLOYMENT, message),
+    }
 }
 
 /// Checks that the operator may list and watch CRDs. Without it, it does not detect kinds that are

@@ -177,3 +177,12 @@ fn zones_of_a_config_map_volume_are_read_once() {
     let names: Vec<&str> = walk.zones.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["America/Havana"]);
 }
+
+#[test]
+fn a_directory_without_source_text_may_name_its_release_in_a_file_of_its_own() {
+    let zones = Zones::new("plus-version")
+        .with("+VERSION", b"2999b\n")
+        .with_havana_at(7);
+    let (data, warning) = choose(None, None, &[&zones.0]).unwrap();
+    assert_eq!((data.release(), warning), ("2999b", None));
+}
