@@ -162,29 +162,18 @@ impl ScheduleOverride {
         }
     }
 
-    /// The uid of the Machine that a reclaim has stopped with this override. `None` if it was not
-    /// created by the operator for one.
-    pub fn reclaimed(&self) -> Option<&str> {
-        let annotations = self.metadata.annotations.as_ref()?;
-        let uid = annotations.get(name::RECLAIM_ANNOTATION)?;
-        let is_stop = self.spec.mode == OverrideMode::Stop;
-        (is_stop && self.spec.target_ref.is_some()).then_some(uid)
-    }
-
-    /// Whether a reclaim of the Machine `machine_uid` may rely on it: the operator has created it for
-    /// that reclaim of this ScheduledMachine, and it is in force at `now`.
-    pub fn stops_reclaimed(
-        &self,
-        scheduled_machine: &str,
-        machine_uid: &str,
-        now: Timestamp,
-    ) -> bool {
-        let target = self.spec.target_ref.as_ref();
-        self.reclaimed() == Some(machine_uid)
-            && target.is_some_and(|target| target.name == scheduled_machine)
-            && self.in_schedule().is_some_and(|of| {
-                of.start.is_none_or(|start| start <= now) && now < of.end
-            })
+    /// Whether it stops what `other` stops by name, from `now` on and not for a shorter time. Who
+    /// has created it makes no difference: a client may write any annotation and any field manager.
+    pub fn replaces_stop(&self, other: &Self, now: Timestamp) -> bool {
+        let spec = &self.spec;
+        let is_stop = spec.mode == OverrideMode::Stop
+            && spec.target_ref.is_some()
+            && spec.target_ref == other.spec.target_ref
+            && spec.selector.is_none();
+        let lasts = |(own, end): (fivespot_schedule::Override, Timestamp)| {
+            own.start.is_none_or(|start| start <= now) && now < own.end && end <= own.end
+        };
+        is_stop && self.in_schedule().zip(other.end()).is_some_and(lasts)
     }
 
     /// When it starts. `None` if the start is absent or cannot be parsed.
@@ -372,29 +361,27 @@ mod tests {
     }
 
     #[test]
-    fn a_reclaim_relies_only_on_its_own_override_in_force() {
-        let of = |uid: &str, spec: &Value| {
-            let mut it = overriding(spec);
-            it.metadata.annotations = Some(labels(&[("5spot.finos.org/reclaim", uid)]));
-            it
-        };
+    fn an_override_replaces_a_stop_if_it_stops_the_same_machine_for_as_long() {
         let spec = json!({
             "targetRef": {"name": "a"}, "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
         });
-        let holds = |it: &ScheduleOverride, now: &str| {
-            it.stops_reclaimed("a", "uid", now.parse().unwrap())
+        let asked = overriding(&spec);
+        let replaces = |spec: &Value, now: &str| {
+            overriding(spec).replaces_stop(&asked, now.parse().unwrap())
         };
         let (now, end) = ("2026-03-06T21:00:00Z", "2026-03-06T22:00:00Z");
-        assert!(holds(&of("uid", &spec), now) && !holds(&of("uid", &spec), end));
-        assert!(!holds(&of("other", &spec), now) && !holds(&overriding(&spec), now));
-        for (field, other) in [
-            ("mode", json!("Run")),
-            ("targetRef", json!({"name": "b"})),
-            ("startTime", json!("2026-03-06T21:30:00Z")),
+        assert!(replaces(&spec, now) && !replaces(&spec, end));
+        for (field, other, does) in [
+            ("mode", json!("Run"), false),
+            ("targetRef", json!({"name": "b"}), false),
+            ("startTime", json!("2026-03-06T21:30:00Z"), false),
+            ("startTime", json!("2026-03-06T20:30:00Z"), true),
+            ("endTime", json!("2026-03-06T21:59:59Z"), false),
+            ("endTime", json!("2026-03-06T22:00:01Z"), true),
         ] {
             let mut changed = spec.clone();
             changed[field] = other;
-            assert!(!holds(&of("uid", &changed), now), "{field}");
+            assert_eq!(replaces(&changed, now), does, "{changed}");
         }
     }
 

@@ -4,7 +4,7 @@ mod route;
 
 use std::sync::Arc;
 
-use fivespot_api::{ScheduleOverride, name};
+use fivespot_api::ScheduleOverride;
 use fivespot_plan::{Action, Call, Cause, Plan, Request, Side, Step, Target};
 use futures::StreamExt as _;
 use futures::stream;
@@ -215,8 +215,8 @@ impl Sender<'_> {
 type SendResult = Result<kube::Result<Value>, Fenced>;
 
 /// Creates the override of a reclaim, or returns the one that an earlier attempt has created. It is
-/// named after the Machine. If an override that is not that of this reclaim has the name, the
-/// server chooses another one: nobody can defeat a reclaim by taking the name before.
+/// named after the Machine. If an override has the name that does not stop this machine for as
+/// long, the server chooses another one: nobody can defeat a reclaim by taking the name before.
 async fn create_override(
     api: &ApiClient,
     at: &Address<'_>,
@@ -228,12 +228,10 @@ async fn create_override(
         Err(error) if failure::code(&error) == Some(409) => {}
         created => return created,
     }
-    let uid = &object["metadata"]["annotations"][name::RECLAIM_ANNOTATION];
-    let target = &object["spec"]["targetRef"]["name"];
-    if let (Some(found), Some(uid), Some(target)) =
-        (api.get(at).await?, uid.as_str(), target.as_str())
-        && ScheduleOverride::deserialize(&found)
-            .is_ok_and(|found| found.stops_reclaimed(target, uid, now))
+    if let Some(found) = api.get(at).await?
+        && let Ok(existing) = ScheduleOverride::deserialize(&found)
+        && let Ok(asked) = ScheduleOverride::deserialize(object)
+        && existing.replaces_stop(&asked, now)
     {
         return Ok(found);
     }

@@ -161,7 +161,10 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         infrastructure,
         workload: workload?,
         releases_stuck: context.options.force_finalizer_on_timeout,
-        reclaim_override: context.options.reclaim_override,
+        reclaim_override: context
+            .options
+            .reclaim_override
+            .filter(|_| context.overrides.have_room_for_stop(&source.key.namespace)),
         outdated_crd: own_crd::outdated(context).await,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {

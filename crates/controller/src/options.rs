@@ -105,7 +105,8 @@ pub struct Options {
     /// even if objects remain.
     pub force_finalizer_on_timeout: bool,
     /// For how long a reclaim stops the machine with a ScheduleOverride, at most two weeks. `None`
-    /// if it sets `spec.schedule.enabled` to false.
+    /// if it sets `spec.schedule.enabled` to false, as it does where so many others stop machines
+    /// that a further one is not considered.
     pub reclaim_override: Option<SignedDuration>,
     /// The callbacks for transitions, steps and events.
     pub listener: Arc<dyn Listener>,

@@ -95,6 +95,11 @@ impl Overrides {
         self.index.of_machine(key, labels)
     }
 
+    /// Whether one of mode Stop would be considered that is created now in a namespace.
+    pub(crate) fn have_room_for_stop(&self, namespace: &str) -> bool {
+        self.index.has_room_for_stop(namespace)
+    }
+
     /// Enqueues these overrides.
     pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
         for key in keys {

@@ -10,9 +10,9 @@ use super::{OverrideMode, ScheduleOverride};
 /// How many overrides of a namespace are considered, the [strongest](Rank) first.
 pub const MAX_OVERRIDES: usize = 256;
 
-/// Which override of a namespace is considered first: the operator's own after a reclaim, then
-/// those of mode Stop, Hold and Run; of equals the older one, and then the first by name. An
-/// override without a creationTimestamp counts as the oldest.
+/// Which override of a namespace is considered first: those of mode Stop, then Hold, then Run; of
+/// equals the older one, and then the first by name. An override without a creationTimestamp counts
+/// as the oldest.
 ///
 /// The mode comes before the age, so that however many old overrides there are, a new Stop or Hold
 /// is considered.
@@ -26,7 +26,6 @@ pub struct Rank {
 /// In the order in which they are considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    Reclaim,
     Stop,
     Hold,
     Run,
@@ -37,7 +36,6 @@ impl Rank {
     pub fn of(object: &ScheduleOverride) -> Self {
         let metadata = &object.metadata;
         let class = match object.spec.mode {
-            OverrideMode::Stop if object.reclaimed().is_some() => Class::Reclaim,
             OverrideMode::Stop => Class::Stop,
             OverrideMode::Hold => Class::Hold,
             OverrideMode::Run => Class::Run,
@@ -87,6 +85,12 @@ impl<T: Borrow<ScheduleOverride>> ConsideredOverrides<T> {
         let is_full = self.0.len() > MAX_OVERRIDES;
         let (_, dropped) = is_full.then(|| self.0.pop()).flatten()?;
         Some(dropped)
+    }
+
+    /// Whether one of mode Stop would be considered that is created now.
+    pub fn have_room_for_stop(&self) -> bool {
+        let last = self.0.last().map(|(last, _)| last.class);
+        self.0.len() < MAX_OVERRIDES || last > Some(Class::Stop)
     }
 
     /// Removes the override of that name. `None` if it is not considered.
@@ -161,9 +165,7 @@ mod tests {
 
     #[test]
     fn the_strongest_mode_comes_first_then_age_and_then_name() {
-        let mut reclaim = of_mode("reclaim", "Stop", Some(9));
-        reclaim["metadata"]["annotations"] = json!({"5spot.finos.org/reclaim": "uid"});
-        let mut disguised = of_mode("disguised", "Run", Some(9));
+        let mut disguised = of_mode("disguised", "Stop", Some(9));
         disguised["metadata"]["annotations"] = json!({"5spot.finos.org/reclaim": "uid"});
         let all = ConsideredOverrides::of([
             of_age("young", Some(2)),
@@ -173,18 +175,8 @@ mod tests {
             read(of_mode("hold", "Hold", None)),
             of_age("a", Some(1)),
             of_age("unknown", None),
-            read(reclaim),
         ]);
-        let order = [
-            "reclaim",
-            "unknown",
-            "a",
-            "b",
-            "young",
-            "hold",
-            "run",
-            "disguised",
-        ];
+        let order = ["unknown", "a", "b", "young", "disguised", "hold", "run"];
         assert_eq!(names(&all), order);
     }
 
@@ -214,5 +206,17 @@ mod tests {
         assert_eq!(all.add(stop.clone()), Some(last.clone()));
         assert_eq!(all.remove("stop"), Some(stop));
         assert_eq!(all.add(last), None);
+    }
+
+    #[test]
+    fn there_is_room_for_a_stop_until_only_stops_are_considered() {
+        let runs =
+            (0..MAX_OVERRIDES).map(|n| read(of_mode(&format!("r-{n}"), "Run", None)));
+        let mut all = ConsideredOverrides::of(runs);
+        for n in 0..MAX_OVERRIDES {
+            assert!(all.have_room_for_stop(), "{n}");
+            all.add(of_age(&format!("s-{n}"), Some(1)));
+        }
+        assert!(!all.have_room_for_stop());
     }
 }

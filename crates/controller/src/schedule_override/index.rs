@@ -177,6 +177,13 @@ impl OverrideIndex {
         own.cloned().collect()
     }
 
+    /// Whether one of mode Stop would be considered that is created now in a namespace.
+    pub(crate) fn has_room_for_stop(&self, namespace: &str) -> bool {
+        let namespaces = self.namespaces();
+        let considered = namespaces.get(namespace).map(|of| &of.considered);
+        considered.is_none_or(ConsideredOverrides::have_room_for_stop)
+    }
+
     /// The machines that the override `key` applies to.
     pub(crate) fn matched(&self, key: &Key) -> Matched {
         let namespaces = self.namespaces();

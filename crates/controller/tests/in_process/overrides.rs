@@ -266,13 +266,12 @@ async fn a_hold_made_just_before_the_end_counts_although_no_watch_has_shown_it()
     assert_eq!(cluster.names(OWNED[2]).await, ["worker"]);
 }
 
-#[tokio::test]
-async fn an_override_with_the_name_of_a_reclaim_does_not_defeat_it() {
-    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+/// A machine in service, whose operator stops a reclaimed one with an override of four hours.
+async fn reclaimable(cluster: &TestCluster) -> RunningController {
     cluster
         .create_wanted_machine(&json!({"token": "abc"}))
         .await;
-    let _running = cluster.run(|client, clock| {
+    let running = cluster.run(|client, clock| {
         let mut options = cluster.options(client, clock);
         options.reclaim_override = Some(SignedDuration::from_hours(4));
         options
@@ -283,21 +282,63 @@ async fn an_override_with_the_name_of_a_reclaim_does_not_defeat_it() {
     cluster.advance_to("2026-03-06T15:10:00Z").await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active", "{status:#}");
-    let uid = status["machineRef"]["uid"].as_str().unwrap();
-    let taken = name::reclaim_override("worker", uid);
-    create(&cluster, &taken, "Run", naming("worker")).await;
+    running
+}
+
+async fn reclaim(cluster: &TestCluster) {
     let request = json!({"metadata": {"annotations": {
         "5spot.finos.org/reclaim-requested": "true",
     }}});
     cluster.merge("/api/v1/nodes/worker", request).await;
+}
+
+#[tokio::test]
+async fn an_override_with_the_name_of_a_reclaim_does_not_defeat_it() {
+    let (run, short) = (
+        ("Run", "2026-03-07T15:00:00Z"),
+        ("Stop", "2026-03-06T15:11:00Z"),
+    );
+    for (mode, end) in [run, short] {
+        let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+        let _running = reclaimable(&cluster).await;
+        let status = cluster.status("worker").await;
+        let uid = status["machineRef"]["uid"].as_str().unwrap();
+        let taken = name::reclaim_override("worker", uid);
+        let forged = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+            "metadata": {
+                "name": taken, "namespace": "default",
+                "annotations": {"5spot.finos.org/reclaim": uid},
+            },
+            "spec": {"targetRef": {"name": "worker"}, "mode": mode, "endTime": end},
+        });
+        cluster.client.create(OVERRIDES, forged).await.unwrap();
+        reclaim(&cluster).await;
+        cluster.advance_to("2026-03-06T16:00:00Z").await;
+        assert_eq!(cluster.names(OWNED[2]).await, [""; 0], "{mode}");
+        let status = cluster.status("worker").await;
+        assert_eq!(status["phase"], "Inactive", "{mode} {status:#}");
+        let mut others = cluster.items(OVERRIDES).await;
+        others.retain(|it| it["metadata"]["name"] != taken);
+        assert_eq!(others.len(), 1, "{others:#?}");
+        assert_eq!(others[0]["spec"]["mode"], "Stop");
+        assert_eq!(others[0]["spec"]["endTime"], "2026-03-06T19:10:00Z");
+    }
+}
+
+#[tokio::test]
+async fn a_reclaim_disables_the_schedule_where_a_further_stop_is_not_considered() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    for number in 0..256 {
+        create(&cluster, &format!("o-{number}"), "Stop", naming("nobody")).await;
+    }
+    let _running = reclaimable(&cluster).await;
+    reclaim(&cluster).await;
     cluster.advance_to("2026-03-06T16:00:00Z").await;
     assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
+    assert_eq!(cluster.items(OVERRIDES).await.len(), 256);
     let status = cluster.status("worker").await;
-    assert_eq!(status["phase"], "Inactive", "{status:#}");
-    let mut others = cluster.items(OVERRIDES).await;
-    others.retain(|it| it["metadata"]["name"] != taken);
-    assert_eq!(others.len(), 1, "{others:#?}");
-    assert_eq!(others[0]["spec"]["mode"], "Stop");
+    assert_eq!(status["phase"], "Disabled", "{status:#}");
 }
 
 #[tokio::test]

@@ -360,7 +360,6 @@ pub(crate) fn stop_with_override(
         "metadata": {
             "name": name,
             "namespace": subject.namespace,
-            "annotations": { name::RECLAIM_ANNOTATION: machine_uid },
         },
         "spec": {
             "targetRef": { "name": subject.name },

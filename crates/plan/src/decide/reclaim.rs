@@ -10,7 +10,7 @@ use fivespot_api::status::MAX_UID_LENGTH;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
 use crate::act::write::{self, StopOverride};
@@ -157,7 +157,7 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
         return Vec::new();
     }
     let stop = match case.observed.reclaim_override {
-        Some(span) => Some(stop_with_override(case, machine, span)),
+        Some(span) => stop_with_override(case, machine, span),
         None if case.desired.is_enabled => Some(write::disable_schedule(case.subject)),
         None => None,
     };
@@ -166,18 +166,29 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     stop.into_iter().chain(record).collect()
 }
 
+/// When the override of a reclaim ends: `span` after the reclaim began, so that each attempt asks
+/// for the same. `None` if that has passed.
+fn override_end(case: &Case<'_>, span: SignedDuration) -> Option<Timestamp> {
+    let shutdown = case.subject.status.shutdown.as_ref();
+    let begun = shutdown
+        .filter(|of| of.reason == ShutdownReason::Reclaim)
+        .map_or(case.now, |of| of.started_at);
+    Some(whole_seconds(after(begun, span))).filter(|end| *end > case.now)
+}
+
 /// Creates an override that stops the machine for `span`. It is named after the Machine, so that
 /// each reclaim has one.
 fn stop_with_override(
     case: &Case<'_>,
     machine: &Machine,
     span: SignedDuration,
-) -> Action {
-    let end = whole_seconds(after(case.now, span));
+) -> Option<Action> {
+    let end = override_end(case, span)?;
     let reason = requested(case, machine).unwrap_or_default();
     let reason = format!("the host is reclaimed: {reason}");
     let uid = &machine.meta.uid;
-    write::stop_with_override(case.subject, uid, StopOverride { end, reason })
+    let stop = StopOverride { end, reason };
+    Some(write::stop_with_override(case.subject, uid, stop))
 }
 
 /// Whether it failed to disable or stop the schedule, for whatever reason, or to record that.
@@ -229,6 +240,13 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     if !missed || !case.desired.is_enabled || case.subject.is_deleting {
         return outcome;
     }
+    let switch_off = match case.observed.reclaim_override {
+        Some(span) => stop_without_machine(case, span),
+        None => Some(write::disable_schedule(case.subject)),
+    };
+    let Some(switch_off) = switch_off else {
+        return outcome;
+    };
     if matches!(outcome.state, State::Provisioning(_)) {
         let is_start = |step: Step| {
             matches!(
@@ -245,22 +263,19 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
                 .to_owned(),
         };
     }
-    outcome.actions.push(match case.observed.reclaim_override {
-        Some(span) => stop_without_machine(case, span),
-        None => write::disable_schedule(case.subject),
-    });
+    outcome.actions.push(switch_off);
     outcome
 }
 
 /// The same override once the Machine is gone, whose uid is in the name of the override.
-fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Action {
+fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Option<Action> {
     let shutdown = case.subject.status.shutdown.as_ref();
     let uid = shutdown.map_or(&case.subject.uid, |of| &of.machine_uid);
     let stop = StopOverride {
-        end: whole_seconds(after(case.now, span)),
+        end: override_end(case, span)?,
         reason: "the host is reclaimed".to_owned(),
     };
-    write::stop_with_override(case.subject, uid, stop)
+    Some(write::stop_with_override(case.subject, uid, stop))
 }
 
 /// Deletes the pods if the workload cluster is accessible; `None` if no pod is left to delete.

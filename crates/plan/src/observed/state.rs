@@ -37,7 +37,7 @@ pub struct Observed {
     /// after it began, whatever objects are left.
     pub releases_stuck: bool,
     /// How long the override of a reclaim stops the machine; `None` if a reclaim disables the
-    /// schedule instead.
+    /// schedule instead, also because the override would not be considered.
     pub reclaim_override: Option<SignedDuration>,
     /// Which required fields the stored CustomResourceDefinition lacks, for users; `None` if it
     /// has them all. Nothing is created without them.
