@@ -462,6 +462,25 @@ fn a_malformed_policy_is_rejected_with_the_path_of_each_error() {
 }
 
 #[test]
+fn a_null_in_a_list_is_an_empty_text() {
+    let rule = |groups: Value, resources: Value| {
+        json!({"matchConstraints": {"resourceRules": [{"apiGroups": groups,
+            "apiVersions": ["v1"], "operations": ["CREATE"], "resources": resources}]}})
+    };
+    let errors = |groups: Value, resources: Value| {
+        let mut spec = rule(groups, resources);
+        spec["validations"] = json!([{"expression": "true"}]);
+        let errors = Policy::compile(&policy(spec), KubeVersion::default()).err();
+        texts(&errors.unwrap_or_default())
+    };
+    assert_eq!(errors(json!([null]), json!(["pods"])), "");
+    insta::assert_snapshot!(
+        errors(json!([""]), json!([null])),
+        @"spec.matchConstraints.resourceRules[0].resources[0]: Required value"
+    );
+}
+
+#[test]
 fn an_empty_text_is_not_a_value_of_an_enumeration() {
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"],
         "resources": ["pods"], "scope": ""});

@@ -412,6 +412,8 @@ fn null_is_an_empty_schema_and_a_description_must_be_text() {
     assert_eq!(field(json!({"type": "string", "anyOf": [null]})), "");
     assert_eq!(field(json!({"type": "object", "items": "text"})), "");
     assert_eq!(field(json!({"type": "object", "required": [null]})), "");
+    let rules = json!({"type": "object", "x-kubernetes-validations": [null]});
+    assert_eq!(field(rules), "");
     for nested in [
         json!({"type": "array", "items": {"type": "string", "description": 256}}),
         json!({"type": "object", "additionalProperties": {"type": "string", "title": 5}}),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::openapi::bytes;
 use crate::openapi::shape::Shape;
@@ -100,6 +100,10 @@ fn zero(shape: Shape<'_>) -> Option<Value> {
     match shape.kind() {
         _ if shape.name() == Some("Quantity") => Some("0".into()),
         Some("string") => Some("".into()),
+        Some("boolean") => Some(false.into()),
+        Some("integer" | "number") => Some(0.into()),
+        // Of a struct; a map stays null.
+        Some("object") if !shape.is_map() => Some(Map::new().into()),
         _ => None,
     }
 }

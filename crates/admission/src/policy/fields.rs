@@ -65,6 +65,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The texts of a list. A null is an empty text, as for Go's decoder.
     pub(super) fn texts(self, name: &str, errors: &mut Vec<FieldError>) -> Vec<String> {
         let list = self.list(name, errors);
         let mut texts = Vec::with_capacity(list.len());
@@ -72,6 +73,7 @@ impl<'a> Fields<'a> {
         for (at, item) in list.iter().enumerate() {
             match item {
                 Value::String(text) => texts.push(text.clone()),
+                Value::Null => texts.push(String::new()),
                 other => {
                     let path = path.index(at);
                     let detail = "must be a string";

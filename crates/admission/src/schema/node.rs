@@ -496,9 +496,16 @@ impl<'a> NodeReader<'a> {
         let mut rules = Vec::with_capacity(list.len());
         for (at, json) in list.iter().enumerate() {
             let path = path.index(at);
-            let Value::Object(fields) = json else {
-                self.reader.wrong(&path, json, "must be an object");
-                continue;
+            let fields = match json {
+                Value::Object(fields) => fields,
+                Value::Null => {
+                    rules.push(Arc::default());
+                    continue;
+                }
+                _ => {
+                    self.reader.wrong(&path, json, "must be an object");
+                    continue;
+                }
             };
             let mut part = NodeReader::of(self.reader, fields, &path);
             rules.push(Arc::new(RuleSource {

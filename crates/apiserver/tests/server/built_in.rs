@@ -6,8 +6,8 @@ use fivespot_apiserver::{Delete, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
-    DEFINITIONS, MAPS, PODS, THINGS, client, definition, map, patch, send_json, server,
-    thing,
+    DEFINITIONS, MAPS, PODS, THINGS, client, definition, map, patch, pod, send_json,
+    server, thing,
 };
 
 #[tokio::test]
@@ -238,4 +238,32 @@ async fn the_service_of_the_api_server_exists() {
     server.clock().wait_until_idle().await;
     client.get(path).await.unwrap();
     client.create(MAPS, map("x")).await.unwrap();
+}
+
+#[tokio::test]
+async fn nulls_in_lists_are_zero_values() {
+    let server = server();
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [null], "apiVersions": ["v1"],
+            "operations": ["CREATE"], "resources": ["pods"]}]},
+        "validations": [{"expression": "true"}],
+    }});
+    let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let (code, created) = send_json(&server, "POST", policies, policy).await;
+    assert_eq!(code, 201, "{}", created["message"]);
+    let rule = &created["spec"]["matchConstraints"]["resourceRules"][0];
+    assert_eq!(rule["apiGroups"], json!([""]));
+    let mut branches = definition();
+    let schema = &mut branches["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["anyOf"] = json!([null]);
+    let (code, created) = send_json(&server, "POST", DEFINITIONS, branches).await;
+    assert_eq!(code, 201, "{}", created["message"]);
+    let schema = &created["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["properties"]["spec"]["anyOf"], json!([{}]));
+    let mut pod = pod("p", "", "a");
+    pod["spec"]["securityContext"] = json!({"supplementalGroups": [null, 5]});
+    let (code, created) = send_json(&server, "POST", PODS, pod).await;
+    assert_eq!(code, 201, "{}", created["message"]);
+    let context = &created["spec"]["securityContext"];
+    assert_eq!(context["supplementalGroups"], json!([0, 5]));
 }
