@@ -765,3 +765,47 @@ fn rules_below_a_field_without_a_type_are_refused_within_other_rules() {
         "x-kubernetes-validations": rules, "properties": {"x": untyped}})));
     insta::assert_snapshot!(found, @"spec.validation.openAPIV3Schema.properties[spec].properties[x].properties[a].x-kubernetes-validations: Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations");
 }
+
+#[test]
+fn an_update_may_keep_an_unknown_type_where_the_old_definition_has_one() {
+    let spec = |kind: &str, rule: &str| {
+        let mut crd = definition(json!({"type": "object",
+            "properties": {"a": {"type": kind}, "b": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": rule}]}));
+        crd["metadata"]["resourceVersion"] = json!("1");
+        crd
+    };
+    let replace = |new: &Value, old: &Value| {
+        let result = Crd::replace(new, old, KubeVersion::default());
+        result.map_err(|errors| texts(&errors))
+    };
+    let old = spec("strin", "true");
+    let crd = replace(&spec("txt", "self.b > 1"), &old).unwrap();
+    let result = v1(&crd).create(&widget(json!({"b": 0})));
+    insta::assert_snapshot!(errors_text(&result), @"spec: Invalid value: failed rule: self.b > 1");
+    let result = v1(&crd).create(&widget(json!({"a": "x", "b": 2})));
+    insta::assert_snapshot!(result.errors[0], @r#"spec.a: Invalid value: "string": spec.a in body must be of type txt: "string""#);
+    let refused = replace(&old, &spec("string", "true")).unwrap_err();
+    insta::assert_snapshot!(refused, @r#"spec.validation.openAPIV3Schema.properties[spec].properties[a].type: Unsupported value: "strin": supported values: "array", "boolean", "integer", "number", "object", "string""#);
+    // The kept type hides no error of a rule.
+    let refused = replace(&spec("strin", "self.a == 'x'"), &old).unwrap_err();
+    assert!(refused.contains("undefined field 'a'"), "{refused}");
+}
+
+#[test]
+fn a_set_that_an_update_keeps_hides_no_error_of_a_rule() {
+    let spec = |rule: &str| {
+        let items = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let set =
+            json!({"type": "array", "x-kubernetes-list-type": "set", "items": items});
+        let mut crd = definition(json!({"type": "object", "properties": {"l": set},
+            "x-kubernetes-validations": [{"rule": rule}]}));
+        crd["metadata"]["resourceVersion"] = json!("1");
+        crd
+    };
+    let old = spec("true");
+    let replace = |new: &Value| Crd::replace(new, &old, KubeVersion::default());
+    assert!(replace(&old).is_ok());
+    let refused = texts(&replace(&spec("self.nope == 1")).unwrap_err());
+    assert!(refused.contains("undefined field 'nope'"), "{refused}");
+}

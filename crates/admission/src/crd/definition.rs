@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::ratchet::Tolerated;
 use super::scale::Scale;
 use super::version_schema::{self, CompiledSchema};
 use super::{
@@ -20,10 +21,29 @@ pub(super) fn compile(
     old: Option<&Value>,
     version: KubeVersion,
 ) -> Result<Crd, Vec<FieldError>> {
+    let strictly = compile_with(crd, old, version, &Tolerated::default());
+    let (Err(errors), Some(old)) = (&strictly, old) else {
+        return strictly;
+    };
+    let tolerated = Tolerated::of(old, version);
+    if errors.iter().any(|it| tolerated.has(it)) {
+        // What these errors have hidden is checked too.
+        compile_with(crd, Some(old), version, &tolerated)
+    } else {
+        strictly
+    }
+}
+
+fn compile_with(
+    crd: &Value,
+    old: Option<&Value>,
+    version: KubeVersion,
+    tolerated: &Tolerated,
+) -> Result<Crd, Vec<FieldError>> {
     let definition = Definition::read(crd);
     let mut errors = definition.metadata_errors(crd, old);
     definition.group_and_scope(&mut errors);
-    let schemas = definition.schemas(version, &mut errors);
+    let schemas = definition.schemas(version, tolerated, &mut errors);
     definition.version_list(&mut errors);
     definition.names(&mut errors);
     definition.shared(&schemas, &mut errors);
@@ -39,7 +59,10 @@ pub(super) fn compile(
     errors.extend(history::stored_versions(crd, old));
     errors.extend(history::approval(crd, old));
     errors.extend(history::preserving(crd, old));
-    ratchet::ignore_existing(&mut errors, (crd, old), version);
+    errors.retain(|it| !tolerated.has(it));
+    if let Some(old) = old {
+        ratchet::ignore_unchanged(&mut errors, crd, old);
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -184,6 +207,7 @@ impl<'a> Definition<'a> {
     fn schemas(
         &self,
         version: KubeVersion,
+        tolerated: &Tolerated,
         errors: &mut Vec<FieldError>,
     ) -> Vec<CompiledSchema> {
         let versions = SPEC.field("versions");
@@ -201,8 +225,8 @@ impl<'a> Definition<'a> {
                 let (own, shared) = (path.field("schema"), SPEC.field("validation"));
                 let path = if self.shares_schema { &shared } else { &own };
                 let has_status = subresources(json).get("status").is_some();
-                let mut compiled =
-                    version_schema::compile(schema, path, has_status, version);
+                let how = (has_status, tolerated);
+                let mut compiled = version_schema::compile(schema, path, how, version);
                 if !self.shares_schema {
                     errors.append(&mut compiled.errors);
                 }

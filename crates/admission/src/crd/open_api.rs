@@ -2,6 +2,7 @@
 //! and are within the cost limits.
 
 use super::budget::RuleCosts;
+use super::ratchet::Tolerated;
 use super::{list_type, rule};
 use crate::FieldError;
 use crate::crd_rules::Rules;
@@ -11,15 +12,21 @@ use crate::schema::node::{Additional, Extras, Node};
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const META: [&str; 3] = ["metadata", "kind", "apiVersion"];
 
-/// Validates a schema, and its rules if they were compiled.
+/// Validates a schema, and its rules if they were compiled, except for the `tolerated` errors.
 pub(super) fn check(
     root: &Node,
     rules: Option<&Rules>,
     path: &Path<'_>,
+    tolerated: &Tolerated,
 ) -> Vec<FieldError> {
     let context = NodeContext {
         root: true,
-        ..NodeContext::default()
+        in_meta: false,
+        no_default: None,
+        uncorrelated: None,
+        has_rules: false,
+        is_untyped: false,
+        tolerated,
     };
     let result = node(root, rules, path, &context);
     let mut errors = result.schema;
@@ -29,7 +36,7 @@ pub(super) fn check(
 }
 
 /// The context of a node.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct NodeContext<'p> {
     root: bool,
     /// Whether it is inside `apiVersion`, `kind` or `metadata`.
@@ -42,6 +49,7 @@ struct NodeContext<'p> {
     has_rules: bool,
     /// Whether such a node has no type that rules can see, so that no rule below it has one.
     is_untyped: bool,
+    tolerated: &'p Tolerated,
 }
 
 /// Errors of the schema, and errors of the rules. Errors of a rule are omitted if the schema it
@@ -75,11 +83,15 @@ fn node<'p>(
         ..context.clone()
     };
     let mut result = SchemaErrors::default();
+    let counts = |it: &FieldError| !context.tolerated.has(it);
     keywords(node, path, context, &mut result.schema);
+    result.schema.retain(counts);
     result.merge(children(node, rules, path, context));
     result.merge(branches(node, path, context));
     result.merge(items(node, rules, path, context));
-    list_type::check(node, path, &mut result.schema);
+    let mut of_lists = Vec::new();
+    list_type::check(node, path, &mut of_lists);
+    result.schema.extend(of_lists.into_iter().filter(counts));
     for (at, source) in node.rules.iter().enumerate() {
         let rules = path.field("x-kubernetes-validations");
         let path = rules.index(at);

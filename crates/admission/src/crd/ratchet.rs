@@ -7,9 +7,14 @@ use super::budget;
 use super::definition::{self, text};
 use crate::{ErrorKind, FieldError, KubeVersion};
 
-/// Errors that are ignored if the old definition has an error of the same kind.
-const TOLERATED: &[fn(&FieldError) -> bool] =
-    &[non_atomic_set, map_key, unpruned_default, unknown_reviews];
+/// What an update may keep if the old definition has an error of the same kind.
+const FAULTS: &[fn(&FieldError) -> bool] = &[
+    non_atomic_set,
+    map_key,
+    unpruned_default,
+    unknown_reviews,
+    unknown_type,
+];
 
 fn non_atomic_set(error: &FieldError) -> bool {
     error.detail == "must be atomic as item of a list with x-kubernetes-list-type=set"
@@ -33,22 +38,30 @@ fn unknown_reviews(error: &FieldError) -> bool {
         && error.detail.starts_with("must include at least one of ")
 }
 
-/// Removes the errors that an update of `old` may have.
-pub(super) fn ignore_existing(
-    errors: &mut Vec<FieldError>,
-    (crd, old): (&Value, Option<&Value>),
-    version: KubeVersion,
-) {
-    let Some(old) = old.filter(|_| !errors.is_empty()) else {
-        return;
-    };
-    let old_errors = definition::compile(old, None, version).err();
-    let old_errors = old_errors.unwrap_or_default();
-    for is_fault in TOLERATED {
-        if old_errors.iter().any(is_fault) {
-            errors.retain(|error| !is_fault(error));
-        }
+fn unknown_type(error: &FieldError) -> bool {
+    error.kind == ErrorKind::NotSupported && error.path.ends_with(".type")
+}
+
+/// The errors that an update may have because the old definition has such errors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tolerated(Vec<fn(&FieldError) -> bool>);
+
+impl Tolerated {
+    /// Those for an update of `old`.
+    pub(super) fn of(old: &Value, version: KubeVersion) -> Self {
+        let errors = definition::compile(old, None, version).err();
+        let errors = errors.unwrap_or_default();
+        let faults = FAULTS.iter().copied();
+        Self(faults.filter(|it| errors.iter().any(it)).collect())
     }
+
+    pub(super) fn has(&self, error: &FieldError) -> bool {
+        self.0.iter().any(|is_fault| is_fault(error))
+    }
+}
+
+/// Removes the errors about the cost and the number of parts that an update does not change.
+pub(super) fn ignore_unchanged(errors: &mut Vec<FieldError>, crd: &Value, old: &Value) {
     errors.retain(|error| {
         let is_cost = budget::is_of_one_expression(error);
         let is_many =

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::ratchet::Tolerated;
 use super::{default, internal_form, open_api};
 use crate::crd_rules::Rules;
 use crate::field::Path;
@@ -15,11 +16,12 @@ pub(super) struct CompiledSchema {
     pub(super) errors: Vec<FieldError>,
 }
 
-/// Compiles a schema; `path` is that of its parent.
+/// Compiles a schema; `path` is that of its parent. Without the `tolerated` errors and with those
+/// that they would hide.
 pub(super) fn compile(
     schema: &Value,
     path: &Path<'_>,
-    has_status: bool,
+    (has_status, tolerated): (bool, &Tolerated),
     version: KubeVersion,
 ) -> CompiledSchema {
     let path = path.field("openAPIV3Schema");
@@ -45,9 +47,10 @@ pub(super) fn compile(
     if errors.is_empty() && is_convertible {
         rules = Rules::of(structural.root(), true, version.dialect_of_new());
         errors = default::check(structural.root(), rules.as_ref(), &path, version);
+        errors.retain(|it| !tolerated.has(it));
     }
     let usable = rules.as_ref().filter(|_| errors.is_empty());
-    errors.extend(open_api::check(structural.root(), usable, &path));
+    errors.extend(open_api::check(structural.root(), usable, &path, tolerated));
     CompiledSchema {
         schema: structural.with_checked_formats(),
         rules,
