@@ -809,3 +809,24 @@ fn a_set_that_an_update_keeps_hides_no_error_of_a_rule() {
     let refused = texts(&replace(&spec("self.nope == 1")).unwrap_err());
     assert!(refused.contains("undefined field 'nope'"), "{refused}");
 }
+
+#[test]
+fn errors_of_the_root_hide_no_errors_of_its_default_and_rules() {
+    let mut crd = definition(json!({"type": "object"}));
+    let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["nullable"] = json!(true);
+    schema["x-kubernetes-validations"] = json!([{"rule": "self.nope"}]);
+    let found = refused(crd.clone());
+    assert!(found.contains("undefined field 'nope'"), "{found}");
+    let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["default"] = json!({});
+    let found = refused(crd);
+    for wanted in [
+        "fields are allowed at the root of the schema",
+        "openAPIV3Schema.nullable: Forbidden",
+        "openAPIV3Schema.default.apiVersion: Required value",
+        "openAPIV3Schema.default.kind: Required value",
+    ] {
+        assert!(found.contains(wanted), "{wanted}: {found}");
+    }
+}

@@ -39,17 +39,20 @@ pub(super) fn compile(
         Value::Object(fields) => root_errors(fields, has_status, &path),
         _ => Vec::new(),
     };
-    let is_convertible = is_convertible(schema);
-    if is_convertible {
-        errors.extend(structural.structure_errors(&path));
-    }
+    // Errors of the root do not hide those of defaults and rules.
     let mut rules = None;
-    if errors.is_empty() && is_convertible {
-        rules = Rules::of(structural.root(), true, version.dialect_of_new());
-        errors = default::check(structural.root(), rules.as_ref(), &path, version);
-        errors.retain(|it| !tolerated.has(it));
+    let mut is_usable = false;
+    if is_convertible(schema) {
+        let mut wrong = structural.structure_errors(&path);
+        if wrong.is_empty() {
+            rules = Rules::of(structural.root(), true, version.dialect_of_new());
+            wrong = default::check(structural.root(), rules.as_ref(), &path, version);
+            wrong.retain(|it| !tolerated.has(it));
+        }
+        is_usable = wrong.is_empty();
+        errors.append(&mut wrong);
     }
-    let usable = rules.as_ref().filter(|_| errors.is_empty());
+    let usable = rules.as_ref().filter(|_| is_usable);
     errors.extend(open_api::check(structural.root(), usable, &path, tolerated));
     CompiledSchema {
         schema: structural.with_checked_formats(),
