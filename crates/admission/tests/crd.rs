@@ -811,6 +811,22 @@ fn a_set_that_an_update_keeps_hides_no_error_of_a_rule() {
 }
 
 #[test]
+fn an_optional_old_value_that_cannot_be_read_fails_only_the_rules_that_use_it() {
+    let failure = |rule: &str| {
+        let crd = compile(json!({"type": "object", "properties": {"d": {
+            "type": "string", "format": "duration",
+            "x-kubernetes-validations": [{"rule": rule, "optionalOldSelf": true}]}}}));
+        let (new, old) = (widget(json!({"d": "1h"})), widget(json!({"d": "soon"})));
+        errors_text(&v1(&crd).update(&new, &old))
+    };
+    insta::assert_snapshot!(
+        failure("oldSelf.orValue(self) == self"),
+        @r#"spec.d: Invalid value: "string": unsupported conversion to ref.Val: (*errors.errorString)Invalid duration soon: unable to parse soon as duration evaluating rule: oldSelf.orValue(self) == self"#
+    );
+    assert_eq!(failure("oldSelf.hasValue()"), "");
+}
+
+#[test]
 fn errors_of_the_root_hide_no_errors_of_its_default_and_rules() {
     let mut crd = definition(json!({"type": "object"}));
     let schema = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

@@ -22,7 +22,7 @@ pub use json::field as json_field;
 pub(crate) use json::{named, read_untyped as untyped};
 pub use list::List;
 pub use map::{Entries, Map};
-pub(crate) use raw::plain;
+pub(crate) use raw::{plain, unreadable};
 pub use structure::Struct;
 pub use text::Text;
 pub(crate) use text::characters;

@@ -11,7 +11,7 @@ use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
 use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
-use crate::value::Map;
+use crate::value::{Map, unreadable};
 use crate::{RunError, Type, Value, cost};
 
 /// The result of reading a field or index.
@@ -386,7 +386,9 @@ pub(super) fn bound<'v>(binding: Binding<'v>, ty: &'v Type) -> Outcome<'v> {
                 Type::Optional(inner) if !json.is_object() && !json.is_array() => inner,
                 _ => &DYN,
             };
-            Value::from_json(json, ty).map(Value::some)
+            // A value that cannot be read is there: only its use fails.
+            let value = Value::from_json(json, ty);
+            Ok(Value::some(value.unwrap_or_else(|why| unreadable(&why))))
         }
         (Binding::Value(value), _) => Ok(value),
         (Binding::Lazy, _) => no_such_overload(),

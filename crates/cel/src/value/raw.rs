@@ -35,7 +35,7 @@ pub(super) fn to_stored<'v>(
 }
 
 /// An error that replaces a value.
-pub(super) fn unreadable<'v>(error: &RunError) -> Value<'v> {
+pub(crate) fn unreadable<'v>(error: &RunError) -> Value<'v> {
     Value::Library(LibraryValue::unconvertible(error))
 }
 
