@@ -426,6 +426,13 @@ fn errors_have_a_position() {
             "decimal clause can only be used on integers, was given string",
         ),
         ("'%d %s'.format([1])", "index 1 out of range"),
+        ("'%d %'.format([1])", "unexpected end of string"),
+        ("'%.1'.format([])", "index 0 out of range"),
+        (
+            // A clause that cannot be read is placed at the call, not at its argument.
+            "'%z'.format([1])",
+            "1:12: could not parse formatting clause: unrecognized formatting clause \"z\"",
+        ),
         (
             "'%d'.format([1, 2])",
             "too many arguments supplied to string.format (expected 1, got 2)",

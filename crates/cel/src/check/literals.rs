@@ -148,8 +148,15 @@ impl Validator<'_> {
                     next += 1;
                     match item {
                         None => Some((at, format_text::out_of_range(next - 1))),
+                        Some(_) if !format_text::is_verb(verb) => {
+                            Some((at, format_text::refused(verb, "")))
+                        }
                         Some(item) => self.clause(verb, &item.value),
                     }
+                }
+                Ok(Part::End) => Some((at, format_text::unexpected_end())),
+                Err(_) if next >= items.len() => {
+                    Some((at, format_text::out_of_range(next)))
                 }
                 Err(error) => Some((at, error)),
             };
@@ -170,7 +177,7 @@ impl Validator<'_> {
     fn clause(&self, verb: char, argument: &Expr) -> Option<(usize, RunError)> {
         let ty = self.types.get(argument.id)?;
         let fits = match (verb, ty) {
-            (_, Type::Dyn | Type::Error | Type::Param(_)) => "sdfebxXo".contains(verb),
+            (_, Type::Dyn | Type::Error | Type::Param(_)) => true,
             ('s', ty) => {
                 !matches!(ty, Type::Optional(_) | Type::Abstract(_) | Type::Object(_))
             }

@@ -17,9 +17,15 @@ pub(super) fn format<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     let mut text = String::with_capacity(template.len());
     let mut next = 0;
     for part in parts(template) {
-        match part? {
-            Part::Text(part) => text.push_str(part),
-            Part::Clause(verb, precision) => {
+        match part {
+            Ok(Part::Text(part)) => text.push_str(part),
+            // An argument is looked up before its clause is read.
+            Ok(Part::End) | Err(_) if next >= list.len() => {
+                return Err(out_of_range(next));
+            }
+            Ok(Part::End) => return Err(unexpected_end()),
+            Err(error) => return Err(error),
+            Ok(Part::Clause(verb, precision)) => {
                 let Some(argument) = list.get(next) else {
                     return Err(out_of_range(next));
                 };
@@ -37,6 +43,8 @@ pub(crate) enum Part<'t> {
     Text(&'t str),
     /// A verb and its precision.
     Clause(char, usize),
+    /// A `%` at the end.
+    End,
 }
 
 /// The parts of a template, up to the first invalid one.
@@ -61,16 +69,26 @@ pub(crate) fn parts(template: &str) -> impl Iterator<Item = Result<Part<'_>, Run
         };
         let Some(verb) = clause.chars().next() else {
             rest = "";
-            return Some(Err(RunError::text("unexpected end of string")));
+            return Some(Ok(Part::End));
         };
         rest = clause.strip_prefix(verb).unwrap_or_default();
         Some(Ok(Part::Clause(verb, precision)))
     })
 }
 
+/// The error of a `%` at the end.
+pub(crate) fn unexpected_end() -> RunError {
+    RunError::text("unexpected end of string")
+}
+
 /// The error of a clause without an argument.
 pub(crate) fn out_of_range(index: usize) -> RunError {
     RunError::text(format!("index {index} out of range"))
+}
+
+/// Whether a clause may have this verb.
+pub(crate) fn is_verb(verb: char) -> bool {
+    "sdfebxXo".contains(verb)
 }
 
 /// The error of a clause that does not accept its argument's type.
