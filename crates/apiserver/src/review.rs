@@ -45,8 +45,8 @@ pub(crate) fn reply(
     verb::clear_system_fields(&mut review);
     verb::set_namespace(target, &mut review)?;
     meta::fields(&mut review).shift_remove("status");
+    track(state, call, target, &mut review);
     if resource.group == "authorization.k8s.io" {
-        track(state, call, target, &mut review);
         authorization::reply(state, call, target, &mut review)?;
     } else {
         identity::reply(state, call, target, &mut review)?;

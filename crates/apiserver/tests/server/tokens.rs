@@ -332,3 +332,12 @@ async fn a_bootstrap_token_is_valid_until_it_expires_and_for_its_usage() {
         server.authenticate(BOOTSTRAP).unwrap_err();
     }
 }
+
+#[tokio::test]
+async fn the_answer_to_a_token_review_has_the_manager_of_its_fields() {
+    let client = server().client();
+    let review = json!({"spec": {"token": "t"}});
+    let answer = client.create(REVIEWS, review).await.unwrap();
+    let fields = &answer["metadata"]["managedFields"][0]["fieldsV1"];
+    assert_eq!(*fields, json!({"f:spec": {"f:token": {}}}));
+}
