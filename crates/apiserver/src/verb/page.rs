@@ -35,12 +35,12 @@ pub(super) fn page(
     let limit = query.limit;
     check_match(call)?;
     if !query.continue_token.is_empty() {
+        let (at, after) = read_token(&query.continue_token)?;
         if !matches!(query.version.as_str(), "" | "0") {
             return Err(Status::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let (at, after) = read_token(&query.continue_token)?;
         return Ok(Page {
             at,
             after: Some(after),

@@ -81,3 +81,25 @@ async fn lists_are_in_key_order_so_team_a_precedes_team() {
     seen.retain(|it| it.starts_with("team"));
     assert_eq!(seen, ["team-a-x", "team-a-y", "team-x", "team-y"]);
 }
+
+#[tokio::test]
+async fn a_continue_token_is_read_before_a_version_beside_it_is_refused() {
+    let server = server();
+    let client = server.client();
+    let list = async |token: &str| {
+        let path = format!("{MAPS}?resourceVersion=1&continue={token}");
+        let (_, answer) = send_json(&server, "GET", &path, Value::Null).await;
+        answer["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let bad = list("x").await;
+    assert!(bad.starts_with("invalid continue token: "), "{bad}");
+    client.create(MAPS, map("a")).await.unwrap();
+    client.create(MAPS, map("b")).await.unwrap();
+    let path = format!("{MAPS}?limit=1");
+    let (_, page) = send_json(&server, "GET", &path, Value::Null).await;
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    assert_eq!(
+        list(token).await,
+        "specifying resource version is not allowed when using continue"
+    );
+}
