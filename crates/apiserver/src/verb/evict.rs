@@ -2,6 +2,7 @@
 
 mod budget;
 
+use fivespot_admission::FieldError;
 use fivespot_admission::policy::Operation;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::store::Key;
 
 /// Deletes a pod if its disruption budget allows it.
@@ -92,10 +93,7 @@ pub(super) fn bind(
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     check_name(target, &body, "Binding")?;
-    let node = body["target"]["name"].as_str().unwrap_or_default();
-    if node.is_empty() {
-        return Err(Status::bad_request("target.name: Required value"));
-    }
+    let node = check_bound_to(&body["target"])?;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
     conversion::check_complete(state)?;
     let pod = read::existing(state, target)?;
@@ -119,7 +117,31 @@ pub(super) fn bind(
     Ok(ApiResponse::success(201, Value::Null).admitted(notes))
 }
 
-/// 409 for a pod that is being deleted or has a node.
+/// The name of the node that a binding names.
+///
+/// # Errors
+/// 500 for anything else, as from Kubernetes, which returns these errors as they are.
+fn check_bound_to(target: &Value) -> Result<&str, Status> {
+    let text = |name: &str| target[name].as_str().unwrap_or_default();
+    let (kind, name) = (text("kind"), text("name"));
+    let mut errors = Vec::new();
+    if !matches!(kind, "" | "Node") {
+        let known = ["Node", "<empty>"];
+        errors.push(FieldError::not_supported("target.kind", kind.into(), known));
+    }
+    if name.is_empty() {
+        errors.push(FieldError::required("target.name", ""));
+    }
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let message = match texts.as_slice() {
+        [] => return Ok(name),
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    };
+    Err(Status::new(500, Reason::Unknown, message))
+}
+
+/// 409 for a pod that is being deleted, has a node or must not be scheduled yet.
 fn check_unbound(target: &Target, pod: &Value) -> Result<(), Status> {
     let name = &target.name;
     let bound = pod["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -127,6 +149,11 @@ fn check_unbound(target: &Target, pod: &Value) -> Result<(), Status> {
         format!("pod {name} is being deleted, cannot be assigned to a host")
     } else if !bound.is_empty() {
         format!("pod {name} is already assigned to node {bound:?}")
+    } else if pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|it| !it.is_empty())
+    {
+        format!("pod {name} has non-empty .spec.schedulingGates")
     } else {
         return Ok(());
     };

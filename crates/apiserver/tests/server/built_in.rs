@@ -267,3 +267,40 @@ async fn nulls_in_lists_are_zero_values() {
     let context = &created["spec"]["securityContext"];
     assert_eq!(context["supplementalGroups"], json!([0, 5]));
 }
+
+#[tokio::test]
+async fn a_binding_needs_a_node_and_a_pod_that_may_be_scheduled() {
+    let server = server();
+    let mut gated = pod("p", "", "a");
+    gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    let (code, created) = send_json(&server, "POST", PODS, gated).await;
+    assert_eq!(code, 201, "{}", created["message"]);
+    let path = format!("{PODS}/p/binding");
+    let bind = async |target: Value| {
+        let binding = json!({"metadata": {"name": "p"}, "target": target});
+        let (code, answer) = send_json(&server, "POST", &path, binding).await;
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        (code, text("reason"), text("message"))
+    };
+    let refused = |message: &str| (500, String::new(), message.to_owned());
+    assert_eq!(
+        bind(json!({})).await,
+        refused("target.name: Required value")
+    );
+    assert_eq!(
+        bind(json!({"kind": "Pod"})).await,
+        refused(
+            "[target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \
+             \"<empty>\", target.name: Required value]"
+        )
+    );
+    let (code, _, message) = bind(json!({"kind": "Node", "name": "n"})).await;
+    assert_eq!(
+        (code, message.as_str()),
+        (
+            409,
+            "Operation cannot be fulfilled on pods/binding \"p\": pod p has non-empty \
+             .spec.schedulingGates"
+        )
+    );
+}
