@@ -87,6 +87,14 @@ use crate::openapi::{self, Schema};
 use crate::resource::Resource;
 use crate::user::User;
 
+/// The objects beside which a value is allocated.
+pub struct Stored<'a> {
+    /// All stored objects of the kind.
+    pub objects: &'a mut dyn Iterator<Item = &'a Value>,
+    /// Whether the object is not going to be stored.
+    pub dry_run: bool,
+}
+
 /// A kind that is served without a CustomResourceDefinition. It corresponds to the kind's strategy
 /// in Kubernetes (pkg/registry/*/strategy.go) and to its printer.
 ///
@@ -190,13 +198,9 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
     }
 
     /// Allocates a value that must be unique among the objects of the kind, such as an address,
-    /// after validation. `others` are all stored objects of the kind.
-    fn allocate(
-        &self,
-        object: &mut Value,
-        others: &mut dyn Iterator<Item = &Value>,
-    ) -> Vec<FieldError> {
-        let _ = (object, others);
+    /// after validation.
+    fn allocate(&self, object: &mut Value, stored: &mut Stored<'_>) -> Vec<FieldError> {
+        let _ = (object, stored);
         Vec::new()
     }
 

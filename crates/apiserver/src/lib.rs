@@ -98,7 +98,7 @@ pub use fivespot_admission::policy::Operation;
 pub use identity::{KeyError, TokenKey};
 pub use kind::event::convert_event;
 pub use kind::{
-    BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, builtin_kinds,
+    BuiltinKind, FieldSelector, FinalizerRule, NameRule, Stored, Write, builtin_kinds,
 };
 pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
 pub use registry::Registry;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, FieldSelector, NameRule, Write, load_balancer};
+use super::{BuiltinKind, FieldSelector, NameRule, Stored, Write, load_balancer};
 use super::{column, text, workload};
 use crate::resource::{Resource, Subresource};
 
@@ -74,12 +74,8 @@ impl BuiltinKind for Service {
         errors
     }
 
-    fn allocate(
-        &self,
-        object: &mut Value,
-        others: &mut dyn Iterator<Item = &Value>,
-    ) -> Vec<FieldError> {
-        allocation::allocate(object, others)
+    fn allocate(&self, object: &mut Value, stored: &mut Stored<'_>) -> Vec<FieldError> {
+        allocation::allocate(object, stored)
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::conversion::{self, Conversion};
 use crate::decode;
-use crate::kind::Write;
+use crate::kind::{Stored, Write};
 use crate::meta;
 use crate::nesting;
 use crate::plugin::{Attributes, Notes};
@@ -126,7 +126,7 @@ impl Draft {
             errors.extend(found);
         }
         if errors.is_empty() && target.subresource.is_empty() {
-            errors.extend(self.allocate(state, resource));
+            errors.extend(self.allocate(state, call, resource));
         }
         if errors.is_empty() {
             if let Some(kind) = &resource.builtin {
@@ -151,15 +151,23 @@ impl Draft {
 
     /// Allocates values of an object of a built-in kind that must be unique, such as addresses
     /// and ports.
-    fn allocate(&mut self, state: &State, resource: &Resource) -> Vec<FieldError> {
+    fn allocate(
+        &mut self,
+        state: &State,
+        call: &Call,
+        resource: &Resource,
+    ) -> Vec<FieldError> {
         let Some(kind) = &resource.builtin else {
             return Vec::new();
         };
         let bucket = state.store.known_bucket(&resource.storage);
         let range = Range::default();
         let found = bucket.and_then(|it| state.store.list(it, &range, None).ok());
-        let mut others = found.into_iter().flatten().map(|(_, it)| &**it);
-        kind.allocate(&mut self.object, &mut others)
+        let mut stored = Stored {
+            objects: &mut found.into_iter().flatten().map(|(_, it)| &**it),
+            dry_run: call.query.dry_run,
+        };
+        kind.allocate(&mut self.object, &mut stored)
     }
 
     /// 422 for an object that could not be read back from the storage. The check includes the

@@ -304,3 +304,26 @@ async fn a_binding_needs_a_node_and_a_pod_that_may_be_scheduled() {
         )
     );
 }
+
+#[tokio::test]
+async fn a_dry_run_asks_the_allocators_of_services_otherwise() {
+    let server = server();
+    let create = async |query: &str, spec: Value| {
+        let service = json!({"metadata": {"name": "s"}, "spec": spec});
+        let path = format!("/api/v1/namespaces/default/services{query}");
+        let (code, answer) = send_json(&server, "POST", &path, service).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        let why = message.rsplit("failed to allocate IP 192.168.0.1: ").next();
+        (code, why.unwrap_or_default().to_owned())
+    };
+    let outside = json!({"clusterIP": "192.168.0.1", "ports": [{"port": 80}]});
+    let of_all = "the provided network does not match the current range";
+    let of_first = "the provided IP (192.168.0.1) is not in the valid range. The range of \
+                    valid IPs is 10.0.0.0/24";
+    assert_eq!(create("", outside.clone()).await, (422, of_all.to_owned()));
+    let dry = create("?dryRun=All", outside).await;
+    assert_eq!(dry, (422, of_first.to_owned()));
+    let port = json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]});
+    assert_eq!(create("?dryRun=All", port.clone()).await.0, 201);
+    assert_eq!(create("", port).await.0, 422);
+}

@@ -10,7 +10,7 @@ use fivespot_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::{has_health_check, has_node_ports, is_external_name, is_headless};
-use crate::kind::{column, items};
+use crate::kind::{Stored, column, items};
 use crate::meta;
 
 /// The cluster IP network: kube-apiserver's default.
@@ -38,14 +38,20 @@ pub(super) fn same_address(object: &mut Value) {
 struct Allocated {
     addresses: BTreeSet<String>,
     ports: BTreeSet<i64>,
+    /// A dry run asks Kubernetes' allocators otherwise: that of ports does not know their range,
+    /// and that of addresses is the one of the first network.
+    dry_run: bool,
 }
 
 impl Allocated {
-    fn of(own: &Value, others: &mut dyn Iterator<Item = &Value>) -> Self {
-        let mut allocated = Self::default();
+    fn of(own: &Value, stored: &mut Stored<'_>) -> Self {
+        let mut allocated = Self {
+            dry_run: stored.dry_run,
+            ..Self::default()
+        };
         let id = |it: &Value| (meta::namespace(it).to_owned(), meta::name(it).to_owned());
         let own = id(own);
-        for other in others.filter(|it| id(it) != own) {
+        for other in stored.objects.filter(|it| id(it) != own) {
             let spec = &other["spec"];
             let addresses = column::list(&spec["clusterIPs"]).iter();
             let addresses = addresses.filter_map(Value::as_str);
@@ -74,11 +80,8 @@ impl Allocated {
 }
 
 /// Allocates the addresses and ports that a service lacks.
-pub(super) fn allocate(
-    object: &mut Value,
-    others: &mut dyn Iterator<Item = &Value>,
-) -> Vec<FieldError> {
-    let mut allocated = Allocated::of(object, others);
+pub(super) fn allocate(object: &mut Value, stored: &mut Stored<'_>) -> Vec<FieldError> {
+    let mut allocated = Allocated::of(object, stored);
     let mut errors = Vec::new();
     if !is_external_name(object) {
         errors.extend(families(object));
@@ -150,11 +153,13 @@ fn address(object: &mut Value, allocated: &Allocated) -> Option<FieldError> {
             .strip_prefix("10.0.0.")
             .and_then(|it| it.parse().ok());
         if !last.is_some_and(|it: u8| ADDRESSES.contains(&it)) {
-            let why = format!(
+            let of_first = format!(
                 "the provided IP ({requested}) is not in the valid range. The range of valid IPs \
                  is {NETWORK}"
             );
-            return refuse(requested, &why);
+            let of_all = "the provided network does not match the current range";
+            let why = if allocated.dry_run { &of_first } else { of_all };
+            return refuse(requested, why);
         }
         if allocated.addresses.contains(requested) {
             return refuse(requested, "provided IP is already allocated");
@@ -188,7 +193,7 @@ fn node_ports(
             continue;
         };
         let path = format!("spec.ports[{index}].nodePort");
-        if !NODE_PORTS.contains(&number) {
+        if !allocated.dry_run && !NODE_PORTS.contains(&number) {
             let (least, most) = (NODE_PORTS.start(), NODE_PORTS.end());
             let why = format!(
                 "provided port is not in the valid range. The range of valid ports is \
