@@ -157,6 +157,9 @@ pub(super) fn compare(theirs: &Value, ours: &Value) -> Comparison {
             check.decision(&format!("decisions[{at}]"), one, &ours["decisions"][at]);
         }
     }
+    for (at, one) in list(&theirs["mutated"]).iter().enumerate() {
+        check.mutation(&format!("mutated[{at}]"), one, &ours["mutated"][at]);
+    }
     comparison
 }
 
@@ -261,6 +264,21 @@ impl Check<'_> {
         }
     }
 
+    /// Compares whether a mutation compiles, and that one that fails before anything is patched
+    /// here fails there. The engine leaves patches to its host, which the test `mutations` of the
+    /// server judges.
+    fn mutation(&mut self, place: &str, theirs: &Value, ours: &Value) {
+        let compiles = json!(theirs["uncompiled"].is_null());
+        if compiles != ours["compiles"] {
+            self.equal(Aspect::Verdict, place, theirs, ours);
+            return;
+        }
+        self.equal(Aspect::Verdict, place, &compiles, &ours["compiles"]);
+        if !ours["error"].is_null() && theirs["error"].is_null() {
+            self.equal(Aspect::Verdict, place, theirs, ours);
+        }
+    }
+
     fn decision(&mut self, place: &str, theirs: &Value, ours: &Value) {
         if theirs["denied"] == ours["denied"] {
             self.equal(Aspect::Verdict, place, &theirs["denied"], &ours["denied"]);
@@ -298,7 +316,8 @@ fn unnamed(value: &Value) -> Value {
     plain.into()
 }
 
-/// The value with whole floats as integers: Go writes 3.0 as 3.
+/// The value with whole floats as integers: Go writes 3.0 as 3. An integer that Go's decoder cannot
+/// keep as one is a float.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(plain).collect(),
@@ -306,13 +325,14 @@ fn plain(value: &Value) -> Value {
             .iter()
             .map(|(name, value)| (name.clone(), plain(value)))
             .collect(),
-        Value::Number(number) if number.is_f64() => {
-            let whole = format!("{:.0}", number.as_f64().unwrap_or_default());
-            let whole = whole.parse::<i64>().map_or(Value::Null, Value::from);
-            if whole.as_f64() == number.as_f64() {
+        Value::Number(number) if number.as_i64().is_none() => {
+            let float = number.as_f64().unwrap_or_default();
+            let whole = format!("{float:.0}").parse::<i64>();
+            let whole = whole.map_or(Value::Null, Value::from);
+            if whole.as_f64() == Some(float) {
                 whole
             } else {
-                value.clone()
+                float.into()
             }
         }
         other => other.clone(),
@@ -329,6 +349,40 @@ mod tests {
         let value: Value = serde_json::from_str(text).expect("it is JSON");
         let wanted = json!({"a": [3, 10_000_000_000_i64, 1.5, 0, 1e300]});
         assert_eq!(plain(&value), wanted);
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_the_float_that_go_reads() {
+        let value = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
+        for (given, kept) in [
+            ("9223372036854775808", "9.223372036854775808e18"),
+            ("18446744073709551615", "18446744073709552000"),
+            ("1000000000000000000000", "1e21"),
+        ] {
+            assert_eq!(plain(&value(given)), plain(&value(kept)), "{given}");
+        }
+        let (most, next) = ("9223372036854775807", "9223372036854775808");
+        assert_ne!(plain(&value(most)), plain(&value(next)));
+    }
+
+    #[test]
+    fn a_mutation_is_judged_by_whether_it_compiles_and_can_be_evaluated() {
+        let agree = |theirs: Value, ours: Value| {
+            let compared =
+                compare(&json!({"mutated": [theirs]}), &json!({"mutated": [ours]}));
+            compared.differences.is_empty()
+        };
+        let refused = json!({"uncompiled": "undeclared reference"});
+        assert!(agree(refused.clone(), json!({"compiles": false})));
+        assert!(!agree(refused, json!({"compiles": true})));
+        assert!(!agree(json!({"object": {}}), json!({"compiles": false})));
+        assert!(!agree(json!({"object": {}}), Value::Null));
+        let fails = json!({"compiles": true, "error": "no such key"});
+        assert!(!agree(json!({"object": {}}), fails.clone()));
+        assert!(agree(json!({"error": "no such key"}), fails));
+        // It may fail when the patch is applied, which the engine does not do.
+        let evaluated = json!({"compiles": true});
+        assert!(agree(json!({"error": "no such path"}), evaluated));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::definition;
+use super::mutation;
 use super::policy::{Policies, pair};
 use super::random::Random;
 use super::schema::Schemas;
@@ -117,6 +118,9 @@ fn policies(random: &mut Random) -> Value {
         question["definition"] = definition::plain(&schema);
         question["typeCheck"] = json!(true);
     }
+    if made.random.chance(25) {
+        question["mutations"] = json!([mutation::generate(made.random)]);
+    }
     question
 }
 
@@ -141,6 +145,7 @@ mod tests {
             "storedPolicies",
             "typeCheck",
             "params",
+            "mutations",
         ] {
             assert!(has(&|it| !it[part].is_null()), "{part}");
         }
@@ -149,6 +154,10 @@ mod tests {
             "NotServed",
             "excludeResourceRules",
             "object.texts",
+            "\"é\"",
+            "\"__x__\"",
+            "\"anyOf\":[{\"type\":\"integer\"",
+            "\"x-kubernetes-preserve-unknown-fields\":true,\"properties\"",
         ];
         for text in texts {
             assert!(has(&|it| it.to_string().contains(text)), "{text}");

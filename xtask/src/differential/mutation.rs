@@ -93,13 +93,17 @@ pub(crate) fn write(root: &Path, cases: u64) -> Result<(), Box<dyn Error>> {
 }
 
 fn case(number: u64) -> Value {
-    let mut random = Random::of(SEED, number);
-    let object = object(&mut random);
+    generate(&mut Random::of(SEED, number))
+}
+
+/// A mutation and the object that it changes.
+pub(super) fn generate(random: &mut Random) -> Value {
+    let object = object(random);
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     let (patch_type, expression) = if random.chance(50) {
-        ("ApplyConfiguration", configuration(&mut random, &kind))
+        ("ApplyConfiguration", configuration(random, &kind))
     } else {
-        ("JSONPatch", operations(&mut random))
+        ("JSONPatch", operations(random))
     };
     json!({"patchType": patch_type, "expression": expression, "object": object})
 }

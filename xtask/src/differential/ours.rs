@@ -7,7 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{Binding, Decision, Policies, Policy};
+use fivespot_admission::policy::{
+    Binding, Decision, GroupVersionKind, MutatingPolicies, MutatingPolicy, PatchError,
+    Patcher, Policies, Policy, Reinvocation, Request, Resolver,
+};
 use fivespot_admission::{FieldError, KubeVersion};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +90,83 @@ fn answer(question: &Value) -> Value {
         decision(&policies.decide(&policy_request.request(&equivalents), &resolver))
     });
     put("decisions", decisions.collect());
+    let mutations = list(&question["mutations"]).iter();
+    put("mutated", mutations.map(mutated).collect());
     Value::Object(answer)
+}
+
+/// Whether a mutation compiles, and why its expression cannot be evaluated.
+fn mutated(mutation: &Value) -> Value {
+    let field = match mutation["patchType"].as_str() {
+        Some("JSONPatch") => "jsonPatch",
+        _ => "applyConfiguration",
+    };
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"],
+            "operations": ["CREATE"], "resources": ["*"]}]},
+        "mutations": [{"patchType": mutation["patchType"],
+            field: {"expression": mutation["expression"]}}],
+    }});
+    let Ok(policy) = MutatingPolicy::compile(&policy, KubeVersion::default()) else {
+        return json!({"compiles": false});
+    };
+    let binding = json!({"metadata": {"name": "b"}, "spec": {"policyName": "p"}});
+    let binding = Binding::compile_mutating(&binding).ok().map(Arc::new);
+    let policies = MutatingPolicies::new([Arc::new(policy)], binding);
+    let object = &mutation["object"];
+    let text = |value: &'static str| object[value].as_str().unwrap_or_default();
+    let (group, version) = match text("apiVersion").split_once('/') {
+        Some((group, version)) => (group, version),
+        None => ("", text("apiVersion")),
+    };
+    let kind = GroupVersionKind {
+        group,
+        version,
+        kind: text("kind"),
+    };
+    let resource = format!("{}s", kind.kind.to_lowercase());
+    let mut request = Request::create(kind, &resource, object);
+    request.namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let result = policies.mutate(&request, &Unpatched, &mut Reinvocation::default());
+    match result {
+        Ok(_) => json!({"compiles": true}),
+        Err(denial) => json!({"compiles": true, "error": denial.message}),
+    }
+}
+
+/// A host that leaves every object as it is.
+struct Unpatched;
+
+impl Resolver for Unpatched {}
+
+impl Patcher for Unpatched {
+    fn applied(
+        &self,
+        object: &Value,
+        _: GroupVersionKind<'_>,
+        _: &Value,
+    ) -> Result<Value, PatchError> {
+        Ok(object.clone())
+    }
+
+    fn patched(
+        &self,
+        object: &Value,
+        _: GroupVersionKind<'_>,
+        _: &Value,
+    ) -> Result<Value, PatchError> {
+        Ok(object.clone())
+    }
+
+    fn converted_to_request_kind(
+        &self,
+        object: Value,
+        _: GroupVersionKind<'_>,
+        _: GroupVersionKind<'_>,
+    ) -> Result<Value, PatchError> {
+        Ok(object)
+    }
 }
 
 pub(super) fn list(value: &Value) -> &[Value] {

@@ -9,7 +9,7 @@ use super::random::Random;
 use super::scope;
 use super::value::Values;
 
-/// Names of properties; some must be escaped in an expression.
+/// Names of properties; some must be escaped in an expression, and the last ones have no name in one.
 const NAMES: &[&str] = &[
     "a",
     "b",
@@ -27,6 +27,10 @@ const NAMES: &[&str] = &[
     "h/i",
     "if",
     "metadata",
+    "é",
+    "1st",
+    "a b",
+    "__x__",
 ];
 /// Patterns of Go's syntax.
 const PATTERNS: &[&str] = &[
@@ -105,12 +109,12 @@ impl Schemas<'_> {
             3 => self.number("integer"),
             4 => self.number("number"),
             5 => json!({"type": "boolean"}),
-            6 => json!({"x-kubernetes-int-or-string": true}),
+            6 => self.int_or_string(),
             7 => self.formatted(),
             8..=9 => self.object(depth - 1),
             10 => self.map(depth - 1),
             11..=12 => self.list(depth - 1),
-            _ => self.open(),
+            _ => self.open(depth - 1),
         };
         if self.random.chance(8) {
             node["nullable"] = json!(true);
@@ -271,11 +275,49 @@ impl Schemas<'_> {
         node
     }
 
-    /// A node whose content the schema does not specify.
-    fn open(&mut self) -> Value {
-        match self.random.below(3) {
+    /// A number or a text, mostly with the branches that such a node may have.
+    fn int_or_string(&mut self) -> Value {
+        let mut node = json!({"x-kubernetes-int-or-string": true});
+        let mut branches = json!([{"type": "integer"}, {"type": "string"}]);
+        if self.random.chance(20) {
+            // With anything else these are branches like others.
+            let (at, name, value) = self.random.pick(&[
+                (0, "minimum", json!(1)),
+                (0, "minimum", json!(null)),
+                (0, "description", json!("d")),
+                (1, "pattern", json!("^[0-9]+%$")),
+                (1, "pattern", json!("")),
+                (1, "nullable", json!(false)),
+                (1, "enum", json!([])),
+                (1, "x-kubernetes-validations", json!([{"rule": "true"}])),
+            ]);
+            branches[at][name] = value;
+        }
+        match self.random.below(4) {
+            0 => node["anyOf"] = branches,
+            1 => {
+                node["allOf"] = json!([{"anyOf": branches}, {"pattern": "^[a-z0-9%]*$"}])
+            }
+            2 => node["pattern"] = json!("^[0-9]+%?$"),
+            _ => {}
+        }
+        node
+    }
+
+    /// A node whose content the schema does not specify, or only in part.
+    fn open(&mut self, depth: usize) -> Value {
+        match self.random.below(4) {
             0 => json!({"x-kubernetes-preserve-unknown-fields": true}),
             1 => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            2 => {
+                let name = self.random.pick(NAMES);
+                let mut inner = self.node(depth);
+                if inner["x-kubernetes-validations"].is_null() {
+                    self.add_rules(&mut inner, false);
+                }
+                json!({"x-kubernetes-preserve-unknown-fields": true,
+                    "properties": {name: inner}})
+            }
             _ => json!({"type": "object", "x-kubernetes-embedded-resource": true,
                 "x-kubernetes-preserve-unknown-fields": true}),
         }

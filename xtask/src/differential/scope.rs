@@ -15,7 +15,7 @@ pub(super) fn add(scope: &mut Scope, path: &str, node: &Value, depth: usize) {
         scope.presence.push(format!("(type({path}) == string)"));
         scope.add(format!("string({path})"), Kind::plain("string"));
     }
-    if depth == 0 {
+    if depth == 0 || !is_typed(node) {
         return;
     }
     if let Some(properties) = node["properties"].as_object() {
@@ -69,6 +69,11 @@ fn add_items(scope: &mut Scope, path: &str, items: &Value, depth: usize) {
             scope.add(some, Kind::plain("int"));
         }
     }
+}
+
+/// Whether rules can see the values of a schema.
+fn is_typed(node: &Value) -> bool {
+    node["type"].is_string() || node["x-kubernetes-int-or-string"] == true
 }
 
 /// The type of the values of a schema; `None` if no expressions are generated for it.

@@ -131,6 +131,9 @@ impl Values<'_> {
                 .random
                 .pick(&[json!(5), json!("5"), json!("50%"), json!(-1)])
                 .clone(),
+            _ if schema["properties"].is_object() && self.random.chance(80) => {
+                self.object(schema, depth)
+            }
             _ => self.anything(),
         }
     }
