@@ -11,6 +11,7 @@ pub(crate) mod node;
 mod number;
 mod prune;
 mod quick;
+mod reader;
 mod structure;
 mod validation_error;
 
@@ -19,7 +20,8 @@ use serde_json::Value;
 use crate::field::Path;
 use crate::{FieldError, KubeVersion, format};
 use check::Checker;
-use node::{Node, Reader};
+use node::Node;
+use reader::Reader;
 
 /// A compiled `openAPIV3Schema`.
 ///
