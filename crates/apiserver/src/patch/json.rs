@@ -1,14 +1,19 @@
 //! JSON patches (RFC 6902) as implemented by Kubernetes' library
 //! (gopkg.in/evanphx/json-patch), including its deviations from the standard.
 
+mod location;
+mod operation;
+
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::rejected;
-use crate::decode::go_kind;
 use crate::nesting;
 use crate::status::Status;
+use location::{Location, index};
+pub(super) use operation::operations_of_webhook;
+use operation::{Operation, checked};
 
 /// Maximum number of operations in one patch (`maxJSONPatchOperations` in k8s.io/apiserver).
 const MAX_OPERATIONS: usize = 10_000;
@@ -21,10 +26,6 @@ const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// an insertion at the head of a list shifts all its entries, so that 10,000 of them would keep the
 /// server busy for half a minute.
 const MAX_SHIFTED: usize = 20_000_000;
-
-/// The size from which on a removed key of an object is replaced by the last one: the order of the
-/// keys has no meaning, and keeping it would shift all keys after it.
-const LARGE_OBJECT: usize = 256;
 
 /// The reason why an operation does not apply. Kubernetes reports it only for operations of
 /// policies.
@@ -110,81 +111,6 @@ pub(super) fn of_webhook(object: &Value, operations: &[Value]) -> Result<Value, 
         })?;
     }
     Ok(document.root)
-}
-
-/// The operations of the patch in a webhook's response.
-///
-/// # Errors
-/// The message of Go's decoder for a value that is not a list of objects.
-pub(super) fn operations_of_webhook(patch: &Value) -> Result<&[Value], String> {
-    let refused = |value: &Value, into: &str| {
-        let kind = go_kind(value);
-        format!("json: cannot unmarshal {kind} into Go value of type jsonpatch.{into}")
-    };
-    if patch.is_null() {
-        return Ok(&[]);
-    }
-    let list = patch.as_array().ok_or_else(|| refused(patch, "Patch"))?;
-    let other = list.iter().find(|it| !it.is_object() && !it.is_null());
-    other.map_or(Ok(list), |it| Err(refused(it, "Operation")))
-}
-
-/// The operations of a patch, after checking that their string fields are strings.
-///
-/// # Errors
-/// 400 with the message of Go's decoder.
-fn checked(operations: &Value) -> Result<&Vec<Value>, Status> {
-    let refused = |value: &Value, into: &str| {
-        let kind = go_kind(value);
-        Status::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {kind} into Go {into}"
-        ))
-    };
-    let list = operations
-        .as_array()
-        .ok_or_else(|| refused(operations, "value of type []handlers.jsonPatchOp"))?;
-    for operation in list {
-        let Value::Object(fields) = operation else {
-            if operation.is_null() {
-                continue;
-            }
-            return Err(refused(operation, "value of type handlers.jsonPatchOp"));
-        };
-        for (name, value) in fields {
-            let is_text = matches!(name.as_str(), "op" | "path" | "from");
-            if is_text && !value.is_string() && !value.is_null() {
-                let into = format!("struct field jsonPatchOp.{name} of type string");
-                return Err(refused(value, &into));
-            }
-        }
-    }
-    Ok(list)
-}
-
-/// One operation as sent.
-struct Operation<'a>(&'a Map<String, Value>);
-
-impl<'a> Operation<'a> {
-    fn text(&self, name: &str) -> Result<&'a str, Inapplicable> {
-        let found = self.0.get(name).and_then(Value::as_str);
-        found.ok_or_else(|| missing(&format!("operation missing {name} field")))
-    }
-
-    /// The `from` path.
-    fn source(&self) -> Result<&'a str, Inapplicable> {
-        let found = self.0.get("from").and_then(Value::as_str);
-        found.ok_or_else(|| {
-            let name = self.0.get("op").and_then(Value::as_str);
-            let name = name.unwrap_or_default();
-            let why = "operation failed to decode from: operation, missing from field";
-            missing(&format!("{name} {why}"))
-        })
-    }
-
-    /// The `value`; null if it is missing.
-    fn value(&self) -> Value {
-        self.0.get("value").cloned().unwrap_or_default()
-    }
 }
 
 /// The document that is patched.
@@ -370,108 +296,6 @@ impl Document {
     }
 }
 
-/// The location of the last step of a path.
-struct Location<'v> {
-    /// The containing object or list.
-    container: &'v mut Value,
-    key: String,
-    /// The number of steps of the path.
-    depth: usize,
-    /// The number of values that were shifted or moved.
-    shifted: &'v mut usize,
-}
-
-impl Location<'_> {
-    /// The value at this location. A missing key of an object counts as null.
-    fn current(&self) -> Result<&Value, String> {
-        match &*self.container {
-            Value::Array(items) => {
-                let at = index(&self.key, items.len())?;
-                items.get(at).ok_or_else(|| out_of_range(at))
-            }
-            other => Ok(&other[&self.key]),
-        }
-    }
-
-    /// Adds a value at this location; in a list it is inserted before the current entry.
-    fn put(self, value: Value) -> Result<(), String> {
-        // Checked for each operation, because repeated moves of a value into itself would nest
-        // it without limit.
-        self.check_depth(&value)?;
-        match self.container {
-            Value::Array(items) => {
-                let (end, key) = (items.len(), &self.key);
-                let at = if key == "-" {
-                    end
-                } else {
-                    index(key, end + 1).map_err(|why| {
-                        let is_number = key.parse::<i64>().is_ok();
-                        if is_number {
-                            return why;
-                        }
-                        format!("value was not a proper array index: '{key}': {why}")
-                    })?
-                };
-                if at > end {
-                    return Err(out_of_range(at));
-                }
-                *self.shifted += end - at;
-                items.insert(at, value);
-            }
-            container => container[&self.key] = value,
-        }
-        Ok(())
-    }
-
-    /// Replaces the value at this location.
-    fn set(self, value: Value) -> Result<(), String> {
-        self.check_depth(&value)?;
-        match self.container {
-            Value::Array(items) => {
-                let at = index(&self.key, items.len())?;
-                let item = items.get_mut(at).ok_or_else(|| out_of_range(at))?;
-                *item = value;
-            }
-            container => container[&self.key] = value,
-        }
-        Ok(())
-    }
-
-    fn take(self) -> Result<Value, String> {
-        let key = &self.key;
-        match self.container {
-            Value::Array(items) => {
-                let at = index(key, items.len())?;
-                if at >= items.len() {
-                    return Err(out_of_range(at));
-                }
-                *self.shifted += items.len() - at;
-                Ok(items.remove(at))
-            }
-            container => {
-                let fields = container.as_object_mut();
-                let removed = fields.and_then(|it| {
-                    if it.len() < LARGE_OBJECT {
-                        it.shift_remove(key)
-                    } else {
-                        it.swap_remove(key)
-                    }
-                });
-                removed.ok_or_else(|| {
-                    format!("Unable to remove nonexistent key: {key}: missing value")
-                })
-            }
-        }
-    }
-
-    fn check_depth(&self, value: &Value) -> Result<(), String> {
-        if self.depth + nesting::depth(value) > nesting::MAX_DEPTH {
-            return Err("exceeded max depth".to_owned());
-        }
-        Ok(())
-    }
-}
-
 /// The error for a patch that shifts too many values.
 fn too_costly() -> String {
     format!(
@@ -498,31 +322,12 @@ fn missing(what: &str) -> Inapplicable {
     Inapplicable::Why(format!("{what}: missing value"))
 }
 
-fn out_of_range(index: usize) -> String {
-    format!("Unable to access invalid index: {index}: invalid index referenced")
-}
-
 /// A path step with its escapes decoded; `~1` is decoded first.
 fn unescaped(step: &str) -> Cow<'_, str> {
     if step.contains('~') {
         step.replace("~1", "/").replace("~0", "~").into()
     } else {
         step.into()
-    }
-}
-
-/// The list index of a step; a negative one counts from the end. It may be beyond the end.
-fn index(step: &str, len: usize) -> Result<usize, String> {
-    let number: i64 = step
-        .parse()
-        .map_err(|_| format!("strconv.Atoi: parsing {step:?}: invalid syntax"))?;
-    let invalid =
-        || format!("Unable to access invalid index: {number}: invalid index referenced");
-    let counted = usize::try_from(number.unsigned_abs()).map_err(|_| invalid())?;
-    if number < 0 {
-        len.checked_sub(counted).ok_or_else(invalid)
-    } else {
-        Ok(counted)
     }
 }
 
