@@ -1,58 +1,28 @@
 //! DELETE of one object or of a collection.
 
+mod options;
+
 use std::sync::Arc;
 
-use fivespot_admission::FieldError;
 use fivespot_admission::policy::Operation;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{list, read};
 use crate::api_response::{ApiResponse, Content, List};
-use crate::call::{Call, Payload};
+use crate::call::Call;
 use crate::conversion;
-use crate::decode::{self, DecodeError};
 use crate::definition;
 use crate::index::Location;
 use crate::meta;
-use crate::openapi;
-use crate::options::invalid;
 use crate::plugin::Attributes;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
-
-/// The propagation policy for dependents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Propagation {
-    /// Dependents are deleted after the owner.
-    Background,
-    /// Dependents are deleted before the owner.
-    Foreground,
-    /// Dependents are kept.
-    Orphan,
-}
-
-/// Delete options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// Precondition: the uid of the object.
-    pub(crate) uid: Option<String>,
-    /// Precondition: the resourceVersion of the object.
-    pub(crate) version: Option<String>,
-    pub(crate) propagation: Option<Propagation>,
-    pub(crate) grace_seconds: Option<i64>,
-    pub(crate) dry_run: bool,
-}
-
-impl Options {
-    /// The requested grace period; a negative one counts as one second.
-    fn requested_grace_seconds(&self) -> Option<i64> {
-        self.grace_seconds.map(|it| if it < 0 { 1 } else { it })
-    }
-}
+pub(super) use options::parse_options;
+pub(crate) use options::{Options, Propagation, delete_options};
 
 /// The outcome of a delete.
 #[derive(Debug)]
@@ -68,7 +38,7 @@ pub(super) fn delete(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let options = options(call)?;
+    let options = options::of_request(call)?;
     let result = delete_target(state, call, target, &options);
     warned(result, &target.resource, &options)
 }
@@ -142,7 +112,7 @@ pub(super) fn delete_collection(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let options = options(call)?;
+    let options = options::of_request(call)?;
     let result = delete_selected(state, call, target, &options);
     warned(result, &target.resource, &options)
 }
@@ -375,122 +345,4 @@ pub(super) fn check_preconditions(
         return differ("ResourceVersion", version, meta::version(old), "modified");
     }
     Ok(())
-}
-
-/// The `DeleteOptions` of a request, from the body or else from the query, as policies see
-/// them.
-pub(crate) fn delete_options(call: &Call) -> Value {
-    let query = &call.query;
-    // At this point the options have been validated already.
-    let mut options = body_of(call).unwrap_or_default();
-    let fields = meta::fields(&mut options);
-    if fields.is_empty() {
-        if let Some(seconds) = query.grace_period_seconds {
-            fields.insert("gracePeriodSeconds".to_owned(), seconds.into());
-        }
-        if !query.propagation_policy.is_empty() {
-            let word = query.propagation_policy.as_str();
-            fields.insert("propagationPolicy".to_owned(), word.into());
-        }
-        if let Some(orphan) = query.orphan_dependents {
-            fields.insert("orphanDependents".to_owned(), orphan.into());
-        }
-    }
-    if query.dry_run {
-        fields.insert("dryRun".to_owned(), json!(["All"]));
-    }
-    fields.retain(|_, it| !it.is_null() && *it != json!([]));
-    fields.insert("kind".to_owned(), "DeleteOptions".into());
-    fields.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
-    options
-}
-
-/// The body of a delete; null if there is none.
-fn body_of(call: &Call) -> Result<Value, Status> {
-    let empty = matches!(&call.body, Payload::Bytes(bytes) if bytes.is_empty());
-    if empty {
-        return Ok(Value::Null);
-    }
-    options_body(call)
-}
-
-/// Parses the `DeleteOptions` of the body, or of the query if there is no body.
-pub(super) fn options(call: &Call) -> Result<Options, Status> {
-    let body = body_of(call)?;
-    let mut options = parse_options(&body)?;
-    let query = &call.query;
-    options.dry_run |= query.dry_run;
-    if body.is_null() {
-        options.grace_seconds = query.grace_period_seconds;
-        let word = Some(query.propagation_policy.as_str()).filter(|it| !it.is_empty());
-        options.propagation = propagation(word, query.orphan_dependents)?;
-    }
-    Ok(options)
-}
-
-fn options_body(call: &Call) -> Result<Value, Status> {
-    let body = decode::unchecked(call)?.map_err(DecodeError::bare)?.value;
-    let kind = body["kind"].as_str().unwrap_or_default();
-    if !matches!(kind, "" | "DeleteOptions") {
-        let version = body["apiVersion"].as_str().unwrap_or_default();
-        return Err(Status::bad_request(format!(
-            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \
-             \"pkg/runtime/scheme.go:111\""
-        )));
-    }
-    match openapi::deletion_type_error(&body) {
-        Some(why) => Err(Status::bad_request(why)),
-        None => Ok(body),
-    }
-}
-
-/// Parses a `DeleteOptions` object; null has no options.
-pub(super) fn parse_options(body: &Value) -> Result<Options, Status> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let rehearsals = body["dryRun"].as_array();
-    if rehearsals.is_some_and(|all| all.iter().any(|it| it != "All")) {
-        let actual = body["dryRun"].clone();
-        let error = FieldError::not_supported("dryRun", actual, ["All"]);
-        return Err(invalid("DeleteOptions", &[error]));
-    }
-    let preconditions = &body["preconditions"];
-    let orphan = body["orphanDependents"].as_bool();
-    Ok(Options {
-        uid: text(&preconditions["uid"]),
-        version: text(&preconditions["resourceVersion"]),
-        propagation: propagation(body["propagationPolicy"].as_str(), orphan)?,
-        grace_seconds: body["gracePeriodSeconds"].as_i64(),
-        dry_run: body["dryRun"]
-            .as_array()
-            .is_some_and(|it| it.contains(&"All".into())),
-    })
-}
-
-const PROPAGATION: &str = "propagationPolicy";
-
-fn propagation(
-    word: Option<&str>,
-    orphan: Option<bool>,
-) -> Result<Option<Propagation>, Status> {
-    let refuse = |error: FieldError| invalid("DeleteOptions", &[error]);
-    match (word, orphan) {
-        (Some(word), Some(_)) => {
-            let why = "orphanDependents and deletionPropagation cannot be both set";
-            Err(refuse(FieldError::invalid(PROPAGATION, word.into(), why)))
-        }
-        (Some("Background"), None) | (None, Some(false)) => {
-            Ok(Some(Propagation::Background))
-        }
-        (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
-        (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
-        (Some(word), None) => {
-            let known = ["Foreground", "Background", "Orphan", "nil"];
-            Err(refuse(FieldError::not_supported(
-                PROPAGATION,
-                word.into(),
-                known,
-            )))
-        }
-        (None, None) => Ok(None),
-    }
 }
