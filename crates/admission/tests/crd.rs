@@ -824,6 +824,10 @@ fn an_optional_old_value_that_cannot_be_read_fails_only_the_rules_that_use_it() 
         @r#"spec.d: Invalid value: "string": unsupported conversion to ref.Val: (*errors.errorString)Invalid duration soon: unable to parse soon as duration evaluating rule: oldSelf.orValue(self) == self"#
     );
     assert_eq!(failure("oldSelf.hasValue()"), "");
+    let compared = failure("oldSelf == optional.of(self)");
+    assert!(compared.contains("unsupported conversion"), "{compared}");
+    // As in Kubernetes, values that cannot be compared are not equal.
+    assert_eq!(failure("oldSelf != optional.of(self)"), "");
 }
 
 #[test]

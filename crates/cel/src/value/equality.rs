@@ -35,6 +35,12 @@ pub(crate) fn same(left: &Value<'_>, right: &Value<'_>) -> Equality {
 
 /// [`same`] as the left value's type implements it, without the special case for null.
 pub(super) fn equals_by_left_type(left: &Value<'_>, right: &Value<'_>) -> Equality {
+    // An error in the place of a value equals nothing, not even itself.
+    if let Value::Library(value) = left
+        && let Some(unread) = value.conversion_error()
+    {
+        return Err(Box::new(unread));
+    }
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::Bool(left), Value::Bool(right)) => left == right,
@@ -52,8 +58,7 @@ pub(super) fn equals_by_left_type(left: &Value<'_>, right: &Value<'_>) -> Equali
         },
         (Value::Type(left), Value::Type(right)) => left == right,
         (Value::Library(left), Value::Library(right)) => {
-            let same = left.same(right);
-            return same.ok_or_else(|| Box::new(left.conversion_error().unwrap_or(NONE)));
+            return left.same(right).ok_or_else(|| Box::new(NONE));
         }
         (Value::Abstract(left), Value::Abstract(right)) => {
             std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
