@@ -225,8 +225,8 @@ impl<'a> Definition<'a> {
                 let (own, shared) = (path.field("schema"), SPEC.field("validation"));
                 let path = if self.shares_schema { &shared } else { &own };
                 let has_status = subresources(json).get("status").is_some();
-                let how = (has_status, tolerated);
-                let mut compiled = version_schema::compile(schema, path, how, version);
+                let mut compiled =
+                    version_schema::compile(schema, path, has_status, version, tolerated);
                 if !self.shares_schema {
                     errors.append(&mut compiled.errors);
                 }

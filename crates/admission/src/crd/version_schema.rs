@@ -21,8 +21,9 @@ pub(super) struct CompiledSchema {
 pub(super) fn compile(
     schema: &Value,
     path: &Path<'_>,
-    (has_status, tolerated): (bool, &Tolerated),
+    has_status: bool,
     version: KubeVersion,
+    tolerated: &Tolerated,
 ) -> CompiledSchema {
     let path = path.field("openAPIV3Schema");
     let structural = match Structural::read(schema, &path, version) {
