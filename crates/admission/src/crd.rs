@@ -314,7 +314,9 @@ impl CustomResource {
         let mut cost = 0;
         if let Some(rules) = &self.rules {
             if errors.iter().any(|error| error.kind.blocks_rules()) {
-                errors.push(self.unchecked());
+                if rules.apply() {
+                    errors.push(self.unchecked());
+                }
             } else {
                 let mut run = Run::new(self.version);
                 run.object(rules, self.schema.root(), object, old);

@@ -66,6 +66,15 @@ impl Rules {
         Self::compile(root, context, dialect)
     }
 
+    /// Whether any rule runs for an object, in contrast to those below a field without a type.
+    pub(crate) fn apply(&self) -> bool {
+        let inner = self.items.iter().chain(&self.additional);
+        !self.own.is_empty()
+            || self.has_unusable
+            || inner.into_iter().any(|it| it.apply())
+            || self.properties.values().any(|it| !it.untyped && it.apply())
+    }
+
     /// `None` if neither the node nor a descendant has rules, or if rules cannot see the value.
     fn compile(node: &Node, context: NodeContext, dialect: Dialect) -> Option<Self> {
         let within = estimate::times_within(node);

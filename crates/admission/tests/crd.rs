@@ -757,6 +757,24 @@ fn rules_below_a_field_without_a_type_never_run() {
 }
 
 #[test]
+fn rules_below_a_field_without_a_type_are_not_run_on_its_default() {
+    let never =
+        json!({"type": "boolean", "x-kubernetes-validations": [{"rule": "false"}]});
+    let with_default = |name: &str| {
+        definition(json!({"type": "object", "properties": {"x": {
+            "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {name: never}, "default": {name: true}}}}))
+    };
+    let crd = Crd::compile(&with_default("a"), KubeVersion::default()).unwrap();
+    // Nothing was left unchecked: there is no rule that would run.
+    let result = v1(&crd).create(&widget(json!("text")));
+    assert!(!errors_text(&result).contains("rules were not checked"));
+    // Kubernetes finds a field that CEL cannot name by its own schema.
+    let refused = refused(with_default("é"));
+    assert!(refused.contains("failed rule: false"), "{refused}");
+}
+
+#[test]
 fn rules_below_a_field_without_a_type_are_refused_within_other_rules() {
     let rules = json!([{"rule": "true"}]);
     let untyped = json!({"x-kubernetes-preserve-unknown-fields": true,

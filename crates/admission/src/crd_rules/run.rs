@@ -1,6 +1,6 @@
 //! Runs rules over an object and its previous state.
 
-use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables};
+use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables, escape};
 use serde_json::Value;
 
 use super::{Rule, Rules};
@@ -216,7 +216,9 @@ impl Run {
             };
             self.check(rules, step);
         }
-        if let Some(rules) = property.filter(|rules| !rules.untyped)
+        // Below a value that rules cannot see, Kubernetes only finds the fields that CEL cannot name.
+        let is_found = !rules.untyped || escape(name).is_none();
+        if let Some(rules) = property.filter(|it| is_found && !it.untyped)
             && let Some(node) = location.node.properties.at(rules.at)
         {
             let path = location.path.field(name);
