@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::time::whole_seconds;
 
-pub use reason::{Reason, ReasonRow, Remedy, Section};
+pub use reason::{Actor, Reason, ReasonRow, Remedy, Section};
 
 /// Kubernetes' bound on a condition's message, in characters.
 const MAX_MESSAGE: usize = 32_768;

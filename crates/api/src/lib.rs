@@ -14,6 +14,7 @@
 //!   as files
 //! - [`reclaim`]: what the operator and the agent on a node exchange
 //! - [`spec_hash`]: the hash of what a machine is created from
+//! - [`verdict`]: the state of a machine as every reader shows it
 //! - [`time`]: rounds instants to the precision of the API
 //!
 //! Pure: no client, no clock, no I/O.
@@ -37,6 +38,7 @@ pub mod spec_hash;
 pub mod status;
 pub mod time;
 pub mod vap;
+pub mod verdict;
 
 pub use resource::{RESOURCES, Resource};
 pub use schedule_calendar::{CalendarDate, ScheduleCalendar, ScheduleCalendarSpec};

@@ -112,12 +112,13 @@ pub fn troubleshooting(page: &str) -> String {
     let mut text = format!(
         "{written}{REASONS_MARK}\n## Reasons\n\nEvery reason of a condition of 5-Spot. \
          `MachineReady` also has the reasons of Cluster API.\n\n\
-         | reason | meaning | what to do |\n|---|---|---|\n"
+         | reason | meaning | who can act | what to do |\n|---|---|---|---|\n"
     );
     for row in rows {
         let (name, meaning) = (row.name, cell(row.meaning));
         let remedy = row.remedy.map_or_else(|| "Nothing.".to_owned(), linked);
-        let _ = writeln!(text, "| `{name}` | {meaning} | {} |", cell(&remedy));
+        let (actor, remedy) = (row.actor.as_str(), cell(&remedy));
+        let _ = writeln!(text, "| `{name}` | {meaning} | {actor} | {remedy} |");
     }
     text
 }

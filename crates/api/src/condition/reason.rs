@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// Kubernetes' bound on a condition's reason, in characters.
 const MAX_REASON: usize = 1_024;
 
@@ -14,6 +16,10 @@ pub struct Section {
     pub path: &'static str,
 }
 
+const NOT_RUNNING: Section = Section {
+    title: "The operator does not act",
+    path: "troubleshooting.md#the-operator-does-not-act",
+};
 const COMES_UP: Section = Section {
     title: "A machine does not come up",
     path: "troubleshooting.md#a-machine-does-not-come-up",
@@ -61,6 +67,57 @@ pub struct Remedy {
     pub section: Option<Section>,
 }
 
+impl Remedy {
+    /// No operator holds a fresh Lease.
+    pub const NO_OPERATOR: Self = Self {
+        text: "Check the pods of the operator: `kubectl get pods -A -l \
+               app.kubernetes.io/name=5spot`. No schedule applies until one of them leads.",
+        section: Some(NOT_RUNNING),
+    };
+    /// An operator runs, and has not reported on the object, or on its present spec.
+    pub const NOT_OBSERVED: Self = Self {
+        text: "Check that the operator watches namespace NAMESPACE (its flag `--namespaces`), and \
+               its log.",
+        section: Some(NOT_RUNNING),
+    };
+    /// The object cannot be decoded.
+    pub const NOT_DECODED: Self = Self {
+        text: "Correct the object, or use the `5spot` of the version that is installed.",
+        section: None,
+    };
+    /// A provider reports a failure. `OBJECT` represents its object, e.g. `remotemachine worker`.
+    pub const PROVIDER_FAILURE: Self = Self {
+        text: "The provider cannot continue until the cause that it reports is corrected, for \
+               example a Secret that it needs: `kubectl describe OBJECT -n NAMESPACE`.",
+        section: Some(COMES_UP),
+    };
+}
+
+/// Who can act on a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum Actor {
+    /// The owner of the ScheduledMachine.
+    Owner,
+    /// The team that runs the cluster, 5-Spot and the providers.
+    PlatformTeam,
+    /// The provider, or the host that it manages.
+    Provider,
+    /// Nobody has to act.
+    Nobody,
+}
+
+impl Actor {
+    /// The actor in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "the owner",
+            Self::PlatformTeam => "the platform team",
+            Self::Provider => "the provider or its host",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
 /// One row of the table of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReasonRow {
@@ -68,14 +125,16 @@ pub struct ReasonRow {
     pub name: &'static str,
     /// What it means.
     pub meaning: &'static str,
+    /// Who can act.
+    pub actor: Actor,
     /// What to do; `None` if no action is needed.
     pub remedy: Option<Remedy>,
 }
 
-/// Declares [`Reason`] so that each reason is spelled once, with its meaning as documentation
-/// and its remedy: `none`, or sentences and the [`Section`] with more details.
+/// Declares [`Reason`] so that each reason is spelled once, with its meaning as documentation,
+/// who can act, and the remedy: `none`, or sentences and the [`Section`] with more details.
 macro_rules! reasons {
-    ($($(#[doc = $doc:literal])+ $reason:ident: $($remedy:tt),+;)+) => {
+    ($($(#[doc = $doc:literal])+ $reason:ident ($actor:ident): $($remedy:tt),+;)+) => {
         /// The reason of a condition.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Reason {
@@ -89,6 +148,7 @@ macro_rules! reasons {
             pub const TABLE: &'static [ReasonRow] = &[$(ReasonRow {
                 name: stringify!($reason),
                 meaning: concat!($($doc),+).trim_ascii(),
+                actor: Actor::$actor,
                 remedy: reasons!(@remedy $($remedy),+),
             },)+];
 
@@ -115,206 +175,210 @@ macro_rules! reasons {
 reasons! {
     // Ready
     /// The machine is running and its Node is ready.
-    MachineRunning: none;
+    MachineRunning (Nobody): none;
     /// No machine is desired and none exists.
-    Inactive: none;
+    Inactive (Nobody): none;
     /// The schedule is disabled.
-    Disabled: "To return to the schedule, set `spec.schedule.enabled: true`.";
+    Disabled (Owner): "To return to the schedule, set `spec.schedule.enabled: true`.";
     /// The kill switch removed the machine.
-    Terminated: "To return to the schedule, set `spec.killSwitch: false`.";
+    Terminated (Owner): "To return to the schedule, set `spec.killSwitch: false`.";
     /// The machine is running; a changed spec takes effect at the next activation.
-    PendingChanges:
+    PendingChanges (Owner):
         "The change applies from the next window on. To apply it now, end the window \
          and open it again.";
     /// The machine is being provisioned.
-    Provisioning: "Wait. If it lasts longer than usual, look for the cause.", COMES_UP;
+    Provisioning (Nobody):
+        "It continues without you. If it lasts longer than usual, look for the cause.", COMES_UP;
     /// The Node exists but is not ready (also in `NodeTainted`).
-    NodeNotReady:
+    NodeNotReady (PlatformTeam):
         "Inspect the Node in the workload cluster with `kubectl describe node`. The \
          machine is kept.";
     /// The machine is running, but its bootstrap or infrastructure object is missing.
-    InfrastructureMissing:
+    InfrastructureMissing (Owner):
         "Another client deleted it. End the window or use the kill switch, so that all three \
          objects are created again.";
     /// The machine is shutting down.
-    ShuttingDown: none;
+    ShuttingDown (Nobody):
+        "The Machine is deleted at the deadline, `status.nextCleanup`. If a disruption budget \
+         blocks the drain until then, scale its workload.", GOES_AWAY;
     /// The machine is shutting down, without progress for ten minutes.
-    RemovalStalled:
+    RemovalStalled (Provider):
         "The message names the objects, their finalizers, and the reason that Cluster API \
          reports.", GOES_AWAY;
     /// Reconciliation is paused.
-    Paused:
+    Paused (PlatformTeam):
         "Remove the annotation `cluster.x-k8s.io/paused` from the ScheduledMachine and \
          the Machine, and `spec.paused` from the Cluster.";
     /// The machine is being removed because the owner of its host reclaims it.
-    EmergencyReclaim:
-        "Wait until the machine is removed. Then the schedule is disabled or, with \
+    EmergencyReclaim (Nobody):
+        "The machine is removed. Then the schedule is disabled or, with \
          `--reclaim-by-override`, an override stops the machine.", RECLAIM;
     /// An object could not be read.
-    ReadFailed: "The message has the API server's error. The read is retried.";
+    ReadFailed (PlatformTeam): "The message has the API server's error. The read is retried.";
     /// The CustomResourceDefinition in the cluster lacks fields that the operator needs. It creates
     /// no machine.
-    CustomResourceDefinitionOutdated:
+    CustomResourceDefinitionOutdated (PlatformTeam):
         "Apply the CustomResourceDefinitions of the operator's release. The chart does so \
          unless `crds.install` is false.", UPGRADE;
     /// The Node was not ready within `provisioning.timeout` (in `Stalled`).
-    ProvisioningTimeout:
+    ProvisioningTimeout (Provider):
         "The machine is not replaced, and the operator still waits for it. Look for the \
          cause.", COMES_UP;
     /// The bootstrap object could not be created.
-    BootstrapCreationFailed:
+    BootstrapCreationFailed (PlatformTeam):
         "The message of `Ready` has the API server's error. Often the webhook of the \
          provider does not respond. The step is retried.";
     /// The infrastructure object could not be created.
-    InfrastructureCreationFailed:
+    InfrastructureCreationFailed (PlatformTeam):
         "The message of `Ready` has the API server's error. Often the webhook of the \
          provider does not respond. The step is retried.";
     /// The Machine could not be created.
-    MachineCreationFailed:
+    MachineCreationFailed (PlatformTeam):
         "The message has the API server's error. Often the webhook of Cluster API does \
          not respond. The step is retried.";
     /// The Machine could not be updated.
-    MachineUpdateFailed: "The message has the API server's error. The step is retried.";
+    MachineUpdateFailed (PlatformTeam): "The message has the API server's error. The step is retried.";
     /// The Machine, or a bootstrap or infrastructure object without one, could not be deleted.
-    MachineDeletionFailed:
+    MachineDeletionFailed (PlatformTeam):
         "The message names the cause: a missing permission, or a webhook that does not \
          respond. The step is retried.";
     /// The Node could not be cordoned, or its pods could not be evicted.
-    NodeDrainFailed:
+    NodeDrainFailed (PlatformTeam):
         "The message names a permission in the workload cluster, or its API server. The \
          Machine is deleted at the deadline in any case.";
 
     // Scheduled
     /// The current time is inside a window of the schedule.
-    ScheduleActive: none;
+    ScheduleActive (Nobody): none;
     /// The current time is outside all windows of the schedule.
-    ScheduleInactive: none;
+    ScheduleInactive (Nobody): none;
     /// An override of mode Run is in force.
-    OverrideRun: none;
+    OverrideRun (Nobody): none;
     /// An override of mode Stop is in force.
-    OverrideStop:
+    OverrideStop (Owner):
         "It ends automatically. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
          name ends it now.", OVERRIDES;
     /// An override of mode Hold is in force.
-    OverrideHold:
+    OverrideHold (Owner):
         "It ends automatically. `5spot overrides -n NAMESPACE` lists it; `--end` with its \
          name ends it now.", OVERRIDES;
     /// An exception of action Run applies today.
-    ExceptionRun: none;
+    ExceptionRun (Nobody): none;
     /// An exception of action Stop applies today.
-    ExceptionStop: none;
+    ExceptionStop (Nobody): none;
     /// The schedule is disabled.
-    ScheduleDisabled: "To enable it, set `spec.schedule.enabled: true`.";
+    ScheduleDisabled (Owner): "To enable it, set `spec.schedule.enabled: true`.";
     /// A reclaim disabled the schedule.
-    EmergencyReclaimDisabledSchedule:
+    EmergencyReclaimDisabledSchedule (Owner):
         "When the owner of the host has finished, set `spec.schedule.enabled: true`.", RECLAIM;
     /// The kill switch overrides the schedule.
-    KillSwitchActivated: "To return to the schedule, set `spec.killSwitch: false`.";
+    KillSwitchActivated (Owner): "To return to the schedule, set `spec.killSwitch: false`.";
 
     // ScheduleValid, ReferencesValid
     /// No errors were found.
-    Valid: none;
+    Valid (Nobody): none;
     /// The time zone is not in the tz database.
-    UnknownTimeZone: "Use a name such as `Europe/Zurich`.";
+    UnknownTimeZone (Owner): "Use a name such as `Europe/Zurich`.";
     /// The days are invalid.
-    InvalidDays: "Write lower-case names such as `mon-fri`.";
+    InvalidDays (Owner): "Write lower-case names such as `mon-fri`.";
     /// The hours are invalid.
-    InvalidHours: "Write hours from 0 to 23, such as `9-17`.";
+    InvalidHours (Owner): "Write hours from 0 to 23, such as `9-17`.";
     /// The cron expression or its duration is invalid.
-    InvalidCron: "Correct it; `5spot validate` names the position.";
+    InvalidCron (Owner): "Correct it; `5spot validate` names the position.";
     /// Neither cron nor both of daysOfWeek and hoursOfDay are set.
-    Incomplete: "Set both lists, or `cron`, or `windows`.";
+    Incomplete (Owner): "Set both lists, or `cron`, or `windows`.";
     /// A field of the spec other than the schedule violates a rule.
-    InvalidSpec: "The message names the rule: `5spot explain rule ID`.";
+    InvalidSpec (Owner): "The message names the rule: `5spot explain rule ID`.";
     /// A ScheduleCalendar does not exist: its exceptions do not apply (also in `Ready`).
-    CalendarNotFound:
+    CalendarNotFound (Owner):
         "Create the calendar, or remove the exception: `kubectl get smc -n NAMESPACE`. \
          The schedule applies without it meanwhile.";
     /// The Cluster does not exist.
-    ClusterNotFound:
+    ClusterNotFound (Owner):
         "Check `spec.clusterName` for a typo. The Cluster must be in the same \
          namespace: `kubectl get clusters -n NAMESPACE`.";
     /// The Cluster is being deleted.
-    ClusterDeleting:
+    ClusterDeleting (Owner):
         "No machine is created for a Cluster that is being deleted. If this is not \
          intended, create the Cluster again.";
     /// The Cluster is not initialized.
-    ClusterNotReady:
-        "Wait for its control plane and infrastructure: `kubectl describe cluster -n \
-         NAMESPACE`.";
+    ClusterNotReady (PlatformTeam):
+        "Its control plane and its infrastructure have to be ready: `kubectl describe cluster -n \
+         NAMESPACE` shows what is missing.";
     /// A bootstrap or infrastructure spec exceeds the size limit.
-    SpecTooLarge:
+    SpecTooLarge (Owner):
         "Keep it below 256 KiB; put large files into Secrets that the provider reads.";
     /// An object with this name exists and is not owned by the ScheduledMachine.
-    NameTaken:
+    NameTaken (Owner):
         "Rename one of the two. After a restore, label the objects so that this \
          ScheduledMachine owns them.", RESTORE;
     /// The API server does not serve this kind.
-    KindNotServed:
+    KindNotServed (PlatformTeam):
         "Install the provider, or correct `apiVersion` and `kind`: `kubectl \
          api-resources`.";
     /// The operator lacks a permission; the message names the role to extend.
-    Forbidden:
+    Forbidden (PlatformTeam):
         "Generate the roles again with the missing `--provider`, `--kubeconfig` or \
          `--namespace`, and apply them.", PERMISSIONS;
     /// The API server rejected the object.
-    Rejected:
+    Rejected (Owner):
         "The message has the API server's error: a field that the provider's version \
          does not have, a quota, or a policy.";
 
     // MachineReady
     /// There is no Machine.
-    NoMachine: none;
+    NoMachine (Nobody): none;
 
     // NodeAccess
     /// The workload cluster is reachable.
-    Connected: none;
+    Connected (Nobody): none;
     /// The kubeconfig Secret does not exist.
-    KubeconfigMissing:
+    KubeconfigMissing (PlatformTeam):
         "Cluster API creates the Secret `<cluster>-kubeconfig` when the control plane \
          is initialized. Check the Cluster.";
     /// The kubeconfig uses a feature that 5-Spot rejects for security (exec, auth provider, file
     /// path, proxy, impersonation).
-    KubeconfigRefused: "Give it inline credentials.", KUBECONFIG;
+    KubeconfigRefused (PlatformTeam): "Give it inline credentials.", KUBECONFIG;
     /// The workload cluster does not respond.
-    Unreachable: "Check the NetworkPolicy and the port.", NETWORK;
+    Unreachable (PlatformTeam): "Check the NetworkPolicy and the port.", NETWORK;
     /// The objects of the workload cluster exceed the size limit.
-    TooLarge:
+    TooLarge (PlatformTeam):
         "A cluster with more than 10,000 objects of a kind on the Node cannot be \
          drained by 5-Spot; Cluster API drains it.";
     /// The workload cluster rejects the credentials.
-    Unauthorized:
+    Unauthorized (PlatformTeam):
         "The kubeconfig has expired, or its user lacks the role: `5spot generate rbac \
          --workload`.";
     /// The Node belongs to another Machine or to two Machines, or has a control-plane role. It is
     /// not changed.
-    NodeNotOurs:
+    NodeNotOurs (Owner):
         "Two ScheduledMachines may use one host (lint SL010). Correct the address or \
          the providerID.";
 
     // NodeTainted
     /// All taints are applied.
-    Applied: none;
+    Applied (Nobody): none;
     /// There is no Node.
-    NoNodeYet: "Wait. If it lasts longer than usual, look for the cause.", COMES_UP;
+    NoNodeYet (Nobody):
+        "It continues without you. If it lasts longer than usual, look for the cause.", COMES_UP;
     /// The Node could not be patched.
-    PatchFailed:
+    PatchFailed (PlatformTeam):
         "The message names the cause, often a missing permission in the workload \
          cluster.";
     /// Another client has set a taint with this key and effect.
-    TaintOwnershipConflict:
+    TaintOwnershipConflict (Owner):
         "Remove one of the two: the taint on the Node, or the entry of \
          `spec.nodeTaints`.";
 
     // AgentReady
     /// The agent runs with the desired configuration.
-    Running: none;
+    Running (Nobody): none;
     /// No agent has reported.
-    NotInstalled:
+    NotInstalled (PlatformTeam):
         "Install the agent in the workload cluster, and check that its pod runs on the \
          Node.", RECLAIM;
     /// The agent rejected its configuration.
-    ConfigRejected:
+    ConfigRejected (Owner):
         "The message names the entry, or the policy that is not in force. Correct it.", RECLAIM;
 }
 

@@ -1,0 +1,249 @@
+//! What an object and its status say.
+
+use std::sync::LazyLock;
+
+use fivespot_schedule::Duration;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::{State, TOLERANCE, USUAL_PROVISIONING};
+use crate::condition::{self, ConditionStatus, ConditionType, Reason, Remedy};
+use crate::schedule_override::OverrideMode;
+use crate::{Phase, ScheduledMachine, ScheduledMachineStatus};
+
+/// An object with its status, or an empty one.
+pub(super) struct Facts<'o> {
+    object: &'o ScheduledMachine,
+    pub(super) status: &'o ScheduledMachineStatus,
+}
+
+static NO_STATUS: LazyLock<ScheduledMachineStatus> =
+    LazyLock::new(ScheduledMachineStatus::default);
+
+impl<'o> Facts<'o> {
+    pub(super) fn of(object: &'o ScheduledMachine) -> Self {
+        Self {
+            object,
+            status: object.status.as_ref().unwrap_or(&NO_STATUS),
+        }
+    }
+
+    fn condition(&self, kind: ConditionType) -> Option<&'o Condition> {
+        condition::find(&self.status.conditions, kind)
+    }
+
+    fn ready(&self) -> Option<&'o Condition> {
+        self.condition(ConditionType::Ready)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready().is_none_or(is_true)
+    }
+
+    /// When `Ready` last changed.
+    pub(super) fn ready_since(&self) -> Option<Timestamp> {
+        self.ready().map(|it| it.last_transition_time.0)
+    }
+
+    /// Since when `Stalled` is true.
+    pub(super) fn stalled_since(&self) -> Option<Timestamp> {
+        let stalled = self.condition(ConditionType::Stalled);
+        let stalled = stalled.filter(|it| is_true(it));
+        stalled.map(|it| it.last_transition_time.0)
+    }
+
+    /// The operator's message, in full: that of the status may be shortened.
+    pub(super) fn message(&self) -> &'o str {
+        let of_ready = self.ready().map(|it| it.message.as_str());
+        let of_ready = of_ready.filter(|it| !it.is_empty());
+        of_ready
+            .or(self.status.message.as_deref())
+            .unwrap_or_default()
+    }
+
+    /// Whether the status is about the present spec.
+    pub(super) fn is_current(&self) -> bool {
+        self.status.phase.is_some()
+            && self.status.observed_generation == self.object.metadata.generation
+    }
+
+    /// When the spec last changed. `None` if a client removed the managed fields that say so.
+    pub(super) fn spec_changed(&self) -> Option<Timestamp> {
+        let meta = &self.object.metadata;
+        let managed = meta.managed_fields.iter().flatten();
+        let of_spec = managed.filter(|entry| {
+            let fields = entry.fields_v1.as_ref();
+            let has_spec = fields.is_some_and(|it| it.0.get("f:spec").is_some());
+            has_spec && entry.subresource.as_deref().is_none_or(str::is_empty)
+        });
+        let changed = of_spec
+            .filter_map(|entry| Some(entry.time.as_ref()?.0))
+            .max();
+        let created = || {
+            let is_first = self.status.observed_generation.is_none();
+            let created = meta.creation_timestamp.as_ref();
+            created.filter(|_| is_first).map(|at| at.0)
+        };
+        changed.or_else(created)
+    }
+
+    /// Whether the operator should have seen the present spec by now.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        let changed = self.spec_changed();
+        changed.is_some_and(|at| now.duration_since(at) > TOLERANCE)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.ready()
+            .is_some_and(|it| it.reason == Reason::Paused.as_str())
+    }
+
+    /// Whether the machine is to be removed by the kill switch or with its object, and is not.
+    pub(super) fn is_removal_requested(&self) -> bool {
+        let is_killed = self.object.spec.kill_switch;
+        self.object.metadata.deletion_timestamp.is_some()
+            || is_killed && self.status.phase != Some(Phase::Terminated)
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        let phase = self.status.phase;
+        let is_phase =
+            matches!(phase, Some(Phase::ShuttingDown | Phase::EmergencyRemove));
+        let is_failing = phase == Some(Phase::Error) && self.status.shutdown.is_some();
+        is_phase || is_failing || self.object.metadata.deletion_timestamp.is_some()
+    }
+
+    /// When the shutdown or the deletion began.
+    pub(super) fn leaving_since(&self) -> Option<Timestamp> {
+        let begun = self.status.shutdown.as_ref().map(|it| it.started_at);
+        let deleted = self.object.metadata.deletion_timestamp.as_ref();
+        begun
+            .or_else(|| deleted.map(|at| at.0))
+            .or_else(|| self.ready_since())
+    }
+
+    /// Whether an override holds the machine.
+    pub(super) fn is_held(&self) -> bool {
+        let in_force = self.status.in_force.as_ref();
+        in_force.is_some_and(|it| it.mode == OverrideMode::Hold)
+    }
+
+    /// Since when the machine is wanted and not ready, as far as the status says.
+    pub(super) fn wanted_since(&self) -> Option<Timestamp> {
+        let opened = self.condition(ConditionType::Scheduled);
+        let opened = opened.filter(|it| is_true(it));
+        let created = self.status.last_scheduled_time;
+        [
+            self.ready_since(),
+            opened.map(|it| it.last_transition_time.0),
+            created.filter(|_| self.status.machine_ref.is_some()),
+        ]
+        .into_iter()
+        .max()
+        .flatten()
+    }
+
+    /// What provisioning usually takes: the lead time that the owner set for it, else
+    /// [`USUAL_PROVISIONING`].
+    pub(super) fn usual_provisioning(&self) -> SignedDuration {
+        let lead_time = self.object.spec.provisioning.lead_time.parse();
+        let lead_time = lead_time.map_or(SignedDuration::ZERO, Duration::into);
+        if lead_time.is_zero() {
+            USUAL_PROVISIONING
+        } else {
+            lead_time
+        }
+    }
+
+    /// The reason that decides the state, and the cause.
+    pub(super) fn decisive(&self, state: State) -> (&'o str, String) {
+        let message = self.message().to_owned();
+        let stalled = self.condition(ConditionType::Stalled);
+        if let Some(stalled) = stalled.filter(|it| is_true(it)) {
+            let cause = if message.is_empty() {
+                stalled.message.clone()
+            } else {
+                message
+            };
+            return (&stalled.reason, cause);
+        }
+        let reason = self.ready().map_or("", |it| it.reason.as_str());
+        let scheduled = self.condition(ConditionType::Scheduled);
+        let scheduled = scheduled.map_or("", |it| it.reason.as_str());
+        let is_of_schedule = match state {
+            State::Held => !self.is_paused(),
+            State::Disabled => self.is_ready(),
+            State::Blocked
+            | State::Unknown
+            | State::Late
+            | State::Starting
+            | State::Leaving
+            | State::Serving
+            | State::Killed
+            | State::Off => false,
+        };
+        if is_of_schedule && !scheduled.is_empty() {
+            return (scheduled, message);
+        }
+        match self.other_problem() {
+            Some(other) if self.is_ready() && !has_problem(reason) => {
+                (&other.reason, format!("{message}; {}", other.message))
+            }
+            _ => (reason, message),
+        }
+    }
+
+    /// The first condition beside `Ready` that reports a problem.
+    fn other_problem(&self) -> Option<&'o Condition> {
+        let kinds = [
+            ConditionType::ReferencesValid,
+            ConditionType::NodeAccess,
+            ConditionType::NodeTainted,
+            ConditionType::AgentReady,
+        ];
+        let all = kinds.into_iter().filter_map(|kind| self.condition(kind));
+        let mut wrong = all.filter(|it| it.status == ConditionStatus::False.as_str());
+        wrong.find(|it| has_problem(&it.reason))
+    }
+
+    /// What to do about a failure that a provider reports while the machine comes up.
+    pub(super) fn provider_remedy(&self, reason: &str) -> Option<String> {
+        let awaited = [Reason::Provisioning, Reason::ProvisioningTimeout];
+        if !awaited.iter().any(|it| it.as_str() == reason) {
+            return None;
+        }
+        let object = reporting_object(self.message())?;
+        let text = Remedy::PROVIDER_FAILURE.text.replace("OBJECT", &object);
+        Some(self.in_namespace(&text))
+    }
+
+    /// The text of a remedy for this object.
+    pub(super) fn text(&self, remedy: Remedy) -> String {
+        self.in_namespace(remedy.text)
+    }
+
+    fn in_namespace(&self, text: &str) -> String {
+        let namespace = self.object.metadata.namespace.as_deref();
+        text.replace("NAMESPACE", namespace.unwrap_or_default())
+    }
+}
+
+fn is_true(condition: &Condition) -> bool {
+    condition.status == ConditionStatus::True.as_str()
+}
+
+/// Whether a reason of another controller, or one with a remedy.
+fn has_problem(reason: &str) -> bool {
+    Reason::row(reason).is_none_or(|row| row.remedy.is_some())
+}
+
+/// The provider's object that a message about provisioning names: `remotemachine worker` of
+/// `waiting for Machine worker to get a Node; RemoteMachine worker: ProvisionFailed`.
+fn reporting_object(message: &str) -> Option<String> {
+    let (_, report) = message.split_once("; ")?;
+    let (object, _) = report.split_once(": ")?;
+    let (kind, name) = object.split_once(' ')?;
+    let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    let is_kind = is_word(kind) && kind.starts_with(|it: char| it.is_ascii_uppercase());
+    (is_kind && is_word(name)).then(|| format!("{} {name}", kind.to_lowercase()))
+}
