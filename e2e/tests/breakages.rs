@@ -6,7 +6,9 @@
 mod page;
 mod table;
 
+use fivespot_api::condition::Reason;
 use fivespot_api::crd;
+use fivespot_api::verdict::{Lease, verdict};
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, mask,
     scheduled_machine,
@@ -93,7 +95,7 @@ async fn kstatus(object: &Value) -> String {
 }
 
 /// The worker's cells in these columns of `kubectl get`.
-async fn printed(cluster: &Cluster, columns: [&str; 2]) -> [Value; 2] {
+async fn printed(cluster: &Cluster, columns: [&str; 3]) -> [Value; 3] {
     let path = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
     let table = cluster.table(path).await.unwrap();
     let definitions = table["columnDefinitions"].as_array().unwrap();
@@ -121,9 +123,35 @@ fn columns_of(cluster: &Cluster, object: &Value) -> ExpectedColumns {
     }
 }
 
-/// Waits at most an hour until the worker looks as in the row with this title. Then checks kstatus,
-/// the columns and the events.
+/// Waits as [`looks`], and checks the verdict that the commands and the dashboard show.
 async fn shows(cluster: &Cluster, title: &str) {
+    let object = looks(cluster, title).await;
+    let row = table::row(title);
+    let lease = if row.phase == "-" {
+        let cause = "no operator runs".to_owned();
+        Lease::NotHeld { cause, since: None }
+    } else {
+        Lease::Held
+    };
+    let machine = serde_json::from_value(object.clone()).unwrap();
+    let found = verdict(&machine, &lease, cluster.clock().now());
+    assert_eq!(found.state, row.state, "{found:?}");
+    let table = Reason::row(row.remedy).and_then(|of| of.remedy);
+    let namespace = object["metadata"]["namespace"].as_str().unwrap();
+    let expected = table.map_or(row.remedy, |of| of.text);
+    let expected = expected
+        .replace("OBJECT", "remotemachine worker")
+        .replace("NAMESPACE", namespace);
+    match found.remedy {
+        Some(remedy) if row.remedy != "-" => assert_eq!(remedy, expected),
+        Some(_) => {}
+        None => assert!(row.ready.starts_with("True"), "no remedy: {found:?}"),
+    }
+}
+
+/// Waits at most an hour until the worker looks as in the row with this title. Then checks kstatus,
+/// the columns and the events, and returns the worker.
+async fn looks(cluster: &Cluster, title: &str) -> Value {
     let row = table::row(title);
     let limit = cluster.deadline_in(SignedDuration::from_hours(1));
     let path = machine_path("worker");
@@ -135,8 +163,9 @@ async fn shows(cluster: &Cluster, title: &str) {
     assert_eq!(kstatus(&object).await, row.kstatus, "{object:#}");
     let status = &object["status"];
     let ready = condition(status, "Ready")["status"].clone();
-    let cells = printed(cluster, ["Phase", "Ready"]).await;
-    let expected = [&status["phase"], &ready];
+    let cells = printed(cluster, ["Phase", "Ready", "Reason"]).await;
+    let reason = condition(status, "Ready")["reason"].clone();
+    let expected = [&status["phase"], &ready, &reason];
     assert_eq!(cells.each_ref(), expected, "kubectl get");
     let warnings = async || {
         let events = "/apis/events.k8s.io/v1/namespaces/default/events";
@@ -158,6 +187,7 @@ async fn shows(cluster: &Cluster, title: &str) {
         };
         cluster.eventually(is_warned).await;
     }
+    object
 }
 
 fn with(change: impl FnOnce(&mut Value)) -> Value {
@@ -294,6 +324,7 @@ async fn a_webhook_does_not_answer() {
     cluster.settle().await;
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
+    cluster.advance_to("2026-03-06T15:06:00Z").await;
     shows(&cluster, "a webhook of the provider does not respond").await;
 }
 
@@ -340,7 +371,7 @@ async fn the_machine_gets_no_node() {
     cluster.add_cluster().await;
     cluster.apply(&without_its_key()).await;
     cluster.advance_to("2026-03-06T15:29:00Z").await;
-    shows(&cluster, "the provider reports a failure").await;
+    looks(&cluster, "the provider reports a failure").await;
     shows(&cluster, "no Node is ready after provisioning.timeout").await;
 }
 

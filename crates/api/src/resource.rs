@@ -104,7 +104,10 @@ pub static RESOURCES: [Resource; 3] = [
             column("Node", "string", ".status.nodeRef.name"),
             column("Next", "string", ".status.nextTransition"),
             column("Age", "date", ".metadata.creationTimestamp"),
-            wide("Stalled", ".status.conditions[?(@.type==\"Stalled\")].reason"),
+            wide(
+                "Stalled",
+                ".status.conditions[?(@.type==\"Stalled\")].reason",
+            ),
             wide("InSchedule", ".status.inSchedule"),
             wide("Enabled", ".spec.schedule.enabled"),
             wide("KillSwitch", ".spec.killSwitch"),

@@ -218,6 +218,16 @@ pub fn verdict(object: &ScheduledMachine, lease: &Lease, now: Timestamp) -> Verd
         };
     }
     let (state, since) = state(&facts, now);
+    if state == State::Unknown {
+        return Verdict {
+            since,
+            cause: not_observed(object),
+            remedy: None,
+            page: None,
+            actor: Actor::Nobody,
+            ..unknown(&facts, Remedy::NOT_OBSERVED)
+        };
+    }
     Verdict {
         is_stale: !is_current,
         ..with_reason(&facts, state, since)
@@ -234,7 +244,7 @@ fn without_an_operator(cause: &str, message: &str) -> String {
 
 fn not_observed(object: &ScheduledMachine) -> String {
     match object.status.as_ref().and_then(|it| it.observed_generation) {
-        None => "the operator has not reported on this object".to_owned(),
+        None => "the operator has not reported on this object yet".to_owned(),
         Some(observed) => format!(
             "the operator has not reported on generation {} of the spec: its last report is on \
              generation {observed}",

@@ -13,7 +13,8 @@ const INTRODUCTION: &str = "\
 Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, reads the ScheduledMachine, and computes
 its status with [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus). `Stalled` is absent
 while a change is expected without a user, and while the machine is in the state that its spec requests. The column
-Warning has the reason of the Warning event; it is empty if there is none. The health checks of
+Warning has the reason of the Warning event; it is empty if there is none. The
+[state](troubleshooting.md#states) is what `5spot status`, `5spot explain` and the dashboard show first. The health checks of
 [Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: for them, a machine that is Active or Inactive and not
 ready has failed.
 
@@ -22,8 +23,8 @@ ready has failed.
 ";
 
 const COLUMNS: &str = "\
-PHASE | READY | reason of `Ready` | `Stalled` | Warning | kstatus |
-|---|---|---|---|---|---|---|
+state | PHASE | READY | reason of `Ready` | `Stalled` | Warning | kstatus |
+|---|---|---|---|---|---|---|---|
 ";
 
 fn overview(page: &mut String, title: &str, rows: &[Breakage]) {
@@ -31,6 +32,7 @@ fn overview(page: &mut String, title: &str, rows: &[Breakage]) {
     for row in rows {
         let (status, reason) = row.ready.split_once(' ').expect("status and reason");
         let cells = [
+            row.state.as_str(),
             row.phase,
             status,
             reason,
@@ -76,7 +78,7 @@ pub(super) fn compare_with_output() {
     let mut page = INTRODUCTION.to_owned();
     overview(&mut page, "what is broken", BREAKAGES);
     page.push_str("\n## Where nothing is broken\n\n");
-    overview(&mut page, "state", HEALTHY);
+    overview(&mut page, "what is so", HEALTHY);
     page.push_str("\n## Messages and remedies\n\nNames and times are examples.\n");
     for row in BREAKAGES {
         section(&mut page, row);

@@ -1,9 +1,14 @@
 //! What a user sees: one row for each breakage.
 
+use fivespot_api::condition::Remedy;
+use fivespot_api::verdict::State;
+
 /// A breakage, and what a user then sees of the machine. A `-` represents nothing.
 pub(super) struct Breakage {
     /// The breakage.
     pub(super) what: &'static str,
+    /// The state that `5spot status`, `5spot explain` and the dashboard show.
+    pub(super) state: State,
     /// The columns of `kubectl get`.
     pub(super) phase: &'static str,
     /// Status and reason of the condition `Ready`.
@@ -50,16 +55,18 @@ pub(super) fn row(what: &str) -> &'static Breakage {
 pub(super) const BREAKAGES: &[Breakage] = &[
     Breakage {
         what: "the operator does not run",
+        state: State::Unknown,
         phase: "-",
         ready: "- -",
         stalled: "-",
         warning: "-",
         kstatus: "InProgress",
         message: "-",
-        remedy: "See [The operator does not act](troubleshooting.md#the-operator-does-not-act).",
+        remedy: Remedy::NO_OPERATOR.text,
     },
     Breakage {
         what: "the bootstrap kind is not served",
+        state: State::Blocked,
         phase: "Pending",
         ready: "False KindNotServed",
         stalled: "KindNotServed",
@@ -70,6 +77,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the infrastructure kind is not served",
+        state: State::Blocked,
         phase: "Pending",
         ready: "False KindNotServed",
         stalled: "KindNotServed",
@@ -80,6 +88,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the Cluster does not exist",
+        state: State::Blocked,
         phase: "Pending",
         ready: "False ClusterNotFound",
         stalled: "ClusterNotFound",
@@ -90,6 +99,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the Cluster does not exist, outside the window",
+        state: State::Off,
         phase: "Inactive",
         ready: "False ClusterNotFound",
         stalled: "-",
@@ -100,6 +110,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "another object already has the name",
+        state: State::Blocked,
         phase: "Error",
         ready: "False NameTaken",
         stalled: "NameTaken",
@@ -110,6 +121,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "a quota refuses an object",
+        state: State::Blocked,
         phase: "Error",
         ready: "False BootstrapCreationFailed",
         stalled: "Rejected",
@@ -120,6 +132,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "a policy or a webhook refuses an object",
+        state: State::Blocked,
         phase: "Error",
         ready: "False BootstrapCreationFailed",
         stalled: "Rejected",
@@ -130,6 +143,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "a webhook of the provider does not respond",
+        state: State::Blocked,
         phase: "Error",
         ready: "False BootstrapCreationFailed",
         stalled: "-",
@@ -140,6 +154,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the operator lacks a permission",
+        state: State::Blocked,
         phase: "Error",
         ready: "False BootstrapCreationFailed",
         stalled: "Forbidden",
@@ -150,26 +165,29 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the provider reports a failure",
+        state: State::Starting,
         phase: "Pending",
         ready: "False Provisioning",
         stalled: "-",
         warning: "-",
         kstatus: "InProgress",
         message: "waiting for Machine worker to get a Node; RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found",
-        remedy: "Provisioning",
+        remedy: Remedy::PROVIDER_FAILURE.text,
     },
     Breakage {
         what: "no Node is ready after provisioning.timeout",
+        state: State::Blocked,
         phase: "Pending",
         ready: "False Provisioning",
         stalled: "ProvisioningTimeout",
         warning: "ProvisioningTimeout",
         kstatus: "Failed",
         message: "waiting for Machine worker to get a Node; RemoteMachine worker: ProvisionFailed: secrets \"worker-key\" not found",
-        remedy: "ProvisioningTimeout",
+        remedy: Remedy::PROVIDER_FAILURE.text,
     },
     Breakage {
         what: "the Node is no longer ready",
+        state: State::Late,
         phase: "Active",
         ready: "False NodeNotReady",
         stalled: "-",
@@ -180,6 +198,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "a calendar does not exist",
+        state: State::Serving,
         phase: "Active",
         ready: "True CalendarNotFound",
         stalled: "-",
@@ -190,6 +209,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the time zone is unknown",
+        state: State::Blocked,
         phase: "Error",
         ready: "False UnknownTimeZone",
         stalled: "UnknownTimeZone",
@@ -200,6 +220,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "an invalid schedule was admitted",
+        state: State::Blocked,
         phase: "Error",
         ready: "False InvalidHours",
         stalled: "InvalidHours",
@@ -210,6 +231,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the cron expression never fires",
+        state: State::Off,
         phase: "Inactive",
         ready: "True Inactive",
         stalled: "-",
@@ -220,16 +242,18 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "a disruption budget blocks the drain",
+        state: State::Leaving,
         phase: "ShuttingDown",
         ready: "False ShuttingDown",
         stalled: "-",
         warning: "-",
         kstatus: "InProgress",
         message: "evicting 1 pod from Node worker; default/only is not evicted: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget shop needs 1 healthy pods and has 1 currently",
-        remedy: "Wait for the deadline (`status.nextCleanup`), or scale the workload.",
+        remedy: "ShuttingDown",
     },
     Breakage {
         what: "the provider does not remove the host",
+        state: State::Blocked,
         phase: "ShuttingDown",
         ready: "False RemovalStalled",
         stalled: "RemovalStalled",
@@ -240,6 +264,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the kubeconfig of the Cluster does not exist",
+        state: State::Serving,
         phase: "Active",
         ready: "True MachineRunning",
         stalled: "-",
@@ -250,6 +275,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
     },
     Breakage {
         what: "the Cluster is paused, and the kill switch is set",
+        state: State::Blocked,
         phase: "Active",
         ready: "False Paused",
         stalled: "-",
@@ -264,6 +290,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
 pub(super) const HEALTHY: &[Breakage] = &[
     Breakage {
         what: "the machine is in service",
+        state: State::Serving,
         phase: "Active",
         ready: "True MachineRunning",
         stalled: "-",
@@ -274,6 +301,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
     },
     Breakage {
         what: "no window is open",
+        state: State::Off,
         phase: "Inactive",
         ready: "True Inactive",
         stalled: "-",
@@ -284,6 +312,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
     },
     Breakage {
         what: "the machine is being provisioned",
+        state: State::Starting,
         phase: "Pending",
         ready: "False Provisioning",
         stalled: "-",
@@ -294,6 +323,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
     },
     Breakage {
         what: "the schedule is disabled",
+        state: State::Disabled,
         phase: "Disabled",
         ready: "True Disabled",
         stalled: "-",
@@ -304,6 +334,7 @@ pub(super) const HEALTHY: &[Breakage] = &[
     },
     Breakage {
         what: "the kill switch is set",
+        state: State::Killed,
         phase: "Terminated",
         ready: "True Terminated",
         stalled: "-",

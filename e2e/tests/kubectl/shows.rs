@@ -18,16 +18,16 @@ async fn get_shows_what_matters_in_columns() {
     let session = Session::with_worker(IN_WINDOW).await;
     session.cluster.advance_to("2026-03-06T15:30:00Z").await;
     assert_snapshot!(session.kubectl("get sm").await, @r"
-    NAME     PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
-    worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+    NAME     PHASE    READY   REASON           CLUSTER              NODE     NEXT                   AGE
+    worker   Active   True    MachineRunning   production-cluster   worker   2026-03-06T23:00:00Z   30m
     ");
     assert_snapshot!(session.kubectl("get scheduledmachines -o wide").await, @r#"
-    NAME     PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE   REASON           MESSAGE                                                DAYS          HOURS      CRON   KILLSWITCH
-    worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m   MachineRunning   Node worker is in service until 2026-03-06T23:00:00Z   ["mon-fri"]   ["9-17"]          false
+    NAME     PHASE    READY   REASON           CLUSTER              NODE     NEXT                   AGE   STALLED   INSCHEDULE   ENABLED   KILLSWITCH   DAYS          HOURS      CRON   WINDOWS   MESSAGE
+    worker   Active   True    MachineRunning   production-cluster   worker   2026-03-06T23:00:00Z   30m             true         true      false        ["mon-fri"]   ["9-17"]                    Node worker is in service until 2026-03-06T23:00:00Z
     "#);
     assert_snapshot!(session.kubectl("get sm,machines,nodes -A").await, @r"
-    NAMESPACE   NAME                                      PHASE    READY   INSCHEDULE   ENABLED   CLUSTER              NODE     NEXT                   AGE
-    default     scheduledmachine.5spot.finos.org/worker   Active   True    true         true      production-cluster   worker   2026-03-06T23:00:00Z   30m
+    NAMESPACE   NAME                                      PHASE    READY   REASON           CLUSTER              NODE     NEXT                   AGE
+    default     scheduledmachine.5spot.finos.org/worker   Active   True    MachineRunning   production-cluster   worker   2026-03-06T23:00:00Z   30m
 
     NAMESPACE   NAME                              CLUSTER              NODE NAME   PHASE     AGE
     default     machine.cluster.x-k8s.io/worker   production-cluster   worker      Running   30m

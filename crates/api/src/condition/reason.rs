@@ -322,7 +322,7 @@ reasons! {
          `--namespace`, and apply them.", PERMISSIONS;
     /// The API server rejected the object.
     Rejected (Owner):
-        "The message has the API server's error: a field that the provider's version \
+        "Correct what the API server's error names: a field that the provider's version \
          does not have, a quota, or a policy.";
 
     // MachineReady

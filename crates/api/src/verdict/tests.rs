@@ -318,10 +318,12 @@ fn an_object_that_no_operator_has_seen_is_unknown() {
     new["metadata"]["creationTimestamp"] = json!(ago(10));
     let found = judged(&new);
     assert_eq!((found.state, found.is_stale), (State::Unknown, true));
+    let cause = "the operator has not reported on this object yet";
+    assert_eq!((&*found.cause, found.remedy), (cause, None));
     new["metadata"]["creationTimestamp"] = json!(ago(100));
     let found = judged(&new);
-    assert_eq!(found.state, State::Unknown);
-    assert_eq!(found.cause, "the operator has not reported on this object");
+    assert_eq!((found.state, &*found.cause), (State::Unknown, cause));
+    assert!(found.remedy.is_some());
 }
 
 #[test]
