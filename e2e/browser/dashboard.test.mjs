@@ -200,9 +200,9 @@ test("requests with methods other than reads are rejected", async () => {
 test("a window opens and closes while the page is open", async () => {
   const page = await open(quick, "/machines?q=every-other-minute");
   const phase = page.locator("tbody .phase").first();
-  await phase.filter({ hasText: "Active" }).waitFor({ timeout: 30_000 });
-  await phase.filter({ hasText: "Inactive" }).waitFor({ timeout: 30_000 });
-  await phase.filter({ hasText: "Active" }).waitFor({ timeout: 30_000 });
+  await phase.filter({ hasText: "Serving" }).waitFor({ timeout: 30_000 });
+  await phase.filter({ hasText: "Off" }).waitFor({ timeout: 30_000 });
+  await phase.filter({ hasText: "Serving" }).waitFor({ timeout: 30_000 });
   assert.deepEqual(page.complaints, []);
   await page.close();
 });
@@ -255,7 +255,7 @@ test("the keyboard reaches every control, in the order of the page", async () =>
       break;
     }
   }
-  for (const name of ["q", "phase", "cluster", "label", "stalled"]) {
+  for (const name of ["q", "state", "namespace", "phase", "cluster", "label"]) {
     assert.ok(walked.includes(name), `${name} in ${walked}`);
   }
   await page.keyboard.press("Enter");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fivespot_api::verdict::State;
 use fivespot_usage::Month;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -23,11 +24,11 @@ pub(crate) struct Filter {
     pub(crate) q: String,
     pub(crate) namespace: String,
     pub(crate) phase: String,
+    /// A state of the verdict.
+    pub(crate) state: String,
     pub(crate) cluster: String,
     /// `key` or `key=value`.
     pub(crate) label: String,
-    /// If not empty: only stalled machines, which need manual action.
-    pub(crate) stalled: String,
     /// The number of the page, from 1.
     pub(crate) page: String,
     /// The first day of the picture: `2026-03-09`.
@@ -41,8 +42,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Whether a machine matches the filter.
-    pub(crate) fn matches(&self, machine: &Machine) -> bool {
+    /// Whether a machine in this state matches the filter.
+    pub(crate) fn matches(&self, machine: &Machine, state: State) -> bool {
         let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
         let phase = phase_name(machine.phase);
         let label = match self.label.split_once('=') {
@@ -55,7 +56,7 @@ impl Filter {
             && is(&self.namespace, &machine.name.namespace)
             && is(&self.phase, phase)
             && is(&self.cluster, &machine.cluster)
-            && (self.stalled.is_empty() || machine.stalled.is_some())
+            && is(&self.state, state.as_str())
             && label
     }
 
@@ -67,7 +68,7 @@ impl Filter {
             &self.phase,
             &self.cluster,
             &self.label,
-            &self.stalled,
+            &self.state,
         ];
         values.into_iter().any(|it| !it.is_empty())
     }
@@ -126,7 +127,7 @@ impl Filter {
             ("phase", &self.phase),
             ("cluster", &self.cluster),
             ("label", &self.label),
-            ("stalled", &self.stalled),
+            ("state", &self.state),
             ("page", &self.page),
             ("from", &self.from),
             ("days", &self.days),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fivespot_api::{ScheduleCalendar, ScheduleOverride};
 use fivespot_controller::Key;
@@ -12,10 +13,29 @@ use serde_json::Value;
 
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
+use crate::serve::Now;
 use crate::state::State;
 
-/// Follows machines, overrides, calendars and Events until dropped.
-pub(crate) async fn follow(reader: &Reader, state: &State) {
+/// How often the Lease of the operator is read. An operator that is gone is noticed by the time that
+/// passes, which no watch reports.
+const LEASE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Follows machines, overrides, calendars, Events and the operator's Lease until dropped.
+pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
+    let leases = async {
+        loop {
+            state.set_lease(reader.lease(now().await).await);
+            tokio::time::sleep(LEASE_INTERVAL).await;
+        }
+    };
+    let objects = objects(reader, state);
+    tokio::select! {
+        () = objects => {}
+        () = leases => {}
+    }
+}
+
+async fn objects(reader: &Reader, state: &State) {
     futures::join!(
         machines(reader, state),
         overrides(reader, state),

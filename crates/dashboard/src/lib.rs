@@ -31,5 +31,5 @@ mod state;
 mod tests;
 mod undecoded;
 
-pub use reader::{EventRecord, Reader, read_only};
+pub use reader::{EventRecord, LeaseLocation, Reader, read_only};
 pub use serve::{Dashboard, Now, Options};

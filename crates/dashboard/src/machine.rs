@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_api::{Phase, ScheduleSpec, ScheduledMachineSpec, ScheduledMachineStatus};
+use fivespot_api::verdict::{Lease, State, Verdict, verdict};
+use fivespot_api::{
+    InlineObject, Phase, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
+    ScheduledMachineStatus,
+};
 use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
@@ -42,9 +46,10 @@ pub(crate) struct Machine {
     pub(crate) cluster: String,
     pub(crate) node: String,
     pub(crate) phase: Option<Phase>,
-    pub(crate) message: String,
-    /// The message of the `Stalled` condition, if it is true.
-    pub(crate) stalled: Option<String>,
+    /// Why the object cannot be decoded.
+    error: Option<String>,
+    /// The object without its specs, from which the verdict follows.
+    object: Option<Arc<ScheduledMachine>>,
     /// A description of the schedule.
     pub(crate) rule: String,
     pub(crate) is_enabled: bool,
@@ -121,25 +126,28 @@ impl Machine {
         } = undecoded;
         let named = Self {
             name: key(&metadata),
-            labels: metadata.labels.unwrap_or_default(),
-            created: metadata.creation_timestamp.map(|at| at.0),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
             ..Self::default()
         };
         let read = || Ok((serde_json::from_value(spec)?, status_of(status)?));
         match read() {
-            Ok((spec, status)) => named.read(spec, status),
+            Ok((spec, status)) => named.read(metadata, spec, status),
             Err::<_, serde_json::Error>(error) => Self {
-                message: truncated(&format!("the object cannot be read: {error}")),
+                error: Some(error.to_string()),
                 ..named
             },
         }
     }
 
-    fn read(self, spec: ScheduledMachineSpec, status: ScheduledMachineStatus) -> Self {
-        let stalled = status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == "Stalled" && condition.status == "True");
+    fn read(
+        self,
+        metadata: ObjectMeta,
+        spec: ScheduledMachineSpec,
+        status: ScheduledMachineStatus,
+    ) -> Self {
+        let object = judged_object(metadata, &spec, &status);
+        let rule = truncated(&rule(&spec));
         let changed = status.conditions.iter();
         let changed = changed
             .map(|condition| condition.last_transition_time.0)
@@ -148,10 +156,9 @@ impl Machine {
             cluster: spec.cluster_name,
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
-            message: truncated(status.message.as_deref().unwrap_or_default()),
-            stalled: stalled.map(|condition| truncated(&condition.message)),
-            rule: truncated(&rule(&spec.schedule)),
-            is_enabled: spec.schedule.enabled,
+            object: Some(Arc::new(object)),
+            rule,
+            is_enabled: spec.schedule.enabled && !spec.kill_switch,
             spec: Some(spec.schedule),
             next: status.next_transition,
             infrastructure_kind: spec.infrastructure_spec.kind,
@@ -196,7 +203,16 @@ impl Machine {
         calendars.any(|name| name == calendar)
     }
 
-    /// The schedule, if it is enabled and valid.
+    /// The verdict that every command shows too.
+    pub(crate) fn verdict(&self, lease: &Lease, now: Timestamp) -> Verdict {
+        match (&self.object, &self.error) {
+            (Some(object), _) => verdict(object, lease, now),
+            (None, Some(error)) => Verdict::undecoded(error),
+            (None, None) => Verdict::undecoded("it is empty"),
+        }
+    }
+
+    /// The schedule, if it is enabled and valid and the kill switch is not set.
     pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
         self.schedule.as_ref().filter(|_| self.is_enabled)
     }
@@ -254,9 +270,12 @@ impl Machine {
 
     /// The observed spans until `now`, from the reported phase changes. The status supplies the
     /// current phase if it was not reported.
+    ///
+    /// A blocked machine has failed since then.
     pub(crate) fn observed(
         &self,
         phases: Option<&PhaseHistory>,
+        verdict: &Verdict,
         now: Timestamp,
     ) -> Vec<Span> {
         let mut changes = phases.cloned().unwrap_or_default().0;
@@ -289,7 +308,53 @@ impl Machine {
                 }),
             }
         }
+        if verdict.state == State::Blocked {
+            failed_since(&mut spans, verdict.since.unwrap_or(now), now);
+        }
         spans
+    }
+}
+
+/// Replaces what was observed from `since` on.
+fn failed_since(spans: &mut Vec<Span>, since: Timestamp, now: Timestamp) {
+    spans.retain(|span| span.since < since);
+    if let Some(last) = spans.last_mut() {
+        last.until = last.until.min(since);
+    }
+    if since < now {
+        spans.push(Span {
+            since,
+            until: now,
+            kind: Kind::Failed,
+            name: String::new(),
+        });
+    }
+}
+
+/// The object without the specs of its bootstrap and infrastructure objects, which may be large and
+/// are not judged.
+fn judged_object(
+    metadata: ObjectMeta,
+    spec: &ScheduledMachineSpec,
+    status: &ScheduledMachineStatus,
+) -> ScheduledMachine {
+    let without_spec = |of: &InlineObject| InlineObject {
+        api_version: of.api_version.clone(),
+        kind: of.kind.clone(),
+        namespace: None,
+        spec: serde_json::Map::new(),
+    };
+    ScheduledMachine {
+        metadata,
+        spec: ScheduledMachineSpec {
+            bootstrap_spec: without_spec(&spec.bootstrap_spec),
+            infrastructure_spec: without_spec(&spec.infrastructure_spec),
+            ..spec.clone()
+        },
+        status: Some(ScheduledMachineStatus {
+            usage: None,
+            ..status.clone()
+        }),
     }
 }
 
@@ -310,10 +375,16 @@ fn kind(phase: Phase) -> Option<Kind> {
     }
 }
 
-/// A description of the schedule, with a note if it is disabled.
-fn rule(spec: &ScheduleSpec) -> String {
-    let disabled = if spec.enabled { "" } else { "disabled; " };
-    format!("{disabled}{}", schedule_text::schedule(spec))
+/// A description of the schedule, with a note if it is not in force.
+fn rule(spec: &ScheduledMachineSpec) -> String {
+    let note = match spec {
+        ScheduledMachineSpec {
+            kill_switch: true, ..
+        } => "killed; ",
+        ScheduledMachineSpec { schedule, .. } if !schedule.enabled => "disabled; ",
+        ScheduledMachineSpec { .. } => "",
+    };
+    format!("{note}{}", schedule_text::schedule(&spec.schedule))
 }
 
 fn truncated(text: &str) -> String {

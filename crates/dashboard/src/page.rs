@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_api::Phase;
+use fivespot_api::condition::Remedy;
+use fivespot_api::verdict::{Lease, State, Verdict};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use maud::{DOCTYPE, Markup, html};
@@ -128,6 +130,12 @@ pub(crate) fn not_found(root: &str) -> Body {
 /// Notices about errors in following the cluster.
 pub(crate) fn notices(snapshot: &Snapshot) -> Markup {
     html! {
+        @if let Some(Lease::NotHeld { cause, .. }) = &snapshot.lease {
+            p.notice.no-operator role="alert" {
+                strong { "No operator runs" } ", so no machine starts or stops: " (cause) ". "
+                (Remedy::NO_OPERATOR.text)
+            }
+        }
         @if let Some(watch_error) = &snapshot.watch_error {
             p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (watch_error) }
         }
@@ -161,20 +169,41 @@ pub(crate) fn machines(count: usize) -> String {
     }
 }
 
-/// The machines that a filter admits, ordered by name.
-pub(crate) fn matching(snapshot: &Snapshot, filter: &Filter) -> Vec<Arc<Machine>> {
-    let machines = snapshot.machines.values();
-    machines
-        .filter(|machine| filter.matches(machine))
-        .cloned()
-        .collect()
+/// A machine with the verdict about it.
+#[derive(Clone, Debug)]
+pub(crate) struct JudgedMachine {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) verdict: Verdict,
+}
+
+/// All machines: those to look at first at the beginning, then by namespace and name.
+pub(crate) fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedMachine> {
+    let mut all: Vec<JudgedMachine> = snapshot
+        .machines
+        .values()
+        .map(|machine| JudgedMachine {
+            machine: machine.clone(),
+            verdict: snapshot.verdict(machine, now),
+        })
+        .collect();
+    // The sort is stable, and the machines are ordered by name.
+    all.sort_by_key(|it| it.verdict.state.rank());
+    all
+}
+
+/// The machines that a filter admits, in the same order.
+pub(crate) fn matching(judged: &[JudgedMachine], filter: &Filter) -> Vec<JudgedMachine> {
+    let admitted = judged
+        .iter()
+        .filter(|it| filter.matches(&it.machine, it.verdict.state));
+    admitted.cloned().collect()
 }
 
 /// The machines that are on the page of the filter.
 pub(crate) fn page_of<'m>(
-    machines: &'m [Arc<Machine>],
+    machines: &'m [JudgedMachine],
     filter: &Filter,
-) -> &'m [Arc<Machine>] {
+) -> &'m [JudgedMachine] {
     let start = (filter.page() - 1).saturating_mul(PAGE).min(machines.len());
     let end = (start + PAGE).min(machines.len());
     machines.get(start..end).unwrap_or_default()
@@ -223,9 +252,34 @@ pub(crate) fn form(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
     clusters.sort_unstable();
     clusters.dedup();
     clusters.truncate(PAGE);
+    let mut namespaces: Vec<&str> = snapshot
+        .machines
+        .keys()
+        .map(|name| name.namespace.as_str())
+        .collect();
+    namespaces.dedup();
+    namespaces.truncate(PAGE);
     html! {
         form.filter method="get" action=(path) role="search" aria-label="Filter machines" {
             label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
+            label {
+                "State"
+                select name="state" {
+                    option value="" { "All" }
+                    @for state in State::ALL {
+                        option value=(state) selected[filter.state == state.as_str()] { (state) }
+                    }
+                }
+            }
+            label {
+                "Namespace"
+                select name="namespace" {
+                    option value="" { "All" }
+                    @for namespace in namespaces {
+                        option value=(namespace) selected[filter.namespace == namespace] { (namespace) }
+                    }
+                }
+            }
             label {
                 "Phase"
                 select name="phase" {
@@ -246,10 +300,6 @@ pub(crate) fn form(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
                 }
             }
             label { "Label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
-            label.check {
-                input type="checkbox" name="stalled" value="1" checked[!filter.stalled.is_empty()];
-                "Stalled"
-            }
             @if !filter.days.is_empty() { input type="hidden" name="days" value=(filter.days); }
             @if !filter.from.is_empty() { input type="hidden" name="from" value=(filter.from); }
             button type="submit" { "Filter" }
@@ -267,32 +317,31 @@ pub(crate) fn phase_name(phase: Option<Phase>) -> &'static str {
     phase.map_or("Unknown", Phase::as_str)
 }
 
-/// The number of machines in each phase, each with a link to these machines.
-pub(crate) fn counts(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for machine in snapshot.machines.values() {
-        *counts.entry(phase_name(machine.phase)).or_default() += 1;
+/// The number of machines in each state, each with a link to these machines; what to look at first
+/// comes first.
+pub(crate) fn counts(path: &str, filter: &Filter, judged: &[JudgedMachine]) -> Markup {
+    let mut counts: BTreeMap<State, usize> = BTreeMap::new();
+    for machine in judged {
+        *counts.entry(machine.verdict.state).or_default() += 1;
     }
-    let link = |phase: &str| {
-        let chosen = if filter.phase == phase { "" } else { phase };
+    let link = |state: State| {
+        let is_chosen = filter.state == state.as_str();
+        let chosen = if is_chosen { "" } else { state.as_str() };
         let filter = Filter {
-            phase: chosen.to_owned(),
+            state: chosen.to_owned(),
             page: String::new(),
             ..filter.clone()
         };
         format!("{path}{}", filter.query())
     };
     html! {
-        ul.counts aria-label="Machines by phase" {
-            @for phase in phases() {
-                @let name = phase_name(phase);
-                @if let Some(count) = counts.get(name) {
-                    li {
-                        a class=(format!("phase-{name}")) href=(link(name))
-                          aria-current=[(filter.phase == name).then_some("true")] {
-                            span aria-hidden="true" { (symbol(phase)) }
-                            (name) " " (count)
-                        }
+        ul.counts aria-label="Machines by state" {
+            @for (state, count) in counts {
+                li {
+                    a class=(format!("state-{state}")) href=(link(state)) title=(state.meaning())
+                      aria-current=[(filter.state == state.as_str()).then_some("true")] {
+                        span aria-hidden="true" { (state_symbol(state)) }
+                        (state) " " (count)
                     }
                 }
             }
@@ -300,28 +349,28 @@ pub(crate) fn counts(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup
     }
 }
 
-/// A phase with its symbol, so that it is not shown by colour alone.
-pub(crate) fn phase(phase: Option<Phase>) -> Markup {
-    let name = phase_name(phase);
+/// A state with its symbol, so that it is not shown by colour alone.
+pub(crate) fn state(state: State) -> Markup {
     html! {
-        span class=(format!("phase phase-{name}")) {
-            span aria-hidden="true" { (symbol(phase)) }
-            (name)
+        span class=(format!("phase state-{state}")) title=(state.meaning()) {
+            span aria-hidden="true" { (state_symbol(state)) }
+            (state)
         }
     }
 }
 
-fn symbol(phase: Option<Phase>) -> &'static str {
-    match phase {
-        Some(Phase::Pending) => "◔",
-        Some(Phase::Active) => "●",
-        Some(Phase::ShuttingDown) => "◑",
-        Some(Phase::Inactive) => "○",
-        Some(Phase::Disabled) => "–",
-        Some(Phase::Terminated) => "■",
-        Some(Phase::EmergencyRemove) => "▲",
-        Some(Phase::Error) => "✕",
-        None => "?",
+fn state_symbol(state: State) -> &'static str {
+    match state {
+        State::Blocked => "✕",
+        State::Unknown => "?",
+        State::Late => "▲",
+        State::Starting => "◔",
+        State::Leaving => "◑",
+        State::Serving => "●",
+        State::Held => "‖",
+        State::Disabled => "–",
+        State::Killed => "■",
+        State::Off => "○",
     }
 }
 

@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
+use fivespot_api::name;
+use fivespot_api::verdict::Lease;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options};
 use futures::Stream;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use k8s_openapi::api::core::v1::Event;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -15,6 +18,7 @@ use kube::client::Body;
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
+use serde_json::Value;
 
 use crate::undecoded::UndecodedMachine;
 
@@ -71,6 +75,26 @@ impl Connect for ReadOnlyConnect {
 pub struct Reader {
     options: Options,
     namespace: Option<String>,
+    lease: LeaseLocation,
+}
+
+/// Where the operator holds its Lease.
+#[derive(Clone, Debug)]
+pub struct LeaseLocation {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name, unless the operator is divided into shards.
+    pub name: String,
+}
+
+impl Default for LeaseLocation {
+    /// As installed.
+    fn default() -> Self {
+        Self {
+            namespace: name::SYSTEM_NAMESPACE.to_owned(),
+            name: name::LEADER_LEASE.to_owned(),
+        }
+    }
 }
 
 impl Reader {
@@ -79,7 +103,40 @@ impl Reader {
     pub fn new(mut options: Options, namespace: Option<String>) -> Self {
         options.client = read_only(options.client);
         options.connect = Arc::new(ReadOnlyConnect(options.connect));
-        Self { options, namespace }
+        Self {
+            options,
+            namespace,
+            lease: LeaseLocation::default(),
+        }
+    }
+
+    /// The same reader for an operator that holds its Lease there.
+    #[must_use]
+    pub fn with_lease(self, lease: LeaseLocation) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Reads whether an operator holds its Lease at `now`.
+    pub(crate) async fn lease(&self, now: Timestamp) -> Lease {
+        let LeaseLocation { namespace, name } = &self.lease;
+        let resource = ApiResource::erase::<LeaseObject>(&());
+        let client = self.options.client.clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &resource);
+        match api.list(&ListParams::default()).await {
+            Ok(list) => {
+                let leases = list.items.into_iter();
+                let leases: Vec<Value> = leases
+                    .filter_map(|lease| serde_json::to_value(lease).ok())
+                    .collect();
+                Lease::of(&leases, name, namespace, now)
+            }
+            Err(kube::Error::Api(status)) => Lease::NotReadable {
+                cause: status.message.clone(),
+            },
+            Err(error) => Lease::NotReadable {
+                cause: error.to_string(),
+            },
+        }
     }
 
     /// The options to inspect a machine as the operator does. The clients only read.

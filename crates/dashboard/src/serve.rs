@@ -143,7 +143,12 @@ impl Dashboard {
         let follow = async move {
             following.follow_requested.notified().await;
             loop {
-                Box::pin(follow::follow(&following.reader, &following.state)).await;
+                Box::pin(follow::follow(
+                    &following.reader,
+                    &following.state,
+                    &following.now,
+                ))
+                .await;
                 // Watches end only if the client cannot be used at all.
                 tokio::time::sleep(HEAD_TIMEOUT).await;
             }

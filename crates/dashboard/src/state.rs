@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::ScheduleOverride;
+use fivespot_api::verdict::{Lease, Verdict};
 use fivespot_controller::Key;
 use fivespot_schedule::Dates;
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::machine::{Machine, PhaseHistory};
@@ -34,11 +36,19 @@ pub(crate) struct Snapshot {
     pub(crate) omitted: BTreeSet<Key>,
     /// Why the cluster cannot be read at present.
     pub(crate) watch_error: Option<String>,
+    /// Whether an operator holds its Lease; `None` before the first read.
+    pub(crate) lease: Option<Lease>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
     pub(crate) unreadable: BTreeMap<&'static str, String>,
 }
 
 impl Snapshot {
+    /// The verdict about a machine. Before the Lease was read, an operator is assumed.
+    pub(crate) fn verdict(&self, machine: &Machine, now: Timestamp) -> Verdict {
+        let lease = self.lease.as_ref().unwrap_or(&Lease::Held);
+        machine.verdict(lease, now)
+    }
+
     /// Recomputes the schedules of the machines in the namespace of `changed` for which
     /// `is_affected` returns true. Other machines are unchanged: a fleet has thousands of machines,
     /// and each may have an override.
@@ -166,6 +176,17 @@ impl State {
     pub(crate) fn set_unreadable(&self, kind: &'static str, why: String) {
         let previous = self.lock().unreadable.insert(kind, why.clone());
         if previous.as_ref() != Some(&why) {
+            self.notify();
+        }
+    }
+
+    /// Records whether an operator holds its Lease.
+    pub(crate) fn set_lease(&self, lease: Lease) {
+        let changed = Some(lease);
+        let mut current = self.lock();
+        if current.lease != changed {
+            current.lease = changed;
+            drop(current);
             self.notify();
         }
     }

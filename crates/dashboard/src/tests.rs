@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
+use fivespot_api::verdict::{Lease, State as VerdictState};
 use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
 use fivespot_clock::Clock;
 use fivespot_controller::Key;
@@ -261,23 +262,24 @@ fn the_pages_show_the_number_of_machines_and_the_range_shown() {
 }
 
 #[test]
-fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
+fn machines_are_counted_by_state_and_each_state_can_be_selected() {
     let now = at("2026-03-06T12:00:00Z");
     let state = machines_in(&Value::Null, 2);
     state.apply(machine("desk-9", json!({"phase": "Active"})));
+    let counted = |state: &State, path: &str| {
+        let all = page::judged(&state.snapshot(), now);
+        page::counts(path, &Filter::default(), &all).into_string()
+    };
     for path in ["/", "/machines"] {
-        let shown =
-            page::counts(path, &Filter::default(), &state.snapshot()).into_string();
-        let known = format!("href=\"{path}?phase=Active\"");
-        let unknown = format!("href=\"{path}?phase=Unknown\"");
-        assert!(
-            shown.contains(&known) && shown.contains(&unknown),
-            "{shown}"
-        );
+        let shown = counted(&state, path);
+        let serving = format!("href=\"{path}?state=Serving\"");
+        let unknown = format!("href=\"{path}?state=Unknown\"");
+        let places = (shown.find(&unknown), shown.find(&serving));
+        assert!(places.0.is_some() && places.0 < places.1, "{shown}");
         assert!(shown.contains("Unknown 2"), "{shown}");
     }
     let filter = Filter {
-        phase: "Unknown".to_owned(),
+        state: "Unknown".to_owned(),
         ..Filter::default()
     };
     let body = page::list::body(&state.snapshot(), &filter, now);
@@ -285,10 +287,83 @@ fn machines_of_unknown_phase_are_counted_and_can_be_selected() {
     let chosen = "<option value=\"Unknown\" selected>Unknown</option>";
     assert!(form.contains(chosen), "{form}");
     assert!(text(&body).contains("2 of 3 machines"), "{}", text(&body));
-    // No machine has an unknown phase, so the link is not shown.
-    let known = machines_in(&json!("Active"), 1);
-    let shown = page::counts("/", &Filter::default(), &known.snapshot()).into_string();
+    // No machine is in an unknown state, so the link is not shown.
+    let shown = counted(&machines_in(&json!("Active"), 1), "/");
     assert!(!shown.contains("Unknown"), "{shown}");
+}
+
+/// A machine that has been blocked since 11:00.
+fn blocked(name: &str) -> Machine {
+    machine(
+        name,
+        json!({"phase": "Pending", "conditions": [
+            {
+                "type": "Ready", "status": "False", "reason": "KindNotServed",
+                "message": "the API server does not serve it", "lastTransitionTime":
+                "2026-03-06T11:00:00Z",
+            },
+            {
+                "type": "Stalled", "status": "True", "reason": "KindNotServed",
+                "message": "install it", "lastTransitionTime": "2026-03-06T11:00:00Z",
+            },
+        ]}),
+    )
+}
+
+#[test]
+fn blocked_machines_are_listed_first_and_drawn_as_failed() {
+    let now = at("2026-03-06T12:00:00Z");
+    let state = machines_in(&json!("Active"), 2);
+    state.apply(blocked("desk-9"));
+    let snapshot = state.snapshot();
+    let list = text(&page::list::body(&snapshot, &Filter::default(), now));
+    let place = |name: &str| list.find(name).unwrap();
+    assert!(place("desk-9") < place("desk-000"), "{list}");
+    let all = page::judged(&snapshot, now);
+    assert_eq!(all[0].verdict.state, VerdictState::Blocked);
+    let observed = all[0].machine.observed(None, &all[0].verdict, now);
+    assert_eq!(observed.len(), 1, "{observed:?}");
+    assert_eq!(observed[0].kind, Kind::Failed);
+    assert_eq!(observed[0].since, at("2026-03-06T11:00:00Z"));
+}
+
+#[test]
+fn a_killed_machine_is_not_drawn_as_wanted() {
+    let mut killed = object("desk-1", json!({"phase": "Terminated"}));
+    let (from, to) = (at("2026-03-02T00:00:00Z"), at("2026-03-09T00:00:00Z"));
+    let planned = |object: &Value| {
+        let state = State::new();
+        state.apply(Machine::of(serde_json::from_value(object.clone()).unwrap()));
+        let machines = state.snapshot().machines;
+        machines.values().next().unwrap().planned(from, to)
+    };
+    assert!(!planned(&killed).is_empty());
+    killed["spec"]["killSwitch"] = json!(true);
+    assert_eq!(planned(&killed), []);
+}
+
+#[test]
+fn a_banner_says_that_no_operator_runs_and_no_state_is_believed() {
+    let now = at("2026-03-06T12:00:00Z");
+    let state = machines_in(&json!("Active"), 1);
+    let shown = |state: &State| {
+        let snapshot = state.snapshot();
+        let week = text(&page::week::body(&snapshot, &Filter::default(), now));
+        (week, page::judged(&snapshot, now)[0].verdict.state)
+    };
+    state.set_lease(Lease::Held);
+    let (page, judged) = shown(&state);
+    assert!(!page.contains("No operator runs"), "{page}");
+    assert_eq!(judged, VerdictState::Serving);
+    let changes = state.changes();
+    state.set_lease(Lease::NotHeld {
+        cause: "5spot-0 renewed the Lease 5m ago".to_owned(),
+        since: None,
+    });
+    assert!(changes.has_changed().unwrap(), "open pages are updated");
+    let (page, judged) = shown(&state);
+    assert!(page.contains("5spot-0 renewed the Lease 5m ago"), "{page}");
+    assert_eq!(judged, VerdictState::Unknown);
 }
 
 #[test]
@@ -315,21 +390,18 @@ fn machines_beyond_the_limit_are_counted() {
 #[test]
 fn a_filter_admits_the_machines_that_match_it() {
     let active = machine("desk-1", json!({"phase": "Active"}));
-    let stalled = machine(
-        "desk-2",
-        json!({"conditions": [{
-            "type": "Stalled", "status": "True", "reason": "KindNotServed", "message": "install it",
-            "lastTransitionTime": "2026-03-06T12:00:00Z",
-        }]}),
-    );
+    let stalled = blocked("desk-2");
     let filter = |change: &dyn Fn(&mut Filter)| {
         let mut filter = Filter::default();
         change(&mut filter);
-        (filter.matches(&active), filter.matches(&stalled))
+        (
+            filter.matches(&active, VerdictState::Serving),
+            filter.matches(&stalled, VerdictState::Blocked),
+        )
     };
     assert_eq!(filter(&|_| {}), (true, true));
     assert_eq!(filter(&|it| it.phase = "Active".to_owned()), (true, false));
-    assert_eq!(filter(&|it| it.stalled = "1".to_owned()), (false, true));
+    assert_eq!(filter(&|it| it.state = "Blocked".to_owned()), (false, true));
     assert_eq!(filter(&|it| it.q = "k-2".to_owned()), (false, true));
     assert_eq!(filter(&|it| it.label = "team".to_owned()), (true, true));
     assert_eq!(filter(&|it| it.label = "team=b".to_owned()), (false, false));
@@ -348,10 +420,10 @@ fn an_object_that_cannot_be_decoded_is_listed_with_the_reason() {
     let odd =
         json!({"metadata": {"name": "odd", "namespace": "a"}, "spec": {"schedule": 7}});
     let odd = Machine::of(serde_json::from_value(odd).unwrap());
+    let found = odd.verdict(&Lease::Held, at("2026-03-06T12:00:00Z"));
     assert!(
-        odd.message.starts_with("the object cannot be read: "),
-        "{}",
-        odd.message
+        found.cause.starts_with("the object cannot be read: "),
+        "{found:?}"
     );
 }
 
@@ -366,7 +438,7 @@ fn observed_spans_follow_the_phase_changes_in_any_order_of_arrival() {
     let machine = machine("desk-1", json!({"phase": "Inactive"}));
     let now = at("2026-03-06T20:00:00Z");
     let observed: Vec<_> = machine
-        .observed(Some(&phases), now)
+        .observed(Some(&phases), &machine.verdict(&Lease::Held, now), now)
         .iter()
         .map(|span| format!("{:?} {} {}", span.kind, span.since, span.until))
         .collect();
@@ -391,7 +463,8 @@ fn without_events_the_status_gives_the_start_of_a_running_machine() {
         }),
     );
     let now = at("2026-03-06T12:00:00Z");
-    let observed = machine.observed(None, now);
+    let found = machine.verdict(&Lease::Held, now);
+    let observed = machine.observed(None, &found, now);
     assert_eq!(observed.len(), 1);
     assert_eq!(
         (observed[0].since, observed[0].until),

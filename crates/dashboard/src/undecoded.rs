@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 
 use fivespot_api::ScheduledMachine;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    FieldsV1, ManagedFieldsEntry, Time,
+};
 use kube::Resource;
 use kube::api::ObjectMeta;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// An object whose spec and status are decoded later, so that an invalid one does not fail a list
 /// of thousands.
 ///
-/// Only the metadata that the pages need is stored. The rest, `managedFields` above all, is skipped
-/// while the response is decoded.
+/// Only the metadata that the pages need is stored, of `managedFields` only when the spec changed.
+/// The rest is skipped while the response is decoded.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct UndecodedMachine {
     #[serde(deserialize_with = "needed_metadata")]
@@ -34,6 +37,48 @@ struct NeededMetadata {
     resource_version: Option<String>,
     labels: Option<BTreeMap<String, String>>,
     creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    generation: Option<i64>,
+    #[serde(default)]
+    managed_fields: Vec<ManagedFields>,
+}
+
+/// Of the managed fields, what says when the spec changed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ManagedFields {
+    time: Option<Time>,
+    subresource: Option<String>,
+    #[serde(default)]
+    fields_v1: ManagedMembers,
+}
+
+#[derive(Default, Deserialize)]
+struct ManagedMembers {
+    #[serde(rename = "f:spec")]
+    spec: Option<IgnoredAny>,
+}
+
+impl ManagedFields {
+    /// When this client last changed the spec.
+    fn of_spec(&self) -> Option<Time> {
+        let is_object = self.subresource.as_deref().is_none_or(str::is_empty);
+        let is_spec = is_object && self.fields_v1.spec.is_some();
+        self.time.clone().filter(|_| is_spec)
+    }
+}
+
+/// The newest change of the spec, as the entry of one client.
+fn newest_change(all: &[ManagedFields]) -> Option<Vec<ManagedFieldsEntry>> {
+    let newest = all
+        .iter()
+        .filter_map(ManagedFields::of_spec)
+        .max_by_key(|at| at.0)?;
+    Some(vec![ManagedFieldsEntry {
+        time: Some(newest),
+        fields_v1: Some(FieldsV1(json!({"f:spec": {}}))),
+        ..ManagedFieldsEntry::default()
+    }])
 }
 
 fn needed_metadata<'de, D: Deserializer<'de>>(
@@ -41,6 +86,9 @@ fn needed_metadata<'de, D: Deserializer<'de>>(
 ) -> Result<ObjectMeta, D::Error> {
     let needed = NeededMetadata::deserialize(metadata)?;
     Ok(ObjectMeta {
+        managed_fields: newest_change(&needed.managed_fields),
+        deletion_timestamp: needed.deletion_timestamp,
+        generation: needed.generation,
         name: needed.name,
         namespace: needed.namespace,
         resource_version: needed.resource_version,

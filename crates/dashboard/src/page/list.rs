@@ -6,12 +6,13 @@ use maud::{Markup, html};
 
 use crate::filter::Filter;
 use crate::machine::{Machine, link};
-use crate::page::{self, Body};
+use crate::page::{self, Body, JudgedMachine};
 use crate::state::Snapshot;
 
 /// The page of machines.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
-    let machines = page::matching(snapshot, filter);
+    let all = page::judged(snapshot, now);
+    let machines = page::matching(&all, filter);
     let shown = page::page_of(&machines, filter);
     Body {
         fixed: html! {
@@ -20,7 +21,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
         },
         live: html! {
             (page::notices(snapshot))
-            (page::counts("machines", filter, snapshot))
+            (page::counts("machines", filter, &all))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
@@ -29,6 +30,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
                     thead {
                         tr {
                             th scope="col" { "Machine" }
+                            th scope="col" { "State" }
                             th scope="col" { "Phase" }
                             th scope="col" { "Cluster" }
                             th scope="col" { "Node" }
@@ -44,21 +46,20 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     }
 }
 
-fn row(machine: &Machine, now: Timestamp) -> Markup {
+fn row(judged: &JudgedMachine, now: Timestamp) -> Markup {
+    let JudgedMachine { machine, verdict } = judged;
     html! {
         tr {
-            th scope="row" {
+            th.nowrap scope="row" {
                 span.soft { (machine.name.namespace) "/" }
                 a href=(link(&machine.name)) { (machine.name.name) }
             }
-            td data-label="Phase" {
-                (page::phase(machine.phase))
-                @if machine.stalled.is_some() { " " span.phase.stalled { "Stalled" } }
-            }
+            td data-label="State" { (page::state(verdict.state)) }
+            td data-label="Phase" { (page::phase_name(machine.phase)) }
             td data-label="Cluster" { (machine.cluster) }
             td data-label="Node" { (machine.node) }
             td.date data-label="Next change" { (next(machine, now)) }
-            td data-label="Message" { (machine.message) }
+            td data-label="Message" { (verdict.cause) }
         }
     }
 }

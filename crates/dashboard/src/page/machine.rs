@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fivespot_api::condition::Reason;
+use fivespot_api::verdict::State;
 use fivespot_controller::{Inspection, Key, Namespaces, inspect};
 use fivespot_drawing::{html as drawing, timeline};
 use fivespot_plan::{Memory, explain};
@@ -12,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use maud::{Markup, PreEscaped, html};
 
 use crate::machine::Machine;
-use crate::page::{self, Body, list, week};
+use crate::page::{self, Body, JudgedMachine, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
 use crate::{schedule_text, shutdown};
@@ -33,6 +35,10 @@ const MAX_EVENTS: usize = 50;
 pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<Body> {
     let snapshot = shared.state.snapshot();
     let machine = snapshot.machines.get(name)?;
+    let judged = JudgedMachine {
+        machine: machine.clone(),
+        verdict: snapshot.verdict(machine, now),
+    };
     let (inspection, events) = futures::join!(
         inspect_machine(shared, name),
         shared.reader.events_of(&name.namespace, &name.name)
@@ -45,14 +51,9 @@ pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<
     let live = html! {
         h1 { span.soft { (name.namespace) "/" } (name.name) }
         (page::notices(&snapshot))
-        p {
-            (page::phase(machine.phase))
-            @if machine.stalled.is_some() { " " span.phase.stalled { "Stalled" } }
-            " " (machine.message)
-        }
-        @if let Some(stalled) = &machine.stalled { p.notice { (stalled) } }
+        (judgement(&judged, now))
         (facts(machine, now))
-        (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, machine, now))))
+        (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, &judged, now))))
         (transitions(machine, now))
         h2 { "Why" }
         @match &inspection {
@@ -92,6 +93,35 @@ async fn inspect_machine(shared: &Shared, name: &Key) -> Result<Inspection, Stri
     match tokio::time::timeout(INSPECTION_TIMEOUT, inspecting).await {
         Ok(inspection) => inspection,
         Err(_) => Err("its clusters did not respond within 3 seconds".to_owned()),
+    }
+}
+
+/// The state, its cause, and what to do about it.
+fn judgement(judged: &JudgedMachine, now: Timestamp) -> Markup {
+    let JudgedMachine { machine, verdict } = judged;
+    let is_urgent = verdict.state.rank() < State::Off.rank();
+    html! {
+        div.verdict.notice[is_urgent] {
+            p {
+                (page::state(verdict.state))
+                @if let Some(since) = verdict.since { " since " span.nowrap { (page::relative(now, since)) } }
+                span.soft {
+                    " (phase " (page::phase_name(machine.phase))
+                    @if !verdict.reason.is_empty() { ", " (verdict.reason) }
+                    ")"
+                }
+            }
+            @if !verdict.cause.is_empty() { p { (verdict.cause) } }
+            @if let Some(remedy) = &verdict.remedy {
+                p { strong { "What to do: " } (remedy) " Who can: " (verdict.actor.as_str()) "." }
+            }
+            @if Reason::row(&verdict.reason).is_some() {
+                p { code { "5spot explain reason " (verdict.reason) } }
+            }
+            p {
+                code { "5spot explain " (machine.name.name) " -n " (machine.name.namespace) }
+            }
+        }
     }
 }
 

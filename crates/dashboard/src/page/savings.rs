@@ -18,14 +18,14 @@ pub(crate) fn report(
 ) -> Report {
     let present = Month::at(now);
     let month = filter.month().filter(|month| *month <= present);
-    let machines = page::matching(snapshot, filter);
+    let machines = page::matching(&page::judged(snapshot, now), filter);
     let query = Query {
         month: month.unwrap_or(present),
         now,
         label: filter.by(),
         rates,
     };
-    Report::of(machines.iter().map(|machine| machine.usage(now)), &query)
+    Report::of(machines.iter().map(|it| it.machine.usage(now)), &query)
 }
 
 /// The page of savings.

@@ -8,13 +8,14 @@ use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
 
 use crate::filter::Filter;
-use crate::machine::{ColumnRange, Machine, link};
-use crate::page::{self, Body};
+use crate::machine::{ColumnRange, link};
+use crate::page::{self, Body, JudgedMachine};
 use crate::state::Snapshot;
 
 /// The page of the week.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
-    let machines = page::matching(snapshot, filter);
+    let all = page::judged(snapshot, now);
+    let machines = page::matching(&all, filter);
     let shown = page::page_of(&machines, filter);
     let fleet = fleet(snapshot, filter, &machines, now);
     Body {
@@ -24,7 +25,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
         },
         live: html! {
             (page::notices(snapshot))
-            (page::counts("./", filter, snapshot))
+            (page::counts("./", filter, &all))
             (range_links(filter, &fleet))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
@@ -97,10 +98,12 @@ fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
 fn fleet(
     snapshot: &Snapshot,
     filter: &Filter,
-    machines: &[Arc<Machine>],
+    machines: &[JudgedMachine],
     now: Timestamp,
 ) -> Fleet {
-    let schedules = machines.iter().filter_map(|it| it.schedule.as_ref());
+    let schedules = machines
+        .iter()
+        .filter_map(|it| it.machine.schedule.as_ref());
     let zone = most_frequent_zone(schedules);
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
@@ -111,8 +114,8 @@ fn fleet(
         columns,
     };
     let mut wanted = vec![0; columns];
-    for machine in machines {
-        machine.count(range, &mut wanted);
+    for judged in machines {
+        judged.machine.count(range, &mut wanted);
     }
     let shown = page::page_of(machines, filter);
     Fleet {
@@ -123,7 +126,7 @@ fn fleet(
         now: Some(now),
         rows: shown
             .iter()
-            .map(|machine| row(snapshot, machine, (from, to), now))
+            .map(|judged| row(snapshot, judged, (from, to), now))
             .collect(),
         wanted: Some(wanted),
     }
@@ -132,9 +135,10 @@ fn fleet(
 /// The picture of one machine.
 pub(crate) fn machine_fleet(
     snapshot: &Snapshot,
-    machine: &Machine,
+    judged: &JudgedMachine,
     now: Timestamp,
 ) -> Fleet {
+    let machine = &judged.machine;
     let schedule = machine.schedule.as_ref();
     let zone = schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone());
     let (from, to) = range(&Filter::default(), &zone, now);
@@ -146,7 +150,7 @@ pub(crate) fn machine_fleet(
         now: Some(now),
         rows: vec![Row {
             link: None,
-            ..row(snapshot, machine, (from, to), now)
+            ..row(snapshot, judged, (from, to), now)
         }],
         wanted: None,
     }
@@ -154,19 +158,23 @@ pub(crate) fn machine_fleet(
 
 fn row(
     snapshot: &Snapshot,
-    machine: &Machine,
+    judged: &JudgedMachine,
     (from, to): (Timestamp, Timestamp),
     now: Timestamp,
 ) -> Row {
+    let JudgedMachine { machine, verdict } = judged;
     let schedule = machine.schedule.as_ref();
     let phases = snapshot.phases.get(&machine.name);
     Row {
         name: machine.name.name.clone(),
-        note: format!("{}; {}", machine.name.namespace, machine.rule),
+        note: format!(
+            "{}; {}; {}",
+            verdict.state, machine.name.namespace, machine.rule
+        ),
         zone: schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone()),
         link: Some(link(&machine.name)),
         planned: machine.planned(from, to),
-        observed: machine.observed(phases.map(Arc::as_ref), now),
+        observed: machine.observed(phases.map(Arc::as_ref), verdict, now),
     }
 }
 
