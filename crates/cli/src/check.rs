@@ -7,11 +7,15 @@ mod machine;
 mod operator;
 mod policy;
 mod server;
+mod webhook;
 mod zones;
 
 use std::io::Write;
 
 use fivespot_api::name;
+use fivespot_api::verdict::Lease;
+use jiff::Timestamp;
+use kube::Client;
 use serde_json::json;
 
 use crate::cluster::{self, Source};
@@ -22,9 +26,11 @@ use finding::Finding;
 
 /// Check whether 5-Spot works in this cluster, and print a remedy for each problem
 ///
-/// Only reads. Checks the CRDs and their version, the policy, the Lease, the release of the time
-/// zones, the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of their
-/// Clusters, and the reclaim agent where a ScheduledMachine has killIfCommands.
+/// Only reads. Checks the CRDs and their version, the policy, the admission webhooks and their
+/// endpoints, the Lease, the clocks, the release of the time zones, how many machines are blocked,
+/// the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of their Clusters,
+/// and the reclaim agent where a ScheduledMachine has killIfCommands. What is wrong with one machine
+/// alone is a warning.
 ///
 /// Exit codes: 0 no errors (there may be warnings), 1 an error was found or a check could not be
 /// completed, 2 the API server cannot be reached.
@@ -34,15 +40,11 @@ use finding::Finding;
   5spot check --context prod -o json
   5spot check --operator-namespace platform")]
 pub(crate) struct Args {
-    /// Namespace of the operator
-    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
-    operator_namespace: String,
+    #[command(flatten)]
+    lease: LeaseFlags,
     /// Name of the operator's ServiceAccount
     #[arg(long, value_name = "NAME", default_value = name::CONTROLLER)]
     service_account: String,
-    /// Name of the operator's Lease
-    #[arg(long, value_name = "NAME", default_value = name::LEADER_LEASE)]
-    lease_name: String,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
@@ -63,9 +65,8 @@ pub(crate) struct Operator {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let operator = Operator {
-        namespace: args.operator_namespace.clone(),
         account: args.service_account.clone(),
-        lease: args.lease_name.clone(),
+        ..args.lease.operator()
     };
     let findings = cluster::block_on(async {
         let reader = Reader::connect(&args.source).await?;
@@ -89,6 +90,65 @@ pub(crate) async fn lease_error(reader: &Reader, operator: &Operator) -> Option<
     operator::lease(reader, operator).await.error_text()
 }
 
+/// Whether an operator holds a fresh Lease.
+pub(crate) async fn lease(reader: &Reader, operator: &Operator) -> Lease {
+    operator::read_lease(reader, operator).await
+}
+
+/// What a verdict depends on besides the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Judge {
+    /// Whether an operator holds its Lease.
+    pub(crate) lease: Lease,
+    /// The current time of the cluster.
+    pub(crate) now: Timestamp,
+}
+
+impl Judge {
+    /// Reads the Lease and the time of the cluster. A user who may not read the Lease is not told
+    /// that no operator runs.
+    pub(crate) async fn read(
+        client: &Client,
+        address: &str,
+        operator: &Operator,
+    ) -> Self {
+        match Reader::of(client.clone(), address).await {
+            Ok(reader) => Self {
+                lease: lease(&reader, operator).await,
+                now: reader.now,
+            },
+            Err(failure) => Self {
+                lease: Lease::NotReadable {
+                    cause: failure.to_string(),
+                },
+                now: cluster::now_at(None),
+            },
+        }
+    }
+}
+
+/// Flags that say where the operator holds its Lease.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LeaseFlags {
+    /// Namespace of the operator
+    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
+    pub(crate) operator_namespace: String,
+    /// Name of the operator's Lease
+    #[arg(long, value_name = "NAME", default_value = name::LEADER_LEASE)]
+    pub(crate) lease_name: String,
+}
+
+impl LeaseFlags {
+    /// The operator, with the usual ServiceAccount.
+    pub(crate) fn operator(&self) -> Operator {
+        Operator {
+            namespace: self.operator_namespace.clone(),
+            account: name::CONTROLLER.to_owned(),
+            lease: self.lease_name.clone(),
+        }
+    }
+}
+
 /// Runs every check. Checks that can explain the failure of others come first.
 async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let mut all = vec![server::check(reader)];
@@ -96,10 +156,14 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let is_installed = crds.iter().all(|it| !it.is_missing());
     all.extend(crds);
     all.extend(policy::check(reader).await);
+    all.extend(webhook::check(reader).await);
     all.extend(operator::check(reader, operator).await);
+    all.extend(operator::clock(reader, operator).await);
     if is_installed {
         all.extend(operator::definitions(reader, operator).await);
         let machines = machine::read(reader).await;
+        let lease = lease(reader, operator).await;
+        all.extend(machine::blocked(&machines, &lease, reader.now));
         all.extend(machine::check(reader, operator, &machines).await);
         all.extend(agent::check(&machines));
     }

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use fivespot_api::name;
+use fivespot_api::verdict::{self, Lease, Verdict};
+use fivespot_api::{ScheduledMachine, name};
 use fivespot_clock::Clock;
 use http::Response;
 use jiff::{SignedDuration, Timestamp};
+use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::core::ApiResource;
 use kube::{Client, Config};
+use serde_json::Value;
 
 use crate::{Failure, completion};
 
@@ -142,6 +146,42 @@ pub(crate) fn failed_request(what: &str, address: &str, error: kube::Error) -> F
     }
 }
 
+/// Reads a ScheduledMachine.
+///
+/// # Errors
+/// 5-Spot is not installed, there is no such machine, or it may not be read.
+pub(crate) async fn machine(
+    client: &Client,
+    address: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<DynamicObject, Failure> {
+    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &resource);
+    let failed = |error| failed_request("reading ScheduledMachines", address, error);
+    if let Some(found) = api.get_opt(name).await.map_err(failed)? {
+        return Ok(found);
+    }
+    // Without the CRD, every name is missing. A user who may not list them is not told.
+    let one = api.list(&ListParams::default().limit(1)).await;
+    match one {
+        Err(kube::Error::Api(status)) if is_not_served(&status) => {
+            Err(failed(kube::Error::Api(status)))
+        }
+        _ => Err(no_such_machine(namespace, name)),
+    }
+}
+
+/// There is no ScheduledMachine of that name in that namespace.
+pub(crate) fn no_such_machine(namespace: &str, name: &str) -> Failure {
+    Failure::new(
+        format!("reading ScheduledMachine {namespace}/{name}"),
+        "not found",
+    )
+    .remedy("give its namespace with -n; `5spot status -A` lists all")
+}
+
 /// Whether the resource itself is not served. Such a 404 has no object name.
 pub(crate) fn is_not_served(status: &kube::core::Status) -> bool {
     status.code == 404 && status.details.as_ref().is_none_or(|it| it.name.is_empty())
@@ -154,17 +194,20 @@ const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 /// The current time for data that is read from this cluster: the time of this machine, unless the
 /// server's `Date` differs from it, as with `5spot dev --start`.
 pub(crate) async fn now(client: &Client) -> Timestamp {
-    time_of(request_version(client).await.ok())
+    now_at(server_time(client).await)
 }
 
-/// The time of a cluster that returned this response.
-fn time_of(response: Option<Response<Body>>) -> Timestamp {
+/// The time that the server tells, to the second. `None` if it tells none.
+pub(crate) async fn server_time(client: &Client) -> Option<Timestamp> {
+    date(&request_version(client).await.ok()?)
+}
+
+/// The current time for data that is read from a cluster whose server told this time.
+pub(crate) fn now_at(server_time: Option<Timestamp>) -> Timestamp {
     let local_time = Clock::system().now();
-    match response.as_ref().and_then(date) {
-        Some(cluster_time)
-            if cluster_time.duration_since(local_time).abs() > MAX_CLOCK_DIFFERENCE =>
-        {
-            cluster_time
+    match server_time {
+        Some(told) if told.duration_since(local_time).abs() > MAX_CLOCK_DIFFERENCE => {
+            told
         }
         _ => local_time,
     }
@@ -186,7 +229,7 @@ pub(crate) async fn require_reachable(
 ) -> Result<Timestamp, Failure> {
     let response = request_version(client).await;
     let response = response.map_err(|error| unreachable(address, &error))?;
-    Ok(time_of(Some(response)))
+    Ok(now_at(date(&response)))
 }
 
 /// The `Date` header of a response.
@@ -194,6 +237,15 @@ fn date(response: &Response<Body>) -> Option<Timestamp> {
     let date = response.headers().get(http::header::DATE)?.to_str().ok()?;
     let parser = jiff::fmt::rfc2822::DateTimeParser::new();
     parser.parse_timestamp(date).ok()
+}
+
+/// The verdict about a ScheduledMachine as it was read. One that cannot be decoded has the error as
+/// its cause.
+pub(crate) fn verdict(object: &Value, lease: &Lease, now: Timestamp) -> Verdict {
+    match serde_json::from_value::<ScheduledMachine>(object.clone()) {
+        Ok(machine) => verdict::verdict(&machine, lease, now),
+        Err(error) => Verdict::undecoded(error),
+    }
 }
 
 /// Runs a future that sends requests to a cluster, on this thread.

@@ -20,17 +20,21 @@ impl<const N: usize> Columns<N> {
         }
     }
 
+    /// The cells of a row, as wide as their columns.
+    pub(crate) fn padded(&self, cells: &[Cow<'_, str>; N]) -> Vec<String> {
+        let cells = cells.iter().zip(self.0);
+        cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect()
+    }
+
     /// Prints a row.
     pub(crate) fn print(
         &self,
         out: &mut dyn Write,
         cells: &[Cow<'_, str>; N],
     ) -> io::Result<()> {
-        let cells = cells.iter().zip(self.0);
-        let line: Vec<_> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        writeln!(out, "{}", line.join("  ").trim_end())
+        writeln!(out, "{}", self.padded(cells).join("  ").trim_end())
     }
 }
 

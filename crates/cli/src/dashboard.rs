@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fivespot_dashboard::{Dashboard, Options, Reader};
+use fivespot_dashboard::{Dashboard, LeaseLocation, Options, Reader};
 use futures::FutureExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
 
+use crate::check::LeaseFlags;
 use crate::cluster::{self, Access, NodeAccess};
 use crate::signals::Signals;
 use crate::{Failure, Outcome, explain, report, server_flag};
@@ -43,6 +44,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
     #[command(flatten)]
+    lease: LeaseFlags,
+    #[command(flatten)]
     access: Access,
 }
 
@@ -59,13 +62,19 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         |namespace| format!("namespace {namespace}"),
     );
     let title = format!("{}, {scope}", config.cluster_url);
+    let address = args.access.address(&config);
     let inspect_options = explain::options(config, args.node_access)?;
     let client: Client = inspect_options.client.clone();
+    cluster::require_reachable(&client, &address).await?;
+    let lease = LeaseLocation {
+        namespace: args.lease.operator_namespace.clone(),
+        name: args.lease.lease_name.clone(),
+    };
     let rates = args.rates.as_deref().map(report::read_rates).transpose()?;
     let dashboard = open(Options {
         rates,
         listener: listen(args.listen).await?,
-        reader: Reader::new(inspect_options, namespace),
+        reader: Reader::new(inspect_options, namespace).with_lease(lease),
         now: Arc::new(move || {
             let client = client.clone();
             async move { cluster::now(&client).await }.boxed()

@@ -1,28 +1,32 @@
 //! `5spot explain`: explains the state of a machine with the planning function, or a rule.
 
-mod remedy;
+mod reason;
 mod report;
 mod rule;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
+use fivespot_api::verdict::Lease;
 use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
 
+use crate::check::LeaseFlags;
 use crate::cluster::{self, Access, NodeAccess};
 use crate::output::Format;
 use crate::preview::InstantOrDate;
-use crate::{Failure, Outcome, completion, output};
+use crate::reader::Reader;
+use crate::{Failure, Outcome, check, completion, output};
+use report::Report;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,21 +34,24 @@ Examples:
   5spot explain business-hours-worker -n team-a --at 2026-03-06T23:00:00Z
   5spot explain business-hours-worker --node-access management
   5spot explain business-hours-worker --timeline -o svg > shutdown.svg
-  5spot explain rule SM002";
+  5spot explain rule SM002
+  5spot explain reason KindNotServed";
 
-/// Explain why a machine is in its current state and what happens next; or explain a rule
+/// Explain the state of a machine, what to do and what happens next; or explain a rule or a reason
 ///
-/// Reads the same objects as the operator, with your permissions, and calls the same planning
-/// function. Nothing is changed. If the operator reported another state of the workload cluster, a
-/// line says so. What only the operator has in memory, such as a step that just failed, is not
-/// shown.
+/// Begins with what the operator has written: the state, its cause and what to do. Then reads the
+/// objects that the operator reads, with your permissions, and shows which check of the operator
+/// decides. Objects that you may not read are named with the role that allows it. Nothing is changed.
+///
+/// Exit codes: 0 explained, 1 the machine is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of the ScheduledMachine; or `rule` (with --namespace, a machine of that name)
+    /// Name of the ScheduledMachine; or `rule` or `reason` (with --namespace, a machine of that name)
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::machines))]
     name: String,
-    /// After `rule`, the id of a rule or of a lint warning [default: lists all]
+    /// After `rule`, the id of a rule or of a lint warning; after `reason`, a reason of a condition
+    /// [default: lists all]
     #[arg(value_name = "ID", add = ArgValueCompleter::new(completion::rules))]
     rule: Option<String>,
     /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
@@ -57,6 +64,8 @@ pub(crate) struct Args {
     /// How to reach the nodes of a cluster; use the operator's setting
     #[arg(long, value_enum, default_value_t, conflicts_with = "rule")]
     node_access: NodeAccess,
+    #[command(flatten)]
+    lease: LeaseFlags,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -94,23 +103,29 @@ impl Form {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match (args.name.as_str(), &args.rule) {
         ("rule", Some(id)) => rule::explain(id, args.output.text_format()?, out),
+        ("reason", Some(name)) => reason::explain(name, args.output.text_format()?, out),
         // With a namespace, `rule` is the name of a machine.
         ("rule", None) if args.access.namespace.is_none() => {
             rule::list(args.output.text_format()?, out)
+        }
+        ("reason", None) if args.access.namespace.is_none() => {
+            reason::list(args.output.text_format()?, out)
         }
         (name, Some(extra)) => Err(Failure::new(
             format!("explain {name} {extra}"),
             "too many arguments",
         )
-        .remedy("give one ScheduledMachine, or `rule` and a rule's id")),
+        .remedy(
+            "give one ScheduledMachine, `rule` and a rule's id, or `reason` and a reason",
+        )),
         (name, None) if args.timeline => timeline::run(args, name, out),
         (name, None) => {
             let format = args.output.text_format()?;
-            let inspection = cluster::block_on(read(args, name))?;
+            let (inspection, lease) = cluster::block_on(read(args, name))?;
             let at = args
                 .at
                 .map_or(inspection.now, |at| at.instant_in(&zone(&inspection)));
-            machine(&inspection, at, format, out)
+            machine(&report::report(&inspection, &lease, at), format, out)
         }
     }
 }
@@ -121,7 +136,7 @@ fn zone(inspection: &Inspection) -> TimeZone {
     schedule.map_or(TimeZone::UTC, |schedule| schedule.time_zone().clone())
 }
 
-async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
+async fn read(args: &Args, name: &str) -> Result<(Inspection, Lease), Failure> {
     let config: Config = args.access.config().await?;
     let namespace = config.default_namespace.clone();
     let address = args.access.address(&config);
@@ -131,14 +146,16 @@ async fn read(args: &Args, name: &str) -> Result<Inspection, Failure> {
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
+    cluster::machine(&client, &address, &namespace, name).await?;
     match inspect(options, &key).await {
         Ok(Some(mut inspection)) => {
+            let reader = Reader::of(client, &address).await?;
             // Uses the current time of the cluster, which may have a virtual clock.
-            inspection.now = cluster::now(&client).await;
-            Ok(inspection)
+            inspection.now = reader.now;
+            let lease = check::lease(&reader, &args.lease.operator()).await;
+            Ok((inspection, lease))
         }
-        Ok(None) => Err(Failure::new(what, "not found")
-            .remedy("give its namespace with -n; `5spot status -A` lists all")),
+        Ok(None) => Err(cluster::no_such_machine(&namespace, name)),
         Err(error) => {
             Err(Failure::new(what, error).remedy("check your access to the cluster"))
         }
@@ -162,18 +179,16 @@ pub(crate) fn options(
     Ok(options)
 }
 
-/// Prints the explanation of the observed state, planned at an instant.
+/// Prints the explanation.
 fn machine(
-    inspection: &Inspection,
-    at: Timestamp,
+    report: &Report,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let report = report::report(inspection, at);
     match format {
-        Format::Text => report::text(out, &report)?,
-        Format::Json => output::json(out, &report)?,
-        Format::Yaml => output::yaml(out, &report)?,
+        Format::Text => report::text(out, report)?,
+        Format::Json => output::json(out, report)?,
+        Format::Yaml => output::yaml(out, report)?,
     }
-    Ok(Outcome::Yes)
+    Ok(report.outcome())
 }

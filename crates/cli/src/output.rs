@@ -5,6 +5,8 @@ use std::io::Write;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
+use fivespot_api::condition::Reason;
+use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 use serde::Serialize;
 
@@ -34,6 +36,19 @@ pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Fa
     let text = serde_saphyr::to_string(value)
         .map_err(|error| Failure::new("printing YAML", error))?;
     Ok(write!(out, "{text}")?)
+}
+
+/// Prints what to do about a verdict and who can, with the command that explains its reason.
+pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<()> {
+    let Some(remedy) = &verdict.remedy else {
+        return Ok(());
+    };
+    let actor = verdict.actor.as_str();
+    writeln!(out, "do: {} (who: {actor})", plain::line(remedy))?;
+    if Reason::row(&verdict.reason).is_some() {
+        writeln!(out, "    5spot explain reason {}", verdict.reason)?;
+    }
+    Ok(())
 }
 
 /// Prints a line to standard error for each note about the output of a command.

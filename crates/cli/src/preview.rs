@@ -24,10 +24,11 @@ use fivespot_drawing::{html, most_frequent_zone, svg};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::{Failure, Outcome, completion, document, output};
-use forecast::Forecast;
+use forecast::{Forecast, Unevaluated};
 use source::Selection;
 use span::Range;
 
@@ -72,6 +73,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
+    lease: LeaseFlags,
+    #[command(flatten)]
     access: Access,
 }
 
@@ -95,30 +98,39 @@ enum Form {
 
 impl Form {
     /// The warnings that are printed to standard error. The other forms contain them.
-    fn warnings(self, forecasts: &[Forecast]) -> Vec<String> {
+    fn warnings(self, preview: &Preview) -> Vec<String> {
         match self {
             Self::Text | Self::Json | Self::Yaml => Vec::new(),
-            Self::Ics | Self::Svg | Self::Html => warnings(forecasts),
+            Self::Ics | Self::Svg | Self::Html => {
+                let wrong = preview.not_evaluated.iter().map(Unevaluated::text);
+                wrong.chain(warnings(&preview.items)).collect()
+            }
         }
     }
 }
 
 /// The JSON and YAML output.
 #[derive(Debug, Serialize)]
-struct Preview<'f> {
-    items: &'f [Forecast],
+#[serde(rename_all = "camelCase")]
+struct Preview {
+    items: Vec<Forecast>,
+    /// The machines that cannot be evaluated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_evaluated: Vec<Unevaluated>,
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let (documents, now) = if args.file.is_empty() {
+    let (documents, now, judge) = if args.file.is_empty() {
         let selection = args
             .name
             .as_deref()
             .map_or(Selection::All, Selection::Named);
-        source::from_cluster(&args.access, selection)
-            .map_err(|failure| failure.or("give files with -f"))?
+        let operator = args.lease.operator();
+        let found = source::from_cluster(&args.access, selection, &operator)
+            .map_err(|failure| failure.or("give files with -f"))?;
+        (found.documents, found.judge.now, Some(found.judge))
     } else {
-        (document::read(&args.file)?, Clock::system().now())
+        (document::read(&args.file)?, Clock::system().now(), None)
     };
     let namespace = args.access.namespace.as_deref();
     let context = Context::of(&documents, namespace)?;
@@ -138,6 +150,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let scope = PreviewScope {
         namespace,
         context: &context,
+        judge: judge.as_ref(),
     };
     let view = ViewOptions {
         form: args.output,
@@ -145,9 +158,9 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         terminal: output::terminal_options(),
         now,
     };
-    let forecasts = forecasts(&documents, scope, range, view)?;
-    print(out, view, &forecasts)?;
-    output::notes("warning", &args.output.warnings(&forecasts));
+    let preview = preview(&documents, scope, range, view)?;
+    print(out, view, &preview)?;
+    output::notes("warning", &args.output.warnings(&preview));
     Ok(Outcome::Yes)
 }
 
@@ -168,6 +181,8 @@ struct PreviewScope<'c> {
     /// The namespace of objects without one.
     namespace: Option<&'c str>,
     context: &'c Context,
+    /// What verdicts depend on; `None` for files.
+    judge: Option<&'c Judge>,
 }
 
 /// How the preview is shown.
@@ -192,44 +207,68 @@ impl ViewOptions {
 }
 
 /// The forecasts of all schedules. In a picture, dates are in the zone that most schedules have.
-fn forecasts(
+///
+/// # Errors
+/// The range is empty or too long, or no machine can be evaluated; the first failure.
+fn preview(
     documents: &[Document],
     scope: PreviewScope<'_>,
     mut range: Range,
     view: ViewOptions,
-) -> Result<Vec<Forecast>, Failure> {
-    let all = |range: &Range| {
-        let each = documents.iter();
-        each.map(|document| Forecast::of(document, scope, range))
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let forecasts = all(&range)?;
-    let mut spans = forecasts.iter().map(|forecast| forecast.span);
+) -> Result<Preview, Failure> {
+    let evaluated = forecasts(documents, scope, &range)?;
+    let mut spans = evaluated.items.iter().map(|forecast| forecast.span);
     let first = spans.next();
     if !view.is_picture(documents.len()) || spans.all(|span| Some(span) == first) {
-        return Ok(forecasts);
+        return Ok(evaluated);
     }
-    let schedules = forecasts.iter().map(|it| &it.schedule);
+    let schedules = evaluated.items.iter().map(|it| &it.schedule);
     range.zone = Some(most_frequent_zone(schedules));
-    all(&range)
+    forecasts(documents, scope, &range)
+}
+
+fn forecasts(
+    documents: &[Document],
+    scope: PreviewScope<'_>,
+    range: &Range,
+) -> Result<Preview, Failure> {
+    let mut preview = Preview {
+        items: Vec::new(),
+        not_evaluated: Vec::new(),
+    };
+    let mut first_failure = None;
+    for document in documents {
+        match Forecast::of(document, scope, range) {
+            Ok(forecast) => preview.items.push(forecast),
+            Err(failure) => {
+                let wrong = Unevaluated::of(document, scope, &failure);
+                preview.not_evaluated.push(wrong);
+                first_failure.get_or_insert(failure);
+            }
+        }
+    }
+    match first_failure {
+        Some(failure) if preview.items.is_empty() => Err(failure),
+        _ => Ok(preview),
+    }
 }
 
 fn print(
     out: &mut dyn Write,
     view: ViewOptions,
-    forecasts: &[Forecast],
+    preview: &Preview,
 ) -> Result<(), Failure> {
     match view.form {
-        Form::Text => Ok(text::print(out, forecasts, view)?),
-        Form::Json => output::json(out, &Preview { items: forecasts }),
-        Form::Yaml => output::yaml(out, &Preview { items: forecasts }),
-        Form::Ics => Ok(ics::print(out, forecasts, view.now)?),
+        Form::Text => Ok(text::print(out, preview, view)?),
+        Form::Json => output::json(out, preview),
+        Form::Yaml => output::yaml(out, preview),
+        Form::Ics => Ok(ics::print(out, &preview.items, view.now)?),
         Form::Svg => {
-            let picture = svg::document(&fleet::of(forecasts, view.now));
+            let picture = svg::document(&fleet::of(preview, view.now));
             Ok(out.write_all(picture.as_bytes())?)
         }
         Form::Html => {
-            let page = html::document(&fleet::of(forecasts, view.now));
+            let page = html::document(&fleet::of(preview, view.now));
             Ok(out.write_all(page.as_bytes())?)
         }
     }

@@ -1,7 +1,8 @@
 //! Reads and changes a cluster by API paths, for commands that handle many kinds.
 
+use fivespot_clock::Clock;
 use http::Request;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -33,6 +34,10 @@ pub(crate) struct Reader {
     pub(crate) version: String,
     /// The current time of this cluster.
     pub(crate) now: Timestamp,
+    /// The time that the server told, if it did.
+    pub(crate) server_time: Option<Timestamp>,
+    /// By how much the server's clock is ahead of that of this host, if it told its time.
+    pub(crate) clock_difference: Option<SignedDuration>,
 }
 
 impl Reader {
@@ -59,12 +64,15 @@ impl Reader {
             .chars()
             .take_while(char::is_ascii_digit)
             .collect();
-        let now = cluster::now(&client).await;
+        let server_time = cluster::server_time(&client).await;
+        let local_time = Clock::system().now();
         Ok(Self {
             client,
             minor: digits.parse().unwrap_or_default(),
             version: version.git_version,
-            now,
+            now: cluster::now_at(server_time),
+            server_time,
+            clock_difference: server_time.map(|at| at.duration_since(local_time)),
         })
     }
 

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
+use fivespot_api::time::whole_seconds;
+use fivespot_api::verdict::Lease;
 use fivespot_usage::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
 use jiff::Timestamp;
 
+use crate::check::LeaseFlags;
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::Context;
@@ -70,6 +73,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     #[command(flatten)]
+    lease: LeaseFlags,
+    #[command(flatten)]
     access: Access,
 }
 
@@ -96,19 +101,30 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     } else {
         Selection::Namespace
     };
-    let (documents, now) = source::from_cluster(&args.access, selection)?;
+    let operator = args.lease.operator();
+    let found = source::from_cluster(&args.access, selection, &operator)?;
+    let now = whole_seconds(found.judge.now);
     let query = Query {
         month: args.month.unwrap_or_else(|| Month::at(now)),
         now,
         label: args.by.as_deref(),
         rates: rates.as_ref(),
     };
-    print(out, args.output, &report(documents, &query)?)?;
+    let (report, notes) = report(found.documents, &query)?;
+    print(out, args.output, &report)?;
+    output::notes("warning", &notes);
+    if let Lease::NotHeld { cause, .. } = &found.judge.lease {
+        output::notes("warning", [cause]);
+    }
     Ok(Outcome::Yes)
 }
 
-/// Creates the report about the ScheduledMachines among `documents`.
-fn report(documents: Vec<Document>, query: &Query<'_>) -> Result<Report, Failure> {
+/// Creates the report about the ScheduledMachines among `documents`, with a note about each one that
+/// cannot be read. Those are listed without an account.
+fn report(
+    documents: Vec<Document>,
+    query: &Query<'_>,
+) -> Result<(Report, Vec<String>), Failure> {
     let (month, now) = (query.month, query.now);
     if month.start() > now {
         let why = format!("it begins at {}, and now is {now}", month.start());
@@ -117,11 +133,22 @@ fn report(documents: Vec<Document>, query: &Query<'_>) -> Result<Report, Failure
     }
     let context = Context::of(&documents, None)?;
     let machines = source::machines(documents);
-    let machines = machines
+    let mut notes = Vec::new();
+    let machines: Vec<Machine> = machines
         .iter()
-        .map(|document| machine(document, &context, now))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Report::of(machines, query))
+        .map(|document| match machine(document, &context, now) {
+            Ok(machine) => machine,
+            Err(failure) => {
+                notes.push(failure.to_string());
+                Machine {
+                    namespace: document.text("/metadata/namespace").to_owned(),
+                    name: document.text("/metadata/name").to_owned(),
+                    ..Machine::default()
+                }
+            }
+        })
+        .collect();
+    Ok((Report::of(machines, query), notes))
 }
 
 /// The usage of one ScheduledMachine, up to `now`.

@@ -100,11 +100,15 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             inventory.describe(options, out)?;
             return Ok(Outcome::Yes);
         }
-        let removes = !options.keeps_machines && !inventory.machines.is_empty();
+        let machines = inventory.count(name::KIND);
+        let removes = !options.keeps_machines && machines > 0;
         if removes && !args.yes {
             return Err(Failure::new(
                 "uninstalling",
-                format!("this removes {} machines", inventory.machines.len()),
+                match machines {
+                    1 => "this removes 1 machine".to_owned(),
+                    several => format!("this removes {several} machines"),
+                },
             )
             .remedy("confirm it with --yes, or keep them with --keep-machines"));
         }

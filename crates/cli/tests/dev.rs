@@ -329,9 +329,15 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(applied.is_some());
-    let at = "default/business-hours-worker at 2026-03-06T15:0";
-    assert!(outputs[0].starts_with(at), "{}", outputs[0]);
-    assert!(!outputs[0].contains("planned with"), "{}", outputs[0]);
+    let begin = "default/business-hours-worker: ";
+    assert!(outputs[0].starts_with(begin), "{}", outputs[0]);
+    let window = "the window is open until 2026-03-06T23:00:00Z";
+    assert!(outputs[0].contains(window), "{}", outputs[0]);
+    assert!(
+        !outputs[0].contains("with the objects read at"),
+        "{}",
+        outputs[0]
+    );
     let from = "From 2026-03-06T15:0";
     assert!(outputs[1].contains(from), "{}", outputs[1]);
 }
@@ -355,7 +361,7 @@ fn check_reports_a_dev_server_without_an_operator() {
     let data = ["--data-dir", data.to_str().unwrap()];
     // The Lease of an operator of an earlier run does not count.
     for (more, wanted) in [
-        (&[][..], "renewed its Lease"),
+        (&[][..], "an operator holds a Lease"),
         (&["--no-controller"], "no operator holds a Lease"),
     ] {
         let (mut dev, kubeconfig) = dir.start(&[&data[..], more].concat());

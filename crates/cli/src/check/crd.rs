@@ -44,6 +44,12 @@ fn compare(name: &str, ours: &Value, stored: &Value) -> Finding {
         let mut conditions = conditions.into_iter().flatten();
         conditions.any(|it| it["type"] == kind && it["status"] == "True")
     };
+    if !stored["metadata"]["deletionTimestamp"].is_null() {
+        let message = format!("{name} is being deleted, with all objects of its kind");
+        return Finding::error(CHECK, message).remedy(
+            "apply it again when the deletion has ended; finalizers of the objects delay it",
+        );
+    }
     if !is_true("Established") {
         return Finding::error(CHECK, format!("{name} is not served yet")).remedy(
             format!("see the conditions in `kubectl get crd {name} -o yaml`"),

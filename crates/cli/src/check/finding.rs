@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fivespot_api::verdict::Verdict;
 use serde::Serialize;
 
 use crate::plain;
@@ -31,6 +32,14 @@ impl CheckResult {
     }
 }
 
+/// A machine with the verdict about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct MachineVerdict {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) verdict: Verdict,
+}
+
 /// A finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
@@ -39,6 +48,9 @@ pub(super) struct Finding {
     message: String,
     #[serde(rename = "whatToDo", skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// The machines that it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    machines: Vec<MachineVerdict>,
     #[serde(skip)]
     is_missing: bool,
 }
@@ -50,6 +62,7 @@ impl Finding {
             result,
             message: message.into(),
             remedy: None,
+            machines: Vec::new(),
             is_missing: false,
         }
     }
@@ -78,6 +91,12 @@ impl Finding {
     /// Adds what to do about it.
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Adds the machines that it is about.
+    pub(super) fn about(mut self, machines: Vec<MachineVerdict>) -> Self {
+        self.machines = machines;
         self
     }
 

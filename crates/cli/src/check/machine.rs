@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::name;
+use fivespot_api::verdict::{Lease, State};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Operator;
-use super::finding::Finding;
+use super::finding::{Finding, MachineVerdict};
+use crate::cluster;
 use crate::reader::{Reader, Response};
 
 /// Lists all ScheduledMachines.
@@ -34,6 +37,59 @@ pub(super) async fn check(
     all.extend(kinds(reader, operator, machines).await);
     all.extend(kubeconfigs(reader, operator, machines).await);
     all
+}
+
+/// How many blocked machines are named.
+const NAMED: usize = 3;
+
+/// How many machines are blocked. `None` if they cannot be read, or if no operator runs, so that
+/// nothing is known about them.
+pub(super) fn blocked(
+    machines: &Result<Vec<Value>, String>,
+    lease: &Lease,
+    now: Timestamp,
+) -> Option<Finding> {
+    const CHECK: &str = "machines";
+    let machines = machines.as_ref().ok()?;
+    if matches!(lease, Lease::NotHeld { .. }) {
+        return None;
+    }
+    let judged = machines.iter().map(|it| MachineVerdict {
+        namespace: it["metadata"]["namespace"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        name: it["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        verdict: cluster::verdict(it, lease, now),
+    });
+    let blocked: Vec<_> = judged
+        .filter(|it| it.verdict.state == State::Blocked)
+        .collect();
+    if blocked.is_empty() {
+        let message = format!("none of {} ScheduledMachines is blocked", machines.len());
+        return Some(Finding::ok(CHECK, message));
+    }
+    let named = blocked.iter().take(NAMED);
+    let named =
+        named.map(|it| format!("{}/{} ({})", it.namespace, it.name, it.verdict.reason));
+    let mut named: Vec<String> = named.collect();
+    if blocked.len() > NAMED {
+        named.push(format!("{} more", blocked.len() - NAMED));
+    }
+    let message = format!(
+        "{} of {} ScheduledMachines are blocked: {}",
+        blocked.len(),
+        machines.len(),
+        named.join(", ")
+    );
+    Some(
+        Finding::warning(CHECK, message)
+            .remedy("`5spot status -A` lists them first, `5spot explain NAME` says what to do")
+            .about(blocked),
+    )
 }
 
 async fn cluster_api(reader: &Reader) -> Finding {
@@ -98,10 +154,21 @@ async fn provider(
     let machine = namespaces.values().next().map_or("", String::as_str);
     let Some(plural) = served else {
         let message = format!("{kind} of {version}, named by {machine}, is not served");
-        return Finding::error(CHECK, message)
-            .remedy("install the provider that serves it");
+        return Finding::warning(CHECK, message).remedy(
+            "install the provider that serves it, or correct the ScheduledMachine",
+        );
     };
     let group = version.split('/').next().unwrap_or_default();
+    if is_terminating(reader, &plural, group).await {
+        let message = format!(
+            "CustomResourceDefinition {plural}.{group} is being deleted, named by {machine}: no \
+             object of it can be created"
+        );
+        return Finding::error(CHECK, message).remedy(
+            "install the provider again when the deletion has ended; the objects that still exist \
+             delay it",
+        );
+    }
     let resource = json!({"group": group, "resource": plural, "verb": "create"});
     let refused = match forbidden_in(reader, operator, &resource, namespaces).await {
         Ok(refused) => refused,
@@ -126,6 +193,17 @@ async fn provider(
         "generate its role with `5spot generate rbac --provider`, or label a ClusterRole {}=true",
         name::AGGREGATE_LABEL
     ))
+}
+
+/// Whether the CustomResourceDefinition is being deleted. A user who may not read it is not told.
+async fn is_terminating(reader: &Reader, plural: &str, group: &str) -> bool {
+    let path = format!(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{group}"
+    );
+    match reader.get(&path).await {
+        Response::Found(crd) => !crd["metadata"]["deletionTimestamp"].is_null(),
+        Response::NotFound | Response::Failed(_) => false,
+    }
 }
 
 /// The machines in whose namespaces the operator has no permission. An operator that is confined to

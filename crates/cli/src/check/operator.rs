@@ -1,6 +1,7 @@
 //! Checks whether an operator runs.
 
 use fivespot_api::name;
+use fivespot_api::verdict::Lease;
 use fivespot_schedule::zone_data;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -108,89 +109,104 @@ pub(super) async fn definitions(reader: &Reader, operator: &Operator) -> Option<
     None
 }
 
-/// Checks the most recently renewed Lease of an operator: that of the leader, or of a shard.
+/// Checks whether an operator holds a Lease: that of the leader, or of a shard.
 pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
     const CHECK: &str = "lease";
     let namespace = &operator.namespace;
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    let all = match reader.get(&format!("{path}/{}", operator.lease)).await {
-        Response::Found(lease) => Ok(vec![lease]),
-        Response::Failed(why) => Err(why),
-        Response::NotFound => reader.list(&path).await.map(|all| {
-            let is_shard =
-                |it: &Value| !it["metadata"]["labels"][name::SHARD_LABEL].is_null();
-            all.into_iter().filter(is_shard).collect()
-        }),
-    };
-    let all = match all {
-        Ok(all) => all,
-        Err(why) => return Finding::unknown(CHECK, why),
-    };
-    let freshest = all
-        .iter()
-        .filter_map(|it| LeaseState::read(it, reader.now))
-        .min_by_key(|it| it.age);
-    let remedy = format!(
-        "check its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
-    );
-    match freshest {
-        None => Finding::error(
+    match read_lease(reader, operator).await {
+        Lease::Held => Finding::ok(
             CHECK,
-            format!(
-                "no operator holds a Lease in namespace {namespace}: no schedule applies"
-            ),
-        )
-        .remedy(format!(
-            "{remedy}, or name its namespace with --operator-namespace"
-        )),
-        Some(lease) if lease.age > lease.duration => Finding::error(
-            CHECK,
-            format!(
-                "no operator runs: {} renewed the Lease {} ago",
-                lease.holder,
-                short(lease.age)
-            ),
-        )
-        .remedy(remedy),
-        Some(lease) => Finding::ok(
-            CHECK,
-            format!(
-                "{} renewed its Lease {} ago",
-                lease.holder,
-                short(lease.age)
-            ),
+            format!("an operator holds a Lease in namespace {namespace}"),
         ),
+        Lease::NotReadable { cause } => Finding::unknown(CHECK, cause),
+        Lease::NotHeld { cause, since } => {
+            let remedy = format!(
+                "check its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
+            );
+            Finding::error(CHECK, cause).remedy(match since {
+                Some(_) => remedy,
+                None => {
+                    format!("{remedy}, or name its namespace with --operator-namespace")
+                }
+            })
+        }
     }
 }
 
-/// The holder of a Lease.
-struct LeaseState {
-    holder: String,
-    age: SignedDuration,
-    duration: SignedDuration,
-}
-
-impl LeaseState {
-    /// Reads a Lease. `None` if it has no holder.
-    fn read(lease: &Value, now: Timestamp) -> Option<Self> {
-        let spec = &lease["spec"];
-        let holder = spec["holderIdentity"]
-            .as_str()
-            .filter(|it| !it.is_empty())?;
-        let renewed: Timestamp = spec["renewTime"].as_str()?.parse().ok()?;
-        let seconds = spec["leaseDurationSeconds"].as_i64()?;
-        Some(Self {
-            holder: holder.to_owned(),
-            age: now.duration_since(renewed).max(SignedDuration::ZERO),
-            duration: SignedDuration::from_secs(seconds),
-        })
+/// Reads whether an operator holds a fresh Lease.
+pub(super) async fn read_lease(reader: &Reader, operator: &Operator) -> Lease {
+    let namespace = &operator.namespace;
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let leader = reader.get(&format!("{path}/{}", operator.lease)).await;
+    let leases = match leader {
+        Response::Found(lease) => Ok(vec![lease]),
+        Response::Failed(cause) => Err(cause),
+        Response::NotFound => reader.list(&path).await,
+    };
+    match leases {
+        Ok(leases) => Lease::of(&leases, &operator.lease, namespace, reader.now),
+        Err(cause) => Lease::NotReadable { cause },
     }
 }
 
-fn short(age: SignedDuration) -> String {
-    match age.as_secs() {
-        seconds @ ..=120 => format!("{seconds}s"),
-        seconds @ ..=7200 => format!("{}m", seconds / 60),
-        seconds => format!("{}h", seconds / 3600),
+/// The end of the version of an embedded server.
+const EMBEDDED: &str = "+5spot";
+
+/// How far the operator's clock may differ from the API server's.
+const MAX_SKEW: SignedDuration = SignedDuration::from_secs(5);
+
+/// Checks the clocks: that of this host against the API server's, and that of the operator, which
+/// is ahead if it has renewed a Lease in the future. `None` if the server does not tell its time.
+/// The clock of an embedded server may be a virtual one, and is not compared with this host's.
+pub(super) async fn clock(reader: &Reader, operator: &Operator) -> Option<Finding> {
+    const CHECK: &str = "clock";
+    let ahead = reader.clock_difference?;
+    let namespace = &operator.namespace;
+    let path = format!(
+        "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{}",
+        operator.lease
+    );
+    let renewed = match reader.get(&path).await {
+        Response::Found(lease) => lease["spec"]["renewTime"].as_str().map(str::parse),
+        Response::NotFound | Response::Failed(_) => None,
+    };
+    let renewed: Option<Timestamp> = renewed.and_then(Result::ok);
+    let server_time = reader.server_time.unwrap_or(reader.now);
+    let operator_ahead = renewed.map(|at| at.duration_since(server_time));
+    if let Some(by) = operator_ahead.filter(|by| *by > MAX_SKEW) {
+        return Some(
+            Finding::error(
+                CHECK,
+                format!(
+                    "the operator's clock is {}s ahead of the API server's: windows open and \
+                     close too early",
+                    by.as_secs()
+                ),
+            )
+            .remedy("synchronize the clocks of the nodes"),
+        );
     }
+    if reader.version.ends_with(EMBEDDED) {
+        return None;
+    }
+    Some(if ahead.abs() > MAX_SKEW {
+        let which = if ahead.is_positive() {
+            "ahead of"
+        } else {
+            "behind"
+        };
+        Finding::warning(
+            CHECK,
+            format!(
+                "the API server's clock is {}s {which} that of this host",
+                ahead.as_secs().abs()
+            ),
+        )
+        .remedy("synchronize the two")
+    } else {
+        Finding::ok(
+            CHECK,
+            "the API server's clock agrees with that of this host",
+        )
+    })
 }

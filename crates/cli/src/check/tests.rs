@@ -229,3 +229,73 @@ async fn an_operator_that_may_not_list_crds_is_an_error() {
     );
     assert!(!is_ok_or_warning);
 }
+
+#[tokio::test]
+async fn a_webhook_without_endpoints_is_an_error_although_the_policies_are_in_force() {
+    let (cluster, _replica) = with_worker().await;
+    cluster
+        .apply(&json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "providers"},
+            "webhooks": [{
+                "name": "remote.example.com",
+                "clientConfig": {
+                    "service": {"namespace": "default", "name": "remote"},
+                    "caBundle": "LS0tLS1CRUdJTg==",
+                },
+                "rules": [{
+                    "apiGroups": ["infrastructure.cluster.x-k8s.io"], "apiVersions": ["*"],
+                    "resources": ["remotemachines"], "operations": ["CREATE"],
+                }],
+                "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            }],
+        }))
+        .await;
+    let line = |text: &str| {
+        let found = text.lines().find(|it| it.contains(" webhook "));
+        found.unwrap().to_owned()
+    };
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    assert!(!is_ok_or_warning, "{text}");
+    assert_eq!(
+        line(&text),
+        "error    webhook     webhook remote.example.com: there is no Service default/remote: every \
+         change that it is called for is rejected; start its pods (`kubectl get pods -n default`), \
+         or delete the webhook configuration if it is no longer installed"
+    );
+    cluster
+        .apply(&json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {
+                "name": "remote-1", "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "remote"},
+            },
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
+        }))
+        .await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    assert!(is_ok_or_warning, "{text}");
+    assert_eq!(
+        line(&text),
+        "ok       webhook     the admission webhook has endpoints"
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_one_machine_is_counted_and_no_error() {
+    let (cluster, _replica) = with_worker().await;
+    let mut typo = scheduled_machine("typo");
+    typo["spec"]["clusterName"] = json!("produktion");
+    cluster.apply(&typo).await;
+    cluster.advance_until(instant("2026-03-06T15:05:00Z")).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    let line = text.lines().find(|it| it.contains(" machines "));
+    assert_eq!(
+        line.unwrap(),
+        "warning  machines    1 of 2 ScheduledMachines are blocked: default/typo (ClusterNotFound); \
+         `5spot status -A` lists them first, `5spot explain NAME` says what to do"
+    );
+    assert!(is_ok_or_warning, "{text}");
+}

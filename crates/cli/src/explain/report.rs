@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::time::whole_seconds;
+use fivespot_api::verdict::{Lease, State, Verdict, verdict};
 use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
@@ -12,8 +13,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
-use super::remedy::{self, Remedy};
-use crate::plain;
+use super::unreadable::{self, Unreadable};
+use crate::{Outcome, output, plain};
 
 /// The printed report.
 #[derive(Debug, Serialize)]
@@ -25,10 +26,16 @@ pub(super) struct Report {
     /// When the objects were read, if that is another time.
     #[serde(skip_serializing_if = "Option::is_none")]
     observed_at: Option<Timestamp>,
+    /// What the operator has written, judged as every command does.
+    verdict: Verdict,
+    /// The phase of the status.
     phase: String,
-    message: String,
-    /// The remedies for the conditions that report a problem.
-    remedies: Vec<Remedy>,
+    /// What the user of the command may not read. Without it there are no checks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_readable: Vec<Unreadable>,
+    /// What the checks result in, with the objects that the user may read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned: Option<Planned>,
     checks: Vec<Check>,
     observed: Vec<Line>,
     /// Set if the operator reports another state of the workload cluster.
@@ -37,6 +44,12 @@ pub(super) struct Report {
     actions: Vec<Step>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Timestamp>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Planned {
+    phase: String,
+    message: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,27 +73,48 @@ struct Step {
     request: String,
 }
 
-/// The report of the decision at `at`, from the state in `inspection`.
-pub(super) fn report(inspection: &Inspection, at: Timestamp) -> Report {
-    let mut memory = Memory::default();
-    memory.observe(
-        inspection.object.metadata.generation,
-        &inspection.observed,
-        at,
-    );
-    let explanation = explain(&inspection.object, &inspection.observed, &memory, at);
-    let meta = &inspection.object.metadata;
-    let namespace = meta.namespace.clone().unwrap_or_default();
-    Report {
-        remedies: remedy::of(&explanation.status.conditions, &namespace),
-        namespace,
+/// The verdict from the status, and the decision at `at` from the state in `inspection`.
+pub(super) fn report(inspection: &Inspection, lease: &Lease, at: Timestamp) -> Report {
+    let object = &inspection.object;
+    let meta = &object.metadata;
+    let stored = object.status.as_ref();
+    let phase = stored.and_then(|status| status.phase);
+    let report = Report {
+        namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
         at: whole_seconds(at),
         observed_at: (at != inspection.now).then_some(whole_seconds(inspection.now)),
+        verdict: verdict(object, lease, inspection.now),
+        phase: phase.map_or("none yet".to_owned(), |it| it.to_string()),
+        not_readable: unreadable::of(&inspection.observed),
+        planned: None,
+        checks: Vec::new(),
+        observed: observed(&inspection.observed),
+        reported: reported(inspection),
+        actions: Vec::new(),
+        next: None,
+    };
+    if report.not_readable.is_empty() {
+        planned(report, inspection, at)
+    } else {
+        report
+    }
+}
+
+/// Adds what the planning function decides with the objects that were read.
+fn planned(report: Report, inspection: &Inspection, at: Timestamp) -> Report {
+    let mut memory = Memory::default();
+    let meta = &inspection.object.metadata;
+    memory.observe(meta.generation, &inspection.observed, at);
+    let explanation = explain(&inspection.object, &inspection.observed, &memory, at);
+    let planned = Planned {
         phase: explanation
             .phase()
             .map_or("none yet".to_owned(), |it| it.to_string()),
         message: explanation.status.message.clone().unwrap_or_default(),
+    };
+    Report {
+        planned: Some(planned),
         checks: explanation
             .precedence
             .iter()
@@ -92,10 +126,9 @@ pub(super) fn report(inspection: &Inspection, at: Timestamp) -> Report {
                 observed: entry.observed.clone(),
             })
             .collect(),
-        observed: observed(&inspection.observed),
-        reported: reported(inspection),
         actions: steps(&explanation.plan, meta.name.as_deref().unwrap_or_default()),
         next: explanation.plan.requeue_at.map(whole_seconds),
+        ..report
     }
 }
 
@@ -231,9 +264,8 @@ fn state<T>(fact: &Fact<Option<T>>, describe: impl Fn(&T) -> String) -> String {
         Fact::Unknown(Unknown::NotServed { message }) => {
             format!("not found: {message} is not served")
         }
-        Fact::Unknown(Unknown::Forbidden { message } | Unknown::Failed { message }) => {
-            format!("unknown: {message}")
-        }
+        Fact::Unknown(Unknown::Forbidden { .. }) => "not readable".to_owned(),
+        Fact::Unknown(Unknown::Failed { message }) => format!("unknown: {message}"),
     }
 }
 
@@ -244,29 +276,37 @@ fn line(kind: &str, state: impl Into<String>) -> Line {
     }
 }
 
+impl Report {
+    /// The outcome of a command that was asked about the machine.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.verdict.state == State::Blocked {
+            Outcome::No
+        } else {
+            Outcome::Yes
+        }
+    }
+}
+
 /// Prints the report as text.
 pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    let Report {
-        namespace,
-        name,
-        at,
-        phase,
-        message,
-        ..
-    } = report;
-    let (namespace, name) = (plain::line(namespace), plain::line(name));
-    writeln!(out, "{namespace}/{name} at {at}: {phase}")?;
-    if !message.is_empty() {
-        writeln!(out, "{}", plain::line(message))?;
+    judgement(out, report)?;
+    if report.not_readable.is_empty() {
+        decision(out, report)?;
+    } else {
+        writeln!(
+            out,
+            "\nYou may not read these objects, so the checks of the operator are left out:"
+        )?;
+        for unreadable in &report.not_readable {
+            writeln!(out, "  {}", plain::line(&unreadable.text()))?;
+        }
     }
-    remedy::text(out, &report.remedies)?;
-    if let Some(observed_at) = report.observed_at {
-        writeln!(out, "(planned with the objects read at {observed_at})")?;
-    }
-    checks(out, &report.checks)?;
     objects(out, &report.observed)?;
     if let Some(reported) = &report.reported {
         writeln!(out, "\n{}", plain::line(reported))?;
+    }
+    if !report.not_readable.is_empty() {
+        return Ok(());
     }
     writeln!(out, "\nNext requests:")?;
     if report.actions.is_empty() {
@@ -282,6 +322,45 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         ),
         None => writeln!(out, "\nNext reconcile when an object changes."),
     }
+}
+
+/// Prints the verdict.
+fn judgement(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let verdict = &report.verdict;
+    let (namespace, name) = (plain::line(&report.namespace), plain::line(&report.name));
+    let since = verdict.since.map(whole_seconds);
+    let since = since.map_or_else(String::new, |since| format!(" since {since}"));
+    let reason = match verdict.reason.as_str() {
+        "" => String::new(),
+        reason => format!(", {}", plain::line(reason)),
+    };
+    let (state, phase) = (verdict.state, plain::line(&report.phase));
+    writeln!(
+        out,
+        "{namespace}/{name}: {state}{since} (phase {phase}{reason})"
+    )?;
+    if !verdict.cause.is_empty() {
+        writeln!(out, "{}", plain::line(&verdict.cause))?;
+    }
+    output::remedy(out, verdict)
+}
+
+/// Prints what the planning function decides, and by which check.
+fn decision(out: &mut dyn Write, report: &Report) -> io::Result<()> {
+    if let Some(observed_at) = report.observed_at {
+        writeln!(
+            out,
+            "\nAt {}, with the objects read at {observed_at}:",
+            report.at
+        )?;
+    }
+    if let Some(Planned { phase, message }) = &report.planned
+        && (report.observed_at.is_some() || *phase != report.phase)
+    {
+        let message = plain::line(message);
+        writeln!(out, "The checks result in {phase}: {message}")?;
+    }
+    checks(out, &report.checks)
 }
 
 fn checks(out: &mut dyn Write, checks: &[Check]) -> io::Result<()> {

@@ -1,14 +1,15 @@
 use fivespot_api::ScheduledMachine;
+use fivespot_api::verdict::Lease;
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
 use fivespot_controller::Inspection;
 use fivespot_plan::{
-    Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Workload,
+    Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Unknown, Workload,
 };
 use fivespot_schedule::{Override, OverrideMode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{machine, report, rule};
+use super::{machine, reason, report, rule};
 use crate::Outcome;
 use crate::cluster::NodeAccess;
 use crate::output::Format;
@@ -125,10 +126,21 @@ fn running() -> Value {
     })
 }
 
-fn report(found: &Inspection, at: Timestamp, format: Format) -> String {
+/// The printed report, and the outcome of the command.
+fn explained(found: &Inspection, at: Timestamp, format: Format) -> (String, Outcome) {
     let mut out = Vec::new();
-    assert_eq!(machine(found, at, format, &mut out).unwrap(), Outcome::Yes);
-    String::from_utf8(out).unwrap()
+    let report = report::report(found, &Lease::Held, at);
+    let outcome = machine(&report, format, &mut out).unwrap();
+    (String::from_utf8(out).unwrap(), outcome)
+}
+
+fn report(found: &Inspection, at: Timestamp, format: Format) -> String {
+    explained(found, at, format).0
+}
+
+/// The planned report as a value.
+fn planned(found: &Inspection, at: Timestamp) -> Value {
+    serde_json::to_value(report::report(found, &Lease::Held, at)).unwrap()
 }
 
 #[test]
@@ -137,27 +149,69 @@ fn a_closed_window_without_a_machine_is_the_last_check() {
     insta::assert_snapshot!(report(&found, found.now, Format::Text));
 }
 
-#[test]
-fn conditions_that_report_a_problem_have_a_remedy() {
-    let mut found = inspection(&json!({}), None);
-    found.observed.cluster = Fact::Known(None);
-    let text = report(&found, at("2026-03-06T16:00:00Z"), Format::Text);
-    let advice: Vec<_> = text
-        .lines()
-        .skip_while(|it| !it.starts_with("do: "))
-        .take_while(|it| it.starts_with("do: ") || it.starts_with("    http"))
-        .collect();
-    assert_eq!(
-        advice,
-        [
-            "do: Check `spec.clusterName` for a typo. The Cluster must be in the same namespace: \
-             `kubectl get clusters -n default`. (ClusterNotFound)"
+/// A status in which creation has been refused by a quota for longer than five minutes.
+fn refused() -> Value {
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": "2026-03-06T14:00:00Z",
+        })
+    };
+    let said = "cannot create the bootstrap object: exceeded quota: machines";
+    json!({
+        "phase": "Error", "observedGeneration": 1, "message": said,
+        "conditions": [
+            condition("Ready", "False", "BootstrapCreationFailed", said),
+            condition("Stalled", "True", "Rejected", "refused for five minutes"),
         ],
-        "{text}"
-    );
+    })
+}
+
+#[test]
+fn the_status_is_believed_and_not_what_the_command_would_plan() {
+    let found = inspection(&refused(), None);
+    let (text, outcome) = explained(&found, at("2026-03-06T16:00:00Z"), Format::Text);
+    insta::assert_snapshot!(text);
+    assert_eq!(outcome, Outcome::No);
     let json = report(&found, at("2026-03-06T16:00:00Z"), Format::Json);
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["remedies"][0]["reason"], "ClusterNotFound");
+    assert_eq!(json["verdict"]["state"], "Blocked");
+    assert_eq!(json["verdict"]["reason"], "Rejected");
+    assert_eq!(json["verdict"]["actor"], "Owner");
+}
+
+#[test]
+fn what_the_user_may_not_read_is_no_fault_of_the_machine() {
+    let status = json!({
+        "phase": "Active", "observedGeneration": 1, "message": "Node worker is in service",
+        "conditions": [{
+            "type": "Ready", "status": "True", "reason": "MachineRunning",
+            "message": "Node worker is in service", "lastTransitionTime": "2026-03-06T14:00:00Z",
+        }],
+    });
+    let mut found = inspection(&status, Some(running()));
+    let message = "clusters.cluster.x-k8s.io \"prod\" is forbidden: User \"owner\" cannot get \
+                   resource \"clusters\" in API group \"cluster.x-k8s.io\" in the namespace \
+                   \"default\"";
+    found.observed.cluster = Fact::Unknown(Unknown::Forbidden {
+        message: message.to_owned(),
+    });
+    let (text, outcome) = explained(&found, at("2026-03-06T16:00:00Z"), Format::Text);
+    insta::assert_snapshot!(text);
+    assert_eq!(outcome, Outcome::Yes);
+    assert!(
+        !text.contains("Error") && !text.contains("5spot-controller"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_reason_is_explained_from_the_table() {
+    let mut out = Vec::new();
+    reason::explain("kindnotserved", Format::Text, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    let error = reason::explain("Nothing", Format::Text, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().starts_with("reason Nothing: not found; "));
 }
 
 #[test]
@@ -169,8 +223,7 @@ fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
 #[test]
 fn a_check_above_the_windows_is_named_if_it_decides() {
     let observed = |found: &Inspection| {
-        let report = report::report(found, found.now);
-        let value = serde_json::to_value(&report).unwrap();
+        let value = planned(found, found.now);
         let checks = value["checks"].as_array().unwrap();
         let decides = checks.iter().find(|check| check["decides"] == true);
         decides.unwrap()["observed"].as_str().unwrap().to_owned()
@@ -211,17 +264,14 @@ fn a_shutdown_is_completed_before_the_schedule_is_checked() {
         "deadline": "2026-03-06T23:05:00Z",
         "reason": "ScheduleEnded",
     }});
-    let report =
-        report::report(&inspection(&status, Some(running())), at(FRIDAY_EVENING));
-    let value = serde_json::to_value(&report).unwrap();
+    let value = planned(&inspection(&status, Some(running())), at(FRIDAY_EVENING));
     assert_eq!(value["checks"][4]["decides"], true, "{value}");
 }
 
 #[test]
 fn a_paused_object_or_cluster_decides_first() {
     let report = |found: &Inspection| {
-        let report = report::report(found, found.now);
-        let value = serde_json::to_value(&report).unwrap();
+        let value = planned(found, found.now);
         value["checks"][0].clone()
     };
     let paused = json!({"annotations": {"cluster.x-k8s.io/paused": ""}});
@@ -272,18 +322,13 @@ fn a_paused_object_or_cluster_decides_first() {
 fn instants_are_shown_to_the_second() {
     let mut found = inspection(&json!({}), None);
     found.now = at("2026-03-06T23:00:30.123456789Z");
+    found.object = object(&refused());
     let instant = at("2026-03-09T14:00:00.5Z");
-    for (instant, line) in [
-        (
-            found.now,
-            "default/worker at 2026-03-06T23:00:30Z: Inactive",
-        ),
-        (
-            instant,
-            "(planned with the objects read at 2026-03-06T23:00:30Z)",
-        ),
+    let text = report(&found, instant, Format::Text);
+    for line in [
+        "default/worker: Blocked since 2026-03-06T14:00:00Z (phase Error, Rejected)",
+        "At 2026-03-09T14:00:00Z, with the objects read at 2026-03-06T23:00:30Z:",
     ] {
-        let text = report(&found, instant, Format::Text);
         assert!(text.lines().any(|it| it == line), "{text}");
     }
 }
@@ -318,8 +363,7 @@ fn another_instant_is_decided_with_the_same_facts() {
 fn exactly_one_check_decides() {
     for hour in 0..168 {
         let now = at(FRIDAY_EVENING) + jiff::SignedDuration::from_hours(hour);
-        let report = report::report(&inspection(&json!({}), Some(running())), now);
-        let value = serde_json::to_value(&report).unwrap();
+        let value = planned(&inspection(&json!({}), Some(running())), now);
         let checks = value["checks"].as_array().unwrap();
         let deciding = checks.iter().filter(|it| it["decides"] == true).count();
         assert_eq!(deciding, 1, "{now}: {value}");

@@ -18,11 +18,12 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let Some(found) = block_on(read(args, name))? else {
-        writeln!(
-            out,
-            "No shutdown of {name} is recorded: its status has none, and most clusters keep \
-             Events for an hour."
-        )?;
+        // Standard output is for the picture alone, which may be redirected into a file.
+        let none = format!(
+            "no shutdown of {name} is recorded: its status has none, and most clusters keep \
+             Events for an hour"
+        );
+        output::notes("note", [&none]);
         return Ok(Outcome::No);
     };
     match args.output {

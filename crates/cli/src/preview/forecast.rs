@@ -1,5 +1,6 @@
 //! The forecast of one machine's windows in a span.
 
+use fivespot_api::verdict::{Verdict, verdict};
 use fivespot_api::{ScheduleSpec, ScheduledMachine, rules};
 use fivespot_schedule::{Error, Schedule};
 use jiff::Timestamp;
@@ -25,12 +26,93 @@ pub(super) struct Forecast {
     /// Calendars that exceptions refer to and that do not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) missing_calendars: Vec<String>,
+    /// What the operator has written about it; absent for an object without a status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) verdict: Option<Verdict>,
+    /// Why the schedule does not apply.
+    #[serde(skip)]
+    pub(super) off: Option<Off>,
     #[serde(skip)]
     pub(super) span: Span,
     #[serde(skip)]
     pub(super) rule: ScheduleSpec,
     #[serde(skip)]
     pub(super) schedule: Schedule,
+}
+
+/// Why a schedule does not apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Off {
+    /// The kill switch is set.
+    Killed,
+    /// The schedule is disabled.
+    Disabled,
+}
+
+impl Off {
+    fn of(machine: &ScheduledMachine) -> Option<Self> {
+        match &machine.spec {
+            spec if spec.kill_switch => Some(Self::Killed),
+            spec if !spec.schedule.enabled => Some(Self::Disabled),
+            _ => None,
+        }
+    }
+
+    /// The word for it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Killed => "killed",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    /// The sentence for it.
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::Killed => {
+                "Never wanted: the kill switch is set (spec.killSwitch is true)."
+            }
+            Self::Disabled => {
+                "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
+            }
+        }
+    }
+}
+
+/// A ScheduledMachine that cannot be evaluated.
+#[derive(Debug, Serialize)]
+pub(super) struct Unevaluated {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    /// Why, and what to do.
+    pub(super) error: String,
+}
+
+impl Unevaluated {
+    pub(super) fn of(
+        document: &Document,
+        scope: PreviewScope<'_>,
+        error: &Failure,
+    ) -> Self {
+        let namespace = document.text("/metadata/namespace");
+        let namespace = match namespace {
+            "" => scope.namespace.unwrap_or("default"),
+            namespace => namespace,
+        };
+        Self {
+            name: document.text("/metadata/name").to_owned(),
+            namespace: namespace.to_owned(),
+            error: error.to_string(),
+        }
+    }
+
+    /// The row in words.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "{}/{}: cannot be evaluated: {}",
+            self.namespace, self.name, self.error
+        )
+    }
 }
 
 /// A change after the beginning of the span and before its end.
@@ -102,10 +184,12 @@ impl Forecast {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
         let span = range.span(schedule.time_zone())?;
+        let off = Off::of(&machine);
+        let judge = scope.judge.filter(|_| machine.status.is_some());
         let mut forecast = Self {
             namespace: namespace.to_owned(),
             timezone: schedule.zone_name().to_owned(),
-            wanted_at_from: rule.enabled && schedule.at(span.from).is_open(),
+            wanted_at_from: off.is_none() && schedule.at(span.from).is_open(),
             transitions: Vec::new(),
             needed: Vec::new(),
             wanted_seconds: 0,
@@ -115,11 +199,13 @@ impl Forecast {
                 .map(ToOwned::to_owned)
                 .collect(),
             name,
+            verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
+            off,
             span,
             rule,
             schedule,
         };
-        if forecast.rule.enabled {
+        if forecast.off.is_none() {
             forecast.compute();
         }
         forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();

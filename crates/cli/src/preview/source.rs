@@ -4,12 +4,12 @@
 mod tests;
 
 use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, name};
-use jiff::Timestamp;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
 
 use crate::Failure;
+use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access};
 use crate::document::Document;
 
@@ -30,38 +30,40 @@ pub(crate) enum Selection<'n> {
     Named(&'n str),
 }
 
-/// Reads ScheduledMachines of the cluster with the overrides and calendars of their namespaces, and
-/// the current time of the cluster.
+/// The objects of a cluster, and what verdicts about them depend on.
+pub(crate) struct ClusterObjects {
+    pub(crate) documents: Vec<Document>,
+    pub(crate) judge: Judge,
+}
+
+/// Reads ScheduledMachines of the cluster with the overrides and calendars of their namespaces, the
+/// current time of the cluster, and whether its operator runs.
 ///
 /// # Errors
 /// The cluster is unreachable or returns an error.
 pub(crate) fn from_cluster(
     access: &Access,
     selection: Selection<'_>,
-) -> Result<(Vec<Document>, Timestamp), Failure> {
+    operator: &Operator,
+) -> Result<ClusterObjects, Failure> {
     cluster::block_on(async {
-        let (client, now) = access.connect().await?;
-        Ok((read(client, selection).await?, now))
+        let address = access.address(&access.config().await?);
+        let (client, _) = access.connect().await?;
+        Ok(ClusterObjects {
+            judge: Judge::read(&client, &address, operator).await,
+            documents: read(client, &address, selection).await?,
+        })
     })
 }
 
 async fn read(
     client: Client,
+    address: &str,
     selection: Selection<'_>,
 ) -> Result<Vec<Document>, Failure> {
     let resource = ApiResource::erase::<ScheduledMachine>(&());
-    let failed = |error| {
-        Failure::new("reading ScheduledMachines", cluster::error_message(error)).remedy(
-            match selection {
-                Selection::Named(_) => {
-                    "check the name, the namespace (-n) and your access to it"
-                }
-                Selection::All | Selection::Namespace => {
-                    "check your access to the cluster"
-                }
-            },
-        )
-    };
+    let failed =
+        |error| cluster::failed_request("reading ScheduledMachines", address, error);
     let api: Api<DynamicObject> = match selection {
         Selection::All => Api::all_with(client.clone(), &resource),
         Selection::Namespace | Selection::Named(_) => {
@@ -73,7 +75,10 @@ async fn read(
             let listed = api.list(&ListParams::default()).await;
             listed.map_err(failed)?.items
         }
-        Selection::Named(name) => vec![api.get(name).await.map_err(failed)?],
+        Selection::Named(name) => {
+            let namespace = client.default_namespace();
+            vec![cluster::machine(&client, address, namespace, name).await?]
+        }
     };
     let mut documents = Vec::new();
     let found = found.into_iter().map(|object| of_kind(object, &resource));

@@ -4,8 +4,7 @@ use fivespot_drawing::terminal::TerminalOptions;
 
 use serde_json::{Value, json};
 
-use super::forecast::Forecast;
-use super::{Context, Form, PreviewScope, Range, ViewOptions, print};
+use super::{Context, Form, Preview, PreviewScope, Range, ViewOptions, print};
 use crate::Failure;
 use crate::document::{self, Document};
 
@@ -52,9 +51,9 @@ fn preview_of(manifests: &str, view: ViewOptions, span: (&str, &str)) -> String 
     let documents = document::parse("worker.yaml", manifests).unwrap();
     match forecasts_of(&documents, view, span) {
         Err(failure) => failure.to_string(),
-        Ok(forecasts) => {
+        Ok(preview) => {
             let mut out = Vec::new();
-            print(&mut out, view, &forecasts).unwrap();
+            print(&mut out, view, &preview).unwrap();
             String::from_utf8(out).unwrap()
         }
     }
@@ -64,7 +63,7 @@ fn forecasts_of(
     documents: &[Document],
     view: ViewOptions,
     span: (&str, &str),
-) -> Result<Vec<Forecast>, Failure> {
+) -> Result<Preview, Failure> {
     let range = Range {
         from: span.0.parse().ok(),
         to: span.1.parse().ok(),
@@ -75,9 +74,10 @@ fn forecasts_of(
     let scope = PreviewScope {
         namespace: None,
         context: &context,
+        judge: None,
     };
     let documents = super::source::machines(documents.to_vec());
-    super::forecasts(&documents, scope, range, view)
+    super::preview(&documents, scope, range, view)
 }
 
 const SPRING: (&str, &str) = ("2026-03-06T21:30:00Z", "2026-03-10");
@@ -463,4 +463,42 @@ fn a_calendar_that_is_missing_is_named_and_left_out() {
         text.contains(&format!("default/a: {note}\ndefault/b: {note}")),
         "{text}"
     );
+}
+
+#[test]
+fn one_machine_that_cannot_be_evaluated_is_one_row_and_fails_no_other() {
+    let typo = "{cron: '0 9 * * *', timezone: Europe/Zurch}";
+    let good = machine("good", "{cron: '0 9 * * *', timezone: UTC}");
+    let both = [machine("typo", typo), good].join("---\n");
+    let why = "default/typo: cannot be evaluated: ";
+    let text = preview_of(&both, view(Form::Text), SPRING);
+    assert!(
+        text.contains(why) && text.contains("'Europe/Zurch'"),
+        "{text}"
+    );
+    assert!(text.contains("good"), "{text}");
+    let json = preview_of(&both, view(Form::Json), SPRING);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["items"][0]["name"], "good");
+    assert_eq!(json["notEvaluated"][0]["name"], "typo");
+    for form in [Form::Svg, Form::Html] {
+        let picture = preview_of(&both, view(form), SPRING);
+        assert!(picture.contains("typo") && picture.contains("cannot be evaluated"));
+    }
+    // Alone, it is the answer.
+    let alone = preview_of(&machine("typo", typo), view(Form::Text), SPRING);
+    assert!(alone.contains("spec.schedule.timezone"), "{alone}");
+}
+
+#[test]
+fn a_killed_machine_is_never_wanted() {
+    let schedule = "{cron: '0 9 * * *', timezone: UTC}\n  killSwitch: true";
+    let text = preview_of(&machine("worker", schedule), view(Form::Text), SPRING);
+    assert!(
+        text.contains("Never wanted: the kill switch is set"),
+        "{text}"
+    );
+    let json = preview_of(&machine("worker", schedule), view(Form::Json), SPRING);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["items"][0]["wantedSeconds"], 0);
 }

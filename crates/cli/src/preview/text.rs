@@ -9,7 +9,7 @@ use fivespot_schedule::Duration;
 use crate::plain;
 use crate::preview::forecast::Forecast;
 use crate::preview::grid::Grid;
-use crate::preview::{ViewOptions, fleet, human, list};
+use crate::preview::{Preview, ViewOptions, fleet, human, list};
 
 /// The largest number of days of a grid without --all.
 const DAYS: usize = 50;
@@ -18,21 +18,24 @@ const DAYS: usize = 50;
 /// only with --all.
 pub(super) fn print(
     out: &mut dyn Write,
-    forecasts: &[Forecast],
+    preview: &Preview,
     view: ViewOptions,
 ) -> io::Result<()> {
-    if let [forecast] = forecasts {
+    if let ([forecast], []) = (&*preview.items, &*preview.not_evaluated) {
         return print_machine(out, forecast, view);
     }
-    let fleet = fleet::of(forecasts, view.now);
+    let fleet = fleet::of(preview, view.now);
     write!(out, "{}", terminal::text(&fleet, view.terminal))?;
+    for wrong in &preview.not_evaluated {
+        writeln!(out, "{}", plain::line(&wrong.text()))?;
+    }
     if !view.is_complete {
-        for note in super::warnings(forecasts) {
+        for note in super::warnings(&preview.items) {
             writeln!(out, "{}", plain::line(&note))?;
         }
         return Ok(());
     }
-    for forecast in forecasts {
+    for forecast in &preview.items {
         writeln!(out)?;
         print_machine(out, forecast, view)?;
     }
@@ -51,11 +54,8 @@ fn print_machine(
         plain::line(&forecast.name),
         plain::line(&rule(forecast))
     )?;
-    if !forecast.rule.enabled {
-        return writeln!(
-            out,
-            "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
-        );
+    if let Some(off) = forecast.off {
+        return writeln!(out, "{}", off.sentence());
     }
     let most = if view.is_complete { usize::MAX } else { DAYS };
     if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {

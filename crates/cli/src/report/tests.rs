@@ -48,7 +48,7 @@ fn reported(manifests: &str, month: &str) -> String {
     };
     match report(documents, &query) {
         Err(failure) => failure.to_string(),
-        Ok(report) => {
+        Ok((report, _)) => {
             let mut out = Vec::new();
             print(&mut out, Form::Json, &report).unwrap();
             String::from_utf8(out).unwrap()
@@ -131,4 +131,19 @@ fn the_schema_in_the_source_tree_is_up_to_date() {
     let found = fs::read_to_string(tree.join(&schema.path)).ok();
     let remedy = "cargo run --bin 5spot -- generate docs -o docs/reference";
     assert_eq!(schema.difference(found.as_deref()), None, "run `{remedy}`");
+}
+
+#[test]
+fn one_machine_that_cannot_be_read_fails_no_other() {
+    let odd = "---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata: {name: odd, namespace: team-a}
+spec: {schedule: 7}
+";
+    let desk = DESK.replace("ENABLED", "true");
+    let text = reported(&format!("{desk}{odd}"), "2026-10");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["items"][0]["name"], "desk");
+    assert_eq!(report["withoutAccount"], serde_json::json!(["team-a/odd"]));
 }

@@ -1,17 +1,20 @@
 //! Prints one line for each machine.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use anstyle::{AnsiColor, Style};
 use fivespot_api::Phase;
+use fivespot_api::verdict::{State, Verdict};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::columns::{self, Columns};
-use crate::plain;
+use crate::columns::Columns;
+use crate::{Outcome, output, plain};
 
 /// One row: the state of one machine, from its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,6 +29,7 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "String::is_empty")]
     next: String,
     message: String,
+    verdict: Verdict,
     /// The time zone of the schedule.
     #[serde(skip)]
     zone: String,
@@ -81,60 +85,127 @@ fn relative(length: SignedDuration) -> String {
     }
 }
 
-const HEAD: [&str; 6] = ["NAMESPACE", "NAME", "PHASE", "NODE", "NEXT", "MESSAGE"];
+const HEAD: [&str; 7] = [
+    "NAMESPACE",
+    "NAME",
+    "STATE",
+    "PHASE",
+    "NODE",
+    "NEXT",
+    "MESSAGE",
+];
+
+/// The index of the column of the state.
+const STATE: usize = 2;
+
+/// The style of a state on a terminal.
+fn style(state: State) -> Style {
+    match state {
+        State::Blocked => AnsiColor::Red.on_default().bold(),
+        State::Unknown => AnsiColor::Magenta.on_default().bold(),
+        State::Late => AnsiColor::Yellow.on_default().bold(),
+        State::Starting | State::Leaving => AnsiColor::Blue.on_default(),
+        State::Serving => AnsiColor::Green.on_default(),
+        State::Held | State::Disabled | State::Killed => AnsiColor::Yellow.on_default(),
+        State::Off => Style::new().dimmed(),
+    }
+}
 
 impl Row {
     /// Reads a ScheduledMachine. Accepts any status.
-    pub(super) fn of(object: &Value) -> Self {
+    pub(super) fn of(object: &Value, verdict: Verdict) -> Self {
         let text = |pointer: &str| {
             let found = object.pointer(pointer).and_then(Value::as_str);
             found.unwrap_or_default().to_owned()
         };
-        let phase = match text("/status/phase") {
-            none if none.is_empty() => "Unknown".to_owned(),
-            phase => phase,
-        };
-        let message = match text("/status/message") {
-            none if none.is_empty() && phase == "Unknown" => {
-                "not reconciled yet".to_owned()
-            }
-            message => message,
-        };
         Self {
             namespace: text("/metadata/namespace"),
             name: text("/metadata/name"),
-            phase,
+            phase: text("/status/phase"),
             in_schedule: object.pointer("/status/inSchedule") == Some(&Value::Bool(true)),
             node: text("/status/nodeRef/name"),
             next: text("/status/nextTransition"),
-            message,
+            message: text("/status/message"),
+            verdict,
             zone: text("/spec/schedule/timezone"),
+        }
+    }
+
+    /// What to look at first comes first; then by namespace and name.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let key = |row: &Self| {
+            (
+                row.verdict.state.rank(),
+                row.namespace.clone(),
+                row.name.clone(),
+            )
+        };
+        key(self).cmp(&key(other))
+    }
+
+    /// The outcome of a command that was asked about this machine.
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.verdict.state == State::Blocked {
+            Outcome::No
+        } else {
+            Outcome::Yes
         }
     }
 
     /// The row of the machine after its deletion.
     pub(super) fn deleted(self) -> Self {
+        let message = "the ScheduledMachine has been deleted".to_owned();
         Self {
-            phase: "Deleted".to_owned(),
+            phase: DELETED.to_owned(),
             node: String::new(),
             next: String::new(),
-            message: "the ScheduledMachine has been deleted".to_owned(),
+            verdict: Verdict {
+                state: State::Off,
+                cause: message.clone(),
+                remedy: None,
+                ..self.verdict
+            },
+            message,
             ..self
         }
     }
 
-    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 6] {
+    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 7] {
         let next = instants.text(or_dash(&self.next), &self.zone);
         let cells = [
             &self.namespace,
             &self.name,
-            &self.phase,
+            self.verdict.state.as_str(),
+            or_dash(&self.phase),
             or_dash(&self.node),
             &*next,
-            &self.message,
+            &self.verdict.cause,
         ];
         cells.map(|cell| plain::line(cell).into_owned().into())
     }
+}
+
+/// The phase of a machine that has been deleted.
+const DELETED: &str = "Deleted";
+
+/// Prints what to do about a machine, and who can.
+pub(super) fn remedy(out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    output::remedy(out, &row.verdict)
+}
+
+/// The line of a row, with its state in colour on a terminal.
+fn line(
+    columns: &Columns<7>,
+    row: &Row,
+    instants: &Instants,
+    is_colored: bool,
+) -> String {
+    let mut cells = columns.padded(&row.cells(instants));
+    if is_colored && let Some(cell) = cells.get_mut(STATE) {
+        let style = style(row.verdict.state);
+        *cell = format!("{style}{cell}{style:#}");
+    }
+    cells.join("  ").trim_end().to_owned()
 }
 
 fn or_dash(text: &str) -> &str {
@@ -147,15 +218,31 @@ pub(super) fn text(
     rows: &[Row],
     instants: &Instants,
 ) -> io::Result<()> {
-    let rows: Vec<_> = rows.iter().map(|row| row.cells(instants)).collect();
-    columns::table(out, HEAD, &rows)
+    let is_colored = output::is_colored(&io::stdout());
+    styled_text(out, rows, instants, is_colored)
+}
+
+fn styled_text(
+    out: &mut dyn Write,
+    rows: &[Row],
+    instants: &Instants,
+    is_colored: bool,
+) -> io::Result<()> {
+    let mut columns = Columns::under(HEAD);
+    for row in rows {
+        columns.widen(&row.cells(instants));
+    }
+    columns.print(out, &HEAD.map(Cow::Borrowed))?;
+    rows.iter().try_for_each(|row| {
+        writeln!(out, "{}", line(&columns, row, instants, is_colored))
+    })
 }
 
 /// The rows that were printed so far while watching.
 #[derive(Debug, Default)]
 pub(super) struct PrintedRows {
     rows: BTreeMap<(String, String), Row>,
-    columns: Option<Columns<6>>,
+    columns: Option<Columns<7>>,
     instants: Instants,
 }
 
@@ -183,7 +270,9 @@ impl PrintedRows {
         for row in rows {
             columns.widen(&row.cells(&self.instants));
         }
-        let Columns([_, name, phase, node, next, _]) = &mut columns;
+        let Columns([_, name, state, phase, node, next, _]) = &mut columns;
+        let states = State::ALL.iter().map(|state| state.as_str().len());
+        *state = states.fold(*state, usize::max);
         let phases = Phase::ALL.iter().map(|phase| phase.as_str().len());
         *phase = phases.fold(*phase, usize::max);
         *node = (*node).max(*name);
@@ -192,16 +281,89 @@ impl PrintedRows {
             columns.print(out, &HEAD.map(Cow::Borrowed))?;
         }
         self.columns = Some(columns);
-        rows.iter()
-            .try_for_each(|row| columns.print(out, &row.cells(&self.instants)))
+        let is_colored = output::is_colored(&io::stdout());
+        rows.iter().try_for_each(|row| {
+            writeln!(out, "{}", line(&columns, row, &self.instants, is_colored))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use fivespot_api::verdict::Lease;
+    use serde_json::{Value, json};
 
-    use super::{Instants, PrintedRows, Row, text};
+    use super::{Instants, PrintedRows, Row, styled_text, text};
+    use crate::cluster::verdict;
+
+    /// The row of an object with a whole spec, five minutes after its conditions changed.
+    fn row(mut object: Value) -> Row {
+        object["spec"]["clusterName"] = json!("production");
+        for part in ["bootstrapSpec", "infrastructureSpec"] {
+            object["spec"][part] = json!({"apiVersion": "a/v1", "kind": "K", "spec": {}});
+        }
+        if let Some(node) = object.pointer_mut("/status/nodeRef") {
+            node["apiVersion"] = json!("v1");
+            node["kind"] = json!("Node");
+        }
+        if object["spec"]["schedule"].is_null() {
+            object["spec"]["schedule"] = json!({"cron": "0 9 * * *"});
+        }
+        let now = "2026-03-06T15:05:00Z".parse().unwrap();
+        let verdict = verdict(&object, &Lease::Held, now);
+        Row::of(&object, verdict)
+    }
+
+    /// A machine with this phase, and this condition since 15:00.
+    fn with(name: &str, phase: &str, condition: [&str; 3]) -> Row {
+        let [kind, status, reason] = condition;
+        row(json!({
+            "metadata": {"namespace": "team-b", "name": name},
+            "status": {"phase": phase, "conditions": [{
+                "type": kind, "status": status, "reason": reason, "message": reason,
+                "lastTransitionTime": "2026-03-06T15:00:00Z",
+            }]},
+        }))
+    }
+
+    #[test]
+    fn blocked_machines_come_first_then_unknown_and_late_ones() {
+        let mut all = [
+            with("a", "Active", ["Ready", "True", "MachineRunning"]),
+            with("b", "Active", ["Ready", "False", "NodeNotReady"]),
+            with("c", "", ["Ready", "False", "Provisioning"]),
+            with("d", "Pending", ["Stalled", "True", "ClusterNotFound"]),
+            with("e", "Error", ["Ready", "False", "MachineCreationFailed"]),
+            with("f", "Inactive", ["Ready", "True", "Inactive"]),
+        ];
+        all.sort_by(Row::order);
+        let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["d", "e", "c", "b", "a", "f"]);
+        let outcomes = all.each_ref().map(Row::outcome);
+        let blocked = outcomes.iter().filter(|it| **it == crate::Outcome::No);
+        assert_eq!(blocked.count(), 2);
+    }
+
+    #[test]
+    fn a_state_has_its_colour_only_where_colours_are_shown() {
+        let blocked = with("d", "Pending", ["Stalled", "True", "ClusterNotFound"]);
+        let shown = |is_colored: bool| {
+            let mut out = Vec::new();
+            let rows = std::slice::from_ref(&blocked);
+            styled_text(&mut out, rows, &Instants::Utc, is_colored).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(!shown(false).contains('\u{1b}'));
+        let colored = shown(true);
+        assert!(
+            colored.contains("\u{1b}[1m\u{1b}[31mBlocked\u{1b}[0m"),
+            "{colored:?}"
+        );
+        assert_eq!(
+            anstream::adapter::strip_str(&colored).to_string(),
+            shown(false)
+        );
+    }
 
     fn rows() -> Vec<Row> {
         let active = json!({
@@ -216,7 +378,7 @@ mod tests {
             },
         });
         let new = json!({"metadata": {"namespace": "team-a", "name": "night-shift"}});
-        vec![Row::of(&active), Row::of(&new)]
+        vec![row(active), row(new)]
     }
 
     #[test]
@@ -246,8 +408,8 @@ mod tests {
 
     #[test]
     fn a_machine_that_comes_and_goes_stays_in_its_columns() {
-        let row = |phase: &str, node: &str, message: &str| {
-            Row::of(&json!({
+        let changed = |phase: &str, node: &str, message: &str| {
+            row(json!({
                 "metadata": {"namespace": "default", "name": "every-other-minute"},
                 "status": {
                     "phase": phase,
@@ -262,12 +424,12 @@ mod tests {
         let mut out = Vec::new();
         let mut printed = PrintedRows::default();
         printed
-            .lines(&mut out, &[new, row("Inactive", "", "not wanted yet")])
+            .lines(&mut out, &[new, changed("Inactive", "", "not wanted yet")])
             .unwrap();
         for later in [
-            row("Active", node, "in service"),
-            row("ShuttingDown", node, "the window has closed"),
-            row("Inactive", "", "not wanted").deleted(),
+            changed("Active", node, "in service"),
+            changed("ShuttingDown", node, "the window has closed"),
+            changed("Inactive", "", "not wanted").deleted(),
         ] {
             printed.lines(&mut out, &[later]).unwrap();
         }
@@ -277,7 +439,7 @@ mod tests {
     #[test]
     fn text_of_a_server_cannot_leave_its_cell() {
         let hostile = "\u{1b}]0;pwned\u{7}\u{1b}[31m\ndefault    trusted  Active\r";
-        let row = Row::of(&json!({
+        let row = row(json!({
             "metadata": {"namespace": "default", "name": "worker"},
             "status": {"phase": hostile, "message": hostile, "nodeRef": {"name": hostile}},
         }));

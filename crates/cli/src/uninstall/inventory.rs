@@ -216,6 +216,11 @@ impl Inventory {
         Ok(())
     }
 
+    /// The number of objects of a kind among those of the CRDs.
+    pub(super) fn count(&self, kind: &str) -> usize {
+        self.machines.iter().filter(|it| it.kind == kind).count()
+    }
+
     /// The installed objects of a kind, except those of Helm.
     async fn installed(
         &mut self,

@@ -257,3 +257,21 @@ async fn an_operator_is_recognized_by_the_lease_that_is_named() {
         assert_eq!(found.unwrap().has_running_operator, is_running, "{lease}");
     }
 }
+
+#[tokio::test]
+async fn an_override_is_not_counted_as_a_machine() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    cluster
+        .apply(&json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+            "metadata": {"name": "late", "namespace": "default"},
+            "spec": {
+                "targetRef": {"name": "worker"}, "mode": "Stop",
+                "endTime": "2026-03-08T02:00:00Z",
+            },
+        }))
+        .await;
+    let (_, inventory) = inventory(&cluster, REMOVE_MACHINES).await;
+    let counts = ["ScheduledMachine", "ScheduleOverride"].map(|it| inventory.count(it));
+    assert_eq!(counts, [1, 1]);
+}

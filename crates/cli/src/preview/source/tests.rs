@@ -51,7 +51,10 @@ async fn cluster_with_an_override() -> Cluster {
 async fn overrides_without_read_permission_are_an_error() {
     let cluster = cluster_with_an_override().await;
     let client = reader_of(&cluster, &["scheduledmachines"]).await;
-    let failure = read(client, Selection::All).await.unwrap_err().to_string();
+    let failure = read(client, "the test", Selection::All)
+        .await
+        .unwrap_err()
+        .to_string();
     let begin = "reading ScheduleOverrides: scheduleoverrides.5spot.finos.org is forbidden: \
                  User \"planner\" cannot list resource \"scheduleoverrides\"";
     assert!(failure.starts_with(begin), "{failure}");
@@ -62,7 +65,7 @@ async fn overrides_without_read_permission_are_an_error() {
         "schedulecalendars",
     ];
     let client = reader_of(&cluster, &all).await;
-    let found = read(client, Selection::All).await.unwrap();
+    let found = read(client, "the test", Selection::All).await.unwrap();
     let origins: Vec<_> = found.iter().map(|it| it.origin.as_str()).collect();
     assert_eq!(
         origins,
@@ -87,6 +90,8 @@ async fn a_cluster_that_does_not_serve_overrides_is_read_without_them() {
             .wait_until_gone(&definition, instant("2026-03-06T15:10:00Z"))
             .await;
     }
-    let found = read(cluster.client(), Selection::All).await.unwrap();
+    let found = read(cluster.client(), "the test", Selection::All)
+        .await
+        .unwrap();
     assert_eq!(found.len(), 1);
 }
