@@ -296,7 +296,7 @@ impl Schemas<'_> {
         match self.random.below(4) {
             0 => node["anyOf"] = branches,
             1 => {
-                node["allOf"] = json!([{"anyOf": branches}, {"pattern": "^[a-z0-9%]*$"}])
+                node["allOf"] = json!([{"anyOf": branches}, {"pattern": "^[a-z0-9%]*$"}]);
             }
             2 => node["pattern"] = json!("^[0-9]+%?$"),
             _ => {}

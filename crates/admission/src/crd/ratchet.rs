@@ -39,7 +39,8 @@ fn unknown_reviews(error: &FieldError) -> bool {
 }
 
 fn unknown_type(error: &FieldError) -> bool {
-    error.kind == ErrorKind::NotSupported && error.path.ends_with(".type")
+    let field = error.path.rsplit('.').next();
+    error.kind == ErrorKind::NotSupported && field == Some("type")
 }
 
 /// The errors that an update may have because the old definition has such errors.

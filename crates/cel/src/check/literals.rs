@@ -177,11 +177,11 @@ impl Validator<'_> {
     fn clause(&self, verb: char, argument: &Expr) -> Option<(usize, RunError)> {
         let ty = self.types.get(argument.id)?;
         let fits = match (verb, ty) {
-            (_, Type::Dyn | Type::Error | Type::Param(_)) => true,
             ('s', ty) => {
                 !matches!(ty, Type::Optional(_) | Type::Abstract(_) | Type::Object(_))
             }
-            ('d' | 'o' | 'b' | 'x' | 'X', Type::Int | Type::Uint)
+            (_, Type::Dyn | Type::Error | Type::Param(_))
+            | ('d' | 'o' | 'b' | 'x' | 'X', Type::Int | Type::Uint)
             | ('b', Type::Bool)
             | ('x' | 'X', Type::String | Type::Bytes)
             | ('f' | 'e', Type::Double | Type::String) => true,
