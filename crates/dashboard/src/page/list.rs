@@ -1,5 +1,6 @@
 //! The list of machines.
 
+use fivespot_controller::Key;
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -46,11 +47,17 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     }
 }
 
+/// Whether a name fits on one line of the table in every window that shows columns. A longer one is
+/// broken, so that the page is not wider than its window.
+fn is_short(name: &Key) -> bool {
+    name.namespace.len() + name.name.len() <= 30
+}
+
 fn row(judged: &JudgedMachine, now: Timestamp) -> Markup {
     let JudgedMachine { machine, verdict } = judged;
     html! {
         tr {
-            th.nowrap scope="row" {
+            th.nowrap[is_short(&machine.name)] scope="row" {
                 span.soft { (machine.name.namespace) "/" }
                 a href=(link(&machine.name)) { (machine.name.name) }
             }
