@@ -101,9 +101,14 @@ pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
 }
 
 /// Whether the Node of our Machine is ready; `None` if it has none, or if that is not known. The
-/// Node itself is read where possible: Cluster API reports its readiness later.
+/// Node itself is read where possible: Cluster API reports its readiness later, and no longer once
+/// the Machine is being deleted.
 pub(crate) fn is_node_ready(case: &Case<'_>, machine: &Machine) -> Option<bool> {
     machine.node.as_ref()?;
+    let is_gone = matches!(case.observed.workload.node.known(), Some(None));
+    if is_gone && machine.meta.is_deleting {
+        return Some(false);
+    }
     node(case, machine)
         .map(|node| node.is_ready)
         .or_else(|| machine.is_node_ready())

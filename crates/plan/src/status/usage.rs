@@ -79,8 +79,8 @@ pub(crate) fn begins_reclaim(
 /// Whether the machine was wanted follows `inSchedule` up to the first change of the schedule's
 /// result, and the schedule's result after that, with the override in the status. Changes since
 /// then, such as an override that was deleted or created, have no effect on the time before. The
-/// time of the kill switch is not wanted, nor is that in which an override of mode Hold keeps a
-/// machine from being created. `schedule` is `None` if it is disabled or invalid.
+/// time of the kill switch and of a disabled schedule is not wanted, nor is that in which an override
+/// of mode Hold keeps a machine from being created. `schedule` is `None` if it is disabled or invalid.
 pub fn usage_until(
     status: &ScheduledMachineStatus,
     schedule: Option<&Schedule>,
@@ -168,8 +168,14 @@ fn wanted_spans(
 /// Until when the machine is not wanted, whatever the schedule's result is.
 fn unwanted_until(status: &ScheduledMachineStatus) -> Timestamp {
     let scheduled = condition::find(&status.conditions, ConditionType::Scheduled);
-    let killed = Reason::KillSwitchActivated;
-    if scheduled.is_some_and(|of| of.reason == killed.as_str()) {
+    // The schedule may have been enabled, or edited, since.
+    let never_wanted = [
+        Reason::KillSwitchActivated,
+        Reason::ScheduleDisabled,
+        Reason::EmergencyReclaimDisabledSchedule,
+    ];
+    let is = |reason: &Reason| scheduled.is_some_and(|of| of.reason == reason.as_str());
+    if never_wanted.iter().any(is) {
         return Timestamp::MAX;
     }
     let state = status.usage.as_ref().and_then(|of| of.accounted_state);

@@ -285,3 +285,30 @@ fn the_time_before_the_schedule_was_disabled_is_accounted_as_wanted() {
     assert!(wanted > 0);
     assert_eq!(march(&simulation).wanted_seconds, wanted);
 }
+
+#[test]
+fn the_time_before_the_schedule_was_enabled_again_is_not_wanted() {
+    let (mut simulation, mut memory) = before_the_window();
+    simulation.edit(|sm| sm.spec.schedule.enabled = false);
+    simulation.run_until(&mut memory, "2026-03-06T15:00:00Z");
+    simulation.edit(|sm| sm.spec.schedule.enabled = true);
+    simulation.run_until(&mut memory, "2026-03-06T16:00:00Z");
+    assert_eq!(march(&simulation).wanted_seconds, 3_600);
+}
+
+#[test]
+fn a_node_that_is_gone_is_not_active_although_the_machine_still_says_that_it_is_ready() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(EVENING));
+    simulation.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    let machine = simulation.get_mut("Machine").unwrap();
+    machine["metadata"]["deletionTimestamp"] = json!("2026-03-06T18:01:00Z");
+    machine["status"]["conditions"] =
+        json!([{ "type": "NodeReady", "status": "True", "reason": "NodeReady" }]);
+    simulation.objects.retain(|(kind, _), _| kind != "Node");
+    simulation.reconcile(&mut memory);
+    let state = simulation.status().usage.unwrap().accounted_state;
+    assert_eq!(state, Some(AccountedState::Provisioning));
+}
