@@ -88,6 +88,10 @@ pub(crate) struct State {
     inputs: Vec<(Timestamp, Inputs)>,
     /// The usage of each machine.
     accounts: BTreeMap<String, Account>,
+    /// Whether the operator's accounts may differ from now on: its host was suspended or its clock
+    /// set, or a calendar was edited or deleted. The operator evaluates the time since its last
+    /// status with the calendars as they are.
+    pub(crate) accounts_differ: bool,
     /// The machines whose schedule could not be disabled at the first attempt.
     failed_disables: BTreeSet<String>,
     /// How many minutes a crashed operator stays down.
@@ -205,7 +209,8 @@ impl Interceptor {
         }
         let difference = account.compare(after, now);
         state.checks += 1;
-        if let Some(how) = difference.filter(|_| self.is_undisturbed) {
+        let is_judged = self.is_undisturbed && !state.accounts_differ;
+        if let Some(how) = difference.filter(|_| is_judged) {
             let how = format!("{now} {name} {how}");
             state
                 .broken

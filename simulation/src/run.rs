@@ -221,6 +221,8 @@ impl Run {
                 Step::UserAction(machine_index, user_action) => {
                     if let Some(machine) = scenario.machines.get(machine_index) {
                         self.count(&format!("{user_action:?}"));
+                        self.interceptor.state().accounts_differ |=
+                            user_action.changes_calendar();
                         user_action.perform(&self.cluster, &machine.name, at).await;
                         self.interceptor.note_inputs(at).await;
                         self.interceptor.count(at).await;
@@ -275,6 +277,7 @@ impl Run {
     /// Suspends the operators' host, or resumes it.
     fn suspend(&self, is_suspended: bool) {
         let now = self.cluster.clock().now();
+        self.interceptor.state().accounts_differ = true;
         if is_suspended {
             self.interceptor.host.suspend(now);
         } else {
@@ -311,6 +314,7 @@ impl Run {
             }
             1 => {
                 self.advance_until(edge - LEAD / 2).await;
+                self.interceptor.state().accounts_differ = true;
                 self.interceptor.host.set(LEAD);
                 "the clock is set forward past it"
             }

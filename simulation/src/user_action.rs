@@ -114,6 +114,10 @@ impl UserAction {
         Self::EndPolicy,
     ];
 
+    pub(crate) fn changes_calendar(self) -> bool {
+        matches!(self, Self::AddHoliday | Self::DeleteCalendar)
+    }
+
     /// Draws an action. Running pods is the most frequent.
     pub(crate) fn draw(random: &mut Random) -> Self {
         if random.chance(25) {

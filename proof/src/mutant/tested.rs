@@ -153,7 +153,7 @@ mutants! {
         "None if unknown.is_some()" => "None if false && unknown.is_some()",
         "usage::while_the_objects_cannot_be_read_the_time_counts_as_before";
     "killed-is-wanted", "counts the time of the kill switch as wanted", USAGE,
-        "scheduled.is_some_and(|of| of.reason == killed.as_str())" => "scheduled.is_some_and(|of| of.reason == killed.as_str() && false)",
+        "        Reason::KillSwitchActivated,\n        Reason::ScheduleDisabled," => "        Reason::ScheduleDisabled,",
         "usage::the_time_of_the_kill_switch_is_not_wanted";
     "held-off-is-wanted", "counts the time of a hold without a machine as wanted", USAGE,
         "is_hold && is_none" => "is_hold && is_none && false",

@@ -101,12 +101,11 @@ pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
 }
 
 /// Whether the Node of our Machine is ready; `None` if it has none, or if that is not known. The
-/// Node itself is read where possible: Cluster API reports its readiness later, and no longer once
-/// the Machine is being deleted.
+/// Node itself is read where possible: Cluster API reports its readiness later, and no longer while
+/// it is paused or the Machine is being deleted.
 pub(crate) fn is_node_ready(case: &Case<'_>, machine: &Machine) -> Option<bool> {
     machine.node.as_ref()?;
-    let is_gone = matches!(case.observed.workload.node.known(), Some(None));
-    if is_gone && machine.meta.is_deleting {
+    if matches!(case.observed.workload.node.known(), Some(None)) {
         return Some(false);
     }
     node(case, machine)
