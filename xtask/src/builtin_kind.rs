@@ -15,7 +15,7 @@ pub(crate) fn list(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let output = Command::new(cargo)
         .args(["run", "--quiet", "--locked"])
         .args(["--example", "kinds"])
-        .current_dir(root)
+        .current_dir(root.join("engine"))
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {

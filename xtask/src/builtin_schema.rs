@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where the schemas are kept, below the root.
-pub(crate) const PATH: &str = "crates/apiserver/schema/builtin.json";
+pub(crate) const PATH: &str = "engine/crates/apiserver/schema/builtin.json";
 
 /// Returns the current schemas of the kinds in a list.
 ///

@@ -23,7 +23,7 @@ pub(crate) const WAYS: [(&str, &str); 4] = [
     ("kubernetes", "kube-apiserver, through TLS"),
 ];
 
-/// Runs `crates/apiserver/benches/create.rs` with a Kubernetes that is started for it, and keeps
+/// Runs `engine/crates/apiserver/benches/create.rs` with a Kubernetes that is started for it, and keeps
 /// the medians, in nanoseconds.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
         let done = Command::new(program)
             .args(["bench", "--bench", "create"])
             .env("KUBECONFIG", kubeconfig)
-            .current_dir(root)
+            .current_dir(root.join("engine"))
             .status()?;
         if done.success() {
             Ok(())

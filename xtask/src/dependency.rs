@@ -154,16 +154,32 @@ const SERVICE: [&str; 7] = [
     "simulation",
 ];
 
+/// The packages of the engine, which is a workspace of its own.
+const ENGINE: [&str; 6] = ["admission", "apiserver", "cel", "clock", "gostd", "https"];
+
+/// The folder of a package that is no service, below the root.
+pub(crate) fn folder(name: &str) -> String {
+    let house = if ENGINE.contains(&name) {
+        "engine/"
+    } else {
+        ""
+    };
+    format!("{house}crates/{name}")
+}
+
 /// Packages that bring threads, sockets or another clock.
 const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];
 
-/// Compares the workspace with the table.
+/// Compares both workspaces with the table.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
-    let metadata: Value = serde_json::from_str(&cargo(
-        root,
-        &["metadata", "--no-deps", "--format-version", "1"],
-    )?)?;
-    let mut faults = edges(&packages(&metadata));
+    let mut faults = Faults::new();
+    for workspace in [root.to_owned(), root.join("engine")] {
+        let metadata: Value = serde_json::from_str(&cargo(
+            &workspace,
+            &["metadata", "--no-deps", "--format-version", "1"],
+        )?)?;
+        faults.extend(edges(&packages(&metadata)));
+    }
     for entry in PACKAGES.iter().filter(|entry| entry.is_pure) {
         let package = format!("fivespot-{}", entry.name);
         let tree = cargo(

@@ -70,7 +70,7 @@ usage: cargo xtask <task>
   documents DIR  compare the examples of Kubernetes' documents about admission, in the folder
                  DIR, with those that tests use
   gostd [--seed S]
-                 call Go's standard library and crates/gostd with 20,000 generated texts for
+                 call Go's standard library and engine/crates/gostd with 20,000 generated texts for
                  each function, and compare the results (needs Go)
   mutations      apply generated mutations with Kubernetes' own libraries, and write them as
                  test data (needs Go)

@@ -20,7 +20,7 @@ const MODULE: &str = "k8s.io/pod-security-admission";
 const VERSION_AND_FOLDER: &str =
     "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}} {{.Dir}}";
 /// The file of the data: a pod per line.
-const DATA: &str = "crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
+const DATA: &str = "engine/crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
 
 /// The verdicts about a pod: the minor versions of the releases, by level and verdict.
 type Verdicts = BTreeMap<String, Vec<u32>>;

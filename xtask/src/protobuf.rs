@@ -12,8 +12,8 @@ use crate::go;
 
 /// The paths of the tables, below the root, and the arguments of the program for each.
 const TABLES: [(&str, &[&str]); 2] = [
-    ("crates/apiserver/schema/protobuf.txt", &[]),
-    ("crates/apiserver/schema/empty.json", &["empty"]),
+    ("engine/crates/apiserver/schema/protobuf.txt", &[]),
+    ("engine/crates/apiserver/schema/empty.json", &["empty"]),
 ];
 
 /// Returns the current tables of the kinds in a list, by path; none if Go is not installed.

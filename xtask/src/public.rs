@@ -13,7 +13,9 @@ use std::path::Path;
 
 use tree::Tree;
 
-/// The crates, by folder below `crates/`.
+use crate::dependency;
+
+/// The crates, by folder.
 const CRATES: [&str; 6] = [
     "admission",
     "apiserver",
@@ -29,7 +31,7 @@ const DIRECTORY: &str = "docs/reference/public";
 /// The lists, each with its path below the root of the workspace.
 pub(crate) fn lists(root: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let lists = CRATES.iter().map(|name| {
-        let source = root.join("crates").join(name).join("src");
+        let source = root.join(dependency::folder(name)).join("src");
         let text = format!(
             "# What fivespot-{name} offers to other crates. Written by `cargo xtask gen`.\n\n{}",
             list(&source)?

@@ -1,4 +1,4 @@
-// Command gostd returns the results of Go's standard library, with which crates/gostd is compared.
+// Command gostd returns the results of Go's standard library, with which engine/crates/gostd is compared.
 //
 // It reads one question per line, {"function": .., "text": ..}, and writes one answer per line,
 // both as JSON. An answer is the result of the function, or its error.

@@ -17,12 +17,13 @@ pub(crate) struct TestedMutant {
 }
 
 /// What of the workspace is copied.
-const COPIED: [&str; 10] = [
+const COPIED: [&str; 11] = [
     "benches",
     "crates",
     "deploy",
     "docs",
     "e2e",
+    "engine",
     "examples",
     "fuzz",
     "proof",

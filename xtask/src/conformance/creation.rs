@@ -23,7 +23,7 @@ fn render(result: &Value) -> String {
         "\
 `cargo xtask creation` creates a Pod of an ordinary web application through the default admission plugins,
 one at a time, on the embedded server and on a real `kube-apiserver` {version} with the same client, in one
-run on one computer (`crates/apiserver/benches/create.rs`). The times are medians from the request to the
+run on one computer (`engine/crates/apiserver/benches/create.rs`). The times are medians from the request to the
 reply, with the interval in which the median lies with a probability of 95 percent. In process the bound is
 {BOUND} microseconds.
 

@@ -76,7 +76,7 @@ fn example(root: &Path, name: &str, data: &Path) -> Result<Value, Box<dyn Error>
         .args(["run", "--quiet", "--example", name, "--"])
         .arg(data)
         .arg("--json")
-        .current_dir(root)
+        .current_dir(root.join("engine"))
         .stderr(Stdio::inherit())
         .output()?;
     let lines = String::from_utf8(done.stdout)?;
@@ -203,7 +203,7 @@ fn explained(text: &mut String, explained: &Value) {
     }
     text.push_str(
         "\n`--case N` shows one of them. Expressions nest 250 deep, as in Kubernetes. `cargo xtask gostd` \
-         compares\n`crates/gostd` with Go's standard library itself: 20,000 generated texts for each \
+         compares\n`engine/crates/gostd` with Go's standard library itself: 20,000 generated texts for each \
          function, and every\nanswer and error text has to be the same.\n\n`cargo xtask mutations` has \
          Kubernetes' own libraries carry out 600 generated mutations of\nMutatingAdmissionPolicies, merges \
          and JSON patches, valid and invalid ones, and keeps the results. A\ntest of the embedded server \

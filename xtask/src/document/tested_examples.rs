@@ -14,12 +14,12 @@ use super::read::{Entries, Example, Form, flag, of_text, of_value};
 const TESTS: [&str; 5] = [
     "e2e/tests/kubectl/policies.rs",
     LISTS,
-    "crates/apiserver/tests/server/plugins.rs",
-    "crates/apiserver/tests/server/removed_plugins.rs",
-    "crates/apiserver/tests/server/webhooks.rs",
+    "engine/crates/apiserver/tests/server/plugins.rs",
+    "engine/crates/apiserver/tests/server/removed_plugins.rs",
+    "engine/crates/apiserver/tests/server/webhooks.rs",
 ];
 /// The test that starts servers with the lists of plugins.
-const LISTS: &str = "crates/apiserver/tests/server/document.rs";
+const LISTS: &str = "engine/crates/apiserver/tests/server/document.rs";
 /// Requests that are sent to a real server and to the embedded one.
 const CORPUS: &str = "e2e/record/corpus/documents";
 /// A page whose examples are run.

@@ -1,5 +1,7 @@
 //! The sources that each recorded result judges.
 
+use crate::dependency;
+
 /// Results and the sources that they judge.
 pub(super) struct Judged {
     /// A file, or a folder (with a slash at the end) of files.
@@ -132,7 +134,7 @@ pub(super) const JUDGED: &[Judged] = &[
     Judged {
         results: "xtask/results/creation.json",
         crates: &[ENGINE, SERVER],
-        judges: &["crates/apiserver/benches"],
+        judges: &["engine/crates/apiserver/benches"],
     },
     Judged {
         results: "xtask/results/release.json",
@@ -145,7 +147,9 @@ impl Judged {
     /// The paths of the sources, below the root.
     pub(super) fn sources(&self) -> Vec<String> {
         let crates = self.crates.iter().copied().flatten();
-        let mut paths: Vec<_> = crates.map(|name| format!("crates/{name}/src")).collect();
+        let mut paths: Vec<_> = crates
+            .map(|name| format!("{}/src", dependency::folder(name)))
+            .collect();
         paths.extend(self.judges.iter().map(|path| (*path).to_owned()));
         paths
     }

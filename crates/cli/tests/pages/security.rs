@@ -87,7 +87,7 @@ fn every_test_that_the_page_about_security_names_exists() {
     let test_names = test_names(&page);
     assert!(test_names.len() > 40, "{test_names:?}");
     let mut sources = Vec::new();
-    for folder in ["crates", "e2e"] {
+    for folder in ["crates", "e2e", "engine"] {
         files(&root.join(folder), ".rs", &mut sources);
     }
     let texts: Vec<String> = sources

@@ -28,9 +28,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const GROUP: &str = "5spot.finos.org";
 
-fn shipped(path: &str) -> Value {
-    let path = format!("{}/../../deploy/{path}", env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(&path).expect("it is shipped");
+fn sample(path: &str) -> Value {
+    let path = format!("{}/tests/sample/{path}", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&path).expect("it is in the repository");
     serde_saphyr::from_str(&text).expect("it is YAML")
 }
 
@@ -51,9 +51,9 @@ struct Engine {
 impl Manifests {
     fn read() -> Self {
         Self {
-            definition: shipped("crds/scheduledmachines.5spot.finos.org.yaml"),
-            policy: shipped("admission/validatingadmissionpolicy.yaml"),
-            binding: shipped("admission/validatingadmissionpolicybinding.yaml"),
+            definition: sample("definition.yaml"),
+            policy: sample("policy.yaml"),
+            binding: sample("binding.yaml"),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 fn warnings(validations: Value, rule: Value) -> Vec<(String, String)> {
     let path = format!(
-        "{}/../../deploy/crds/scheduledmachines.5spot.finos.org.yaml",
+        "{}/tests/sample/definition.yaml",
         env!("CARGO_MANIFEST_DIR")
     );
     let text = std::fs::read_to_string(path).unwrap();
