@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use fivespot_clock::Clock;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

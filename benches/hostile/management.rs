@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fivespot_apiserver::{
-    Audit, AuditEvent, Client, Credentials, Options, Patch, Server, User,
-};
-use fivespot_clock::Clock;
 use fivespot_sim::Contract;
 use fivespot_testkit::{cluster_object, scheduled_machine};
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Unit};
+use kubemu_apiserver::{
+    Audit, AuditEvent, Client, Credentials, Options, Patch, Server, User,
+};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;

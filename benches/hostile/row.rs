@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use fivespot_clock::Clock;
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;

@@ -24,9 +24,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fivespot_apiserver::{Options, Server as Embedded};
-use fivespot_clock::Clock;
 use kube::Client;
+use kubemu_apiserver::{Options, Server as Embedded};
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::record::BoxError;

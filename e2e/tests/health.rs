@@ -1,10 +1,10 @@
 //! GitOps tools report the right health for a ScheduledMachine in each of its states: Argo CD with
 //! the shipped Lua script, Flux with the expressions.
 
-use fivespot_cel::{Budget, Dialect, Env, Program, Type, Value as Cel, Variables};
 use fivespot_install::gitops;
 use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
 use insta::assert_snapshot;
+use kubemu_cel::{Budget, Dialect, Env, Program, Type, Value as Cel, Variables};
 use serde_json::{Value, json};
 
 use crate::program;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
-use fivespot_clock::Clock;
 use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
 use fivespot_webhook::certificate_controller::{self, CertificateController};
 use fivespot_webhook::{Certificate, Validator, serve};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;

@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::name;
-use fivespot_apiserver::Client;
 use fivespot_testkit::{
     ConnectionSwitch, Delivery, Host, ProxiedRequest, Proxy, RequestOutcome, WatchStart,
 };
 use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::Client;
 use serde_json::Value;
 
 use crate::account::Account;

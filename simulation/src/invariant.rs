@@ -517,7 +517,7 @@ fn reports_actual_phase(case: &Case<'_>) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use fivespot_apiserver::AuditEvent;
+    use kubemu_apiserver::AuditEvent;
     use serde_json::json;
 
     use super::*;

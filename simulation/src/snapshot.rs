@@ -1,10 +1,10 @@
 //! The objects of one machine on the server, and what follows from them.
 
 use fivespot_api::name;
-use fivespot_apiserver::{Client, Selector};
 use fivespot_capi::key;
 use fivespot_testkit::{machine_path, node_path};
 use jiff::Timestamp;
+use kubemu_apiserver::{Client, Selector};
 use serde_json::Value;
 
 use crate::effective_schedule::{EffectiveSchedule, Inputs};

@@ -167,6 +167,16 @@ pub(crate) fn folder(name: &str) -> String {
     format!("{house}crates/{name}")
 }
 
+/// The name of a package that is no service, in Cargo.
+pub(crate) fn package(name: &str) -> String {
+    let house = if ENGINE.contains(&name) {
+        "kubemu"
+    } else {
+        "fivespot"
+    };
+    format!("{house}-{name}")
+}
+
 /// Packages that bring threads, sockets or another clock.
 const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];
 
@@ -181,7 +191,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
         faults.extend(edges(&packages(&metadata)));
     }
     for entry in PACKAGES.iter().filter(|entry| entry.is_pure) {
-        let package = format!("fivespot-{}", entry.name);
+        let package = package(entry.name);
         let tree = cargo(
             root,
             &[
@@ -223,7 +233,10 @@ fn packages(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        name.strip_prefix("fivespot-").unwrap_or(name).to_owned()
+        let short = ["fivespot-", "kubemu-"]
+            .iter()
+            .find_map(|house| name.strip_prefix(house));
+        short.unwrap_or(name).to_owned()
     };
     list(metadata.get("packages"))
         .iter()
@@ -271,8 +284,8 @@ fn impure_packages(name: &str, tree: &str) -> Faults {
         .filter(|impure| all.contains(*impure))
         .map(|impure| {
             format!(
-                "{name}: {impure} is in its tree; `cargo tree -p fivespot-{name} -i {impure}` \
-                 shows why"
+                "{name}: {impure} is in its tree; `cargo tree -p {} -i {impure}` shows why",
+                package(name)
             )
         })
         .collect()

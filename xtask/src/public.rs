@@ -33,7 +33,8 @@ pub(crate) fn lists(root: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>
     let lists = CRATES.iter().map(|name| {
         let source = root.join(dependency::folder(name)).join("src");
         let text = format!(
-            "# What fivespot-{name} offers to other crates. Written by `cargo xtask gen`.\n\n{}",
+            "# What {} offers to other crates. Written by `cargo xtask gen`.\n\n{}",
+            dependency::package(name),
             list(&source)?
         );
         Ok((format!("{DIRECTORY}/{name}.txt"), text))

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fivespot_apiserver::{
+use futures::{Stream, StreamExt as _};
+use kubemu_apiserver::{
     Client, Credentials, Options, Patch, Selector, Server, WatchEvent,
 };
-use fivespot_clock::Clock;
-use futures::{Stream, StreamExt as _};
+use kubemu_clock::Clock;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

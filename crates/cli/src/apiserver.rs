@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use fivespot_clock::Clock;
 use kube::Client;
+use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
 use crate::dev::{data_dir, kubeconfig, load};

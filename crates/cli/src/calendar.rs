@@ -62,7 +62,7 @@ struct ImportArgs {
 
 /// Returns the text if an API server accepts it as the name of an object.
 fn object_name(text: &str) -> Result<String, String> {
-    match fivespot_admission::name::dns_subdomain(text)
+    match kubemu_admission::name::dns_subdomain(text)
         .into_iter()
         .next()
     {

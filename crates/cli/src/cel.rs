@@ -6,10 +6,10 @@ mod tests;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{Crd, CustomResource};
-use fivespot_admission::{FieldError, field};
-use fivespot_cel::{
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{Crd, CustomResource};
+use kubemu_admission::{FieldError, field};
+use kubemu_cel::{
     Bounds, Budget, CostEstimate, Dialect, Env, Program, Type, Value as Cel, Variables,
 };
 use serde::Serialize;

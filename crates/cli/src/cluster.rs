@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::{self, Lease, Verdict};
 use fivespot_api::{ScheduledMachine, name};
-use fivespot_clock::Clock;
 use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DynamicObject, ListParams};
@@ -13,6 +12,7 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::core::ApiResource;
 use kube::{Client, Config};
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::{Failure, completion};

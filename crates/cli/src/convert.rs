@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use fivespot_api::older::{self, Change};
-use fivespot_clock::Clock;
 use jiff::Timestamp;
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::document::unreadable;

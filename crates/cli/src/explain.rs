@@ -14,11 +14,11 @@ use std::io::Write;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::Lease;
-use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
+use kubemu_clock::Clock;
 
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access, NodeAccess};

@@ -16,10 +16,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use fivespot_admission::KubeVersion;
 use fivespot_api::crd;
 use fivespot_api::manifest::{GeneratedFile, Group};
 use fivespot_install::file;
+use kubemu_admission::KubeVersion;
 
 use crate::document::unreadable;
 use crate::{Failure, Outcome};

@@ -60,7 +60,7 @@ impl Settings {
             Level::Debug => "debug",
             Level::Trace => "trace",
         };
-        format!("{LIBRARIES},fivespot={own}")
+        format!("{LIBRARIES},fivespot={own},kubemu={own}")
     }
 }
 
@@ -116,10 +116,11 @@ mod tests {
         assert_eq!(filter(Level::Warn, false), "warn");
         assert_eq!(
             filter(Level::Info, false),
-            format!("{libraries},fivespot=info")
+            format!("{libraries},fivespot=info,kubemu=info")
         );
         for (level, own) in [(Level::Warn, "debug"), (Level::Trace, "trace")] {
-            assert_eq!(filter(level, true), format!("{libraries},fivespot={own}"));
+            let expected = format!("{libraries},fivespot={own},kubemu={own}");
+            assert_eq!(filter(level, true), expected);
         }
     }
 }

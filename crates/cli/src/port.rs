@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fivespot_https::{Detail, ProbeResponse, serve_probes};
 use fivespot_install::pod;
+use kubemu_https::{Detail, ProbeResponse, serve_probes};
 use tokio::net::TcpListener;
 
 use crate::Failure;

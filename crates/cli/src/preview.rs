@@ -18,10 +18,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
-use fivespot_clock::Clock;
 use fivespot_drawing::terminal::TerminalOptions;
 use fivespot_drawing::{html, most_frequent_zone, svg};
 use jiff::Timestamp;
+use kubemu_clock::Clock;
 use serde::Serialize;
 
 use crate::check::{Judge, LeaseFlags};

@@ -1,9 +1,9 @@
 //! Reads and changes a cluster by API paths, for commands that handle many kinds.
 
-use fivespot_clock::Clock;
 use http::Request;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::Failure;

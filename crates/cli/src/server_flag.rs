@@ -3,10 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fivespot_apiserver::{
-    Credentials, KubeVersion, Options, Server, StartError, Storage,
-};
-use fivespot_clock::Clock;
+use kubemu_apiserver::{Credentials, KubeVersion, Options, Server, StartError, Storage};
+use kubemu_clock::Clock;
 
 use crate::Failure;
 
@@ -68,7 +66,7 @@ impl ServerFlags {
             .clone_from(&self.disable_admission_plugins);
         options.removed_plugins = self.removed_admission_plugins;
         if let Some(path) = &self.admission_control_config_file {
-            let read = fivespot_apiserver::read_admission_configuration(path);
+            let read = kubemu_apiserver::read_admission_configuration(path);
             options.plugin_configurations = read.map_err(|error| {
                 Failure::new("--admission-control-config-file", error)
                     .remedy("correct the file, or choose another")

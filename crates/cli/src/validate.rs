@@ -22,11 +22,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::User;
 use fivespot_api::lint::LintWarning;
-use fivespot_clock::Clock;
 use jiff::Timestamp;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::User;
+use kubemu_clock::Clock;
 
 use crate::document::{Document, Documents, Malformed};
 use crate::{Failure, Outcome, document, parallel};

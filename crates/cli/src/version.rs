@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde::Serialize;
 
 use crate::{Failure, Format, Outcome, output};

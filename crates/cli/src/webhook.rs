@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::{RESOURCES, name};
-use fivespot_clock::Clock;
 use fivespot_webhook::certificate_controller::{
     self, CertificateController, RenewalHealth,
 };
 use fivespot_webhook::mounted::MountedCertificate;
 use fivespot_webhook::{Certificate, Metrics, Validator};
 use kube::Client;
+use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
 use crate::cluster::Source;

@@ -8,11 +8,11 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_capi::Reference;
-use fivespot_clock::Clock;
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use jiff::SignedDuration;
 use kube::Client;
 use kube::api::ApiResource;
+use kubemu_clock::Clock;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 

@@ -14,7 +14,7 @@
 //!
 //! ```no_run
 //! # async fn example(client: kube::Client) {
-//! use fivespot_clock::Clock;
+//! use kubemu_clock::Clock;
 //! use fivespot_controller::{Options, run};
 //!
 //! let ended = run(Options::new(client, Clock::system())).await;
@@ -43,10 +43,10 @@ mod schedule_override;
 mod telemetry;
 
 pub use connect::{Connect, NetworkConnect, client};
-pub use fivespot_https::{Detail, ProbeResponse};
 pub use fivespot_runtime::lease::{Lease, LeaseTiming, LeaseTimingError, Role, SKEW};
 pub use fivespot_runtime::{Key, NamespacedName};
 pub use inspect::{Inspection, inspect};
+pub use kubemu_https::{Detail, ProbeResponse};
 pub use listener::{Listener, NoListener, StepTaken, Transition};
 pub use observe::kubeconfig;
 pub use options::{Coordination, LeaseRuntime, Namespaces, NodeAccess, Options};

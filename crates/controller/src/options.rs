@@ -5,9 +5,9 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
-use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
+use kubemu_clock::Clock;
 use tokio::runtime::Handle;
 
 use crate::connect::{Connect, NetworkConnect};

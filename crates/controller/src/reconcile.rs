@@ -5,9 +5,9 @@ mod record;
 
 use std::sync::Arc;
 
-use fivespot_clock::{Busy, after};
 use fivespot_plan::{Freshness, Memory, Plan, Step};
 use jiff::SignedDuration;
+use kubemu_clock::{Busy, after};
 use tracing::Instrument as _;
 
 use crate::apply::{ApplyOutcome, apply};
@@ -33,7 +33,7 @@ const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
 const MAX_ATTEMPTS: usize = 8;
 
 /// Reconciles `key` and puts the key back into the queue. The future must be
-/// run by [`Clock::stop_while_busy`](fivespot_clock::Clock::stop_while_busy).
+/// run by [`Clock::stop_while_busy`](kubemu_clock::Clock::stop_while_busy).
 pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u64) {
     drop(busy);
     let span = tracing::info_span!(

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus, name};
-use fivespot_clock::{Busy, Clock, after};
 use fivespot_plan::{Unknown, plan_override};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Health, SharedReads};
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::Instrument as _;

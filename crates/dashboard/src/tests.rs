@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::body::Body;
 use fivespot_api::verdict::{Lease, State as VerdictState};
 use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
-use fivespot_clock::Clock;
 use fivespot_controller::Key;
 use fivespot_drawing::Kind;
 use fivespot_drawing::timeline::Mark;
@@ -15,6 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

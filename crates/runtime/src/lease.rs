@@ -16,7 +16,7 @@ mod unelected;
 use std::fmt;
 use std::sync::Arc;
 
-use fivespot_clock::Clock;
+use kubemu_clock::Clock;
 
 use crate::http::ApiClient;
 use crate::queue::Backoff;

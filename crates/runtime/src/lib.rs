@@ -6,7 +6,7 @@
 //! - [`watch`]: the loop that lists, watches, and lists again when a watch fails.
 //! - [`http`]: requests whose responses are bounded in time and in size.
 //!
-//! All modules take the time from a [`Clock`](fivespot_clock::Clock). A virtual clock is stopped
+//! All modules take the time from a [`Clock`](kubemu_clock::Clock). A virtual clock is stopped
 //! while a reconcile is due or an event has not been processed, so that a test runs a day in a
 //! second and every run is the same.
 

@@ -12,8 +12,8 @@ mod work;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::after;
 
 pub use backoff::Backoff;
 pub use monotonic::{Monotonic, not_before};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use fivespot_clock::{Busy, Clock};
 use kube::api::ApiResource;
+use kubemu_clock::{Busy, Clock};
 use serde_json::Value;
 
 use crate::cache::Projection;

@@ -4,8 +4,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use fivespot_apiserver::{Options, Server};
-use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
     Fence, Lease, LeaseTiming, Observer, Ownership, Replica, Role, run_leader_election,
@@ -13,6 +11,8 @@ use fivespot_runtime::lease::{
 use fivespot_runtime::queue::Backoff;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use kubemu_apiserver::{Options, Server};
+use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
 /// Records the failures.

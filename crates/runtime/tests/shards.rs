@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fivespot_apiserver::{Options, Server};
-use fivespot_clock::Clock;
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::lease::{
     Fence, Lease, LeaseTiming, Observer, Ownership, Replica, Role, ShardNames,
@@ -18,6 +16,8 @@ use http::{Method, Request};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::client::Body;
+use kubemu_apiserver::{Options, Server};
+use kubemu_clock::Clock;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -234,7 +234,7 @@ async fn two_numbers_that_begin_together_settle_on_one_and_leave_no_lease_behind
     cluster.start_replica(3);
     cluster.advance(40).await;
     let left = leases
-        .list(path, &fivespot_apiserver::Selector::default())
+        .list(path, &kubemu_apiserver::Selector::default())
         .await
         .unwrap();
     let names: Vec<&str> = left

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use fivespot_apiserver::{Client, Delete, Patch, Selector, Status};
 use futures::{Stream, StreamExt, stream};
+use kubemu_apiserver::{Client, Delete, Patch, Selector, Status};
 use serde_json::Value;
 
 use crate::object::{list, text};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_apiserver::{Client, Status};
 use fivespot_capi::key::CLUSTER_NAME;
-use fivespot_clock::Clock;
 use futures::StreamExt;
 use futures::stream::SelectAll;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::{Client, Status};
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::api::{Api, Changes};

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use fivespot_apiserver::{Client, Delete, Options, Server, Status};
-use fivespot_clock::Clock;
 use fivespot_sim::{Contract, install};
 use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::{Client, Delete, Options, Server, Status};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "/apis/cluster.x-k8s.io";
@@ -227,14 +227,14 @@ async fn an_infrastructure_object_without_a_machine_is_never_removed() {
 async fn a_paused_cluster_stops_everything() {
     let cluster = TestCluster::start(Contract::V1Beta2).await;
     let path = cluster.path("clusters", "c");
-    let paused = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": true}}));
+    let paused = kubemu_apiserver::Patch::Merge(json!({"spec": {"paused": true}}));
     cluster.client.patch(&path, paused).await.unwrap();
     cluster.create_providers(&json!([])).await;
     cluster.create_machine().await;
     cluster.pass(60).await;
     let machine = cluster.get("machines", "m").await.unwrap();
     assert_eq!(machine["status"].get("phase"), None);
-    let resumed = fivespot_apiserver::Patch::Merge(json!({"spec": {"paused": false}}));
+    let resumed = kubemu_apiserver::Patch::Merge(json!({"spec": {"paused": false}}));
     cluster.client.patch(&path, resumed).await.unwrap();
     cluster.pass(60).await;
     assert_eq!(

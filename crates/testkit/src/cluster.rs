@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use fivespot_apiserver::{AuditEvent, Server};
-use fivespot_clock::Clock;
 use fivespot_sim::Contract;
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
+use kubemu_apiserver::{AuditEvent, Server};
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::backend::Backend;
@@ -114,7 +114,7 @@ impl Cluster {
             client,
             clock,
             contract,
-            kube_minor: fivespot_apiserver::KubeVersion::default().minor(),
+            kube_minor: kubemu_apiserver::KubeVersion::default().minor(),
             names: NameMapping::default(),
             backend: BackendState::Embedded(embedded),
         };

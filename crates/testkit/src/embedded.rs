@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_apiserver::{Audit, AuditEvent, Credentials, Server, User};
-use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, NetworkConnect};
 use fivespot_sim::Contract;
 use kube::Client;
+use kubemu_apiserver::{Audit, AuditEvent, Credentials, Server, User};
+use kubemu_clock::Clock;
 use tokio::task::JoinHandle;
 
 /// The user of the simulated Cluster API in the audit log.
@@ -36,7 +36,7 @@ impl Embedded {
     pub(crate) async fn start(clock: &Clock, contract: Contract, seed: u64) -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let recorded = log.clone();
-        let mut options = fivespot_apiserver::Options::new(clock.clone());
+        let mut options = kubemu_apiserver::Options::new(clock.clone());
         options.seed = Some(seed);
         // The simulated kubelets report their nodes ready at once.
         options

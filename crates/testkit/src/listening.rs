@@ -5,7 +5,7 @@ use std::future::pending;
 use crate::cluster::BackendState;
 use crate::shared_cluster::SharedCluster;
 
-use fivespot_apiserver::Credentials;
+use kubemu_apiserver::Credentials;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fivespot_apiserver::User;
-use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{
     Connect, Instruments, Namespaces, NetworkConnect, Options, run,
 };
 use kube::Client;
+use kubemu_apiserver::User;
+use kubemu_clock::Clock;
 use tokio::task::JoinHandle;
 
 use crate::cluster::{BackendState, Cluster};

@@ -1,7 +1,7 @@
 //! The providers of a real cluster, and their kinds for those that a test names.
 
-use fivespot_apiserver::AuditEvent;
 use fivespot_install::provider::{self, Provider};
+use kubemu_apiserver::AuditEvent;
 use serde_json::{Value, json};
 
 /// The providers that create machines.

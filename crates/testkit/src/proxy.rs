@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fivespot_apiserver::AuditEvent;
-use fivespot_clock::{Busy, Clock, Sleep};
 use http::{Request, Response, Uri};
 use http_body::{Body as _, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use jiff::SignedDuration;
 use kube::client::Body;
+use kubemu_apiserver::AuditEvent;
+use kubemu_clock::{Busy, Clock, Sleep};
 use serde_json::json;
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceExt as _};

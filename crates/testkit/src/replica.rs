@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fivespot_apiserver::{AuditEvent, User};
 use fivespot_controller::{
     Coordination, Instruments, Lease, LeaseTiming, Options, run_until,
 };
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
+use kubemu_apiserver::{AuditEvent, User};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower::Service;

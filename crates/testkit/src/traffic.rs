@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use fivespot_apiserver::AuditEvent;
-use fivespot_clock::Clock;
 use http::{Method, Request, Response, Uri};
 use http_body::{Frame, SizeHint};
 use kube::Client;
 use kube::client::Body;
+use kubemu_apiserver::AuditEvent;
+use kubemu_clock::Clock;
 use tower::Service;
 
 use crate::Cluster;

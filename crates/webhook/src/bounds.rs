@@ -4,8 +4,8 @@
 //! answered before an expression runs over it: the cost of the rules is bounded only for objects
 //! within these bounds.
 
-use fivespot_admission::FieldError;
 use fivespot_api::{Resource, crd};
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 /// The bounds of the spec of one kind.

@@ -12,13 +12,13 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_clock::Clock;
 use futures::{Stream, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
+use kubemu_clock::Clock;
 
 use crate::certificate::Certificate;
 use crate::rotation::Certificates;

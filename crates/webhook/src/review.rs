@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
 use fivespot_api::{RESOURCES, Resource, name};
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

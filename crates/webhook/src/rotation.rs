@@ -16,8 +16,8 @@
 //! served at any time. Every step only leads forward: two replicas that both take it, or have
 //! different clocks, never undo each other's steps.
 
-use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::after;
 use serde::{Deserialize, Serialize};
 
 use crate::authority::{self, Pair};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fivespot_api::RESOURCES;
-use fivespot_https::{Lifetimes, Limits, Peer, Server};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
+use kubemu_https::{Lifetimes, Limits, Peer, Server};
 use tokio::net::TcpListener;
 
 use crate::body::{BodyError, BodyReader, Reservation};

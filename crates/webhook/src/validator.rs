@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{Binding, Policies, Policy};
-use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::{RESOURCES, vap};
+use kubemu_admission::policy::{Binding, Policies, Policy};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::json;
 
 use crate::bounds::Bounds;

@@ -8,13 +8,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_apiserver::{InProcess, Options, Server, User};
-use fivespot_clock::Clock;
 use fivespot_webhook::Certificate;
 use fivespot_webhook::certificate_controller::{
     CertificateController, RenewalHealth, Settings,
 };
 use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::{InProcess, Options, Server, User};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -230,7 +230,7 @@ async fn an_overwritten_bundle_is_restored() {
     let client = cluster.server.client();
     let path = format!("{CONFIGURATIONS}/scheduledmachine-validation");
     client
-        .delete(&path, &fivespot_apiserver::Delete::default())
+        .delete(&path, &kubemu_apiserver::Delete::default())
         .await
         .unwrap();
     cluster.create(CONFIGURATIONS, configuration()).await;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fivespot_clock::Clock;
 use http::Request as HttpRequest;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use super::case::{Case, Request, Step};

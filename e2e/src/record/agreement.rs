@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fivespot_apiserver::{KubeVersion, Options, Server};
-use fivespot_clock::Clock;
 use kube::Client;
+use kubemu_apiserver::{KubeVersion, Options, Server};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use super::corpus::{self, Case};

@@ -1,8 +1,8 @@
 //! Expressions and regular expressions.
 
 use fivespot_api::rules::RULES;
-use fivespot_cel::{Bounds, Budget, Dialect, Env, ObjectType, Program, Type, Variables};
-use fivespot_gostd::regexp::Pattern;
+use kubemu_cel::{Bounds, Budget, Dialect, Env, ObjectType, Program, Type, Variables};
+use kubemu_gostd::regexp::Pattern;
 use serde_json::json;
 
 pub(super) const WORDS: &[&str] = &[

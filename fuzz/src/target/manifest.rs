@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
-use fivespot_admission::{FieldError, KubeVersion};
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name, vap};
 use fivespot_webhook::Validator;
 use fivespot_webhook::validator::Verdict;
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 pub(super) const DEFINITION_WORDS: &[&str] = &[

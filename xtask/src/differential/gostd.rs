@@ -6,11 +6,11 @@
 use std::error::Error;
 use std::path::Path;
 
-use fivespot_gostd::regexp::Pattern;
-use fivespot_gostd::strconv::{Quoted, format_float, parse_float, parse_uint};
-use fivespot_gostd::time::{self, Duration, Layout};
-use fivespot_gostd::url::{self, Mode, Url};
-use fivespot_gostd::{base64, netip, pem, unicode};
+use kubemu_gostd::regexp::Pattern;
+use kubemu_gostd::strconv::{Quoted, format_float, parse_float, parse_uint};
+use kubemu_gostd::time::{self, Duration, Layout};
+use kubemu_gostd::url::{self, Mode, Url};
+use kubemu_gostd::{base64, netip, pem, unicode};
 use serde_json::{Value, json};
 
 use super::almost_valid_text;

@@ -6,12 +6,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::{
     Binding, Decision, GroupVersionKind, MutatingPolicies, MutatingPolicy, PatchError,
     Patcher, Policies, Policy, Reinvocation, Request, Resolver,
 };
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Map, Value, json};
 
 use super::resolver::{PolicyRequest, TestResolver};
@@ -201,7 +201,7 @@ fn costs(crd: &Crd) -> Value {
     let costs = crd
         .versions()
         .first()
-        .map(fivespot_admission::crd::CustomResource::rule_costs);
+        .map(kubemu_admission::crd::CustomResource::rule_costs);
     costs
         .into_iter()
         .flatten()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_admission::policy::{
+use kubemu_admission::policy::{
     Access, Authorizer, GroupVersionKind, GroupVersionResource, Operation, ParamKind,
     Permission, Request, Resolver, Target, User,
 };

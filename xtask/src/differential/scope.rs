@@ -1,6 +1,6 @@
 //! The names that an expression can use, according to a schema.
 
-use fivespot_cel::escape;
+use kubemu_cel::escape;
 use serde_json::Value;
 
 use super::expression::Scope;

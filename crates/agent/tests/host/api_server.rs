@@ -11,12 +11,12 @@ use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::run::{Agent, run};
 use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
-use fivespot_apiserver::{
-    Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
-};
-use fivespot_clock::Clock;
 use fivespot_install::agent::policy;
 use futures::StreamExt as _;
+use kubemu_apiserver::{
+    Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
+};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -1,7 +1,7 @@
 //! The cost of the rules of the shipped CRD.
 
-use fivespot_admission::crd::RuleCost;
 use fivespot_api::resource::RESOURCES;
+use kubemu_admission::crd::RuleCost;
 
 use super::evaluator::Evaluator;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{Crd, CustomResource, RuleCost};
-use fivespot_admission::policy::{
-    Binding, Decision, GroupVersionKind, Operation, Policies, Policy, Request,
-};
 use fivespot_api::resource::{Resource, SCHEDULED_MACHINE};
 use fivespot_api::{crd, name, vap};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{Crd, CustomResource, RuleCost};
+use kubemu_admission::policy::{
+    Binding, Decision, GroupVersionKind, Operation, Policies, Policy, Request,
+};
 use serde_json::Value;
 
 /// The kind that is admitted.
@@ -113,7 +113,7 @@ impl Evaluator {
 
     fn errors(
         &self,
-        errors: Vec<fivespot_admission::FieldError>,
+        errors: Vec<kubemu_admission::FieldError>,
         object: &Value,
         old: Option<&Value>,
     ) -> Vec<String> {

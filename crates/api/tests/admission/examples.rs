@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{Binding, Operation, Policies, Policy, Request, User};
 use fivespot_api::name;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::{Binding, Operation, Policies, Policy, Request, User};
 use serde_json::{Value, json};
 
 use super::evaluator::KIND;

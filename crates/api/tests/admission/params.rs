@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{
-    Binding, ParamKind, Policies, Policy, Request, Resolver,
-};
 use fivespot_api::rules::Rule;
 use fivespot_api::{name, vap};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::{Binding, ParamKind, Policies, Policy, Request, Resolver};
 use serde_json::{Value, json};
 
 use crate::admission::evaluator::KIND;

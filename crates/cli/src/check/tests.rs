@@ -1,9 +1,9 @@
-use fivespot_apiserver::{Server, User};
 use fivespot_testkit::{
     Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
     scheduled_machine,
 };
 use kube::Client;
+use kubemu_apiserver::{Server, User};
 use serde_json::{Value, json};
 
 use super::{Operator, finding, findings, print};
@@ -63,7 +63,7 @@ async fn a_cluster_in_which_all_is_well_says_so() {
 #[tokio::test]
 async fn a_cluster_without_5spot_says_how_to_install_it() {
     let clock = Clock::stopped_at(instant(WITHIN));
-    let server = Server::new(fivespot_apiserver::Options::new(clock)).unwrap();
+    let server = Server::new(kubemu_apiserver::Options::new(clock)).unwrap();
     let (text, is_ok_or_warning) =
         checked(Client::new(server.in_process(), "default")).await;
     insta::assert_snapshot!(text);

@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use fivespot_api::name;
-use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Allowed;
 use fivespot_controller::{
     Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces, Options,
@@ -13,6 +12,7 @@ use fivespot_controller::{
 use fivespot_schedule::Duration;
 use jiff::SignedDuration;
 use kube::Client;
+use kubemu_clock::Clock;
 
 use crate::cluster::{NodeAccess, Source};
 use crate::port::Ports;

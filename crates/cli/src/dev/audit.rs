@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use fivespot_apiserver::Audit;
+use kubemu_apiserver::Audit;
 
 use crate::Failure;
 

@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use fivespot_apiserver::{Server, User};
-use fivespot_clock::Clock;
 use fivespot_dashboard::{Dashboard, Options, Reader};
 use fivespot_usage::Rates;
 use futures::FutureExt as _;
 use kube::Client;
+use kubemu_apiserver::{Server, User};
+use kubemu_clock::Clock;
 
 use super::connect::InProcessConnect;
 use super::printer::Printer;

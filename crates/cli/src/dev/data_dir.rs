@@ -5,7 +5,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use fivespot_apiserver::{Credentials, Storage};
+use kubemu_apiserver::{Credentials, Storage};
 use tokio::net::TcpListener;
 
 use crate::Failure;

@@ -24,7 +24,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
     }
-    fivespot_apiserver::write_private(&path, text.as_bytes()).map_err(failed)?;
+    kubemu_apiserver::write_private(&path, text.as_bytes()).map_err(failed)?;
     Ok(path)
 }
 

@@ -6,10 +6,10 @@ use super::example;
 use crate::Failure;
 use crate::cluster::error_message;
 use crate::document::{self, Document};
-use fivespot_apiserver::Registry;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
+use kubemu_apiserver::Registry;
 
 /// The field manager of the applied objects.
 const FIELD_MANAGER: &str = "5spot-dev";

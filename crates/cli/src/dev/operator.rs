@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fivespot_api::name;
-use fivespot_apiserver::{Server, User};
-use fivespot_clock::Clock;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::discovery::pinned_kind;
+use kubemu_apiserver::{Server, User};
+use kubemu_clock::Clock;
 use serde_json::json;
 
 use super::connect::InProcessConnect;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::name;
-use fivespot_apiserver::{Credentials, GroupAlias, Server, Storage, User};
-use fivespot_clock::Clock;
 use jiff::SignedDuration;
 use kube::Client;
+use kubemu_apiserver::{Credentials, GroupAlias, Server, Storage, User};
+use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
 use super::printer::{Printer, instant};
@@ -154,7 +154,7 @@ async fn apply(
 }
 
 fn failed_to_serve(
-    served: Result<Result<(), fivespot_apiserver::serve::Error>, tokio::task::JoinError>,
+    served: Result<Result<(), kubemu_apiserver::serve::Error>, tokio::task::JoinError>,
 ) -> Failure {
     match served {
         Ok(Ok(())) => Failure::new("serving", "the listener was closed"),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_apiserver::{Client, EventKind, Registry, Resource, Selector, Watch};
 use futures::StreamExt as _;
 use futures::stream::SelectAll;
+use kubemu_apiserver::{Client, EventKind, Registry, Resource, Selector, Watch};
 use serde_json::Value;
 
 use super::goal::Goals;

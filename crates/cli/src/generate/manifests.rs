@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::{Network, POLICIES_SINCE, Settings};
 use fivespot_install::file;
+use kubemu_admission::KubeVersion;
 use serde_json::{Map, Value};
 
 use super::image::{self, ImageArgs};

@@ -5,13 +5,13 @@ use std::io::Write as _;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
 use fivespot_schedule::Duration;
+use kubemu_admission::KubeVersion;
 
 use super::{Output, default_version, failed};
 use crate::Failure;

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 
 use clap::ValueEnum;
-use fivespot_admission::KubeVersion;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
+use kubemu_admission::KubeVersion;
 
 use super::image::{self, ImageArgs};
 use super::node::NodeArgs;

@@ -1,6 +1,6 @@
-use fivespot_apiserver::User;
 use fivespot_testkit::{Cluster, Coordination, Lease, LeaseTiming, instant};
 use kube::Client;
+use kubemu_apiserver::User;
 
 use super::{check, lease_error};
 

@@ -5,13 +5,13 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_admission::policy::User;
-use fivespot_apiserver::{Options, Registry, Resource, Server, builtin_plugins};
-use fivespot_clock::Clock;
 use http::header::{CONTENT_TYPE, WARNING};
 use http::{HeaderMap, Method, Request};
 use kube::Client;
 use kube::client::Body;
+use kubemu_admission::policy::User;
+use kubemu_apiserver::{Options, Registry, Resource, Server, builtin_plugins};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -137,7 +137,7 @@ impl Cluster {
             let _entered = runtime.enter();
             let User { name, groups, .. } = &sources.user;
             let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-            let user = fivespot_apiserver::User::new(name, &groups);
+            let user = kubemu_apiserver::User::new(name, &groups);
             Client::new(server.in_process_as(user), "default")
         };
         let cluster = Self {

@@ -1,8 +1,8 @@
 //! The CRDs that objects are validated against: the built-in ones, and those of `--crd`.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::Crd;
 use fivespot_api::manifest;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::Crd;
 
 use super::engine::{Sources, invalid};
 use super::object_result::{ObjectResult, Subject, Verdict};

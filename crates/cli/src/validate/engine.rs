@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_admission::crd::{Crd, CustomResource};
-use fivespot_admission::object_meta::Scope;
-use fivespot_admission::policy::{
-    Binding, Denial, Evaluation, GroupVersionKind, Operation as Verb, Policies, Policy,
-    Request, User,
-};
-use fivespot_admission::{FieldError, KubeVersion, field};
 use fivespot_api::lint::{self, LintWarning};
 use fivespot_api::{RESOURCES, ScheduleCalendar, ScheduledMachine, name, older, vap};
 use jiff::Timestamp;
+use kubemu_admission::crd::{Crd, CustomResource};
+use kubemu_admission::object_meta::Scope;
+use kubemu_admission::policy::{
+    Binding, Denial, Evaluation, GroupVersionKind, Operation as Verb, Policies, Policy,
+    Request, User,
+};
+use kubemu_admission::{FieldError, KubeVersion, field};
 use serde::Deserialize as _;
 use serde_json::Value;
 

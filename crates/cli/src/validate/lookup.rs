@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::crd::Crd;
-use fivespot_admission::object_meta::Scope;
-use fivespot_admission::policy::{ParamKind, Resolver};
+use kubemu_admission::crd::Crd;
+use kubemu_admission::object_meta::Scope;
+use kubemu_admission::policy::{ParamKind, Resolver};
 use serde_json::{Value, json};
 
 use super::engine::Sources;

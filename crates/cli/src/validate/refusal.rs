@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use fivespot_admission::field;
-use fivespot_admission::policy::Denial;
-use fivespot_admission::{FieldError, crd::Crd};
 use fivespot_api::rules::{self, Rule};
-use fivespot_apiserver::Cause;
+use kubemu_admission::field;
+use kubemu_admission::policy::Denial;
+use kubemu_admission::{FieldError, crd::Crd};
+use kubemu_apiserver::Cause;
 use serde_json::{Value, json};
 
 use super::Operation;

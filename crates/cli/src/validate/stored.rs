@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use fivespot_admission::crd::CustomResource;
 use fivespot_api::older;
+use kubemu_admission::crd::CustomResource;
 use serde_json::Value;
 
 use super::Operation;

@@ -549,7 +549,7 @@ fn a_policy_with_type_errors_is_rejected_with_type_check() {
         params: Vec::new(),
         namespaces: Vec::new(),
         user: super::user(&args(&[])),
-        version: fivespot_admission::KubeVersion::default(),
+        version: kubemu_admission::KubeVersion::default(),
     };
     let checked = |policies: &str| {
         let sources = sources(policies);

@@ -1,9 +1,9 @@
 //! `--type-check`: policies whose expressions do not match the types of their CRDs.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::Policy;
 use fivespot_api::manifest;
+use kubemu_admission::FieldError;
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::Policy;
 
 use super::engine::{Engine, Sources};
 use super::object_result::{ObjectResult, Subject, Verdict};

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fivespot_clock::Clock;
-use fivespot_https::{Detail, ProbeResponse};
 use fivespot_webhook::certificate_controller::RenewalHealth;
 use fivespot_webhook::{Certificate, Metrics};
+use kubemu_clock::Clock;
+use kubemu_https::{Detail, ProbeResponse};
 
 /// The state of the webhook that its metrics and health ports report. Clones share it.
 #[derive(Clone, Debug, Default)]

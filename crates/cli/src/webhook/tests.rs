@@ -1,4 +1,4 @@
-use fivespot_https::Detail;
+use kubemu_https::Detail;
 
 use super::*;
 

@@ -18,10 +18,10 @@ mod security;
 use std::process::Command;
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use fivespot_api::{name, vap};
 use fivespot_testkit::Page;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

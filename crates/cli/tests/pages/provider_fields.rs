@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use fivespot_api::name;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use serde_json::{Value, json};
 
 use super::ROOT;

@@ -1,10 +1,10 @@
 use std::sync::OnceLock;
 
 use fivespot_capi::Reference;
-use fivespot_clock::Clock;
 use http::{Request as HttpRequest, Response};
 use jiff::Timestamp;
 use kube::client::Body;
+use kubemu_clock::Clock;
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 use tower::{BoxError, service_fn};

@@ -1,8 +1,8 @@
 //! Waiting for caches that do not show yet what was written.
 
-use fivespot_clock::after;
 use fivespot_plan::{Freshness, Plan};
 use jiff::Timestamp;
+use kubemu_clock::after;
 
 use crate::context::Context;
 use crate::observe::Snapshot;

@@ -1,8 +1,8 @@
 //! What a reconcile records for later ones and for the metrics.
 
-use fivespot_clock::after;
 use fivespot_plan::{Failure, Plan};
 use jiff::Timestamp;
+use kubemu_clock::after;
 
 use crate::apply::FailedStep;
 use crate::context::Context;

@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use fivespot_api::Phase;
 use fivespot_api::condition::Reason;
-use fivespot_https::{Detail, ProbeResponse};
 use fivespot_plan::Unknown;
 use jiff::SignedDuration;
+use kubemu_https::{Detail, ProbeResponse};
 use serde_json::json;
 
 use crate::context::Context;

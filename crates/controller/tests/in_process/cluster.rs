@@ -6,11 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use fivespot_apiserver::{
-    Audit, AuditEvent, Client, Delete, Options as ServerOptions, Patch, Server,
-};
-use fivespot_apiserver::{Selector, Status};
-use fivespot_clock::Clock;
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options, run};
 use http::{Request, Response};
@@ -18,6 +13,11 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
+use kubemu_apiserver::{
+    Audit, AuditEvent, Client, Delete, Options as ServerOptions, Patch, Server,
+};
+use kubemu_apiserver::{Selector, Status};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower::{BoxError, ServiceExt as _, service_fn};

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{future, thread};
 
-use fivespot_clock::Clock;
 use fivespot_controller::{
     Coordination, Detail, Lease, LeaseRuntime, LeaseTiming, Listener, Options, Transition,
 };
 use http::{Method, Request};
 use jiff::SignedDuration;
 use kube::client::Body;
+use kubemu_clock::Clock;
 use tokio::runtime::{Builder, Handle};
 use tower::service_fn;
 

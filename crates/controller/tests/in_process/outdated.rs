@@ -5,8 +5,8 @@
 use fivespot_api::crd;
 use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_api::vap::{self, Action};
-use fivespot_apiserver::Patch;
 use fivespot_controller::{Detail, Options};
+use kubemu_apiserver::Patch;
 use serde_json::{Value, json};
 
 use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster};

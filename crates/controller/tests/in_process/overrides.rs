@@ -230,7 +230,7 @@ async fn an_override_beyond_the_limit_costs_one_write() {
 #[tokio::test]
 async fn an_override_that_has_ended_does_not_return_when_the_clock_is_set_back() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    let host = fivespot_clock::Host::default();
+    let host = kubemu_clock::Host::default();
     let own = host.clone();
     cluster.create_scheduled_machine("worker").await;
     let spec = json!({"spec": {

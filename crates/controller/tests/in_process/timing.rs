@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_clock::Host;
 use fivespot_controller::Coordination;
 use jiff::SignedDuration;
+use kubemu_clock::Host;
 use serde_json::json;
 
 use crate::cluster::{OWNED, RunningController, SCHEDULED, TestCluster, instant};
@@ -71,7 +71,7 @@ async fn the_start_limit_does_not_depend_on_a_clock_that_is_set_back() {
 
 fn options(
     client: kube::Client,
-    clock: fivespot_clock::Clock,
+    clock: kubemu_clock::Clock,
 ) -> fivespot_controller::Options {
     fivespot_controller::Options::new(client, clock)
 }

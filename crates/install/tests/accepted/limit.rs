@@ -1,10 +1,10 @@
 //! What the token of the operator changes at most, although its roles allow more.
 
 use fivespot_api::{crd, name};
-use fivespot_apiserver::{Client, Delete, KubeVersion, Patch, Server, Status, User};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 use fivespot_install::role::Rights;
+use kubemu_apiserver::{Client, Delete, KubeVersion, Patch, Server, Status, User};
 use serde_json::{Value, json};
 
 use super::{create_all, example, server};

@@ -12,10 +12,10 @@ mod quota;
 
 use std::path::Path;
 
-use fivespot_apiserver::{KubeVersion, Options, Server};
-use fivespot_clock::Clock;
 use fivespot_install::controller::{POLICIES_SINCE, Settings};
 use fivespot_install::file;
+use kubemu_apiserver::{KubeVersion, Options, Server};
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 fn documents() -> Vec<Value> {

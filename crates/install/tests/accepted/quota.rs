@@ -1,7 +1,7 @@
 //! The example quota of a tenant.
 
 use fivespot_api::{RESOURCES, name};
-use fivespot_apiserver::KubeVersion;
+use kubemu_apiserver::KubeVersion;
 use serde_json::{Value, json};
 
 use super::{create_all, documents, example, server};

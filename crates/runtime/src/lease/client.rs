@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
-use fivespot_clock::{Busy, Clock};
 use futures::future::{Either, select};
 use k8s_openapi::api::coordination::v1;
 use kube::api::ApiResource;
+use kubemu_clock::{Busy, Clock};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

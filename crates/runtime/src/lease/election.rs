@@ -4,8 +4,8 @@
 //! last observed a change of the record, and takes over once that is as long ago as the duration
 //! of the Lease. If two try at the same time, the server's resourceVersion decides.
 
-use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::after;
 
 use super::record::{LeaseTiming, Record, StoredLease, micro_time};
 

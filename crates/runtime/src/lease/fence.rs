@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_clock::Clock;
 use futures::future::{Either, select};
 use jiff::Timestamp;
+use kubemu_clock::Clock;
 use tokio::sync::Notify;
 
 use super::shards::shard_of;

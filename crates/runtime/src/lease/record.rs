@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::after;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 

@@ -15,8 +15,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fivespot_clock::after;
 use jiff::Timestamp;
+use kubemu_clock::after;
 
 use super::record::{LeaseTiming, StoredLease};
 

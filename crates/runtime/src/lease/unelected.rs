@@ -2,8 +2,8 @@
 
 use std::pin::pin;
 
-use fivespot_clock::after;
 use jiff::Timestamp;
+use kubemu_clock::after;
 use tokio::sync::oneshot;
 
 use super::client::{Event, follow_leases};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
-use fivespot_clock::after;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::after;
 
 use crate::Key;
 

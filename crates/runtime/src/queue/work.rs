@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_clock::{Busy, Clock};
 use jiff::Timestamp;
+use kubemu_clock::{Busy, Clock};
 use tokio::sync::Notify;
 
 use super::{Backoff, Monotonic, Queue, ReconcileResult};

@@ -1,6 +1,6 @@
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::Crd;
 use fivespot_api::{RESOURCES, rules};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::Crd;
 use serde_json::json;
 
 use super::*;

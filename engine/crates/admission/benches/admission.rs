@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::{
     Binding, GroupVersionKind, Policies, Policy, Request, User,
 };
 use serde_json::{Value, json};

@@ -14,9 +14,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{Crd, CustomResource};
-use fivespot_admission::policy::{
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{Crd, CustomResource};
+use kubemu_admission::policy::{
     Binding, GroupVersionKind, Policies, Policy, Request, User,
 };
 use regex::Regex;

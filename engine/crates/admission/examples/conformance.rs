@@ -1,7 +1,7 @@
 //! Measures the engine with Kubernetes' table of tests of validation rules.
 //!
 //! ```text
-//! cargo run -p fivespot-admission --example conformance -- DIR
+//! cargo run -p kubemu-admission --example conformance -- DIR
 //! ```
 //!
 //! `DIR/kubernetes-crd-rules.jsonl` has one case per line: a structural schema with one rule,
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{ResourceRules, SchemaRoot};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{ResourceRules, SchemaRoot};
 use serde_json::Value;
 
 const FILE: &str = "kubernetes-crd-rules.jsonl";

@@ -31,7 +31,7 @@ pub use crate::crd_rules::RuleCost;
 /// A compiled `apiextensions.k8s.io/v1` `CustomResourceDefinition`.
 ///
 /// ```
-/// use fivespot_admission::{KubeVersion, crd::Crd};
+/// use kubemu_admission::{KubeVersion, crd::Crd};
 /// use serde_json::json;
 ///
 /// let crd = Crd::compile(
@@ -178,9 +178,9 @@ impl CustomResource {
     }
 
     /// The type of `self` for a rule at the root of the schema, and the bounds of its size, for
-    /// [`Program::estimate`](fivespot_cel::Program::estimate). `None` if rules cannot see the
+    /// [`Program::estimate`](kubemu_cel::Program::estimate). `None` if rules cannot see the
     /// schema's values.
-    pub fn declared(&self) -> Option<(fivespot_cel::Type, fivespot_cel::Bounds)> {
+    pub fn declared(&self) -> Option<(kubemu_cel::Type, kubemu_cel::Bounds)> {
         crate::crd_rules::declared_at_root(self.schema.root())
     }
 
@@ -347,7 +347,7 @@ impl CustomResource {
 
 /// A field of an object.
 fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    fivespot_cel::json_field(object.as_object()?, name)
+    kubemu_cel::json_field(object.as_object()?, name)
 }
 
 fn costs(rules: Option<&Rules>) -> Vec<RuleCost> {

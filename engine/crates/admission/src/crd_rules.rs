@@ -10,7 +10,7 @@ mod run;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use fivespot_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
+use kubemu_cel::{Bounds, CompileErrors, Dialect, Env, Program, Type};
 
 use crate::schema::entries::Entries;
 use crate::schema::node::{Node, RuleSource};

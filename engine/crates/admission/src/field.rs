@@ -85,7 +85,7 @@ impl ErrorKind {
 /// One error of one field. Displayed as `<path>: <what>: <value>: <detail>`.
 ///
 /// ```
-/// use fivespot_admission::FieldError;
+/// use kubemu_admission::FieldError;
 /// use serde_json::json;
 ///
 /// let error = FieldError::invalid("spec.name", json!("a b"), "must not contain spaces");
@@ -284,7 +284,7 @@ pub struct Cause {
 /// duplicate texts removed.
 ///
 /// ```
-/// use fivespot_admission::{FieldError, field};
+/// use kubemu_admission::{FieldError, field};
 ///
 /// let errors = [FieldError::required("spec.a", ""), FieldError::required("spec.b", "")];
 /// assert_eq!(

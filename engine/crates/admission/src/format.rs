@@ -81,7 +81,7 @@ static UUID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match normal(format).as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),
-        "uri" => fivespot_gostd::url::is_request_uri(text),
+        "uri" => kubemu_gostd::url::is_request_uri(text),
         "email" => email::is_email(text),
         "hostname" => net::is_hostname(text),
         "ipv4" => net::is_ip(text) && text.contains('.'),
@@ -104,7 +104,7 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "rgbcolor" => number::is_rgb_color(text),
         "byte" => is_base64(text),
         "date" => time::is_date(text),
-        "duration" => fivespot_cel::read_duration(text).is_ok(),
+        "duration" => kubemu_cel::read_duration(text).is_ok(),
         "datetime" => time::is_date_time(text),
         "k8sshortname" => name::dns_label(text).is_empty(),
         "k8slongname" => name::dns_subdomain(text).is_empty(),

@@ -17,5 +17,5 @@ pub mod selector;
 pub mod version;
 
 pub use field::{ErrorKind, FieldError};
-pub use fivespot_cel::{Quantity, quantity_error};
+pub use kubemu_cel::{Quantity, quantity_error};
 pub use version::KubeVersion;

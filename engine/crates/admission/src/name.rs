@@ -1,6 +1,6 @@
 //! Validation of names, labels and keys, with Kubernetes' messages.
 
-pub(crate) use fivespot_gostd::unicode::to_lower;
+pub(crate) use kubemu_gostd::unicode::to_lower;
 
 /// The message of a pattern rule: its description, examples, the pattern.
 fn breaks(rule: &str, examples: &[&str], pattern: &str) -> String {

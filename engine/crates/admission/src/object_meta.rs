@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use fivespot_cel::{json_field, mask_trailing_dash};
-use fivespot_gostd::unicode::to_lower;
+use kubemu_cel::{json_field, mask_trailing_dash};
+use kubemu_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
 
 use crate::field::Path;

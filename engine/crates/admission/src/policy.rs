@@ -4,8 +4,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use fivespot_admission::KubeVersion;
-//! use fivespot_admission::policy::{
+//! use kubemu_admission::KubeVersion;
+//! use kubemu_admission::policy::{
 //!     Binding, GroupVersionKind, Policies, Policy, Request,
 //! };
 //! use serde_json::json;

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use serde_json::{Number, Value};
 
-pub(crate) use fivespot_gostd::strconv::Quoted;
-use fivespot_gostd::strconv::format_float;
+pub(crate) use kubemu_gostd::strconv::Quoted;
+use kubemu_gostd::strconv::format_float;
 
 /// A value as Kubernetes' `field.Error` prints the bad value: strings quoted, numbers and
 /// booleans plain, everything else as JSON.

@@ -26,7 +26,7 @@ use reader::Reader;
 /// A compiled `openAPIV3Schema`.
 ///
 /// ```
-/// use fivespot_admission::{KubeVersion, schema::Structural};
+/// use kubemu_admission::{KubeVersion, schema::Structural};
 /// use serde_json::json;
 ///
 /// let schema = Structural::compile(

@@ -10,7 +10,7 @@ use crate::{FieldError, name};
 /// A compiled `metav1.LabelSelector`.
 ///
 /// ```
-/// use fivespot_admission::selector::Selector;
+/// use kubemu_admission::selector::Selector;
 /// use serde_json::json;
 ///
 /// let selector = Selector::compile(

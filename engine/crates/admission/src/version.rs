@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fivespot_cel::Dialect;
+use kubemu_cel::Dialect;
 
 /// The minor version of the API server to emulate; the major version is 1.
 ///
@@ -11,12 +11,12 @@ use fivespot_cel::Dialect;
 /// not stored yet, only those of the previous version) and, if they changed, the messages.
 ///
 /// ```
-/// use fivespot_admission::KubeVersion;
+/// use kubemu_admission::KubeVersion;
 ///
 /// let old: KubeVersion = "1.30".parse()?;
 /// assert!(old < KubeVersion::default());
 /// assert_eq!(KubeVersion::default().to_string(), "1.36");
-/// # Ok::<(), fivespot_admission::version::Error>(())
+/// # Ok::<(), kubemu_admission::version::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KubeVersion {

@@ -2,8 +2,8 @@
 //! definition if it exceeds the limits.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{Crd, ResourceRules, RuleCost, SchemaRoot};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{Crd, ResourceRules, RuleCost, SchemaRoot};
 use serde_json::{Value, json};
 
 /// A schema in which some values have a bound and others do not.

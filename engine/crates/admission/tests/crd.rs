@@ -2,9 +2,9 @@
 //! with their rules.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use fivespot_admission::crd::{Crd, CustomResource};
-use fivespot_admission::schema::ValidationResult;
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::crd::{Crd, CustomResource};
+use kubemu_admission::schema::ValidationResult;
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 fn definition(spec: Value) -> Value {

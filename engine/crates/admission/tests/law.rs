@@ -1,7 +1,7 @@
 //! Properties of every schema and every object.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::schema::Structural;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::schema::Structural;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

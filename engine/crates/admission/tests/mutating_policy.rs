@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{
+use kubemu_admission::policy::{
     Binding, Denial, GroupVersionKind, MutatingPolicies, MutatingPolicy, ParamKind,
     PatchError, Patcher, Reinvocation, Request, Resolver,
 };
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Map, Value, json};
 
 const KIND: GroupVersionKind<'static> = GroupVersionKind {

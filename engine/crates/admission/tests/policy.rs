@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_admission::policy::{
+use kubemu_admission::policy::{
     Access, Authorizer, Binding, Decision, GroupVersionKind, GroupVersionResource,
     ParamKind, Permission, Policies, Policy, Request, Resolver, Target, User,
 };
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 const V1: GroupVersionResource<'static> = GroupVersionResource {

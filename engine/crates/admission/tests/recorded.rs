@@ -8,11 +8,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::{
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::{
     Binding, Decision, GroupVersionKind, Policies, Policy, Request, User,
 };
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 /// Evaluates every question of a file with this crate and lists the results that differ.

@@ -1,7 +1,7 @@
 //! The run-time cost of rules that fail during the evaluation, as Kubernetes 1.36 charges it.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::{ResourceRules, SchemaRoot};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::{ResourceRules, SchemaRoot};
 use serde_json::json;
 
 /// The cost that Kubernetes charges each rule for an object without fields.

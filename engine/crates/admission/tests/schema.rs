@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use fivespot_admission::schema::Structural;
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::schema::Structural;
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 fn compile(spec: Value) -> Structural {

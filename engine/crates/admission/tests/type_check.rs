@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::Policy;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
 fn warnings(validations: Value, rule: Value) -> Vec<(String, String)> {

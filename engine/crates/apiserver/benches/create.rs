@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_apiserver::{Client, Credentials, Delete, InProcess, Options, Server};
-use fivespot_clock::Clock;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kubemu_apiserver::{Client, Credentials, Delete, InProcess, Options, Server};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_apiserver::{Resource, Subresource, builtin_kinds};
+use kubemu_apiserver::{Resource, Subresource, builtin_kinds};
 
 fn main() {
     let mut lines = BTreeSet::new();

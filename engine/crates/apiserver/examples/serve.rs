@@ -1,15 +1,15 @@
 //! A Kubernetes API server on a loopback port, for `kubectl`.
 //!
 //! ```sh
-//! cargo run -p fivespot-apiserver --example serve -- /tmp/kubeconfig
+//! cargo run -p kubemu-apiserver --example serve -- /tmp/kubeconfig
 //! kubectl --kubeconfig /tmp/kubeconfig get namespaces
 //! ```
 
 use std::error::Error;
 use std::future::pending;
 
-use fivespot_apiserver::{Credentials, Options, Server};
-use fivespot_clock::Clock;
+use kubemu_apiserver::{Credentials, Options, Server};
+use kubemu_clock::Clock;
 use tokio::net::TcpListener;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use fivespot_clock::Busy;
 use http_body::{Frame, SizeHint};
+use kubemu_clock::Busy;
 
 use crate::content_negotiation::WatchForm;
 use crate::watch::Watch;

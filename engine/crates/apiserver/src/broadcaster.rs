@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_clock::{Busy, Clock};
+use kubemu_clock::{Busy, Clock};
 use tokio::sync::mpsc;
 
 use crate::meta;

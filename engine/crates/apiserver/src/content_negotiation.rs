@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use fivespot_clock::Clock;
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::api_response::{Content, List};

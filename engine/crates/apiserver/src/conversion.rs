@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fivespot_admission::crd::Crd;
 use jiff::Timestamp;
+use kubemu_admission::crd::Crd;
 use serde_json::Value;
 
 use crate::empty;

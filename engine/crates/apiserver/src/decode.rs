@@ -4,7 +4,7 @@ mod body;
 
 use std::sync::Arc;
 
-use fivespot_admission::crd::{Crd, CustomResource};
+use kubemu_admission::crd::{Crd, CustomResource};
 use serde_json::Value;
 
 use crate::call::Call;

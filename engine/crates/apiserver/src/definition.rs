@@ -5,7 +5,7 @@ pub(crate) mod naming;
 
 use std::sync::Arc;
 
-use fivespot_admission::crd::Crd;
+use kubemu_admission::crd::Crd;
 use serde_json::{Value, json};
 
 use crate::alias;

@@ -20,7 +20,7 @@ impl Form {
     /// The first served format in an `Accept` header; [`Form::Plain`] if there is none.
     ///
     /// ```
-    /// use fivespot_apiserver::discovery::Form;
+    /// use kubemu_apiserver::discovery::Form;
     ///
     /// let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     ///               application/json";

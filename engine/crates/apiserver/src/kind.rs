@@ -74,9 +74,9 @@ mod workload;
 use std::fmt;
 use std::sync::Arc;
 
-pub use fivespot_admission::object_meta::NameRule;
-use fivespot_admission::{FieldError, KubeVersion};
 use jiff::Timestamp;
+pub use kubemu_admission::object_meta::NameRule;
+use kubemu_admission::{FieldError, KubeVersion};
 pub(crate) use pod::annotation::{APP_ARMOR, MIRROR};
 pub(crate) use pod::qos_class;
 use serde_json::Value;

@@ -11,7 +11,7 @@
 //! - [`Server::serve`]: TLS on a loopback address, with a token or a certificate, for
 //!   `kubectl`.
 //!
-//! Time comes from a [`Clock`](fivespot_clock::Clock). A virtual clock is stopped while a
+//! Time comes from a [`Clock`](kubemu_clock::Clock). A virtual clock is stopped while a
 //! request, an undelivered event or a work item is pending, and uids can be derived from a
 //! seed, so that a simulation on one thread runs the same way every time.
 //!
@@ -93,13 +93,13 @@ pub use body::Body;
 pub use broadcaster::EventKind;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
 pub use credentials::{ClientCertificate, Credentials};
-pub use fivespot_admission::KubeVersion;
-pub use fivespot_admission::policy::Operation;
 pub use identity::{KeyError, TokenKey};
 pub use kind::event::convert_event;
 pub use kind::{
     BuiltinKind, FieldSelector, FinalizerRule, NameRule, Stored, Write, builtin_kinds,
 };
+pub use kubemu_admission::KubeVersion;
+pub use kubemu_admission::policy::Operation;
 pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};

@@ -12,7 +12,7 @@ mod strictness;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fivespot_admission::policy::KnownKind;
+use kubemu_admission::policy::KnownKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

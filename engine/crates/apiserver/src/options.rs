@@ -1,7 +1,7 @@
 //! The options of a write, which are query parameters.
 
-use fivespot_admission::FieldError;
 use http::Method;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -82,7 +82,7 @@ fn manager_errors(name: &str) -> Vec<FieldError> {
 
 /// 422 for invalid options of a kind.
 pub(crate) fn invalid(kind: &str, errors: &[FieldError]) -> Status {
-    let list = fivespot_admission::field::aggregate(errors);
+    let list = kubemu_admission::field::aggregate(errors);
     let text = format!("{kind}.meta.k8s.io \"\" is invalid: {list}");
     let causes = errors.iter().map(|it| Cause::from(it.cause()));
     Status::new(422, Reason::Invalid, text).with_details(Details {

@@ -58,7 +58,7 @@ mod webhook;
 use std::fmt;
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use crate::kind::BuiltinKind;

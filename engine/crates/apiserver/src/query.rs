@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fivespot_gostd::time;
+use kubemu_gostd::time;
 
 use crate::status::Status;
 

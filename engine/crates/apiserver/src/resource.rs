@@ -69,7 +69,7 @@ impl Resource {
     /// `version`, or `group/version` outside the core group.
     ///
     /// ```
-    /// use fivespot_apiserver::Resource;
+    /// use kubemu_apiserver::Resource;
     /// assert_eq!(Resource::new("", "v1", "Pod", "pods").api_version(), "v1");
     /// assert_eq!(Resource::new("apps", "v1", "X", "xs").api_version(), "apps/v1");
     /// ```

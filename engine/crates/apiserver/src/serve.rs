@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_https::{ClientCertificates, Lifetimes, Limits};
 use http::{Request, Response};
 use hyper::body::Incoming;
+use kubemu_https::{ClientCertificates, Lifetimes, Limits};
 use tokio::net::TcpListener;
 
 use crate::body::Body;
@@ -70,7 +70,7 @@ impl Server {
             server: self.clone(),
             credentials: credentials.clone(),
         });
-        let server = fivespot_https::Server {
+        let server = kubemu_https::Server {
             listener,
             tls: credentials.tls(),
             limits: LIMITS,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_admission::KubeVersion;
-use fivespot_clock::Clock;
 use http::Method;
+use kubemu_admission::KubeVersion;
+use kubemu_clock::Clock;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -50,8 +50,8 @@ const MAX_ATTEMPTS: usize = 256;
 /// clock until the items are processed.
 ///
 /// ```
-/// use fivespot_apiserver::{Options, Selector, Server};
-/// use fivespot_clock::Clock;
+/// use kubemu_apiserver::{Options, Selector, Server};
+/// use kubemu_clock::Clock;
 /// use serde_json::json;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {

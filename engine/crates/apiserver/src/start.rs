@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::{FieldError, KubeVersion, field};
+use kubemu_admission::{FieldError, KubeVersion, field};
 use serde_json::Value;
 
 use crate::meta;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::crd::Crd;
-use fivespot_clock::Clock;
 use jiff::Timestamp;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::crd::Crd;
+use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::alias::GroupAlias;

@@ -451,8 +451,8 @@ impl Cause {
     }
 }
 
-impl From<fivespot_admission::field::Cause> for Cause {
-    fn from(cause: fivespot_admission::field::Cause) -> Self {
+impl From<kubemu_admission::field::Cause> for Cause {
+    fn from(cause: kubemu_admission::field::Cause) -> Self {
         Self {
             reason: cause.reason.unwrap_or_default(),
             message: cause.message,

@@ -48,7 +48,7 @@ impl User {
     /// permissions come only from roles and bindings.
     ///
     /// ```
-    /// use fivespot_apiserver::User;
+    /// use kubemu_apiserver::User;
     /// let user = User::service_account("tools", "builder");
     /// assert_eq!(user.name, "system:serviceaccount:tools:builder");
     /// assert!(user.groups.contains(&"system:serviceaccounts:tools".to_owned()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use fivespot_clock::Busy;
+use kubemu_clock::Busy;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

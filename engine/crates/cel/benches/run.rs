@@ -1,7 +1,7 @@
 //! Run time and compile time of typical rules, with cost accounting.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_cel::{Budget, Dialect, Env, ObjectType, Program, Type, Variables};
+use kubemu_cel::{Budget, Dialect, Env, ObjectType, Program, Type, Variables};
 use serde_json::json;
 
 const RULES: [(&str, &str); 3] = [

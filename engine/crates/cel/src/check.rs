@@ -15,7 +15,7 @@ use crate::library::Overloads;
 use crate::parser::{Parsed, located};
 use crate::unify::Substitutions;
 use crate::{Env, Type, Value};
-use fivespot_gostd::regexp::Pattern;
+use kubemu_gostd::regexp::Pattern;
 
 /// A checked expression with the checker's results, by expression id.
 #[derive(Debug)]

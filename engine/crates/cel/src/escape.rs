@@ -8,7 +8,7 @@ use crate::parser;
 /// identifier.
 ///
 /// ```
-/// use fivespot_cel::is_reserved;
+/// use kubemu_cel::is_reserved;
 /// assert!(is_reserved("in") && is_reserved("namespace"));
 /// assert!(!is_reserved("inner"));
 /// ```
@@ -23,7 +23,7 @@ pub fn is_reserved(name: &str) -> bool {
 /// still not an identifier cannot be accessed. Kubernetes calls this property name escaping.
 ///
 /// ```
-/// use fivespot_cel::escape;
+/// use kubemu_cel::escape;
 /// assert_eq!(escape("a-b").as_deref(), Some("a__dash__b"));
 /// assert_eq!(escape("namespace").as_deref(), Some("__namespace__"));
 /// assert_eq!(escape("snake_case").as_deref(), Some("snake_case"));

@@ -31,7 +31,7 @@ impl Program {
     /// `oldSelf` have the same schema.
     ///
     /// ```
-    /// use fivespot_cel::{Bounds, Dialect, Env, Program, Type};
+    /// use kubemu_cel::{Bounds, Dialect, Env, Program, Type};
     ///
     /// let env = Env::new(Dialect::default()).variable("self", Type::list(Type::String));
     /// let rule = Program::compile("self.all(name, name != 'root')", &env)?;

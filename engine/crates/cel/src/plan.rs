@@ -14,7 +14,7 @@ use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
 use crate::{Paths, RunError, Type, Value, cost};
-use fivespot_gostd::regexp::Pattern;
+use kubemu_gostd::regexp::Pattern;
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,

@@ -3,7 +3,7 @@
 mod format;
 mod timestamp;
 
-pub use fivespot_gostd::time::Duration;
 pub use format::read_duration;
+pub use kubemu_gostd::time::Duration;
 pub(crate) use timestamp::Part;
 pub use timestamp::Timestamp;

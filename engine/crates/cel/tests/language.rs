@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fivespot_cel::{
+use kubemu_cel::{
     Abstract, Binding, Budget, CompileErrors, Dialect, Env, ListKind, ObjectType,
     Program, RunError, Type, Value, Variables,
 };
@@ -655,7 +655,7 @@ fn the_deepest_source_of_legal_size_is_rejected_without_a_stack_overflow() {
 #[test]
 fn an_error_of_a_lazy_field_fails_only_expressions_that_use_it() {
     struct Lazy;
-    impl<'v> fivespot_cel::Activation<'v> for Lazy {
+    impl<'v> kubemu_cel::Activation<'v> for Lazy {
         fn variable(&self, name: &str) -> Option<Result<Binding<'v>, RunError>> {
             (name == "variables").then_some(Ok(Binding::Lazy))
         }

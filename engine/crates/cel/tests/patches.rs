@@ -1,6 +1,6 @@
 //! The types and functions for the mutations of a MutatingAdmissionPolicy.
 
-use fivespot_cel::{Budget, Dialect, Env, Program, Type, Variables};
+use kubemu_cel::{Budget, Dialect, Env, Program, Type, Variables};
 use serde_json::json;
 
 fn env() -> Env {

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "this is a test")]
 
-use fivespot_cel::{
+use kubemu_cel::{
     Activation, Binding, Budget, Dialect, Env, Paths, Program, ResolvedPaths, RunError,
     Type, Value, Variables,
 };

@@ -1,6 +1,6 @@
 //! Quantities have the semantics of Kubernetes' `resource.Quantity`.
 
-use fivespot_cel::{Budget, Dialect, Env, Program, Variables};
+use kubemu_cel::{Budget, Dialect, Env, Program, Variables};
 
 fn holds(source: &str) -> Result<bool, String> {
     let env = Env::new(Dialect::default());

@@ -1,6 +1,6 @@
 //! No input makes the crate panic, and a repeated run returns the same result.
 
-use fivespot_cel::{Bounds, Budget, Dialect, Env, Program, Type, Variables};
+use kubemu_cel::{Bounds, Budget, Dialect, Env, Program, Type, Variables};
 use proptest::prelude::*;
 
 fn compile_and_run(source: &str) -> Option<(String, u64)> {
@@ -108,12 +108,12 @@ proptest! {
 
     #[test]
     fn no_pattern_makes_the_translation_panic(pattern in "[\\\\\\[\\](){}?*+|^$.a-c0-9<>:=!QEdswéP-]{0,20}") {
-        let _ = fivespot_gostd::regexp::Pattern::new(&pattern);
+        let _ = kubemu_gostd::regexp::Pattern::new(&pattern);
     }
 
     #[test]
     fn an_escaped_name_is_an_identifier(name in "[a-z_./-]{1,12}") {
-        if let Some(escaped) = fivespot_cel::escape(&name) {
+        if let Some(escaped) = kubemu_cel::escape(&name) {
             let env = Env::new(Dialect::NEWEST).variable(escaped.clone(), Type::Int);
             prop_assert!(Program::compile(&escaped, &env).is_ok(), "{}", escaped);
         }

@@ -1,6 +1,6 @@
 //! The errors for invalid sources are those of Kubernetes 1.36.
 
-use fivespot_cel::{Dialect, Env, Program};
+use kubemu_cel::{Dialect, Env, Program};
 
 /// Sources with Kubernetes' own errors, without "Syntax error: ".
 const ERRORS: &[(&str, &[&str])] = &[

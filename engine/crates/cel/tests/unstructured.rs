@@ -1,9 +1,7 @@
 //! Lists and maps of a custom resource, which the API server stores as unstructured objects,
 //! and those that an expression creates, which are cel-go's own.
 
-use fivespot_cel::{
-    Budget, Dialect, Env, ListKind, ObjectType, Program, Type, Variables,
-};
+use kubemu_cel::{Budget, Dialect, Env, ListKind, ObjectType, Program, Type, Variables};
 use serde_json::{Value as Json, json};
 
 /// The value of an expression over `self` of these fields, as JSON text, or its error.

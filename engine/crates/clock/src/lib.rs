@@ -11,7 +11,7 @@
 //! means that no guard is held, and that a few rounds of the scheduler have created none.
 //!
 //! ```
-//! use fivespot_clock::Clock;
+//! use kubemu_clock::Clock;
 //! use jiff::{SignedDuration, Timestamp};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {

@@ -7,7 +7,7 @@
 /// Go's message, with the index of the first invalid byte.
 ///
 /// ```
-/// use fivespot_gostd::base64::decode_url;
+/// use kubemu_gostd::base64::decode_url;
 ///
 /// assert_eq!(decode_url("_-8="), Ok(vec![0xff, 0xef]));
 /// let error = "illegal base64 data at input byte 0";

@@ -10,7 +10,7 @@ type ParseError<'t> = (&'static str, Option<&'t str>);
 /// Parses an address; returns it and whether it has a zone.
 ///
 /// ```
-/// use fivespot_gostd::netip;
+/// use kubemu_gostd::netip;
 /// assert!(netip::parse("fe80::1%eth0").is_ok_and(|(_, has_zone)| has_zone));
 /// assert_eq!(
 ///     netip::parse("10.0.0.256").unwrap_err(),

@@ -21,7 +21,7 @@ pub struct Block {
 /// none.
 ///
 /// ```
-/// use fivespot_gostd::pem::decode;
+/// use kubemu_gostd::pem::decode;
 ///
 /// let (block, rest) = decode(b"-----BEGIN A-----\nAQI=\n-----END A-----\nmore").unwrap();
 /// assert_eq!((&block.label[..], &block.bytes[..]), (&b"A"[..], &[1, 2][..]));

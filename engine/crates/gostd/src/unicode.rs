@@ -63,7 +63,7 @@ pub fn is_letter_or_symbol(c: char) -> bool {
 /// stays the same.
 ///
 /// ```
-/// use fivespot_gostd::unicode::to_lower;
+/// use kubemu_gostd::unicode::to_lower;
 /// assert_eq!(to_lower("WİΣ"), "wiσ");
 /// ```
 pub fn to_lower(text: &str) -> String {

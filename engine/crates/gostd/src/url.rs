@@ -14,7 +14,7 @@ use escape::{escape, is_plain, text};
 /// Cannot fail.
 ///
 /// ```
-/// use fivespot_gostd::url::is_request_uri;
+/// use kubemu_gostd::url::is_request_uri;
 /// assert!(is_request_uri("https://example.com/a") && is_request_uri("/a"));
 /// assert!(!is_request_uri("example.com") && !is_request_uri("https://a%zz/"));
 /// ```

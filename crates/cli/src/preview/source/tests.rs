@@ -1,5 +1,5 @@
-use fivespot_apiserver::User;
 use fivespot_testkit::{Cluster, instant, scheduled_machine};
+use kubemu_apiserver::User;
 use serde_json::json;
 
 use super::*;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use fivespot_api::name;
 use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_capi::one_line;
-use fivespot_clock::{Busy, Clock, Sleep};
 use fivespot_plan::Access;
 use fivespot_runtime::cache::{Task, WatchFailure, WholeObject};
 use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ApiResource;
+use kubemu_clock::{Busy, Clock, Sleep};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

@@ -190,8 +190,8 @@ fn server_name(config: &Config) -> Result<Option<ServerName<'static>>, kube::Err
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use fivespot_https::{Lifetimes, Limits, Server};
     use http::{Response, Version};
+    use kubemu_https::{Lifetimes, Limits, Server};
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
     use tokio::net::TcpListener;

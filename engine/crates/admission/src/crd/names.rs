@@ -1,6 +1,6 @@
 //! `names`: the names of a resource.
 
-use fivespot_gostd::unicode::to_lower;
+use kubemu_gostd::unicode::to_lower;
 use serde_json::Value;
 
 use super::definition::{Definition, SPEC};

@@ -1,7 +1,7 @@
 //! The maximum sizes of the values of a schema, as the API server computes them: from the
 //! schema, or from what fits into one request.
 
-use fivespot_cel::Bounds;
+use kubemu_cel::Bounds;
 
 use super::declared;
 use crate::schema::node::Node;

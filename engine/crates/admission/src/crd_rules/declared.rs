@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_cel::{ListKind, ObjectType, Type};
+use kubemu_cel::{ListKind, ObjectType, Type};
 
 use crate::schema::node::Node;
 

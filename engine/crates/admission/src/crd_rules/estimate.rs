@@ -1,6 +1,6 @@
 //! The estimated cost of the rules of a schema in one validation.
 
-use fivespot_cel::Program;
+use kubemu_cel::Program;
 
 use super::bounds::{BoundedSize, unsigned};
 use super::{Rule, Rules};

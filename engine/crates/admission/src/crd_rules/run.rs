@@ -1,6 +1,6 @@
 //! Runs rules over an object and its previous state.
 
-use fivespot_cel::{Activation, Binding, Budget, Program, RunError, Variables, escape};
+use kubemu_cel::{Activation, Binding, Budget, Program, RunError, Variables, escape};
 use serde_json::Value;
 
 use super::{Rule, Rules};
@@ -333,7 +333,7 @@ impl Run {
         if rule.source.optional_old_self != Some(true) {
             return variables.json("oldSelf", old);
         }
-        match fivespot_cel::Value::from_json(old, &fivespot_cel::Type::Dyn) {
+        match kubemu_cel::Value::from_json(old, &kubemu_cel::Type::Dyn) {
             Ok(old) => variables.bind("oldSelf", Binding::Value(old)),
             Err(_) => variables,
         }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use fivespot_gostd::unicode::{is_letter, is_letter_or_symbol};
+use kubemu_gostd::unicode::{is_letter, is_letter_or_symbol};
 
 /// An IP address; leading zeros are accepted in every part, as in Kubernetes.
 fn ip(text: &str) -> Option<IpAddr> {

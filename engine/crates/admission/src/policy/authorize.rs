@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fivespot_cel::{Abstract, RunError, Value};
+use kubemu_cel::{Abstract, RunError, Value};
 
 use super::request::{Request, User};
 use crate::name;

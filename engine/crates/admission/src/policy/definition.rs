@@ -1,6 +1,6 @@
 //! A compiled `ValidatingAdmissionPolicy`.
 
-use fivespot_cel::{Dialect, Paths};
+use kubemu_cel::{Dialect, Paths};
 use serde_json::Value;
 
 use super::expression::Compiled;

@@ -1,6 +1,6 @@
 //! Evaluates one policy with one binding and one parameter object for one request.
 
-use fivespot_cel::{Budget, Program, RunError, Value};
+use kubemu_cel::{Budget, Program, RunError, Value};
 use serde_json::Value as Json;
 
 use super::definition::{Expression, Policy};

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::LazyLock;
 
-use fivespot_cel::{Dialect, Env, ObjectType, Paths, Program, Type};
+use kubemu_cel::{Dialect, Env, ObjectType, Paths, Program, Type};
 
 use crate::crd_rules::compilation_failed;
 

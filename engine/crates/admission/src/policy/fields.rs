@@ -1,6 +1,6 @@
 //! Reads the JSON of policies: absent and null are the same, another type is an error.
 
-use fivespot_cel::json_field;
+use kubemu_cel::json_field;
 use serde_json::Value;
 
 use crate::FieldError;

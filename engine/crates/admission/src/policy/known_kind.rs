@@ -1,6 +1,6 @@
 //! Kinds without a CustomResourceDefinition, for the type checks of policies.
 
-use fivespot_cel::{ObjectType, Type};
+use kubemu_cel::{ObjectType, Type};
 use serde_json::Value;
 
 /// A built-in kind of an API server, with the schema that the server publishes in OpenAPI.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_cel::Budget;
+use kubemu_cel::Budget;
 use serde_json::Value as Json;
 
 use super::binding::{Binding, Params};

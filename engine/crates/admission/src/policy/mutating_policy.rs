@@ -1,6 +1,6 @@
 //! A compiled `MutatingAdmissionPolicy`.
 
-use fivespot_cel::Dialect;
+use kubemu_cel::Dialect;
 use serde_json::Value;
 
 use super::definition::{Policy, is_about_an_expression};

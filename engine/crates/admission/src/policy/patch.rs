@@ -1,6 +1,6 @@
 //! The result of a mutation's expression, as JSON.
 
-use fivespot_cel::{Map, Struct, Value};
+use kubemu_cel::{Map, Struct, Value};
 use serde_json::{Map as JsonMap, Number, Value as Json};
 
 use super::mutating_policy::PatchType;

@@ -1,7 +1,7 @@
 //! Validation of a policy at its creation.
 
-use fivespot_cel::{Dialect, is_reserved};
-use fivespot_gostd::unicode::to_lower;
+use kubemu_cel::{Dialect, is_reserved};
+use kubemu_gostd::unicode::to_lower;
 
 use super::definition::{Expression, Policy, Validation};
 use super::expression::{Compiled, Environments, ExpectedType};

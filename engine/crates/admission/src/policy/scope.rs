@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fivespot_cel::{Activation, Binding, Budget, ResolvedPaths, RunError, Value};
+use kubemu_cel::{Activation, Binding, Budget, ResolvedPaths, RunError, Value};
 use serde_json::Value as Json;
 
 use super::authorize::AuthorizerValue;

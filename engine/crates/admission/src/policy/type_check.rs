@@ -1,7 +1,7 @@
 //! Type checks a policy's expressions with the schemas of the kinds it matches: the content of
 //! `status.typeChecking`, which an API server writes some time after the policy was stored.
 
-use fivespot_cel::{CompileErrors, Dialect, ObjectType, Program, Type};
+use kubemu_cel::{CompileErrors, Dialect, ObjectType, Program, Type};
 use serde_json::Value;
 
 use super::expression::Environments;

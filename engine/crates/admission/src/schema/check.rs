@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use fivespot_cel::json_field;
+use kubemu_cel::json_field;
 use serde_json::Value;
 
 use super::node::{Additional, Checks, Node};

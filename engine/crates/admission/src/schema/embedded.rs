@@ -1,6 +1,6 @@
 //! Embedded resources (`x-kubernetes-embedded-resource`).
 
-use fivespot_gostd::unicode::to_lower;
+use kubemu_gostd::unicode::to_lower;
 use serde_json::{Map, Value};
 
 use super::node::Node;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use fivespot_cel::json_field;
+use kubemu_cel::json_field;
 
 use super::node::Node;
 

@@ -1,7 +1,7 @@
 //! The metadata of embedded resources as the API server stores it: decoded to its Go type and
 //! encoded again, so that unknown and empty fields are removed.
 
-use fivespot_cel::Timestamp;
+use kubemu_cel::Timestamp;
 use serde_json::{Map, Value};
 
 use super::node::Node;

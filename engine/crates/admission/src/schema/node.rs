@@ -125,7 +125,7 @@ pub(crate) struct Checks {
 pub(crate) struct Pattern {
     pub(crate) source: String,
     /// The compiled pattern, or why it cannot be compiled.
-    pub(crate) regex: Result<fivespot_gostd::regexp::Pattern, String>,
+    pub(crate) regex: Result<kubemu_gostd::regexp::Pattern, String>,
 }
 
 /// One entry of `x-kubernetes-validations`.

@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use super::node::Node;
 use super::validation_error::{Location, Outcome};
 use crate::KubeVersion;
-use fivespot_gostd::strconv::format_float;
+use kubemu_gostd::strconv::format_float;
 
 /// The type of a value and, for numbers, the format of its Go type.
 pub(super) fn kind(value: &Value) -> (&'static str, &'static str) {

@@ -1,7 +1,7 @@
 //! A fast check whether a value is valid, without recording places: nearly all values are valid
 //! and need no further check.
 
-use fivespot_cel::json_field;
+use kubemu_cel::json_field;
 use serde_json::{Map, Number, Value};
 
 use super::node::{Additional, Node};
@@ -68,7 +68,7 @@ fn is_text(node: &Node, text: &str) -> bool {
         // A character never has more than four bytes.
         length(text.len().div_ceil(4)) >= least || length(text.chars().count()) >= least
     };
-    let matches = |regex: &Result<fivespot_gostd::regexp::Pattern, String>| {
+    let matches = |regex: &Result<kubemu_gostd::regexp::Pattern, String>| {
         regex.as_ref().is_ok_and(|regex| regex.is_match(text))
     };
     let format = checks.format.as_str();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_cel::json_field;
+use kubemu_cel::json_field;
 use serde_json::{Map, Value};
 
 use super::entries::Entries;
@@ -338,7 +338,7 @@ impl<'a> NodeReader<'a> {
     fn pattern(&mut self) -> Option<Pattern> {
         let source = self.text("pattern");
         (!source.is_empty()).then(|| Pattern {
-            regex: fivespot_gostd::regexp::Pattern::new(&source),
+            regex: kubemu_gostd::regexp::Pattern::new(&source),
             source,
         })
     }

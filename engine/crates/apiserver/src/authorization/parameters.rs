@@ -1,7 +1,7 @@
 //! Authorization of parameters: the writer of a policy or binding must have permission to read
 //! the parameters that it refers to (pkg/registry/admissionregistration/*/authz.go).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{Action, decide};

@@ -1,6 +1,6 @@
 //! Access reviews: evaluated and not stored.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::selector;

@@ -1,6 +1,6 @@
 //! Validation of the selectors of an access review (pkg/apis/authorization/validation).
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 const AT: &str = "spec.resourceAttributes";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{self, Access, Permission, Target};
+use kubemu_admission::policy::{self, Access, Permission, Target};
 
 use super::{Action, RuleIndex, decide};
 use crate::user::User;

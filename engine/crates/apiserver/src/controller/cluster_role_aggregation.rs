@@ -1,6 +1,6 @@
 //! Aggregates cluster roles from others by their labels (pkg/controller/clusterroleaggregation).
 
-use fivespot_admission::selector::Selector;
+use kubemu_admission::selector::Selector;
 use serde_json::{Value, json};
 
 use super::queue::WorkItem;

@@ -1,8 +1,8 @@
 //! Type-checks the expressions of policies against the registered definitions
 //! (pkg/controller/validatingadmissionpolicystatus).
 
-use fivespot_admission::crd::Crd;
-use fivespot_admission::policy::Policy;
+use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
 use super::queue::WorkItem;

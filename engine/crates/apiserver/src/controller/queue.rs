@@ -6,8 +6,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use fivespot_clock::{Busy, Clock};
 use indexmap::IndexSet;
+use kubemu_clock::{Busy, Clock};
 
 use super::{
     cluster_role_aggregation, disruption, event_expiry, garbage_collector, namespace,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::Operation;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::claim::{Claims, ObjectRef, find};

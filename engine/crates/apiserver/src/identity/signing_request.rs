@@ -1,7 +1,7 @@
 //! The content of a CertificateSigningRequest: a PKCS #10 certificate request (RFC 2986) in
 //! PEM, and the certificates issued for it.
 
-use fivespot_gostd::pem;
+use kubemu_gostd::pem;
 use rustls::RootCertStore;
 use rustls::crypto::ring::default_provider;
 use rustls_pki_types::CertificateDer;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 
 use super::{Part, user_from};
 use crate::authorization::{self, Action};

@@ -3,8 +3,8 @@
 
 mod validation;
 
-use fivespot_admission::FieldError;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write, column, text};

@@ -2,9 +2,9 @@
 
 mod schedule;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

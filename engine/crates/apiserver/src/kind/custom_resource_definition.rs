@@ -1,8 +1,8 @@
 //! CustomResourceDefinitions. The module `definition` serves the kinds that they register.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::crd::Crd;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::crd::Crd;
 use serde_json::{Value, json};
 
 use super::{BuiltinKind, FinalizerRule, Write, column};

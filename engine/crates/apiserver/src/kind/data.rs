@@ -1,7 +1,7 @@
 //! Validation that config maps and secrets share: keys must be file names, limits, immutability
 //! (pkg/apis/core/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 /// The entries of a map.

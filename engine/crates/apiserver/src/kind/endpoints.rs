@@ -1,7 +1,7 @@
 //! Endpoints: validated and stored; no controller creates them for services.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::field::{Errors, Field};
@@ -80,7 +80,7 @@ fn subset(subset: &Field<'_>, errors: &mut Errors) {
         let ip = address.child("ip");
         let found = rule::address(&ip, errors);
         let host = address.child("hostname");
-        rule::text_if_set(&host, fivespot_admission::name::dns_label, errors);
+        rule::text_if_set(&host, kubemu_admission::name::dns_label, errors);
         let node = address.child("nodeName");
         if node.is_set() {
             rule::dns_subdomain(&node, errors);
@@ -96,7 +96,7 @@ fn subset(subset: &Field<'_>, errors: &mut Errors) {
         if ports.len() > 1 && name.text().is_empty() {
             errors.push(name.required(""));
         }
-        rule::text_if_set(&name, fivespot_admission::name::dns_label, errors);
+        rule::text_if_set(&name, kubemu_admission::name::dns_label, errors);
         rule::port(&port.child("port"), errors);
         rule::protocol(&port.child("protocol"), errors);
         let protocol = port.child("appProtocol");

@@ -4,8 +4,8 @@ mod columns;
 mod conversion;
 mod validation;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Write};

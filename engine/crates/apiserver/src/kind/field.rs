@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 /// The errors found so far, in the order of Kubernetes' checks.

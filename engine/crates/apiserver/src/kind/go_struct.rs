@@ -1,7 +1,7 @@
 //! Go structs of Kubernetes in error messages: every field, in the order of the Go type, with
 //! `null` for fields that are not set.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value};
 
 use super::field::Field;

@@ -3,8 +3,8 @@
 mod metric;
 mod v1;
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

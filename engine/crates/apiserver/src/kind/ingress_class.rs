@@ -1,7 +1,7 @@
 //! IngressClasses.
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::Field;

@@ -5,8 +5,8 @@ mod policy;
 mod spec;
 mod status;
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
@@ -223,7 +223,7 @@ fn generated_selector(object: &Value, old: Option<&Value>, errors: &mut Errors) 
             Some(_) => {}
         }
     }
-    let compiled = fivespot_admission::selector::Selector::compile(
+    let compiled = kubemu_admission::selector::Selector::compile(
         Some(selector.value),
         &selector.path.to_string(),
     );

@@ -1,7 +1,7 @@
 //! Leases.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{BuiltinKind, FinalizerRule, Write, column};

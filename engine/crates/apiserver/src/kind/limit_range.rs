@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::{FieldError, Quantity, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, Quantity, name};
 use serde_json::{Map, Value};
 
 use super::{BuiltinKind, Write, column, items, resource_name, text};

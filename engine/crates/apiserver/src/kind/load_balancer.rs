@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use fivespot_admission::name;
+use kubemu_admission::name;
 use serde_json::Value;
 
 use super::field::{Errors, Field};

@@ -1,8 +1,8 @@
 //! MutatingAdmissionPolicies. The admission plugin of that name applies them.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::MutatingPolicy;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::MutatingPolicy;
 use serde_json::Value;
 
 use super::{BuiltinKind, FinalizerRule, Write, column, match_rules};

@@ -1,7 +1,7 @@
 //! MutatingWebhookConfigurations.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::webhook_configuration as common;

@@ -1,8 +1,8 @@
 //! Namespaces. The namespace controller completes their deletion.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::object_meta::NameRule;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

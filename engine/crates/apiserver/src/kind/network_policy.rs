@@ -1,7 +1,7 @@
 //! NetworkPolicies: validated and stored; no network enforces them.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

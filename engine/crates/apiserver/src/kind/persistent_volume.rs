@@ -4,8 +4,8 @@ mod change;
 mod source;
 mod validation;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::Field;

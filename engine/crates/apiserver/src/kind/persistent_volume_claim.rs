@@ -2,8 +2,8 @@
 
 mod change;
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Map, Value, json};
 
 use super::field::{Errors, Field};

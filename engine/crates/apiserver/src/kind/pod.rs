@@ -9,8 +9,8 @@ mod status;
 mod validation;
 mod version_skew;
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::Field;

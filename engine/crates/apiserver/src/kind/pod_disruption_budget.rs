@@ -1,7 +1,7 @@
 //! PodDisruptionBudgets. The disruption controller updates their status.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

@@ -1,7 +1,7 @@
 //! PodPresets, which Kubernetes 1.20 removed; served while the plugin PodPreset is enabled.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::Field;

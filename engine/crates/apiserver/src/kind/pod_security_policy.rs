@@ -3,8 +3,8 @@
 //!
 //! The alpha and beta annotations for seccomp and AppArmor are rejected.
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

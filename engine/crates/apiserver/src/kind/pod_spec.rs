@@ -20,7 +20,7 @@ mod volume;
 pub(super) mod warning;
 mod windows;
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 
 use super::field::{Errors, Field};
 use super::rule;

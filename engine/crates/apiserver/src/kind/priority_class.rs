@@ -1,7 +1,7 @@
 //! PriorityClasses. The plugin Priority sets the priority of pods from them.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::Field;

@@ -1,7 +1,7 @@
 //! Resources, cells and validation of roles and bindings (pkg/apis/rbac).
 
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

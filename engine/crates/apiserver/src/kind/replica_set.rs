@@ -1,7 +1,7 @@
 //! ReplicaSets: validated and stored; no controller runs them.
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::field::{Errors, Field};

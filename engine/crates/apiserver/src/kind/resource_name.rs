@@ -1,7 +1,7 @@
 //! Names and amounts of compute resources, which several kinds list (pkg/apis/core/helper and
 //! pkg/apis/core/validation in Kubernetes).
 
-use fivespot_admission::{FieldError, Quantity, name};
+use kubemu_admission::{FieldError, Quantity, name};
 use serde_json::{Map, Value};
 
 const STANDARD: &[&str] = &[

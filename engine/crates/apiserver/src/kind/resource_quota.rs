@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::{BuiltinKind, Write, column, items, resource_name, text};

@@ -1,8 +1,8 @@
 //! Roles.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::object_meta::NameRule;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::object_meta::NameRule;
 use serde_json::Value;
 
 use super::rbac::{self, RoleScope};

@@ -7,7 +7,7 @@ mod selector;
 
 use std::ops::RangeInclusive;
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use super::field::{Errors, Field};

@@ -6,8 +6,8 @@ mod columns;
 mod default;
 mod validation;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

@@ -3,10 +3,10 @@
 mod sample;
 
 use bytes::Bytes;
-use fivespot_clock::Clock;
 use futures::StreamExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

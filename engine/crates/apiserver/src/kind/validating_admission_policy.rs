@@ -1,8 +1,8 @@
 //! ValidatingAdmissionPolicies. The plugin of that name evaluates them.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::Policy;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};

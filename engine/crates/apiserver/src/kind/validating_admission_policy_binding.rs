@@ -1,8 +1,8 @@
 //! Bindings of ValidatingAdmissionPolicies.
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::Binding;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::Binding;
 use serde_json::Value;
 
 use super::{BuiltinKind, FinalizerRule, Write, column, match_rules};

@@ -1,6 +1,6 @@
 //! Cells and validation that persistent volumes and claims share.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{column, items, resource_name};

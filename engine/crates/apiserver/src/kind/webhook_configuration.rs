@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::policy::Webhook;
-use fivespot_admission::selector::Selector;
-use fivespot_admission::{FieldError, name};
 use jiff::Timestamp;
+use kubemu_admission::policy::Webhook;
+use kubemu_admission::selector::Selector;
+use kubemu_admission::{FieldError, name};
 use serde_json::{Map, Value, json};
 
 use super::{Write, column, items, text};

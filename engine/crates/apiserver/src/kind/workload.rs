@@ -275,6 +275,6 @@ pub(super) fn collisions(write: &Write<'_>, errors: &mut Errors) {
         let path = count.path.clone();
         let why = "cannot be decremented";
         let value = count.count().into();
-        errors.push(fivespot_admission::FieldError::invalid(path, value, why));
+        errors.push(kubemu_admission::FieldError::invalid(path, value, why));
     }
 }

@@ -15,7 +15,7 @@ const NUMBER_OR_TEXT: &str = "int-or-string";
 /// document order, as Kubernetes' strict decoder prints them: `spec.containers[0].imagee`.
 ///
 /// ```
-/// use fivespot_apiserver::{Registry, openapi::unknown_fields};
+/// use kubemu_apiserver::{Registry, openapi::unknown_fields};
 /// use serde_json::json;
 ///
 /// let registry = Registry::builtin();
@@ -62,7 +62,7 @@ fn collect_unknown(
 /// schema of its built-in kind; `None` if all types are correct.
 ///
 /// ```
-/// use fivespot_apiserver::{Registry, openapi::type_error};
+/// use kubemu_apiserver::{Registry, openapi::type_error};
 /// use serde_json::json;
 ///
 /// let registry = Registry::builtin();
@@ -174,7 +174,7 @@ fn quantity_error(value: &Value) -> Option<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    fivespot_admission::quantity_error(text.trim()).map(str::to_owned)
+    kubemu_admission::quantity_error(text.trim()).map(str::to_owned)
 }
 
 /// The type name of the value in Go's decoder, if the shape has another type.

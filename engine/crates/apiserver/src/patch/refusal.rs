@@ -1,7 +1,7 @@
 //! Kubernetes' error for a patch whose result cannot be decoded as an object; it quotes the
 //! part that it cannot decode.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value};
 
 use super::Kind;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{GroupVersionKind, GroupVersionResource, Request, User};
+use kubemu_admission::policy::{GroupVersionKind, GroupVersionResource, Request, User};
 use serde_json::Value;
 
 use super::Attributes;

@@ -1,6 +1,6 @@
 //! AlwaysAdmit: admits every request.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 
 use super::Plugin;
 

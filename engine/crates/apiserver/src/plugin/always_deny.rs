@@ -1,7 +1,7 @@
 //! AlwaysDeny: rejects every request that passes through admission: writes and connections, not
 //! reads.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Attributes, Plugin};

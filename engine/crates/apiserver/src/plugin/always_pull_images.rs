@@ -1,7 +1,7 @@
 //! AlwaysPullImages: sets the pull policy of every pod to `Always`, so that its pull credentials
 //! are checked.
 
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 
 use super::{Attributes, Plugin, pod};

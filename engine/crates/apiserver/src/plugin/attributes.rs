@@ -3,7 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
 
-use fivespot_admission::policy::{self, Operation};
+use kubemu_admission::policy::{self, Operation};
 use serde_json::{Value, json};
 
 use crate::call::Call;

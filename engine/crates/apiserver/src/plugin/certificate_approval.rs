@@ -1,7 +1,7 @@
 //! CertificateApproval: only users who may approve requests of a signer approve certificate
 //! requests.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, signer};

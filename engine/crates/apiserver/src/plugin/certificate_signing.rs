@@ -1,6 +1,6 @@
 //! CertificateSigning: only users who may sign requests of a signer set certificates.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, signer};

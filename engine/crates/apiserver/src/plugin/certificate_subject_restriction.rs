@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, signer};

@@ -1,7 +1,7 @@
 //! DefaultStorageClass and DefaultIngressClass: set the default class of objects without a class.
 //! The two plugins differ only in names.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

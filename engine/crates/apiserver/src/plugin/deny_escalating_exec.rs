@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, Removal, pod};

@@ -1,6 +1,6 @@
 //! DenyServiceExternalIPs: rejects new external IPs of Services.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

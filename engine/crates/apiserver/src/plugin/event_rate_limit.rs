@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
 use indexmap::IndexMap;
 use jiff::Timestamp;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod, toleration};

@@ -1,7 +1,7 @@
 //! Plugins of kube-apiserver that can be named here but never act: their kinds or subresources are
 //! not served, so that no request matches them.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 
 use super::Plugin;
 

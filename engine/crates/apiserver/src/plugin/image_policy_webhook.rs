@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
 use indexmap::IndexMap;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::{Attributes, Plugin, pod, webhook};

@@ -1,6 +1,6 @@
 //! LimitPodHardAntiAffinityTopology: required pod anti-affinity may only use the topology of nodes.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::policy::Operation;
-use fivespot_admission::{KubeVersion, Quantity};
+use kubemu_admission::policy::Operation;
+use kubemu_admission::{KubeVersion, Quantity};
 use serde_json::{Map, Value};
 
 use super::pod::{self, list, text};

@@ -3,7 +3,7 @@
 mod patcher;
 mod source;
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::admission_request::with_request;

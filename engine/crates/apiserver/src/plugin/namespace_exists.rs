@@ -1,7 +1,7 @@
 //! NamespaceExists: rejects writes into a namespace that does not exist.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, namespace_lifecycle};

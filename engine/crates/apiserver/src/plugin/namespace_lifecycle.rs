@@ -1,7 +1,7 @@
 //! NamespaceLifecycle: rejects new objects in namespaces that do not exist or are being deleted,
 //! and the deletion of system namespaces.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin};

@@ -7,8 +7,8 @@ mod reference;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

@@ -1,8 +1,8 @@
 //! OwnerReferencesPermissionEnforcement: changing owners requires the permission to delete the
 //! object; `blockOwnerDeletion` requires the permission to update the owner's finalizers.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};

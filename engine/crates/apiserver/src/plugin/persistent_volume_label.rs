@@ -1,7 +1,7 @@
 //! PersistentVolumeLabel: adds zone labels to volumes of a cloud provider
 //! (plugin/pkg/admission/storage/persistentvolume/label in Kubernetes 1.30).
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin, Removal};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Map, Value, json};
 
 use super::pod::{list, text};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_admission::{KubeVersion, Quantity};
+use kubemu_admission::{KubeVersion, Quantity};
 use serde_json::Value;
 
 use super::pod::list;

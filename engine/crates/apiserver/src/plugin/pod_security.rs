@@ -7,8 +7,8 @@ mod standard;
 
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::pod::{self, text};
@@ -145,7 +145,7 @@ impl PodSecurity {
         let labels = namespace.map_or(&Value::Null, |it| &it["metadata"]["labels"]);
         let (policy, errors) = Policy::of(labels, self.defaults);
         if !errors.is_empty() {
-            let why = fivespot_admission::field::aggregate(&errors);
+            let why = kubemu_admission::field::aggregate(&errors);
             note("error", format!("Failed to parse policy: {why}"));
         }
         let kube = cluster.kube;

@@ -8,8 +8,8 @@ mod preparation;
 
 use std::sync::Arc;
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::pod::text;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::{Attributes, Plugin, pod, toleration};

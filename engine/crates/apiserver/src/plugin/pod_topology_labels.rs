@@ -1,7 +1,7 @@
 //! PodTopologyLabels: labels pods with the zone and the region of their node.
 
-use fivespot_admission::KubeVersion;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin};

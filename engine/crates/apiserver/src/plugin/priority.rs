@@ -1,6 +1,6 @@
 //! Priority: sets the priority of pods from their class, and allows only one default class.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Map, Value};
 
 use super::{Attributes, Plugin, pod};

@@ -10,8 +10,8 @@ mod usage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fivespot_admission::Quantity;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::Quantity;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::pod::{list, text};

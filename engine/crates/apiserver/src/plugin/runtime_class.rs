@@ -1,6 +1,6 @@
 //! RuntimeClass: sets the overhead and the node selection of pods from their class.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Map, Value};
 
 use super::{Attributes, Plugin, pod, toleration};

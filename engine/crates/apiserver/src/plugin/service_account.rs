@@ -3,7 +3,7 @@
 
 mod secret;
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Map, Value, json};
 
 use super::{Attributes, Plugin, pod};

@@ -1,6 +1,6 @@
 //! StorageObjectInUseProtection: adds finalizers that keep used claims and volumes.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin};

@@ -1,7 +1,7 @@
 //! TaintNodesByCondition: taints new nodes, so that no pods are scheduled to them until they are
 //! ready.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::{Attributes, Plugin, pod};

@@ -3,7 +3,7 @@
 mod environment;
 mod source;
 
-use fivespot_admission::policy::{Decision, Denial};
+use kubemu_admission::policy::{Decision, Denial};
 use serde_json::Value;
 
 use super::admission_request::with_request;

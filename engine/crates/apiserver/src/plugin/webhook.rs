@@ -6,7 +6,7 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_admission::policy::{Invocation, Request, Resolver as _};
+use kubemu_admission::policy::{Invocation, Request, Resolver as _};
 use serde_json::Value;
 
 use super::Attributes;

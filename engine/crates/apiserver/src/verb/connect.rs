@@ -1,7 +1,7 @@
 //! Connections to a pod: `attach`, `exec` and `portforward`, up to admission
 //! (`ConnectResource` in k8s.io/apiserver). There are no kubelets to connect to.
 
-use fivespot_admission::policy::Operation;
+use kubemu_admission::policy::Operation;
 use serde_json::{Map, Value, json};
 
 use super::read;

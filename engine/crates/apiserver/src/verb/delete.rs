@@ -4,8 +4,8 @@ mod options;
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::Operation;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::{list, read};

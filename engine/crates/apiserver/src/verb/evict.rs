@@ -2,8 +2,8 @@
 
 mod budget;
 
-use fivespot_admission::FieldError;
-use fivespot_admission::policy::Operation;
+use kubemu_admission::FieldError;
+use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::call::Call;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fivespot_admission::FieldError;
-use fivespot_admission::object_meta::{self, NameRule, Scope};
+use kubemu_admission::FieldError;
+use kubemu_admission::object_meta::{self, NameRule, Scope};
 use serde_json::{Map, Value, json};
 
 use super::write::{Draft, invalid};

@@ -1,7 +1,7 @@
 //! PUT of an object, or of its status.
 
-use fivespot_admission::FieldError;
 use http::Method;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::write::{Draft, invalid};

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fivespot_admission::FieldError;
-use fivespot_clock::Clock;
+use kubemu_admission::FieldError;
+use kubemu_clock::Clock;
 
 use super::{list, page};
 use crate::api_response::{ApiResponse, Content};

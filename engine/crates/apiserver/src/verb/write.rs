@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use fivespot_admission::FieldError;
-use fivespot_admission::object_meta::{self, NameRule, Scope};
-use fivespot_admission::policy::Operation;
+use kubemu_admission::FieldError;
+use kubemu_admission::object_meta::{self, NameRule, Scope};
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::scale;

@@ -1,6 +1,6 @@
 //! API group aliases: one set of objects, and responses with the group of the request.
 
-use fivespot_apiserver::{GroupAlias, Options, Patch, Selector, Server, User};
+use kubemu_apiserver::{GroupAlias, Options, Patch, Selector, Server, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{
@@ -98,7 +98,7 @@ async fn both_groups_are_in_discovery_and_the_alias_has_no_short_names() {
     let client = server.client();
     let definition = format!("{DEFINITIONS}/things.example.com");
     client
-        .delete(&definition, &fivespot_apiserver::Delete::default())
+        .delete(&definition, &kubemu_apiserver::Delete::default())
         .await
         .unwrap();
     server.clock().wait_until_idle().await;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fivespot_apiserver::{Delete, Reason, Selector, Server};
 use jiff::SignedDuration;
+use kubemu_apiserver::{Delete, Reason, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{PODS, create_running_pod, pod, send_json, server};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fivespot_apiserver::{Delete, Selector, Server};
+use kubemu_apiserver::{Delete, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
@@ -170,7 +170,7 @@ fn decoded(secret: &Value, key: &str) -> String {
 
 #[tokio::test]
 async fn a_token_secret_is_filled_for_its_service_account() {
-    let server = Server::new(fivespot_apiserver::Options {
+    let server = Server::new(kubemu_apiserver::Options {
         authority: Some("the authority".to_owned()),
         ..crate::fixture::options()
     })

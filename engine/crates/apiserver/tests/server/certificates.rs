@@ -1,6 +1,6 @@
 //! CertificateSigningRequests: the requesting user, and the permissions to approve and sign.
 
-use fivespot_apiserver::{Patch, Server, User};
+use kubemu_apiserver::{Patch, Server, User};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 

@@ -2,16 +2,16 @@
 
 use std::future::Future;
 
-use fivespot_apiserver::Selector;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::Selector;
 use serde_json::Value;
 
 use crate::fixture::{MAPS, map, next, request, send, server, summary};
 
 /// Whether the clock advances by an hour while no other task runs.
-async fn advances(clock: &fivespot_clock::Clock) -> bool {
+async fn advances(clock: &kubemu_clock::Clock) -> bool {
     let before = clock.now();
     let to = before + SignedDuration::from_hours(1);
     let mut advance = std::pin::pin!(clock.advance_to(to));

@@ -1,6 +1,6 @@
 //! Garbage collection of objects that have lost their owners.
 
-use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
+use kubemu_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{

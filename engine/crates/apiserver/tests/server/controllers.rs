@@ -1,6 +1,6 @@
 //! Requests of the server's own controllers pass through admission with their service accounts.
 
-use fivespot_apiserver::{Client, Delete, Options, Patch, Server};
+use kubemu_apiserver::{Client, Delete, Options, Patch, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, PODS, at, create_running_pod, map, options, pod, server};

@@ -1,6 +1,6 @@
 //! Objects are returned in every served version, and stored in one.
 
-use fivespot_apiserver::{Client, Delete, Patch, Selector, Server};
+use kubemu_apiserver::{Client, Delete, Patch, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -1,6 +1,6 @@
 //! A CustomResourceDefinition is served as soon as it is created.
 
-use fivespot_apiserver::{Delete, Patch, Selector};
+use kubemu_apiserver::{Delete, Patch, Selector};
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fivespot_apiserver::{Options, Server, StartError, read_admission_configuration};
+use kubemu_apiserver::{Options, Server, StartError, read_admission_configuration};
 use serde_json::{Value, json};
 
 use crate::fixture::{PODS, options, pod};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::FieldError;
-use fivespot_apiserver::{
+use jiff::Timestamp;
+use kubemu_admission::FieldError;
+use kubemu_apiserver::{
     Attributes, BuiltinKind, Cluster, Column, FieldSelector, GroupResource, KubeVersion,
     Operation, Options, Patch, Plugin, Resource, Selector, Server, StartError, Status,
     User, Write,
 };
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, at, map, options, send_json};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fivespot_apiserver::{Body, Client, Options, Server, Watch, WatchEvent};
-use fivespot_clock::Clock;
 use futures::StreamExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
+use kubemu_apiserver::{Body, Client, Options, Server, Watch, WatchEvent};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

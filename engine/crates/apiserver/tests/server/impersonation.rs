@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use fivespot_apiserver::{Audit, Options, Server, User};
 use http::Request;
 use http::header::{HeaderName, HeaderValue};
 use http_body_util::Full;
+use kubemu_apiserver::{Audit, Options, Server, User};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

@@ -1,6 +1,6 @@
 //! Policies and definitions apply from the write that stores them until they are deleted.
 
-use fivespot_apiserver::{Delete, KubeVersion, Options, Patch, Server};
+use kubemu_apiserver::{Delete, KubeVersion, Options, Patch, Server};
 use serde_json::json;
 
 use crate::fixture::{DEFINITIONS, MAPS, THINGS, at, definition, map, server, thing};

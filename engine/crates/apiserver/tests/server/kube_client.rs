@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::fixture::{DEFINITIONS, create_running_pod, definition, pod, server, thing};
 
-fn client(server: &fivespot_apiserver::Server) -> Client {
+fn client(server: &kubemu_apiserver::Server) -> Client {
     Client::new(server.in_process(), "default")
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_apiserver::{Client, Options, Server, User};
+use kubemu_apiserver::{Client, Options, Server, User};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 

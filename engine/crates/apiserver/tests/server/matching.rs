@@ -1,6 +1,6 @@
 //! The requests that policies match, and the values that expressions read.
 
-use fivespot_apiserver::{Client, Delete, Patch};
+use kubemu_apiserver::{Client, Delete, Patch};
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -1,6 +1,6 @@
 //! Mutating admission policies change objects as on a real API server.
 
-use fivespot_apiserver::{Client, Delete, Options, Reason, Server, User};
+use kubemu_apiserver::{Client, Delete, Options, Reason, Server, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fivespot_apiserver::{Attributes, Cluster, Options, Plugin, Server, Status};
+use kubemu_apiserver::{Attributes, Cluster, Options, Plugin, Server, Status};
 use serde_json::{Value, json};
 
 use crate::fixture::{options, send_json};

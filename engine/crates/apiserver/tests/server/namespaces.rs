@@ -1,6 +1,6 @@
 //! Creation and deletion of namespaces.
 
-use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
+use kubemu_apiserver::{Delete, Options, Patch, Selector, Server};
 use serde_json::json;
 
 use crate::fixture::{client, map, options, pod, send_json, server};

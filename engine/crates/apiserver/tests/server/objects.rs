@@ -1,6 +1,6 @@
 //! Objects are created, updated and deleted as by kube-apiserver.
 
-use fivespot_apiserver::{Delete, Options, Patch, Reason, Selector, Server};
+use kubemu_apiserver::{Delete, Options, Patch, Reason, Selector, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, PODS, at, client, map, options, pod, send_json, server};

@@ -1,6 +1,6 @@
 //! Writing a policy or binding with parameters requires the permission to read them.
 
-use fivespot_apiserver::{Client, Patch, Reason, Server, User};
+use kubemu_apiserver::{Client, Patch, Reason, Server, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{DEFINITIONS, definition, server};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::id;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fivespot_apiserver::{
+use futures::StreamExt as _;
+use kubemu_apiserver::{
     Credentials, Delete, Options, Patch, Selector, Server, Storage, User, write_private,
 };
-use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use fivespot_apiserver::{
+use kubemu_apiserver::{
     Client, KubeVersion, Options, Patch, Plugin, Server, User, builtin_plugins,
 };
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! The mutations, rejections and messages of the admission plugins.
 
-use fivespot_apiserver::{
-    Client, Delete, Options, Patch, Selector, Server, Status, User,
-};
+use kubemu_apiserver::{Client, Delete, Options, Patch, Selector, Server, Status, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{

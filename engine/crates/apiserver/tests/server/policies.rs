@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fivespot_apiserver::{Audit, Options, Patch, Reason, Server, User};
+use kubemu_apiserver::{Audit, Options, Patch, Reason, Server, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{

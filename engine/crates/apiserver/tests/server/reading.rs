@@ -1,9 +1,9 @@
 //! Bodies and patches that cannot be decoded, and the formats of responses.
 
 use bytes::Bytes;
-use fivespot_apiserver::Server;
 use http::Request;
 use http_body_util::Full;
+use kubemu_apiserver::Server;
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, at, map, read, request, send, send_json, server};

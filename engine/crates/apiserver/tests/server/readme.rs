@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fivespot_apiserver::{
+use kubemu_apiserver::{
     KubeVersion, Registry, Subresource, builtin_kinds, builtin_plugins,
 };
 

@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_apiserver::{Options, Server};
+use kubemu_apiserver::{Options, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, PODS, map, options};

@@ -1,6 +1,6 @@
 //! Plugins that Kubernetes has removed, with their behaviour and their kinds.
 
-use fivespot_apiserver::{Client, Options, Server, StartError, Status, User};
+use kubemu_apiserver::{Client, Options, Server, StartError, Status, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{PODS, options, send_json};

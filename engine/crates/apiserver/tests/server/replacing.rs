@@ -1,6 +1,6 @@
 //! Replacement of objects: the required resourceVersion, and creation by PUT.
 
-use fivespot_apiserver::User;
+use kubemu_apiserver::User;
 use serde_json::{Value, json};
 
 use crate::fixture::{DEFINITIONS, THINGS, definition, patch, send_json, server, thing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fivespot_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
+use kubemu_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, at, map, server};
@@ -117,7 +117,7 @@ async fn a_role_bound_in_a_namespace_applies_in_that_namespace() {
     admin
         .delete(
             &format!("{LOCAL_BINDINGS}/bots"),
-            &fivespot_apiserver::Delete::default(),
+            &kubemu_apiserver::Delete::default(),
         )
         .await
         .unwrap();

@@ -1,10 +1,10 @@
 //! Tokens of service accounts: issued, authenticated, reviewed, and invalid once their bound object
 //! is deleted.
 
-use fivespot_apiserver::{Client, Delete, Options, Reason, Server, TokenKey};
-use fivespot_clock::Clock;
 use http::Request;
 use http_body_util::Full;
+use kubemu_apiserver::{Client, Delete, Options, Reason, Server, TokenKey};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, map, options, read, send, server};

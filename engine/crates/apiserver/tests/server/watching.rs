@@ -1,6 +1,6 @@
 //! Paged lists, and watches that continue from a list.
 
-use fivespot_apiserver::{Delete, Options, Patch, Selector, Server};
+use kubemu_apiserver::{Delete, Options, Patch, Selector, Server};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_apiserver::{Client, Delete, Options, Patch, Selector, Server};
+use kubemu_apiserver::{Client, Delete, Options, Patch, Selector, Server};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
 

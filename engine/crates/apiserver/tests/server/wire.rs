@@ -1,9 +1,9 @@
 //! HTTP: status codes, media types and errors.
 
 use bytes::Bytes;
-use fivespot_apiserver::{Body, Server};
 use http::{Request, Response};
 use http_body_util::Full;
+use kubemu_apiserver::{Body, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -1,6 +1,6 @@
 //! Kubernetes' table of tests of validation rules.
 
-use fivespot_cel::{Budget, Dialect, Env, Program, RunError, Type, Variables};
+use kubemu_cel::{Budget, Dialect, Env, Program, RunError, Type, Variables};
 use serde::Deserialize;
 use serde_json::Value as Json;
 

@@ -1,6 +1,6 @@
 //! Runs the cases of a directory of conformance data and prints the results.
 //!
-//! `cargo run -p fivespot-cel --example language -- DIR [--show] [--json]`, or with the directory
+//! `cargo run -p kubemu-cel --example language -- DIR [--show] [--json]`, or with the directory
 //! in `FIVESPOT_CONFORMANCE_DATA`. Reads `cel-spec.json` (the CEL specification's tests) and
 //! `kubernetes-crd-rules.jsonl` (Kubernetes' table of validation rules with their costs).
 

@@ -1,6 +1,6 @@
 //! Declared types from structural schemas, as far as the data needs them.
 
-use fivespot_cel::{ListKind, ObjectType, Type};
+use kubemu_cel::{ListKind, ObjectType, Type};
 use serde_json::Value as Json;
 
 /// The declared type of a schema, `None` if rules cannot read such values.

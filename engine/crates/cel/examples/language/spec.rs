@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_cel::{Binding, Budget, Dialect, Env, Program, Type, Value, Variables};
+use kubemu_cel::{Binding, Budget, Dialect, Env, Program, Type, Value, Variables};
 use serde_json::Value as Json;
 
 use crate::{Counts, excluded};
@@ -199,11 +199,11 @@ fn value(json: &Json) -> Option<Value<'static>> {
         "objectValue" => match json["@type"].as_str()? {
             "type.googleapis.com/google.protobuf.Timestamp" => {
                 let text = json["value"].as_str()?;
-                Value::Timestamp(fivespot_cel::Timestamp::parse(text)?)
+                Value::Timestamp(kubemu_cel::Timestamp::parse(text)?)
             }
             "type.googleapis.com/google.protobuf.Duration" => {
                 let text = json["value"].as_str()?;
-                Value::Duration(fivespot_cel::Duration::parse(text)?)
+                Value::Duration(kubemu_cel::Duration::parse(text)?)
             }
             _ => return None,
         },

@@ -4,7 +4,7 @@
 use crate::ast::{Expr, Kind};
 use crate::library::format_text::{self, Part};
 use crate::{Dialect, RunError, Type, Value};
-use fivespot_gostd::regexp::Pattern;
+use kubemu_gostd::regexp::Pattern;
 
 /// Reports every literal that Kubernetes rejects, given the types of all expressions by id.
 /// Returns the compiled patterns of literals, by id.

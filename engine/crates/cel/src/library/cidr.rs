@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, global, ip, member, no_such_overload};
 use crate::{RunError, Value};
-use fivespot_gostd::strconv::Quoted;
+use kubemu_gostd::strconv::Quoted;
 
 /// An address and the length of its prefix in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Cidr {
             return Err(failed("no '/'"));
         };
         let (address, zone) =
-            fivespot_gostd::netip::parse(address).map_err(|why| failed(&why))?;
+            kubemu_gostd::netip::parse(address).map_err(|why| failed(&why))?;
         if zone {
             return Err(failed("IPv6 zones cannot be present in a prefix"));
         }

@@ -8,7 +8,7 @@ use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::time::Timestamp;
 use crate::{RunError, Value};
-use fivespot_gostd::time::DATE;
+use kubemu_gostd::time::DATE;
 
 /// A format by name.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ formats![
         &mask_trailing_dash(text)
     )),
     ("labelValue", 40, |text| label_value(text)),
-    ("uri", 1103, |text| fivespot_gostd::url::check(text)
+    ("uri", 1103, |text| kubemu_gostd::url::check(text)
         .err()
         .into_iter()
         .collect()),
@@ -282,7 +282,7 @@ fn label_value(text: &str) -> Vec<String> {
 /// byte before the dash is not validated either; what it leaves of a character is invalid.
 ///
 /// ```
-/// use fivespot_cel::mask_trailing_dash;
+/// use kubemu_cel::mask_trailing_dash;
 /// assert_eq!(mask_trailing_dash("web-"), "wea");
 /// assert_eq!(mask_trailing_dash("-"), "-");
 /// assert_eq!(mask_trailing_dash("é-"), "?a");

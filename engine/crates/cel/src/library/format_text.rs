@@ -3,7 +3,7 @@
 use super::no_such_overload;
 use crate::value::{List, Map};
 use crate::{RunError, Value};
-use fivespot_gostd::strconv::{Quoted, format_float};
+use kubemu_gostd::strconv::{Quoted, format_float};
 
 /// The default precision, in digits after the point.
 const PRECISION: usize = 6;

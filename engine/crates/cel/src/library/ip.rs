@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
-use fivespot_gostd::strconv::Quoted;
+use kubemu_gostd::strconv::Quoted;
 
 pub(super) const ROWS: &[Row] = &[
     global("ip", "string_to_ip", "string -> net.IP", ip),
@@ -58,7 +58,7 @@ const IS_GLOBAL_UNICAST: Run = |args| test(args, is_global_unicast);
 
 /// An address without a zone that is not an IPv4-mapped IPv6 address.
 pub(super) fn parse(text: &str) -> Result<IpAddr, RunError> {
-    let (address, zone) = fivespot_gostd::netip::parse(text).map_err(|why| {
+    let (address, zone) = kubemu_gostd::netip::parse(text).map_err(|why| {
         RunError::text(format!(
             "IP Address {} parse error during conversion from string: {why}",
             Quoted(text)

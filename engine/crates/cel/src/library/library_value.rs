@@ -10,7 +10,7 @@ use super::cidr::Cidr;
 use super::format::Format;
 use super::quantity::Quantity;
 use super::semver::Semver;
-use fivespot_gostd::url::Url;
+use kubemu_gostd::url::Url;
 
 /// A value of a type of one of Kubernetes' libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::{Row, global, member, no_such_overload};
 use crate::{RunError, Value};
-use fivespot_gostd::regexp::Pattern;
+use kubemu_gostd::regexp::Pattern;
 
 pub(super) const ROWS: &[Row] = &[
     global("matches", "matches", "string, string -> bool", dynamic),

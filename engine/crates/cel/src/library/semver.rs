@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::{RunError, Value};
-use fivespot_gostd::strconv::Quoted;
+use kubemu_gostd::strconv::Quoted;
 
 /// A semantic version. Build metadata is ignored in comparisons.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::value::{Entries, Map};
 use crate::{RunError, Value};
-use fivespot_gostd::url::{Mode, Url, check, unescape};
+use kubemu_gostd::url::{Mode, Url, check, unescape};
 
 /// The maximum number of query parameters that Go parses.
 const MAX_PARAMETERS: usize = 10_000;

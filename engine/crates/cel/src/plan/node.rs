@@ -9,7 +9,7 @@ use crate::cost::Formula;
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
 use crate::paths::PathNumber;
-use fivespot_gostd::regexp::Pattern;
+use kubemu_gostd::regexp::Pattern;
 
 use super::name::Name;
 

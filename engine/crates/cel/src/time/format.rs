@@ -1,6 +1,6 @@
 //! Durations in JSON, as Kubernetes' `strfmt` parses them.
 
-use fivespot_gostd::time::Duration;
+use kubemu_gostd::time::Duration;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 

@@ -1,7 +1,7 @@
 //! Timestamps: from year 1 to year 9999, in nanoseconds.
 
-use fivespot_gostd::strconv::Quoted;
-use fivespot_gostd::time::{self as go, Layout};
+use kubemu_gostd::strconv::Quoted;
+use kubemu_gostd::time::{self as go, Layout};
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Value;
 use crate::RunError;
 use crate::time::{Duration, Timestamp};
-use fivespot_gostd::strconv::{format_float, parse_float, parse_uint};
+use kubemu_gostd::strconv::{format_float, parse_float, parse_uint};
 
 const OUT_OF_RANGE: &str = "integer overflow";
 /// 2^63, the first float above every signed integer.

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_gostd::base64::decode_url;
+use kubemu_gostd::base64::decode_url;
 use serde_json::{Number, Value as Json};
 
 use super::{List, Map, Text, Value};

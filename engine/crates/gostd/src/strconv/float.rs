@@ -5,7 +5,7 @@
 /// between digits, infinities and NaN. `None` if the text is not a number or out of range.
 ///
 /// ```
-/// use fivespot_gostd::strconv::parse_float;
+/// use kubemu_gostd::strconv::parse_float;
 /// assert_eq!(parse_float("0x1p-1"), Some(0.5));
 /// assert_eq!((parse_float("1e400"), parse_float("+Inf")), (None, Some(f64::INFINITY)));
 /// ```
@@ -43,7 +43,7 @@ pub fn parse_uint(text: &str) -> Option<u64> {
 /// shortest digits that parse to the same value, with an exponent below 1e-4 and from 1e6 on.
 ///
 /// ```
-/// use fivespot_gostd::strconv::format_float;
+/// use kubemu_gostd::strconv::format_float;
 /// assert_eq!(format_float(1_234_567.0), "1.234567e+06");
 /// assert_eq!(format_float(-0.5), "-0.5");
 /// ```

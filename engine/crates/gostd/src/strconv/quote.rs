@@ -7,7 +7,7 @@ use crate::unicode::is_printable;
 /// A string as Go's `%q` and `strconv.Quote` print it.
 ///
 /// ```
-/// use fivespot_gostd::strconv::Quoted;
+/// use kubemu_gostd::strconv::Quoted;
 /// assert_eq!(Quoted("a\u{8}\u{1}\u{a0}").to_string(), r#""a\b\x01\u00a0""#);
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl fmt::Display for Quoted<'_> {
 /// Bytes as Go's `%q` and `strconv.Quote` print them; they need not be UTF-8.
 ///
 /// ```
-/// use fivespot_gostd::strconv::QuotedBytes;
+/// use kubemu_gostd::strconv::QuotedBytes;
 /// assert_eq!(QuotedBytes(b"a\x95b").to_string(), r#""a\x95b""#);
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -66,7 +66,7 @@ impl Layout {
     /// Parses the whole `text`.
     ///
     /// ```
-    /// use fivespot_gostd::time;
+    /// use kubemu_gostd::time;
     /// assert_eq!(time::DATE.read("2024-02-29").map(|date| date.day), Ok(29));
     /// assert_eq!(
     ///     time::DATE.read("2023-02-29").unwrap_err(),

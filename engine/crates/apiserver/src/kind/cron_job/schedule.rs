@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use fivespot_gostd::strconv::Quoted;
-use fivespot_gostd::time::Duration;
+use kubemu_gostd::strconv::Quoted;
+use kubemu_gostd::time::Duration;
 
 /// One field of a schedule.
 struct Part {

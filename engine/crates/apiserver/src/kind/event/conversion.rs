@@ -19,7 +19,7 @@ const PAIRS: [(&str, &str); 7] = [
 /// unchanged.
 ///
 /// ```
-/// use fivespot_apiserver::convert_event;
+/// use kubemu_apiserver::convert_event;
 /// use serde_json::json;
 ///
 /// let event = json!({"apiVersion": "v1", "kind": "Event", "message": "hello"});

@@ -1,6 +1,6 @@
 //! Events (pkg/apis/core/validation/events.go).
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use crate::kind::text;

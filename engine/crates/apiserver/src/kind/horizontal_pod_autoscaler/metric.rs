@@ -1,6 +1,6 @@
 //! The metrics of an autoscaler.
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use super::reference;

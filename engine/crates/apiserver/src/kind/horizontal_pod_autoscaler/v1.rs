@@ -4,8 +4,8 @@
 mod behavior;
 mod metric;
 
-use fivespot_admission::FieldError;
 use jiff::Timestamp;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::super::pod_spec::default::fill;

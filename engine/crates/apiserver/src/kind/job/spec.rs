@@ -1,6 +1,6 @@
 //! The spec of a job (`ValidateJobSpec` in pkg/apis/batch/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::policy;
@@ -70,7 +70,7 @@ fn managed_by(field: &Field<'_>, errors: &mut Errors) {
     }
     match field.text().split_once('/') {
         Some((host, path)) if !host.is_empty() && !path.is_empty() => {
-            let wrong = fivespot_admission::name::dns_subdomain(host).into_iter();
+            let wrong = kubemu_admission::name::dns_subdomain(host).into_iter();
             let path = field.path.clone();
             errors.extend(
                 wrong.map(|it| FieldError::invalid(path.clone(), host.into(), it)),

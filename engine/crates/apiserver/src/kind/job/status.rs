@@ -1,6 +1,6 @@
 //! The status of a job (`ValidateJobStatusUpdate` in pkg/apis/batch/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};

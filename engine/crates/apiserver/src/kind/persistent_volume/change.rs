@@ -1,6 +1,6 @@
 //! The validation of updates of a persistent volume.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::source;

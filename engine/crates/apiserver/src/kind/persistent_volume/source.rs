@@ -1,6 +1,6 @@
 //! Defaulting and validation of a persistent volume's source.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::kind::field::{Errors, Field};

@@ -1,7 +1,7 @@
 //! The validation of persistent volumes (pkg/apis/core/validation).
 
-use fivespot_admission::FieldError;
-use fivespot_admission::name::dns_subdomain;
+use kubemu_admission::FieldError;
+use kubemu_admission::name::dns_subdomain;
 use serde_json::Value;
 
 use super::{MOUNT_OPTIONS, source};

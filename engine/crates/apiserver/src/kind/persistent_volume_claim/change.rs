@@ -1,6 +1,6 @@
 //! The validation of updates of a persistent volume claim (`ValidatePersistentVolumeClaimUpdate`).
 
-use fivespot_admission::{FieldError, Quantity};
+use kubemu_admission::{FieldError, Quantity};
 use serde_json::{Map, Value};
 
 use super::CLASS;

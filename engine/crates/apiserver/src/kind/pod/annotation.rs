@@ -1,7 +1,7 @@
 //! The validation of the annotations that affect a pod (`ValidatePodSpecificAnnotations` in
 //! pkg/apis/core/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};

@@ -1,6 +1,6 @@
 //! The validation of updates of a pod (`ValidatePodUpdate` in pkg/apis/core/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};

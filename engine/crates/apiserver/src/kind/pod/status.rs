@@ -194,7 +194,7 @@ fn addresses(status: &Field<'_>, old: &Field<'_>, name: &str, errors: &mut Error
         let why = format!(
             "failed to check for dual stack with error:invalid ip {text} in addresses"
         );
-        errors.push(fivespot_admission::FieldError::internal(
+        errors.push(kubemu_admission::FieldError::internal(
             list.path.clone(),
             why,
         ));

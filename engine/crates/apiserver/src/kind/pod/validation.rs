@@ -1,6 +1,6 @@
 //! The validation of pods (pkg/apis/core/validation).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{annotation, change};

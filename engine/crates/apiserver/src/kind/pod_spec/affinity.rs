@@ -1,6 +1,6 @@
 //! The node and pod affinities of a pod.
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::{Owner, Spec, env, mount, network, probe, resources, security};
 use crate::kind::field::{Errors, Field};

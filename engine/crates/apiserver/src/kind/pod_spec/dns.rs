@@ -1,6 +1,6 @@
 //! The DNS configuration and the host names of a pod.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::Spec;
 use crate::kind::field::{Errors, Field};

@@ -1,6 +1,6 @@
 //! Environment variables, and the downward API fields for variables and files.
 
-use fivespot_admission::{FieldError, Quantity, name};
+use kubemu_admission::{FieldError, Quantity, name};
 
 use crate::kind::data;
 use crate::kind::field::{Errors, Field};

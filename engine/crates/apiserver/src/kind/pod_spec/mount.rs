@@ -38,8 +38,8 @@ pub(super) fn mounts(spec: &Spec<'_>, container: &Field<'_>, errors: &mut Errors
     }
 }
 
-fn not_found(name: &Field<'_>) -> fivespot_admission::FieldError {
-    fivespot_admission::FieldError::not_found(name.path.clone(), name.text().into())
+fn not_found(name: &Field<'_>) -> kubemu_admission::FieldError {
+    kubemu_admission::FieldError::not_found(name.path.clone(), name.text().into())
 }
 
 /// Whether an item of the list has this value in a field.

@@ -1,6 +1,6 @@
 //! Probes and lifecycle hooks of a container.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;

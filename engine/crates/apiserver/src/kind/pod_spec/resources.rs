@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::{FieldError, Quantity};
+use kubemu_admission::{FieldError, Quantity};
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::resource_name;

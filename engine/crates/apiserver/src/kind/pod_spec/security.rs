@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::json;
 
 use super::Spec;

@@ -1,6 +1,6 @@
 //! Topology spread constraints of pods.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::affinity;
 use crate::kind::field::{Errors, Field};

@@ -1,6 +1,6 @@
 //! Tolerations of a pod.
 
-use fivespot_admission::name;
+use kubemu_admission::name;
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::rule;

@@ -264,7 +264,7 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
 
 /// The warning about an invalid DNS label as a name that pods use as prefix.
 pub(in crate::kind) fn name_warning(object: &Value) -> Option<String> {
-    let wrong = fivespot_admission::name::dns_label(crate::meta::name(object));
+    let wrong = kubemu_admission::name::dns_label(crate::meta::name(object));
     if wrong.is_empty() {
         return None;
     }

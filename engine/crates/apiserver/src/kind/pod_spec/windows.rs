@@ -1,6 +1,6 @@
 //! Validation of the operating system and of Windows options.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::Spec;
 use crate::kind::field::{Errors, Field};

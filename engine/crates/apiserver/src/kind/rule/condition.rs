@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use crate::kind::field::{Errors, Field};
 

@@ -1,7 +1,7 @@
 //! Labels and label selectors, and whether a selector matches its template.
 
-use fivespot_admission::selector::Selector;
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::selector::Selector;
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};

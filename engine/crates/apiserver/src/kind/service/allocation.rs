@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::{has_health_check, has_node_ports, is_external_name, is_headless};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use crate::kind::field::{Errors, Field};

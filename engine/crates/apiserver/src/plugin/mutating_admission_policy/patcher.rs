@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{GroupVersionKind, PatchError, Patcher};
+use kubemu_admission::policy::{GroupVersionKind, PatchError, Patcher};
 use serde_json::Value;
 
 use super::Environment;

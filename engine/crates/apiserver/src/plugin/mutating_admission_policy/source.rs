@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_admission::policy::{Binding, MutatingPolicies, MutatingPolicy};
-use fivespot_admission::{FieldError, KubeVersion};
+use kubemu_admission::policy::{Binding, MutatingPolicies, MutatingPolicy};
+use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::Value;
 
 use crate::plugin::validating_admission_policy::replace;

@@ -1,6 +1,6 @@
 //! The checks of the Pod Security Standards, and the releases to which they apply.
 
-use fivespot_admission::KubeVersion;
+use kubemu_admission::KubeVersion;
 use serde_json::Value;
 
 use super::{Level, baseline, restricted};

@@ -1,6 +1,6 @@
 //! Levels, versions, and the labels of namespaces.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use crate::admission_configuration::Fields;

@@ -1,6 +1,6 @@
 //! The violations of a policy by a pod (`ValidatePod` in pkg/security/podsecuritypolicy).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::container;

@@ -1,7 +1,7 @@
 //! The violations of a policy by a container (`validateContainer` in
 //! pkg/security/podsecuritypolicy).
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::identity::{group_errors, selinux_errors, user_errors};

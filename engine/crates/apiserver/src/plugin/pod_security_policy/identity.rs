@@ -1,6 +1,6 @@
 //! Validation of user and group IDs against the ranges of a policy.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::plugin::pod::{list, text};

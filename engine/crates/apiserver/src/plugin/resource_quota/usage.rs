@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fivespot_admission::Quantity;
-use fivespot_admission::policy::Operation;
 use jiff::{SignedDuration, Timestamp};
+use kubemu_admission::Quantity;
+use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::scope;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_admission::policy::{Authorizer, GroupVersionKind, ParamKind, Resolver};
+use kubemu_admission::policy::{Authorizer, GroupVersionKind, ParamKind, Resolver};
 use serde_json::Value;
 
 use crate::authorization;

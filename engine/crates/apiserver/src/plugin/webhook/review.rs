@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fivespot_admission::policy::{
+use kubemu_admission::policy::{
     GroupVersionKind, GroupVersionResource, Invocation, Request,
 };
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_admission::{KubeVersion, policy};
+use kubemu_admission::{KubeVersion, policy};
 use serde_json::Value;
 
 use crate::meta;

@@ -1,7 +1,7 @@
 //! Parses the string of a label selector as Kubernetes does
 //! (k8s.io/apimachinery/pkg/labels/selector.go), with the same error messages.
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 
 use super::{Operator, Requirement};
 

@@ -1,6 +1,6 @@
 //! The options of a delete: its `DeleteOptions`, from the body or the query.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Payload};

@@ -12,7 +12,7 @@ use super::decimal::{Decimal, power_of_ten};
 /// A resource quantity such as `50Mi`. It prints in Kubernetes' canonical form.
 ///
 /// ```
-/// use fivespot_cel::Quantity;
+/// use kubemu_cel::Quantity;
 /// let half = Quantity::parse("0.5").unwrap();
 /// assert_eq!(half.to_string(), "500m");
 /// assert_eq!(half.sum(&half).unwrap().value(), 1);

@@ -1,6 +1,6 @@
 //! Persistent volume claims of ephemeral volumes (`ValidatePersistentVolumeClaimSpec`).
 
-use fivespot_admission::{FieldError, name};
+use kubemu_admission::{FieldError, name};
 
 use crate::kind::field::{Errors, Field};
 use crate::kind::{resource_name, rule};

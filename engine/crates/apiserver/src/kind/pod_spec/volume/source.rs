@@ -1,6 +1,6 @@
 //! Volume sources.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::{Owner, claim, projected, storage_network};
 use crate::kind::field::{Errors, Field};
@@ -169,7 +169,7 @@ pub(in crate::kind) fn driver(name: &Field<'_>, errors: &mut Errors) {
         let error = FieldError::too_long(name.path.clone(), 63);
         errors.push(error);
     }
-    let lower = |it: &str| fivespot_admission::name::dns_subdomain(&it.to_lowercase());
+    let lower = |it: &str| kubemu_admission::name::dns_subdomain(&it.to_lowercase());
     rule::text(name, lower, errors);
 }
 

@@ -1,6 +1,6 @@
 //! Volumes of storage area networks: iSCSI and Fibre Channel.
 
-use fivespot_admission::FieldError;
+use kubemu_admission::FieldError;
 
 use super::source::required;
 use crate::kind::field::{Errors, Field};

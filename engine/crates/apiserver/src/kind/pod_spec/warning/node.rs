@@ -1,6 +1,6 @@
 //! Warnings about deprecated node labels (pkg/api/node/util.go).
 
-use fivespot_admission::name;
+use kubemu_admission::name;
 
 use crate::kind::field::Field;
 
