@@ -290,9 +290,7 @@ const RELEASED: &str = "FinalizerCleanupTimedOut";
 pub(crate) struct Unpublished {
     /// When it happened.
     at: Timestamp,
-    /// The kind of the object that it regards.
-    kind: &'static str,
-    /// The uid of that object.
+    /// The uid of the ScheduledMachine that it regards.
     uid: String,
     /// Its position among the events of the same instant.
     place: i128,
@@ -308,23 +306,10 @@ impl Unpublished {
         let uid = snapshot.object.metadata.uid.clone().unwrap_or_default();
         (0..).zip(events).map(move |(place, event)| Self {
             at: snapshot.now,
-            kind: name::KIND,
             uid: uid.clone(),
             place,
             event,
         })
-    }
-
-    /// An event that regards the ScheduleOverride with this uid.
-    pub(crate) fn of_override(uid: String, at: Timestamp, event: Event) -> Self {
-        let kind = name::OVERRIDE_KIND;
-        Self {
-            at,
-            kind,
-            uid,
-            place: 0,
-            event,
-        }
     }
 
     /// The name of the Event. It begins with the time, because `kubectl describe` shows events in
@@ -344,13 +329,7 @@ impl Unpublished {
     }
 
     fn body(&self, context: &Context, key: &Key) -> Value {
-        let Self {
-            at,
-            kind,
-            uid,
-            event,
-            ..
-        } = self;
+        let Self { at, uid, event, .. } = self;
         json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -367,7 +346,7 @@ impl Unpublished {
             "note": event.note,
             "regarding": {
                 "apiVersion": name::API_VERSION,
-                "kind": kind,
+                "kind": name::KIND,
                 "namespace": key.namespace,
                 "name": key.name,
                 "uid": uid,
@@ -376,7 +355,7 @@ impl Unpublished {
     }
 }
 
-/// Publishes the events about the object `key`, whose reconcile has this fence. Best effort: a lost
+/// Publishes the events about the ScheduledMachine `key`, whose reconcile has this fence. Best effort: a lost
 /// event is not sent again.
 pub(crate) async fn publish(
     context: &Context,

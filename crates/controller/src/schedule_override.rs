@@ -27,7 +27,6 @@ use crate::kind::schedule_override;
 use crate::observe::projection::{CachedKind, Object};
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
-use crate::report::{self, Unpublished};
 use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
 
@@ -261,10 +260,6 @@ impl OverrideReconcile<'_> {
             Ok(Ok(Value::Null))
         };
         let requeue_at = plan.requeue_at;
-        if let (Ok(Ok(_)), Some(event)) = (&sent, plan.event) {
-            let event = Unpublished::of_override(self.found.uid.clone(), now, event);
-            report::publish(self.context, fence, own, &[event]).await;
-        }
         match sent {
             Err(_) | Ok(Ok(_)) => ReconcileResult::Succeeded { requeue_at },
             // The watch delivers the change.

@@ -7,7 +7,6 @@ use fivespot_schedule::Override;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::Event;
 use crate::act::memory::after;
 
 /// How long after its end an override is deleted.
@@ -32,8 +31,6 @@ pub struct OverridePlan {
     pub status: Option<ScheduleOverrideStatus>,
     /// Whether it is deleted, guarded by its uid and resourceVersion.
     pub is_deleted: bool,
-    /// What to publish once the status is written.
-    pub event: Option<Event>,
     /// When to requeue; `None` if the status does not change as time passes.
     pub requeue_at: Option<Timestamp>,
 }
@@ -76,16 +73,13 @@ pub fn plan_override(
     }
     let kept = (!object.is_kept()).then_some(deletion);
     if matched.is_beyond_limit {
-        // One status for its whole life, so that however many there are cost little.
+        // One status for its whole life and no Event, so that however many there are cost little.
         let found = [beyond_limit("Active", false), beyond_limit(IGNORED, true)];
         let mut after = status(object, &before, &found, now);
         after.matched_machines = None;
-        let was_beyond_limit = before.conditions.iter().any(|of| of.reason == TOO_MANY);
-        let event = Event::warning(TOO_MANY, "EvaluateSchedule", &too_many());
         return OverridePlan {
             status: (after != before).then_some(after),
             is_deleted: false,
-            event: (!was_beyond_limit).then_some(event),
             requeue_at: kept,
         };
     }

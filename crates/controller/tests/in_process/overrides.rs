@@ -223,6 +223,11 @@ async fn an_override_beyond_the_limit_costs_one_write() {
     let writes = cluster.writes();
     let written = writes.iter().filter(|line| line.contains(&status)).count();
     assert_eq!(written, 1, "{writes:#?}");
+    let events = cluster
+        .items("/apis/events.k8s.io/v1/namespaces/default/events")
+        .await;
+    let about_it = |of: &&Value| of["regarding"]["name"] == "z";
+    assert_eq!(events.iter().find(about_it), None);
     let ignored = TestCluster::condition(&status_of(&cluster, "z").await, "Ignored");
     assert_eq!(ignored["reason"], "TooMany");
 }
