@@ -177,6 +177,9 @@ async fn measure_costs(args: &Args) -> Result<bool, BoxError> {
             "cpuMillis": args.cpu_millis,
             "rows": rows,
         }))?;
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         std::fs::write(file, text + "\n")?;
     }
     Ok(is_fine)

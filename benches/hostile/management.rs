@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fivespot_api::name;
 use fivespot_sim::Contract;
 use fivespot_testkit::{cluster_object, scheduled_machine};
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Unit};
@@ -25,6 +26,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 const SCHEDULED: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
 /// The namespace of the tenant whose objects cost something.
@@ -164,6 +166,27 @@ impl Management {
         found
             .map(|object| object.as_ref().clone())
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
+    }
+
+    /// Lets another holder have the operator's Lease for longer than any row takes.
+    pub(crate) async fn hold_lease(&self, now: Timestamp) -> Result<(), BoxError> {
+        let now = format!("{now:.6}");
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name::LEADER_LEASE},
+            "spec": {
+                "holderIdentity": "earlier", "leaseDurationSeconds": 3600,
+                "acquireTime": now, "renewTime": now, "leaseTransitions": 0,
+            },
+        });
+        self.create(LEASES, lease).await
+    }
+
+    /// Ends what [`Self::hold_lease`] has begun.
+    pub(crate) async fn release_lease(&self) -> Result<(), BoxError> {
+        let path = format!("{LEASES}/{}", name::LEADER_LEASE);
+        let released = json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}});
+        self.merge(&path, released).await
     }
 
     async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
