@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use fivespot_api::ScheduleOverride;
-use fivespot_plan::{EventType, Matched, plan_override};
+use fivespot_plan::{Matched, plan_override};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn the_conditions_report_whether_a_target_exists_or_ignores_the_override() {
 }
 
 #[test]
-fn an_override_beyond_the_limit_is_reported_with_one_warning() {
+fn an_override_beyond_the_limit_is_reported_once_in_its_status() {
     let beyond = Matched {
         is_beyond_limit: true,
         ..one()
@@ -98,19 +98,14 @@ fn an_override_beyond_the_limit_is_reported_with_one_warning() {
     let mut object = object(&json!({}));
     assert_eq!(holding(&object, &beyond, now), ["Ignored"]);
     let first = plan_override(&object, &beyond, at(now));
-    let event = first.event.unwrap();
-    assert_eq!(
-        (event.kind, event.reason.as_str()),
-        (EventType::Warning, "TooMany")
-    );
-    assert!(
-        event.note.contains("at most 256 overrides"),
-        "{}",
-        event.note
-    );
     object.status = first.status;
+    let conditions = &object.status.as_ref().unwrap().conditions;
+    let ignored = conditions.iter().find(|of| of.type_ == "Ignored").unwrap();
+    assert_eq!(ignored.reason, "TooMany");
+    let message = &ignored.message;
+    assert!(message.contains("at most 256 overrides"), "{message}");
     let later = plan_override(&object, &beyond, at("2026-03-06T14:30:00Z"));
-    assert_eq!((later.event, later.status), (None, None));
+    assert_eq!(later.status, None);
 }
 
 #[test]
