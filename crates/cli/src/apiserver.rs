@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::dev::{data_dir, kubeconfig, load};
 use crate::server_flag::{self, ServerFlags};
 use crate::signals::Signals;
-use crate::{Failure, Outcome, cluster};
+use crate::{Failure, Outcome, cluster, output};
 
 /// Run the embedded API server alone: Kubernetes' own kinds and CRDs, without 5-Spot.
 ///
@@ -71,6 +71,10 @@ async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         // The listener ends without a signal only if it fails.
         served = &mut serving => served,
         () = signals.received() => {
+            drop(stop);
+            serving.await
+        }
+        () = output::closed() => {
             drop(stop);
             serving.await
         }

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access, NodeAccess};
 use crate::signals::Signals;
-use crate::{Failure, Outcome, explain, report, server_flag};
+use crate::{Failure, Outcome, explain, output, report, server_flag};
 
 /// Serve a read-only page about the machines of a cluster, for a browser on this machine
 ///
@@ -86,6 +86,7 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     out.flush()?;
     tokio::select! {
         () = signals.received() => Ok(Outcome::Yes),
+        () = output::closed() => Ok(Outcome::Yes),
         never = dashboard.serve() => match never {},
     }
 }

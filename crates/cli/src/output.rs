@@ -1,6 +1,7 @@
 //! Output formats.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
@@ -9,6 +10,8 @@ use fivespot_api::condition::Reason;
 use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 use serde::Serialize;
+use tokio::io::Interest;
+use tokio::net::unix::pipe::Sender;
 
 use crate::{Failure, plain};
 
@@ -58,6 +61,19 @@ pub(crate) fn notes<'n>(kind: &str, notes: impl IntoIterator<Item = &'n String>)
         // There is no other place to report that standard error is closed.
         let _ = writeln!(stderr, "{kind}: {}", plain::lines(note));
     }
+}
+
+/// Waits until the reader of standard output has closed it, as `head` does after its last line.
+/// Waits forever if standard output is a file or cannot be watched.
+pub(crate) async fn closed() {
+    // Unchecked, because the check would make the pipe non-blocking for all who write to it.
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    if let Ok(stdout) = stdout.and_then(Sender::from_owned_fd_unchecked)
+        && stdout.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// The width of output that is not a terminal.

@@ -206,12 +206,14 @@ async fn follow(
         Some(name) => watcher::Config::default().fields(&format!("metadata.name={name}")),
     };
     let mut events = std::pin::pin!(watcher(api, config));
+    let mut closed = std::pin::pin!(output::closed());
     let mut printed = table::PrintedRows::default();
     // The initial list is printed at once, so that its columns fit all rows.
     let mut listed: Vec<DynamicObject> = Vec::new();
     loop {
         let event = tokio::select! {
             () = signals.received() => return Ok(Outcome::Yes),
+            () = &mut closed => return Ok(Outcome::Yes),
             event = events.try_next() => event,
         };
         let event = event.map_err(|error| {

@@ -11,6 +11,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 const EXAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -370,5 +372,79 @@ fn check_reports_a_dev_server_without_an_operator() {
         dev.wait().unwrap();
         let out = text(&checked.stdout);
         assert!(out.contains(wanted), "{more:?}: {out}");
+    }
+}
+
+/// Starts a command, reads its output up to a line that begins with `last`, and closes the output.
+/// Returns its exit code; `None` if it has not ended after a minute.
+fn exit_code_after(mut command: Command, last: &str) -> Option<i32> {
+    let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    let is_printed = lines.any(|line| line.unwrap().starts_with(last));
+    drop(lines);
+    assert!(is_printed, "{command:?} ended before {last}");
+    let id = running.id().to_string();
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(running.wait()));
+    let status = end.recv_timeout(Duration::from_secs(60));
+    if status.is_err() {
+        Command::new("kill").arg(id).status().unwrap();
+    }
+    status.ok()?.unwrap().code()
+}
+
+#[test]
+fn a_command_that_has_nothing_to_print_ends_when_its_output_is_closed() {
+    let dir = TempDir::new();
+    // After the last of these lines, dev prints nothing more.
+    let quiet = ["--no-controller"];
+    assert_eq!(exit_code_after(dir.dev(&quiet), "applied "), Some(0));
+    let (mut dev, kubeconfig) = dir.start(&quiet);
+    let command = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
+        command.args(args).stdin(Stdio::null());
+        command
+    };
+    let server = ["--kubeconfig", kubeconfig.to_str().unwrap()];
+    let own = dir.0.join("own");
+    for (args, last) in [
+        (
+            &["status", "-A", "--watch", server[0], server[1]][..],
+            "default ",
+        ),
+        (&["dashboard", "-A", server[0], server[1]], "dashboard at "),
+        (
+            &["apiserver", server[0], own.to_str().unwrap()],
+            "export KUBECONFIG=",
+        ),
+    ] {
+        assert_eq!(exit_code_after(command(args), last), Some(0), "{args:?}");
+    }
+    dev.kill().unwrap();
+    dev.wait().unwrap();
+}
+
+#[test]
+fn versions_without_admission_policies_are_started_with_their_own_manifests() {
+    for version in ["1.26", "1.27", "1.28", "1.29"] {
+        let dir = TempDir::new();
+        let ended = dir.run(&[
+            "--kube-version",
+            version,
+            "--start",
+            "2026-03-06T21:30:00Z",
+            "--speed",
+            "100000",
+            "--apply",
+            EXAMPLE,
+            "--until",
+            "ScheduledMachine/business-hours-worker=Active",
+            "--timeout",
+            "120s",
+        ]);
+        let out = text(&ended.stdout);
+        assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
+        let note = format!("Kubernetes {version} has no admission policies by default");
+        assert_eq!(out.matches(&note).count(), 1, "{out}");
     }
 }

@@ -9,7 +9,7 @@ use fivespot_plan::Step;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use crate::plain;
+use crate::{output, plain};
 
 /// Prints each transition as one line on standard output.
 pub(crate) struct Printer {
@@ -25,9 +25,12 @@ impl Printer {
         }
     }
 
-    /// Waits until the output is closed, as by `| head`.
+    /// Waits until the output is closed, as by `| head`: also while there is nothing to print.
     pub(crate) async fn closed(&self) {
-        self.closed.notified().await;
+        tokio::select! {
+            () = self.closed.notified() => {}
+            () = output::closed() => {}
+        }
     }
 
     pub(crate) fn print(&self, line: &str) {

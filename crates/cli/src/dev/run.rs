@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_api::name;
+use fivespot_api::{manifest, name};
+use fivespot_install::controller::POLICIES_SINCE;
 use jiff::SignedDuration;
 use kube::Client;
 use kubemu_apiserver::{Credentials, GroupAlias, Server, Storage, User};
@@ -55,7 +56,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let written = kubeconfig::write(&args.server.kubeconfig, &kubeconfig)?;
 
     let client = Client::new(server.in_process(), "default");
-    install(&client, args.server.kube_version.minor()).await?;
+    install(&printer, &client, args.server.kube_version.minor()).await?;
     if !args.no_simulator {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
         simulate(simulation(&server, clock.clone(), workload)).await?;
@@ -200,9 +201,23 @@ fn server(
     server_flag::start(options)
 }
 
-/// Installs the CRD, the policy and its binding, as in a production cluster.
-async fn install(client: &Client, kube_minor: u32) -> Result<(), Failure> {
-    for mut object in fivespot_api::manifest::installed(kube_minor) {
+/// Installs what a production cluster of that version has: the CRDs, and the policies with their
+/// bindings where Kubernetes has policies.
+async fn install(
+    printer: &Printer,
+    client: &Client,
+    kube_minor: u32,
+) -> Result<(), Failure> {
+    let objects = if kube_minor < POLICIES_SINCE {
+        printer.print(&format!(
+            "Kubernetes 1.{kube_minor} has no admission policies by default: only the rules of the \
+             CRDs are checked here; a cluster needs the webhook (`5spot generate webhook`)"
+        ));
+        manifest::definitions(kube_minor)
+    } else {
+        manifest::installed(kube_minor)
+    };
+    for mut object in objects {
         // So that `kubectl apply` of the same manifests finds its own annotation.
         let applied = format!("{object}\n");
         object["metadata"]["annotations"][LAST_APPLIED] = applied.into();
