@@ -22,7 +22,7 @@ use crate::parse::{ParseError, Token};
 /// assert!(grace.within(Duration::ZERO, Duration::hours(24)).is_ok());
 /// assert_eq!(
 ///     "five minutes".parse::<Duration>().unwrap_err().to_string(),
-///     "expected digits and a unit of s, m or h, such as '5m' at byte 0, found 'five minutes'",
+///     "expected digits and a unit of s, m or h, such as '5m', found 'five minutes'",
 /// );
 /// # Ok::<_, fivespot_schedule::ParseError>(())
 /// ```

@@ -56,7 +56,7 @@ impl DateEntry {
     /// assert!(matches!(DateEntry::parse("02-29")?, DateEntry::EveryYear { month: 2, day: 29 }));
     /// assert_eq!(
     ///     DateEntry::parse("2027-02-29").unwrap_err().to_string(),
-    ///     "expected a date such as '2026-12-24' or '12-24' at byte 0, found '2027-02-29'",
+    ///     "expected a date such as '2026-12-24' or '12-24', found '2027-02-29'",
     /// );
     /// # Ok::<_, fivespot_schedule::ParseError>(())
     /// ```

@@ -275,7 +275,7 @@ impl Schedule {
     /// let error = Schedule::windows(&[WindowText { start: "24:00", ..night }], "UTC").unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "windows[night].start: expected a time of day from 00:00 to 23:59 at byte 0, found '24:00'",
+    ///     "windows[night].start: expected a time of day from 00:00 to 23:59, found '24:00'",
     /// );
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```

@@ -12,11 +12,18 @@
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected} at byte {offset}, found {found}")]
+#[error("expected {expected}{}, found {found}", place(*offset))]
 pub struct ParseError {
     offset: usize,
     expected: &'static str,
     found: String,
+}
+
+fn place(offset: usize) -> String {
+    match offset {
+        0 => String::new(),
+        offset => format!(" at byte {offset}"),
+    }
 }
 
 impl ParseError {

@@ -10,6 +10,14 @@ fn error<T: std::str::FromStr<Err = ParseError> + std::fmt::Debug>(text: &str) -
     text.parse::<T>().unwrap_err().to_string()
 }
 
+/// The position in an error, which does not say where the beginning is.
+fn at(place: usize) -> String {
+    match place {
+        0 => String::new(),
+        place => format!(" at byte {place}"),
+    }
+}
+
 #[test]
 fn an_invalid_day_is_reported_with_its_position() {
     let days = "a day (mon, tue, wed, thu, fri, sat or sun)";
@@ -22,7 +30,7 @@ fn an_invalid_day_is_reported_with_its_position() {
         ("mon-wed-fri", 4, "'wed-fri'"),
         ("sat,monday", 4, "'monday'"),
     ] {
-        let expected = format!("expected {days} at byte {place}, found {found}");
+        let expected = format!("expected {days}{}, found {found}", at(place));
         assert_eq!(error::<Days>(text), expected, "{text:?}");
     }
 }
@@ -38,7 +46,7 @@ fn an_invalid_hour_is_reported_with_its_position() {
         ("+9", 0, "'+9'"),
     ] {
         let expected =
-            format!("expected an hour from 0 to 23 at byte {place}, found {found}");
+            format!("expected an hour from 0 to 23{}, found {found}", at(place));
         assert_eq!(error::<Hours>(text), expected, "{text:?}");
     }
 }
@@ -48,7 +56,7 @@ fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
     for (text, expected) in [
         (
             "",
-            "five fields: minute, hour, day of month, month, day of week at byte 0, found nothing",
+            "five fields: minute, hour, day of month, month, day of week, found nothing",
         ),
         (
             "0 9 * *",
@@ -58,8 +66,8 @@ fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
             "0 0 9 * * 1",
             "the end after five fields at byte 10, found '1'",
         ),
-        ("@daily", "a minute from 0 to 59 at byte 0, found '@daily'"),
-        ("60 * * * *", "a minute from 0 to 59 at byte 0, found '60'"),
+        ("@daily", "a minute from 0 to 59, found '@daily'"),
+        ("60 * * * *", "a minute from 0 to 59, found '60'"),
         (
             "0 9 L * *",
             "a day of the month from 1 to 31 at byte 4, found 'L'",
@@ -88,12 +96,9 @@ fn the_error_of_an_invalid_cron_has_the_position_and_what_was_expected() {
             "0 17-9 * * *",
             "a range that goes up at byte 2, found '17-9'",
         ),
-        (
-            "5/15 * * * *",
-            "'*' or a range before '/' at byte 0, found '5'",
-        ),
+        ("5/15 * * * *", "'*' or a range before '/', found '5'"),
         ("*/0 * * * *", "a step of 1 or more at byte 2, found '0'"),
-        ("*-5 * * * *", "a minute from 0 to 59 at byte 0, found '*'"),
+        ("*-5 * * * *", "a minute from 0 to 59, found '*'"),
     ] {
         assert_eq!(
             error::<Cron>(text),
@@ -150,7 +155,7 @@ fn a_duration_is_digits_and_one_unit() {
     for text in [
         "", "5", "5 m", "m5", "5m30s", "-5m", "5M", "１m", "1.5h", "m",
     ] {
-        let expected = "expected digits and a unit of s, m or h, such as '5m' at byte 0";
+        let expected = "expected digits and a unit of s, m or h, such as '5m'";
         assert!(error::<Duration>(text).starts_with(expected), "{text:?}");
     }
     for text in ["9223372036854775807h", "99999999999999999999s"] {

@@ -226,7 +226,7 @@ pub(super) const BREAKAGES: &[Breakage] = &[
         stalled: "InvalidHours",
         warning: "InvalidHours",
         kstatus: "Failed",
-        message: "spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 0, found '25'; nothing is changed",
+        message: "spec.schedule: hours[0]: expected an hour from 0 to 23, found '25'; nothing is changed",
         remedy: "InvalidHours",
     },
     Breakage {

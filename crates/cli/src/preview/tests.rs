@@ -255,7 +255,7 @@ fn an_invalid_schedule_is_reported_with_its_location() {
         (
             "{daysOfWeek: [mon, fry], hoursOfDay: ['9']}",
             "spec.schedule.daysOfWeek[1]",
-            "expected a day (mon, tue, wed, thu, fri, sat or sun) at byte 0, found 'fry'",
+            "expected a day (mon, tue, wed, thu, fri, sat or sun), found 'fry'",
         ),
         (
             "{daysOfWeek: [mon], hoursOfDay: ['9'], timezone: Mars}",
