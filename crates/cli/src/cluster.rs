@@ -280,6 +280,15 @@ pub(crate) fn no_client(error: kube::Error) -> Failure {
         .remedy("correct it, or select another with --kubeconfig and --context")
 }
 
+/// A cluster that has responded.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// Its address, for messages.
+    pub(crate) address: String,
+    /// Its current time.
+    pub(crate) now: Timestamp,
+}
+
 /// Flags that select a cluster and a namespace.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Access {
@@ -304,16 +313,20 @@ impl Access {
         Client::try_from(self.config().await?).map_err(no_client)
     }
 
-    /// A client as [`client`](Self::client), and the current time of the cluster.
+    /// Connects a client as [`client`](Self::client).
     ///
     /// # Errors
     /// No kubeconfig, or the cluster does not respond. The failure contains its address and the cause.
-    pub(crate) async fn connect(&self) -> Result<(Client, Timestamp), Failure> {
+    pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
         let config = self.config().await?;
         let address = self.address(&config);
         let client = Client::try_from(config).map_err(no_client)?;
         let now = require_reachable(&client, &address).await?;
-        Ok((client, now))
+        Ok(Connection {
+            client,
+            address,
+            now,
+        })
     }
 
     /// The flags as given, for a further command about the same cluster and namespace: ` -n team-a`.

@@ -24,7 +24,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::cluster::{self, Access};
+use crate::cluster::{self, Access, Connection};
 use crate::preview::{Context, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
 use read::{AllNamespaces, get, list};
@@ -153,8 +153,9 @@ fn override_now(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let (client, now) = args.create.access.connect().await?;
-        let machine: ScheduledMachine = get(&client, &args.name).await?;
+        let cluster = args.create.access.connect().await?;
+        let now = cluster.now;
+        let machine = get(&cluster, &args.name).await?;
         let end = end_of(args, &machine, now)?;
         let requested = RequestedOverride {
             mode,
@@ -162,12 +163,12 @@ fn override_now(
             end,
             reason: args.create.reason.as_deref(),
         };
-        let created = create(&client, &args.name, &requested).await?;
+        let created = create(&cluster.client, &args.name, &requested).await?;
         args.create.print(out, &created, &args.name, &requested)?;
         if matches!(args.create.output, Format::Text) {
             // Other overrides are only needed for the note. Without permission to list them there
             // is no note.
-            let others = list::<ScheduleOverride>(&client, None).await;
+            let others = list::<ScheduleOverride>(&cluster, None).await;
             let note = effect::note(&machine, &created, others.unwrap_or_default(), now);
             if let Some(note) = note {
                 writeln!(out, "note: {}", plain::line(&note))?;
@@ -233,9 +234,10 @@ fn check_limit(what: &str, end: Timestamp, now: Timestamp) -> Result<(), Failure
 /// Creates an override that stops the machine during the next window of its schedule.
 pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let (client, now) = args.create.access.connect().await?;
-        let machine: ScheduledMachine = get(&client, &args.name).await?;
-        let schedule = effective_schedule(&client, &machine).await?;
+        let cluster = args.create.access.connect().await?;
+        let now = cluster.now;
+        let machine = get(&cluster, &args.name).await?;
+        let schedule = effective_schedule(&cluster, &machine).await?;
         let (start, end) =
             next_window(&schedule, now).ok_or_else(|| nothing_to_skip(&args.name))?;
         check_limit("the end of the next window", end, now)?;
@@ -245,7 +247,7 @@ pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Fail
             end,
             reason: args.create.reason.as_deref(),
         };
-        let created = create(&client, &args.name, &requested).await?;
+        let created = create(&cluster.client, &args.name, &requested).await?;
         args.create.print(out, &created, &args.name, &requested)?;
         Ok(Outcome::Yes)
     })
@@ -270,16 +272,16 @@ fn next_window(schedule: &Schedule, now: Timestamp) -> Option<(Timestamp, Timest
 
 /// The schedule of a machine with its calendars and overrides.
 async fn effective_schedule(
-    client: &Client,
+    cluster: &Connection,
     machine: &ScheduledMachine,
 ) -> Result<Schedule, Failure> {
     let name = machine.metadata.name.as_deref().unwrap_or_default();
     let namespace = machine.metadata.namespace.clone().unwrap_or_default();
     let mut context = Context::default();
-    for calendar in list::<ScheduleCalendar>(client, None).await? {
+    for calendar in list::<ScheduleCalendar>(cluster, None).await? {
         context.add_calendar(namespace.clone(), &calendar);
     }
-    for it in list::<ScheduleOverride>(client, None).await? {
+    for it in list::<ScheduleOverride>(cluster, None).await? {
         context.add_override(namespace.clone(), it);
     }
     let schedule = machine.spec.schedule(&context.calendars(&namespace));
@@ -405,9 +407,10 @@ pub(crate) fn overrides(
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     cluster::block_on(async {
-        let (client, now) = args.access.connect().await?;
+        let cluster = args.access.connect().await?;
         if let Some(named) = &args.end {
             let resource = ApiResource::erase::<ScheduleOverride>(&());
+            let client = cluster.client;
             let api: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
             let deleted = api.delete(named, &DeleteParams::default()).await;
             deleted.map_err(|error| {
@@ -421,9 +424,9 @@ pub(crate) fn overrides(
             return Ok(Outcome::Yes);
         }
         let all_namespaces = args.all_namespaces.then_some(AllNamespaces);
-        let found: Vec<ScheduleOverride> = list(&client, all_namespaces).await?;
+        let found: Vec<ScheduleOverride> = list(&cluster, all_namespaces).await?;
         match args.output {
-            Format::Text => table::print(out, &found, now)?,
+            Format::Text => table::print(out, &found, cluster.now)?,
             Format::Json => output::json(out, &json!({"items": found}))?,
             Format::Yaml => output::yaml(out, &json!({"items": found}))?,
         }

@@ -133,7 +133,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         (document::read(&args.file)?, Clock::system().now(), None)
     };
     let namespace = args.access.namespace.as_deref();
-    let context = Context::of(&documents, namespace)?;
+    let context = Context::of(&documents, namespace);
     let documents = source::machines(documents);
     if documents.is_empty() {
         let why = "the input contains no ScheduledMachine";
@@ -160,6 +160,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     };
     let preview = preview(&documents, scope, range, view)?;
     print(out, view, &preview)?;
+    output::notes("warning", context.warnings());
     output::notes("warning", &args.output.warnings(&preview));
     Ok(Outcome::Yes)
 }

@@ -131,9 +131,9 @@ fn report(
         return Err(Failure::new(format!("--month {month}"), why)
             .remedy("give a month that has begun"));
     }
-    let context = Context::of(&documents, None)?;
+    let context = Context::of(&documents, None);
     let machines = source::machines(documents);
-    let mut notes = Vec::new();
+    let mut notes = context.warnings().to_vec();
     let machines: Vec<Machine> = machines
         .iter()
         .map(|document| match machine(document, &context, now) {

@@ -1,66 +1,76 @@
 //! Reads machines, calendars and overrides.
 
 use fivespot_api::ScheduledMachine;
+use kube::Resource;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
-use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::Failure;
-use crate::cluster;
+use crate::cluster::{self, Connection};
+use crate::{Failure, output};
 
 /// Selects all namespaces instead of the selected one.
 #[derive(Clone, Copy)]
 pub(super) struct AllNamespaces;
 
-/// Lists the objects of one kind.
+/// Lists the objects of one kind. Prints a warning about each one that cannot be decoded, and leaves it
+/// out.
 ///
 /// # Errors
-/// The request fails, or an object cannot be decoded.
+/// The request fails.
 pub(super) async fn list<K>(
-    client: &Client,
+    cluster: &Connection,
     all_namespaces: Option<AllNamespaces>,
 ) -> Result<Vec<K>, Failure>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let resource = ApiResource::erase::<K>(&());
+    let client = cluster.client.clone();
     let api: Api<DynamicObject> = match all_namespaces {
-        Some(AllNamespaces) => Api::all_with(client.clone(), &resource),
-        None => Api::default_namespaced_with(client.clone(), &resource),
+        Some(AllNamespaces) => Api::all_with(client, &resource),
+        None => Api::default_namespaced_with(client, &resource),
     };
-    let failed = |why: String| {
-        Failure::new(format!("reading {}s", resource.kind), why)
-            .remedy("check your access to the cluster")
-    };
+    let what = format!("reading {}s", resource.kind);
     let found = api.list(&ListParams::default()).await;
-    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
-    let typed = found.items.into_iter().map(|mut item| {
+    let found =
+        found.map_err(|error| cluster::failed_request(&what, &cluster.address, error))?;
+    let (mut decoded, mut undecoded) = (Vec::new(), Vec::new());
+    for mut item in found.items {
         item.types = None;
-        serde_json::to_value(item).and_then(serde_json::from_value)
-    });
-    typed
-        .collect::<Result<_, _>>()
-        .map_err(|error| failed(error.to_string()))
+        let name = item.metadata.name.clone().unwrap_or_default();
+        let namespace = item.metadata.namespace.clone().unwrap_or_default();
+        match serde_json::to_value(item).and_then(serde_json::from_value) {
+            Ok(item) => decoded.push(item),
+            Err(error) => undecoded.push(format!(
+                "{} {namespace}/{name} is left out: {error}",
+                resource.kind
+            )),
+        }
+    }
+    output::notes("warning", &undecoded);
+    Ok(decoded)
 }
 
-/// Gets the ScheduledMachine of this name.
+/// Gets the ScheduledMachine of this name in the selected namespace.
 ///
 /// # Errors
 /// The request fails, or the object cannot be decoded.
 pub(super) async fn get(
-    client: &Client,
+    cluster: &Connection,
     machine: &str,
 ) -> Result<ScheduledMachine, Failure> {
-    let resource = ApiResource::erase::<ScheduledMachine>(&());
-    let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
-    let failed = |why: String| {
-        Failure::new(format!("reading ScheduledMachine {machine}"), why)
-            .remedy("check the name, the namespace (-n) and your access to it")
-    };
-    let found = api.get(machine).await;
-    let found = found.map_err(|error| failed(cluster::error_message(error)))?;
+    let Connection {
+        client, address, ..
+    } = cluster;
+    let namespace = client.default_namespace();
+    let found = cluster::machine(client, address, namespace, machine).await?;
     serde_json::to_value(found)
         .and_then(serde_json::from_value)
-        .map_err(|error| failed(error.to_string()))
+        .map_err(|error| {
+            Failure::new(format!("ScheduledMachine {namespace}/{machine}"), error)
+                .remedy(
+                    "correct it; `5spot validate` reports everything that a server would reject",
+                )
+        })
 }

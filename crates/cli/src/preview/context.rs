@@ -7,7 +7,6 @@ use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
 
-use crate::Failure;
 use crate::document::Document;
 
 /// Calendars and overrides by namespace.
@@ -15,17 +14,13 @@ use crate::document::Document;
 pub(crate) struct Context {
     calendars: BTreeMap<String, BTreeMap<String, Dates>>,
     overrides: BTreeMap<String, ConsideredOverrides>,
+    warnings: Vec<String>,
 }
 
 impl Context {
-    /// The calendars and overrides among `documents`. `namespace` is that of objects without one.
-    ///
-    /// # Errors
-    /// A calendar or an override cannot be decoded. The failure names the document.
-    pub(crate) fn of(
-        documents: &[Document],
-        namespace: Option<&str>,
-    ) -> Result<Self, Failure> {
+    /// The calendars and overrides among `documents`, without those that cannot be decoded.
+    /// `namespace` is that of objects without one.
+    pub(crate) fn of(documents: &[Document], namespace: Option<&str>) -> Self {
         let mut context = Self::default();
         let namespace = namespace.unwrap_or("default");
         for document in documents {
@@ -33,16 +28,36 @@ impl Context {
             let namespace = of_object.unwrap_or(namespace).to_owned();
             match document.text("/kind") {
                 fivespot_api::name::CALENDAR_KIND => {
-                    let calendar: ScheduleCalendar = read(document)?;
-                    context.add_calendar(namespace, &calendar);
+                    if let Some(calendar) = context.read::<ScheduleCalendar>(document) {
+                        context.add_calendar(namespace, &calendar);
+                    }
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
-                    context.add_override(namespace, read(document)?);
+                    if let Some(it) = context.read(document) {
+                        context.add_override(namespace, it);
+                    }
                 }
                 _ => {}
             }
         }
-        Ok(context)
+        context
+    }
+
+    /// A sentence for each calendar and override that cannot be decoded.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, document: &Document) -> Option<T> {
+        let read = serde_json::from_value(document.object.clone());
+        read.map_err(|error| {
+            self.warnings.push(format!(
+                "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
+                 server would reject)",
+                document.origin
+            ));
+        })
+        .ok()
     }
 
     pub(crate) fn add_calendar(
@@ -79,20 +94,44 @@ impl Context {
     }
 }
 
-fn read<T: DeserializeOwned>(document: &Document) -> Result<T, Failure> {
-    serde_json::from_value(document.object.clone()).map_err(|error| {
-        Failure::new(document.origin.as_str(), error).remedy(
-            "correct it; `5spot validate` reports everything that a server would reject",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::{SignedDuration, Timestamp};
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_object_that_cannot_be_decoded_is_left_out_and_named() {
+        let text = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleCalendar
+metadata: {name: holidays}
+spec: {dates: [{name: carnival, date: 2026-03-09}]}
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleCalendar
+metadata: {name: broken}
+spec: {dates: carnival}
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: forever}
+spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
+";
+        let documents = crate::document::parse("a.yaml", text).unwrap();
+        let context = Context::of(&documents, None);
+        let calendars = context.calendars("default");
+        assert_eq!(calendars.keys().collect::<Vec<_>>(), ["holidays"]);
+        let named = context.warnings().iter().map(|it| &it[..30]);
+        assert_eq!(
+            named.collect::<Vec<_>>(),
+            [
+                "a.yaml, document 2 is left out",
+                "a.yaml, document 3 is left out"
+            ]
+        );
+    }
 
     #[test]
     fn an_override_that_the_operator_does_not_consider_changes_nothing() {

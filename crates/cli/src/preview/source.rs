@@ -10,7 +10,7 @@ use kube::core::ApiResource;
 
 use crate::Failure;
 use crate::check::{Judge, Operator};
-use crate::cluster::{self, Access};
+use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
 
 /// The ScheduledMachines among `documents`, of any version.
@@ -47,8 +47,9 @@ pub(crate) fn from_cluster(
     operator: &Operator,
 ) -> Result<ClusterObjects, Failure> {
     cluster::block_on(async {
-        let address = access.address(&access.config().await?);
-        let (client, _) = access.connect().await?;
+        let Connection {
+            client, address, ..
+        } = access.connect().await?;
         Ok(ClusterObjects {
             judge: Judge::read(&client, &address, operator).await,
             documents: read(client, &address, selection).await?,

@@ -70,7 +70,7 @@ fn forecasts_of(
         now: view.now,
         zone: None,
     };
-    let context = Context::of(documents, None)?;
+    let context = Context::of(documents, None);
     let scope = PreviewScope {
         namespace: None,
         context: &context,

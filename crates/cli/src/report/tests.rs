@@ -64,6 +64,26 @@ fn total(text: &str) -> [i64; 3] {
 }
 
 #[test]
+fn an_override_that_cannot_be_decoded_is_a_warning_and_the_others_are_counted() {
+    let stop = STOP.replace("mode: Stop", "mode: Party");
+    let text = format!("{}{STOP}{stop}", DESK.replace("ENABLED", "true"));
+    let documents = document::parse("desk.yaml", &text).unwrap();
+    let query = Query {
+        month: "2026-10".parse().unwrap(),
+        now: "2026-10-11T12:00:00Z".parse().unwrap(),
+        label: None,
+        rates: None,
+    };
+    let (report, notes) = report(documents, &query).unwrap();
+    assert_eq!(report.total.figures.wanted_seconds, 13 * 3_600);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0].starts_with("desk.yaml, document 3 is left out: "),
+        "{notes:?}"
+    );
+}
+
+#[test]
 fn the_time_since_the_account_was_written_is_counted_with_overrides_and_enabled() {
     let hour = 3_600;
     let desk = DESK.replace("ENABLED", "true");
