@@ -86,7 +86,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(promise::names()))]
     only: Vec<String>,
     /// How long one step may take, such as provisioning a host
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "10m",
+        value_parser = crate::time::duration
+    )]
     timeout: fivespot_schedule::Duration,
     /// Kubernetes version of the machines, for bootstrap providers that need one (kubeadm)
     #[arg(long, value_name = "VERSION")]

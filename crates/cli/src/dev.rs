@@ -17,8 +17,8 @@ mod until;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::preview::InstantOrDate;
 use crate::server_flag::ServerFlags;
+use crate::time::{self, InstantOrDate};
 use crate::{Failure, Outcome};
 use goal::Goals;
 
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND/NAME=PHASE[,...]")]
     until: Option<Goals>,
     /// With --until, how long to wait in real time, such as 120s
-    #[arg(long, value_name = "DURATION", requires = "until")]
+    #[arg(long, value_name = "DURATION", requires = "until", value_parser = time::duration)]
     timeout: Option<fivespot_schedule::Duration>,
 }
 

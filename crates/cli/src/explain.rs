@@ -23,8 +23,8 @@ use kubemu_clock::Clock;
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access, NodeAccess};
 use crate::output::Format;
-use crate::preview::InstantOrDate;
 use crate::reader::Reader;
+use crate::time::InstantOrDate;
 use crate::{Failure, Outcome, check, completion, output};
 use report::Report;
 

@@ -37,6 +37,7 @@ mod signals;
 mod status;
 #[cfg(test)]
 mod tests;
+mod time;
 mod uninstall;
 mod validate;
 mod version;

@@ -25,7 +25,8 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Access, Connection};
-use crate::preview::{Context, InstantOrDate};
+use crate::preview::Context;
+use crate::time::{self, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
 use read::{AllNamespaces, get, list};
 
@@ -84,7 +85,7 @@ struct SpanArgs {
         long = "for",
         value_name = "DURATION",
         group = "which-end",
-        value_parser = length,
+        value_parser = time::duration,
         allow_hyphen_values = true
     )]
     length: Option<Duration>,
@@ -175,19 +176,6 @@ fn override_now(
             }
         }
         Ok(Outcome::Yes)
-    })
-}
-
-/// Parses the length of an override.
-fn length(text: &str) -> Result<Duration, String> {
-    text.parse().map_err(|_| {
-        let days = text
-            .strip_suffix('d')
-            .and_then(|days| days.parse::<u16>().ok());
-        let hint = days.map_or_else(String::new, |days| {
-            format!(": {days} days are {}h", u32::from(days) * 24)
-        });
-        format!("must be digits and one of s, m, h, such as 90m or 2h{hint}")
     })
 }
 

@@ -27,13 +27,13 @@ use serde::Serialize;
 use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
+use crate::time::InstantOrDate;
 use crate::{Failure, Outcome, completion, document, output};
 use forecast::{Forecast, Unevaluated};
 use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
-pub(crate) use span::InstantOrDate;
 
 const EXAMPLES: &str = "\
 Examples:

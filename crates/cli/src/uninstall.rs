@@ -56,7 +56,12 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "keep_machines")]
     yes: bool,
     /// How long to wait for machines to be removed
-    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1h",
+        value_parser = crate::time::duration
+    )]
     timeout: fivespot_schedule::Duration,
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]

@@ -314,9 +314,7 @@ impl Settings {
 /// # Errors
 /// The text is not a duration, or not a valid length of an override.
 pub(crate) fn reclaim_override(text: &str) -> Result<Duration, String> {
-    let span: Duration = text
-        .parse()
-        .map_err(|_| "must be a duration such as 90m or 4h".to_owned())?;
+    let span = crate::time::duration(text)?;
     let longest = Duration::hours(14 * 24);
     if span < Duration::minutes(1) || span > longest {
         return Err("must be from 1m to 336h".to_owned());
