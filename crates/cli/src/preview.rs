@@ -7,6 +7,8 @@ mod grid;
 mod human;
 mod ics;
 mod list;
+mod planned;
+mod savings;
 pub(crate) mod source;
 mod span;
 #[cfg(test)]
@@ -28,17 +30,20 @@ use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::time::InstantOrDate;
-use crate::{Failure, Outcome, completion, document, output};
+use crate::{Failure, Outcome, completion, document, output, report};
 use forecast::{Forecast, Unevaluated};
+use savings::Savings;
 use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
+pub(crate) use planned::PlannedMachine;
 
 const EXAMPLES: &str = "\
 Examples:
   5spot preview -f examples/business-hours.yaml
   5spot preview -f machines/ --from 2026-03-06 --to 2026-03-13 -o json
+  5spot preview -f machines/ --rates rates.yaml
   5spot preview -A -o html > week.html
   5spot preview business-hours-worker -n default -o ics > worker.ics";
 
@@ -66,6 +71,10 @@ pub(crate) struct Args {
     /// End (exclusive), at most ten years after the start [default: 7 days after the start]
     #[arg(long, value_name = "TIME")]
     to: Option<InstantOrDate>,
+    /// A file of rates; also prints what the machines would cost in the range, compared with
+    /// always-on machines. `5spot report --help` shows one
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
     /// Print every day and every change, also of several machines
     #[arg(long)]
     all: bool,
@@ -97,6 +106,11 @@ enum Form {
 }
 
 impl Form {
+    /// Whether the form shows what the machines would cost.
+    fn has_savings(self) -> bool {
+        matches!(self, Self::Text | Self::Json | Self::Yaml)
+    }
+
     /// The warnings that are printed to standard error. The other forms contain them.
     fn warnings(self, preview: &Preview) -> Vec<String> {
         match self {
@@ -117,9 +131,18 @@ struct Preview {
     /// The machines that cannot be evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_evaluated: Vec<Unevaluated>,
+    /// Absent without rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    savings: Option<Savings>,
 }
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let rates = args.rates.as_deref().map(report::read_rates).transpose()?;
+    if rates.is_some() && !args.output.has_savings() {
+        let why = "this format has no savings";
+        return Err(Failure::new("--rates", why)
+            .remedy("use it with -o text, json or yaml, or use `5spot report -f`"));
+    }
     let (documents, now, judge) = if args.file.is_empty() {
         let selection = args
             .name
@@ -158,7 +181,8 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         terminal: output::terminal_options(),
         now,
     };
-    let preview = preview(&documents, scope, range, view)?;
+    let mut preview = preview(&documents, scope, range, view)?;
+    preview.savings = rates.map(|rates| Savings::of(&preview.items, rates));
     print(out, view, &preview)?;
     output::notes("warning", context.warnings());
     output::notes("warning", &args.output.warnings(&preview));
@@ -236,6 +260,7 @@ fn forecasts(
     let mut preview = Preview {
         items: Vec::new(),
         not_evaluated: Vec::new(),
+        savings: None,
     };
     let mut first_failure = None;
     for document in documents {

@@ -11,16 +11,17 @@ use clap::ValueEnum;
 use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::time::whole_seconds;
-use fivespot_api::verdict::Lease;
+use fivespot_api::verdict::{Lease, verdict};
+use kubemu_clock::Clock;
 use fivespot_usage::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
 use jiff::Timestamp;
 
 use crate::check::LeaseFlags;
 use crate::cluster::Access;
 use crate::document::Document;
-use crate::preview::Context;
 use crate::preview::source::{self, Selection};
-use crate::{Failure, Outcome, output, plain};
+use crate::preview::{Context, PlannedMachine};
+use crate::{Failure, Outcome, document, output, plain};
 
 /// The largest size of a file of rates, in bytes.
 const MAX_RATES_BYTES: u64 = 1024 * 1024;
@@ -30,6 +31,9 @@ const MAX_RATES_BYTES: u64 = 1024 * 1024;
 /// Adds up status.usage, which the operator records for each ScheduledMachine for 14 months, and the
 /// time since it was written. Months are those of UTC. Deleted machines are not included: run the
 /// command before you delete them, or at the end of each month.
+///
+/// With -f, forecasts the whole month from files instead, without a cluster: as if each machine had
+/// a Ready Node whenever its schedule wants it, and was provisioned in its lead time.
 ///
 /// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; each machine has
 /// the first rate that matches the kind of its infrastructure object and its labels.
@@ -41,6 +45,7 @@ const MAX_RATES_BYTES: u64 = 1024 * 1024;
   5spot report -A --month 2026-10 --rates rates.yaml --by team
   5spot report -A --month 2026-10 -o csv > october.csv
   5spot report -A --month 2026-10 --rates rates.yaml -o html > october.html
+  5spot report -f machines/ --month 2026-10 --rates rates.yaml
 
 A file of rates:
   currency: CHF
@@ -57,7 +62,15 @@ A file of rates:
     watts: 350"
 )]
 pub(crate) struct Args {
-    /// The month, as 2026-10 [default: the current one, up to now]
+    /// Files or directories with ScheduledMachines for a forecast, - for standard input (repeatable)
+    #[arg(
+        short,
+        long,
+        value_name = "FILE|DIR|-",
+        conflicts_with_all = ["all_namespaces", "operator_namespace", "lease_name", "kubeconfig", "context"]
+    )]
+    file: Vec<PathBuf>,
+    /// The month, as 2026-10 [default: the current one, up to now; with -f all of it]
     #[arg(long, value_name = "MONTH")]
     month: Option<Month>,
     /// A file of rates
@@ -96,6 +109,9 @@ enum Form {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let rates = args.rates.as_deref().map(read_rates).transpose()?;
+    if !args.file.is_empty() {
+        return forecast(args, rates.as_ref(), out);
+    }
     let selection = if args.all_namespaces {
         Selection::All
     } else {
@@ -110,7 +126,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         label: args.by.as_deref(),
         rates: rates.as_ref(),
     };
-    let (report, notes) = report(found.documents, &query)?;
+    let (report, notes) = report(found.documents, &query, &found.judge.lease)?;
     print(out, args.output, &report)?;
     output::notes("warning", &notes);
     if let Lease::NotHeld { cause, .. } = &found.judge.lease {
@@ -119,11 +135,102 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     Ok(Outcome::Yes)
 }
 
+/// Prints what the schedules in the files plan.
+fn forecast(
+    args: &Args,
+    rates: Option<&Rates>,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let documents = document::read(&args.file)?;
+    let month = args
+        .month
+        .unwrap_or_else(|| Month::at(Clock::system().now()));
+    let query = Query {
+        month,
+        now: month.end(),
+        label: args.by.as_deref(),
+        rates,
+    };
+    let namespace = args.access.namespace.as_deref();
+    let (report, notes) = planned_report(documents, &query, namespace)?;
+    print(out, args.output, &report)?;
+    output::notes("warning", &notes);
+    Ok(Outcome::Yes)
+}
+
+/// Creates the forecast of the ScheduledMachines among `documents`, with a note about each one that
+/// cannot be evaluated. Those are listed without an account. `namespace` is that of objects without
+/// one.
+fn planned_report(
+    documents: Vec<Document>,
+    query: &Query<'_>,
+    namespace: Option<&str>,
+) -> Result<(Report, Vec<String>), Failure> {
+    let context = Context::of(&documents, namespace);
+    let machines = source::machines(documents);
+    if machines.is_empty() {
+        let why = "the input contains no ScheduledMachine";
+        return Err(
+            Failure::new("report", why).remedy("give a file that contains one with -f")
+        );
+    }
+    let mut notes = context.warnings().to_vec();
+    let machines: Vec<Machine> = machines
+        .iter()
+        .map(
+            |document| match PlannedMachine::of(document, &context, namespace) {
+                Ok(machine) => {
+                    notes.extend(machine.warnings());
+                    planned(machine, query.month)
+                }
+                Err(failure) => {
+                    notes.push(failure.to_string());
+                    without_account(document, namespace)
+                }
+            },
+        )
+        .collect();
+    let report = Report {
+        is_forecast: true,
+        ..Report::of(machines, query)
+    };
+    Ok((report, notes))
+}
+
+/// The machine with the account that its schedule plans.
+fn planned(machine: PlannedMachine, month: Month) -> Machine {
+    Machine {
+        usage: Machine::planned_account(machine.active_schedule(), month),
+        namespace: machine.namespace,
+        name: machine.name,
+        labels: machine.object.metadata.labels.unwrap_or_default(),
+        infrastructure_kind: machine.object.spec.infrastructure_spec.kind,
+        created: None,
+        verdict: None,
+    }
+}
+
+/// A machine that is listed without an account.
+fn without_account(document: &Document, namespace: Option<&str>) -> Machine {
+    let of_object = document.text("/metadata/namespace");
+    let namespace = if of_object.is_empty() {
+        namespace.unwrap_or("default")
+    } else {
+        of_object
+    };
+    Machine {
+        namespace: namespace.to_owned(),
+        name: document.text("/metadata/name").to_owned(),
+        ..Machine::default()
+    }
+}
+
 /// Creates the report about the ScheduledMachines among `documents`, with a note about each one that
 /// cannot be read. Those are listed without an account.
 fn report(
     documents: Vec<Document>,
     query: &Query<'_>,
+    lease: &Lease,
 ) -> Result<(Report, Vec<String>), Failure> {
     let (month, now) = (query.month, query.now);
     if month.start() > now {
@@ -136,15 +243,11 @@ fn report(
     let mut notes = context.warnings().to_vec();
     let machines: Vec<Machine> = machines
         .iter()
-        .map(|document| match machine(document, &context, now) {
+        .map(|document| match machine(document, &context, lease, now) {
             Ok(machine) => machine,
             Err(failure) => {
                 notes.push(failure.to_string());
-                Machine {
-                    namespace: document.text("/metadata/namespace").to_owned(),
-                    name: document.text("/metadata/name").to_owned(),
-                    ..Machine::default()
-                }
+                without_account(document, None)
             }
         })
         .collect();
@@ -155,6 +258,7 @@ fn report(
 fn machine(
     document: &Document,
     context: &Context,
+    lease: &Lease,
     now: Timestamp,
 ) -> Result<Machine, Failure> {
     let object: ScheduledMachine = serde_json::from_value(document.object.clone())
@@ -176,6 +280,7 @@ fn machine(
         labels: metadata.labels.clone().unwrap_or_default(),
         infrastructure_kind: object.spec.infrastructure_spec.kind.clone(),
         created: metadata.creation_timestamp.as_ref().map(|at| at.0),
+        verdict: Some(verdict(&object, lease, now)),
         namespace,
     })
 }

@@ -230,6 +230,7 @@ impl Machine {
                 self.active_schedule(),
                 now,
             ),
+            verdict: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{Costs, Item, Report};
 
 /// The columns.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "month",
     "namespace",
     "name",
@@ -28,6 +28,7 @@ const COLUMNS: [&str; 22] = [
     "kilowattHoursSaved",
     "co2Kilograms",
     "co2KilogramsSaved",
+    "state",
 ];
 
 /// The whole file, with a header line. Cannot fail.
@@ -71,6 +72,9 @@ fn cells(report: &Report, item: &Item) -> [String; COLUMNS.len()] {
         cost(|of| of.saved.kilowatt_hours, 3),
         cost(|of| of.used.co2_kilograms, 3),
         cost(|of| of.saved.co2_kilograms, 3),
+        item.verdict
+            .as_ref()
+            .map_or_else(String::new, |it| it.state.to_string()),
     ]
 }
 

@@ -61,11 +61,13 @@ impl Figures {
         add(&mut self.always_on_seconds, other.always_on_seconds);
         add(&mut self.reclaims, other.reclaims);
     }
+}
 
-    /// The costs at a rate. Not rounded.
-    pub(crate) fn costs(&self, rates: &Rates, rate: &Rate) -> Costs {
-        let used = amounts(self.used_seconds, rates, rate);
-        let always_on = amounts(self.always_on_seconds, rates, rate);
+impl Rates {
+    /// The costs of what was counted, at one of the rates. Not rounded.
+    pub fn costs(&self, rate: &Rate, figures: &Figures) -> Costs {
+        let used = amounts(figures.used_seconds, self, rate);
+        let always_on = amounts(figures.always_on_seconds, self, rate);
         Costs {
             used,
             always_on,

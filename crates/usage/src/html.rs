@@ -34,16 +34,25 @@ pub fn document(report: &Report) -> String {
 
 /// The title of the page: `Savings in October 2026`.
 pub fn title(report: &Report) -> String {
-    format!("Savings in {}", report.month.in_words())
+    let forecast = if report.is_forecast {
+        "Forecast of the savings"
+    } else {
+        "Savings"
+    };
+    format!("{forecast} in {}", report.month.in_words())
 }
 
 /// The report without its title, for a page that has the style sheets of the charts.
 pub fn part(report: &Report) -> Markup {
     html! {
         p {
-            (count(report.total.machines)) ", counted to "
-            time datetime=(report.end_time) { (report.end_time.strftime("%-d %b %Y %H:%M")) }
-            " UTC. Used is the time in which a machine existed, including its start; always on is \
+            (count(report.total.machines)) ", "
+            @if report.is_forecast { "as the schedules plan the month of UTC" } @else {
+                "counted to "
+                time datetime=(report.end_time) { (report.end_time.strftime("%-d %b %Y %H:%M")) }
+                " UTC"
+            }
+            ". Used is the time in which a machine existed, including its start; always on is \
              a machine that is never shut down."
         }
         @if report.items.is_empty() {
@@ -51,6 +60,8 @@ pub fn part(report: &Report) -> Markup {
         } @else {
             (figure(&together(report)))
             (figure(&apart(report)))
+            @let more = without_bar(report);
+            @if more > 0 { p { "and " (more) " more, in the table below" } }
             @if let Some(key) = &report.label { (labels(report, key)) }
             (machines(report))
         }
@@ -129,6 +140,15 @@ fn apart(report: &Report) -> Shares {
         ("Hours by machine".to_owned(), rows)
     };
     shares(title, "apart-", rows)
+}
+
+/// How many bars the chart by label or by machine leaves out.
+fn without_bar(report: &Report) -> usize {
+    let all = match report.label {
+        Some(_) => report.by_label.len(),
+        None => report.items.len(),
+    };
+    all.saturating_sub(MAX_BARS)
 }
 
 fn shares(title: String, prefix: &'static str, rows: Vec<Share>) -> Shares {
@@ -267,10 +287,12 @@ fn notes(report: &Report) -> Markup {
         .filter(|item| item.start_time > report.start_time)
         .count();
     let (unrated, missing) = (report.total.without_rate, report.without_account.len());
+    let blocked = report.blocked().len();
     html! {
         @if begun_late > 0 {
             p { "Not counted from the beginning of the month: " (count(begun_late)) "." }
         }
+        @if blocked > 0 { p { (count(blocked)) " blocked at present: somebody has to act." } }
         @if unrated > 0 { p { (count(unrated)) " without a rate: not in the costs." } }
         @if missing > 0 { p { (count(missing)) " more without usage data for this month." } }
     }

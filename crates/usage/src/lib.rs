@@ -3,7 +3,7 @@
 //!
 //! [`Report::of`] adds up the accounts that the operator keeps in `status.usage` ([`Machine`]),
 //! plus the time since they were written, and compares them with machines that are always on. With
-//! [`Rates`] it includes costs. [`text`], [`csv`] and [`html`] format the report; [`schema::json`]
+//! [`Rates`] it includes costs. [`Figures::planned`] forecasts the same from a schedule. [`text`], [`csv`] and [`html`] format the report; [`schema::json`]
 //! describes its JSON.
 //!
 //! The crate has no clock and no I/O. Months are in UTC.
@@ -13,6 +13,7 @@ mod figures;
 pub mod html;
 mod machine;
 mod month;
+mod planned;
 mod rates;
 mod report;
 pub mod schema;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::{ScheduledMachineStatus, Usage};
+use fivespot_api::verdict::Verdict;
+use fivespot_api::{ScheduledMachineStatus, Usage, UsageMonth};
 use fivespot_plan::usage_until;
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
@@ -24,6 +25,8 @@ pub struct Machine {
     pub created: Option<Timestamp>,
     /// Its account, as far as the report uses it.
     pub usage: Usage,
+    /// What its status says at present; `None` for a machine that is in no cluster.
+    pub verdict: Option<Verdict>,
 }
 
 impl Machine {
@@ -37,6 +40,24 @@ impl Machine {
         match status.usage {
             Some(_) => usage_until(status, schedule, now),
             None => Usage::default(),
+        }
+    }
+
+    /// The account of a month as `schedule` plans it, see [`Figures::planned`]. `schedule` is the one in
+    /// force, with calendars and overrides; `None` if it is disabled.
+    pub fn planned_account(schedule: Option<&Schedule>, month: Month) -> Usage {
+        let planned = Figures::planned(schedule, month.start(), month.end());
+        Usage {
+            start_time: Some(month.start()),
+            months: vec![UsageMonth {
+                month: month.to_string(),
+                active_seconds: planned.active_seconds,
+                wanted_seconds: planned.wanted_seconds,
+                provisioning_seconds: planned.provisioning_seconds,
+                late_seconds: planned.late_seconds,
+                reclaims: planned.reclaims,
+            }],
+            ..Usage::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_api::verdict::{State, Verdict};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -30,6 +31,9 @@ pub struct Report {
     pub start_time: Timestamp,
     /// Until when it is counted: the end of the month, or the current time.
     pub end_time: Timestamp,
+    /// Whether it is what the schedules plan, instead of what was used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_forecast: bool,
     /// The currency; absent without rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
@@ -70,6 +74,9 @@ pub struct Item {
     /// The costs; absent without a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
+    /// What its status says at present, as `5spot status -o json` has it; absent in a forecast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// Machines with the same value of a label.
@@ -131,6 +138,7 @@ impl Report {
             month: query.month,
             start_time: query.month.start(),
             end_time: query.month.end().min(query.now).max(query.month.start()),
+            is_forecast: false,
             currency: query.rates.map(|rates| rates.currency.clone()),
             label: query.label.map(ToOwned::to_owned),
             by_label,
@@ -141,12 +149,24 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The machines that a person must act on, as `namespace/name`: they add no use until then.
+    pub(crate) fn blocked(&self) -> Vec<String> {
+        let state = |item: &Item| item.verdict.as_ref().map(|it| it.state);
+        self.items
+            .iter()
+            .filter(|item| state(item) == Some(State::Blocked))
+            .map(|item| format!("{}/{}", item.namespace, item.name))
+            .collect()
+    }
+}
+
 /// The figures of one machine, with costs that are not rounded. `None` without an account.
 fn item(machine: &Machine, query: &Query<'_>) -> Option<Item> {
     let figures = machine.figures(query.month, query.now)?;
     let rated = query.rates.and_then(|rates| {
         let rate = rates.of(&machine.infrastructure_kind, &machine.labels)?;
-        Some((rate.name.clone(), figures.costs(rates, rate)))
+        Some((rate.name.clone(), rates.costs(rate, &figures)))
     });
     let (rate, costs) = rated.unzip();
     let start = query.month.start();
@@ -158,21 +178,35 @@ fn item(machine: &Machine, query: &Query<'_>) -> Option<Item> {
         figures,
         rate,
         costs,
+        verdict: machine.verdict.clone(),
     })
 }
 
 fn total<'i>(items: impl IntoIterator<Item = &'i Item>, query: &Query<'_>) -> Total {
-    let mut total = Total::default();
-    for item in items {
-        total.machines += 1;
-        total.figures.add(&item.figures);
-        match &item.costs {
-            Some(costs) => total.costs.get_or_insert_default().add(costs),
-            None => total.without_rate += usize::from(query.rates.is_some()),
-        }
+    let items = items.into_iter();
+    let mut total = Total::of(items.map(|item| (item.figures, item.costs)));
+    if query.rates.is_none() {
+        total.without_rate = 0;
     }
-    total.costs = total.costs.map(Costs::rounded);
     total
+}
+
+impl Total {
+    /// The sum of machines, each with its costs if it has a rate. Costs are rounded after they were added
+    /// up.
+    pub fn of(machines: impl IntoIterator<Item = (Figures, Option<Costs>)>) -> Self {
+        let mut total = Self::default();
+        for (figures, costs) in machines {
+            total.machines += 1;
+            total.figures.add(&figures);
+            match costs {
+                Some(costs) => total.costs.get_or_insert_default().add(&costs),
+                None => total.without_rate += 1,
+            }
+        }
+        total.costs = total.costs.map(Costs::rounded);
+        total
+    }
 }
 
 fn by_label(items: &[Item], query: &Query<'_>) -> Vec<LabelTotal> {

@@ -1,5 +1,6 @@
 //! The JSON Schema of the report.
 
+use fivespot_api::verdict::State;
 use serde_json::{Value, json};
 
 /// The path of the schema, below `docs/reference`.
@@ -19,6 +20,7 @@ pub fn json() -> Value {
             "month": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "The month, in UTC."},
             "startTime": instant("The start of the month."),
             "endTime": instant("The end of the month, or the current time if it is earlier."),
+            "isForecast": {"type": "boolean", "description": "Whether it is what the schedules plan; absent if it is what was used."},
             "currency": text("The currency of the costs; absent without rates."),
             "label": text("The label key of byLabel."),
             "byLabel": {
@@ -89,9 +91,31 @@ fn item() -> Value {
                 text("The name of the matching rate; absent if no rate matches."),
             ),
             ("costs", costs()),
+            ("verdict", verdict()),
         ],
         &["namespace", "name", "startTime"],
     )
+}
+
+/// The properties of [`Verdict`](fivespot_api::verdict::Verdict).
+fn verdict() -> Value {
+    let states = State::ALL.map(State::as_str);
+    json!({
+        "type": "object",
+        "description": "What the status says at present, as in the output of `5spot status`; absent in a forecast.",
+        "additionalProperties": false,
+        "required": ["state", "cause", "actor", "isStale"],
+        "properties": {
+            "state": {"type": "string", "enum": states, "description": "The state."},
+            "since": instant("Since when, as far as the status says."),
+            "reason": text("The reason of the condition that decides; absent if no condition does."),
+            "cause": text("The operator's message, or why there is none."),
+            "remedy": text("What to do; absent if there is nothing to do."),
+            "page": text("The page with more details, below docs/."),
+            "actor": text("Who can act."),
+            "isStale": {"type": "boolean", "description": "Whether the status may be out of date."},
+        },
+    })
 }
 
 fn total() -> Value {

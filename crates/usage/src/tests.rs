@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
+use fivespot_api::condition::Actor;
+use fivespot_api::verdict::{State, Verdict};
 use fivespot_api::{Usage, UsageMonth};
+use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
+use crate::{Figures, Machine, Month, Query, Rates, Report, csv, html, schema, text};
 
 const RATES: &str = "\
 currency: CHF
@@ -47,6 +50,20 @@ fn machine(name: &str, hours: i64, labels: &[(&str, &str)]) -> Machine {
             start_time: Some(at("2026-09-02T00:00:00Z")),
             ..Usage::default()
         },
+        verdict: None,
+    }
+}
+
+fn blocked() -> Verdict {
+    Verdict {
+        state: State::Blocked,
+        since: Some(at("2026-10-30T01:00:00Z")),
+        reason: "ClusterNotFound".to_owned(),
+        cause: "there is no Cluster production".to_owned(),
+        remedy: Some("Create it.".to_owned()),
+        page: Some("troubleshooting.md#reasons"),
+        actor: Actor::Owner,
+        is_stale: false,
     }
 }
 
@@ -54,6 +71,7 @@ fn fleet() -> Vec<Machine> {
     let mut young = machine("young", 24, &[("team", "b")]);
     young.usage.start_time = Some(at("2026-10-30T00:00:00Z"));
     young.infrastructure_kind = "Metal3Machine".to_owned();
+    young.verdict = Some(blocked());
     let mut idle = machine("idle", 0, &[]);
     idle.usage.months.clear();
     vec![
@@ -152,6 +170,64 @@ fn the_current_month_is_compared_up_to_now() {
     let report = Report::of(vec![machine("desk", 20, &[])], &query);
     assert_eq!(report.items[0].figures.always_on_seconds, 240 * 3_600);
     assert_eq!(report.end_time, query.now);
+}
+
+#[test]
+fn a_forecast_counts_the_windows_of_the_month_and_the_lead_time_before_them() {
+    let office = Schedule::weekly(&["mon-fri"], &["9-17"], "Europe/Zurich").unwrap();
+    let (from, to) = (october().start(), october().end());
+    let planned = Figures::planned(Some(&office), from, to);
+    // 22 weekdays of nine hours; the clocks change on a Sunday.
+    assert_eq!(planned.wanted_seconds, 22 * 9 * 3_600);
+    assert_eq!(planned.active_seconds, planned.wanted_seconds);
+    assert_eq!(planned.used_seconds, planned.wanted_seconds);
+    assert_eq!(planned.always_on_seconds, 744 * 3_600);
+    let early = office.with_lead_time("30m".parse().unwrap());
+    let early = Figures::planned(Some(&early), from, to);
+    assert_eq!(early.wanted_seconds, planned.wanted_seconds);
+    assert_eq!(early.provisioning_seconds, 22 * 1_800);
+    assert_eq!(early.used_seconds, early.wanted_seconds + 22 * 1_800);
+    let never = Figures::planned(None, from, to);
+    assert_eq!((never.used_seconds, never.wanted_seconds), (0, 0));
+    assert_eq!(never.always_on_seconds, planned.always_on_seconds);
+}
+
+#[test]
+fn a_forecast_is_cut_off_where_the_month_begins_and_ends() {
+    let always = Schedule::weekly(&["mon-sun"], &["0-23"], "UTC").unwrap();
+    let (from, to) = (october().start(), october().end());
+    let planned = Figures::planned(Some(&always), from, to);
+    assert_eq!(planned.used_seconds, planned.always_on_seconds);
+    let usage = Machine::planned_account(Some(&always), october());
+    let desk = Machine {
+        usage,
+        ..machine("desk", 0, &[])
+    };
+    let query = Query {
+        month: october(),
+        now: to,
+        label: None,
+        rates: None,
+    };
+    let report = Report::of([desk], &query);
+    assert_eq!(report.items[0].start_time, from);
+    assert_eq!(report.items[0].figures, planned);
+}
+
+#[test]
+fn a_chart_that_leaves_machines_out_says_how_many() {
+    let query = Query {
+        month: october(),
+        now: at("2026-11-20T00:00:00Z"),
+        label: None,
+        rates: None,
+    };
+    let page = |machines: usize| {
+        let named = |number: usize| machine(&format!("desk-{number}"), 24, &[]);
+        html::document(&Report::of((0..machines).map(named), &query))
+    };
+    assert!(!page(40).contains("more, in the table"));
+    assert!(page(49).contains("and 9 more, in the table below"));
 }
 
 #[test]
@@ -287,6 +363,7 @@ fn check(value: &Value, schema: &Value, place: &str) {
         "string" => value.is_string(),
         "integer" => value.as_u64().is_some(),
         "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
         other => panic!("{other}"),
     };
     assert!(is_right, "{place} is {value}, not {kind}");
@@ -329,6 +406,8 @@ fn the_json_output_conforms_to_its_schema_and_has_every_property() {
         "currency",
         "byLabel",
         "withoutAccount",
+        "verdict",
+        "isStale",
         "labelValue",
         "costs",
         "value",

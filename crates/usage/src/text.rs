@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figures::hours;
+use crate::figures::{UnitCosts, hours};
 use crate::{Costs, Figures, Report, Total};
 
 /// The maximum number of machines that a sentence names.
@@ -10,11 +10,12 @@ const NAMED: usize = 5;
 
 /// The whole report. Cannot fail.
 pub fn document(report: &Report) -> String {
-    let mut out = format!(
-        "{} (UTC), counted to {}\n\n",
-        report.month.in_words(),
-        report.end_time
-    );
+    let until = if report.is_forecast {
+        "as the schedules plan it".to_owned()
+    } else {
+        format!("counted to {}", report.end_time)
+    };
+    let mut out = format!("{} (UTC), {until}\n\n", report.month.in_words());
     if let Some(key) = &report.label {
         let rows = report.by_label.iter().map(|of| {
             let value = of.value.as_deref().unwrap_or("(none)");
@@ -38,6 +39,35 @@ pub fn document(report: &Report) -> String {
         amounts(&mut out, costs, currency);
     }
     notes(&mut out, report);
+    out
+}
+
+/// The hours and the costs of several machines next to those of always-on machines. Cannot fail.
+pub fn total(total: &Total, currency: &str) -> String {
+    let mut out = String::new();
+    let costs = total.costs.unwrap_or_default();
+    amounts_head(&mut out, currency);
+    let Figures {
+        used_seconds,
+        always_on_seconds,
+        ..
+    } = total.figures;
+    let used = UnitCosts {
+        unit: "hours",
+        used: hours(used_seconds),
+        always_on: hours(always_on_seconds),
+        saved: hours(always_on_seconds.saturating_sub(used_seconds)),
+    };
+    amounts_line(&mut out, &used, currency);
+    if total.costs.is_some() {
+        for of in costs.by_unit(currency) {
+            amounts_line(&mut out, &of, currency);
+        }
+    }
+    if total.without_rate > 0 {
+        let (count, all) = (total.without_rate, total.machines);
+        let _ = writeln!(out, "Without a rate, so not in the costs: {count} of {all}");
+    }
     out
 }
 
@@ -81,19 +111,39 @@ fn percent(figures: &Figures) -> String {
 }
 
 fn amounts(out: &mut String, costs: &Costs, currency: &str) {
-    let width = currency.chars().count().max("kg CO2".len());
+    amounts_head(out, currency);
+    for of in costs.by_unit(currency) {
+        amounts_line(out, &of, currency);
+    }
+}
+
+/// The width of the column of units.
+fn unit_width(currency: &str) -> usize {
+    currency.chars().count().max("kg CO2".len())
+}
+
+fn amounts_head(out: &mut String, currency: &str) {
     let _ = writeln!(
         out,
         "{:width$}  {:>12}  {:>12}  {:>12}",
-        "", "USED", "ALWAYS ON", "SAVED"
+        "",
+        "USED",
+        "ALWAYS ON",
+        "SAVED",
+        width = unit_width(currency)
     );
-    for of in costs.by_unit(currency) {
-        let _ = writeln!(
-            out,
-            "{:width$}  {:>12.2}  {:>12.2}  {:>12.2}",
-            of.unit, of.used, of.always_on, of.saved
-        );
-    }
+}
+
+fn amounts_line(out: &mut String, of: &UnitCosts<'_>, currency: &str) {
+    let _ = writeln!(
+        out,
+        "{:width$}  {:>12.2}  {:>12.2}  {:>12.2}",
+        of.unit,
+        of.used,
+        of.always_on,
+        of.saved,
+        width = unit_width(currency)
+    );
 }
 
 /// Notes that explain the figures.
@@ -120,6 +170,14 @@ fn notes(out: &mut String, report: &Report) {
             out,
             "\nWithout a rate, so not in the costs: {}",
             some(&names)
+        );
+    }
+    let blocked = report.blocked();
+    if !blocked.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nBlocked at present, see `5spot status`: {}",
+            some(&blocked)
         );
     }
     if !report.without_account.is_empty() {

@@ -14,6 +14,7 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     let Preview {
         items: forecasts,
         not_evaluated,
+        ..
     } = preview;
     let wrong = not_evaluated.iter().map(|it| it.namespace.as_str());
     let mut namespaces: Vec<&str> = forecasts

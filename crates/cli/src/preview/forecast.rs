@@ -1,14 +1,18 @@
 //! The forecast of one machine's windows in a span.
 
+use std::collections::BTreeMap;
+
+use fivespot_api::ScheduleSpec;
 use fivespot_api::verdict::{Verdict, verdict};
-use fivespot_api::{ScheduleSpec, ScheduledMachine, rules};
-use fivespot_schedule::{Error, Schedule};
+use fivespot_schedule::Schedule;
+use fivespot_usage::Figures;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Failure;
 use crate::document::Document;
 use crate::preview::PreviewScope;
+use crate::preview::planned::{self, Off, PlannedMachine};
 use crate::preview::span::{Range, Span};
 
 /// When a machine is wanted within a span. It is serialized as one item of the JSON output.
@@ -32,51 +36,19 @@ pub(super) struct Forecast {
     /// Why the schedule does not apply.
     #[serde(skip)]
     pub(super) off: Option<Off>,
+    /// The use that the schedule plans within the span.
+    #[serde(skip)]
+    pub(super) figures: Figures,
+    #[serde(skip)]
+    pub(super) labels: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub(super) infrastructure_kind: String,
     #[serde(skip)]
     pub(super) span: Span,
     #[serde(skip)]
     pub(super) rule: ScheduleSpec,
     #[serde(skip)]
     pub(super) schedule: Schedule,
-}
-
-/// Why a schedule does not apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Off {
-    /// The kill switch is set.
-    Killed,
-    /// The schedule is disabled.
-    Disabled,
-}
-
-impl Off {
-    fn of(machine: &ScheduledMachine) -> Option<Self> {
-        match &machine.spec {
-            spec if spec.kill_switch => Some(Self::Killed),
-            spec if !spec.schedule.enabled => Some(Self::Disabled),
-            _ => None,
-        }
-    }
-
-    /// The word for it.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Killed => "killed",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    /// The sentence for it.
-    pub(super) fn sentence(self) -> &'static str {
-        match self {
-            Self::Killed => {
-                "Never wanted: the kill switch is set (spec.killSwitch is true)."
-            }
-            Self::Disabled => {
-                "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
-            }
-        }
-    }
 }
 
 /// A ScheduledMachine that cannot be evaluated.
@@ -153,51 +125,32 @@ impl Forecast {
         scope: PreviewScope<'_>,
         range: &Range,
     ) -> Result<Self, Failure> {
-        let machine: ScheduledMachine = serde_json::from_value(document.object.clone())
-            .map_err(|error| {
-            Failure::new(document.origin.as_str(), error).remedy(
-                "correct it; `5spot validate` reports everything that a server would \
-                         reject",
-            )
-        })?;
-        let name = machine.metadata.name.clone().unwrap_or_default();
-        let fault = |field: &str, why: String| {
-            let location =
-                format!("{}, ScheduledMachine {name}, {field}", document.origin);
-            Failure::new(location, why).remedy("correct the schedule")
-        };
+        let PlannedMachine {
+            object: machine,
+            namespace,
+            name,
+            schedule,
+            off,
+            missing_calendars,
+        } = PlannedMachine::of(document, scope.context, scope.namespace)?;
         let rule = machine.spec.schedule.clone();
-        let namespace = machine.metadata.namespace.as_deref();
-        let namespace = namespace.or(scope.namespace).unwrap_or("default");
-        let calendars = scope.context.calendars(namespace);
-        let schedule = machine
-            .spec
-            .schedule(&calendars)
-            .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(scope.context.overrides(&machine, namespace))
-            .looking_back();
-        let violations = rules::check(&machine);
-        let violation = violations
-            .iter()
-            .find(|it| it.field.starts_with("spec.schedule"));
-        if let Some(violation) = violation {
-            return Err(fault(&violation.field, violation.message.to_owned()));
-        }
         let span = range.span(schedule.time_zone())?;
-        let off = Off::of(&machine);
         let judge = scope.judge.filter(|_| machine.status.is_some());
         let mut forecast = Self {
-            namespace: namespace.to_owned(),
+            figures: Figures::planned(
+                Some(&schedule).filter(|_| off.is_none()),
+                span.from,
+                span.to,
+            ),
+            labels: machine.metadata.labels.clone().unwrap_or_default(),
+            infrastructure_kind: machine.spec.infrastructure_spec.kind.clone(),
+            namespace,
             timezone: schedule.zone_name().to_owned(),
             wanted_at_from: off.is_none() && schedule.at(span.from).is_open(),
             transitions: Vec::new(),
             needed: Vec::new(),
             wanted_seconds: 0,
-            missing_calendars: rule
-                .calendars()
-                .filter(|calendar| !calendars.contains_key(*calendar))
-                .map(ToOwned::to_owned)
-                .collect(),
+            missing_calendars,
             name,
             verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
             off,
@@ -214,11 +167,9 @@ impl Forecast {
 
     /// A sentence for each calendar that does not exist.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.missing_calendars.iter().map(|calendar| {
-            format!(
-                "ScheduleCalendar {calendar} was not found; its exceptions are left out."
-            )
-        })
+        self.missing_calendars
+            .iter()
+            .map(|it| planned::not_found(it))
     }
 
     /// Computes the changes and the needed times within the span.
@@ -270,33 +221,5 @@ impl Window {
     /// The length in seconds.
     pub(super) fn seconds(&self) -> i64 {
         self.until.as_second() - self.since.as_second()
-    }
-}
-
-/// The field that an error of the schedule engine is about.
-fn field(error: &Error) -> String {
-    let field = match error {
-        Error::Days { entry, .. } => format!("daysOfWeek[{entry}]"),
-        Error::Hours { entry, .. } => format!("hoursOfDay[{entry}]"),
-        Error::Cron { .. } => "cron".to_owned(),
-        Error::Duration { .. } | Error::DurationOutOfBounds { .. } => {
-            "duration".to_owned()
-        }
-        Error::UnknownTimeZone { .. } => "timezone".to_owned(),
-        _ => return "spec.schedule".to_owned(),
-    };
-    format!("spec.schedule.{field}")
-}
-
-/// The message of an error without the field, which is shown next to it.
-fn why(error: &Error) -> String {
-    match error {
-        Error::Days { error, .. }
-        | Error::Hours { error, .. }
-        | Error::Cron { error }
-        | Error::Duration { error } => error.to_string(),
-        Error::DurationOutOfBounds { error } => error.to_string(),
-        Error::UnknownTimeZone { name } => format!("'{name}' is not an IANA time zone"),
-        other => other.to_string(),
     }
 }

@@ -502,3 +502,34 @@ fn a_killed_machine_is_never_wanted() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["items"][0]["wantedSeconds"], 0);
 }
+
+#[test]
+fn rates_add_what_the_machines_would_cost_compared_with_always_on_ones() {
+    let rates = "\
+currency: CHF
+rates:
+- {name: gpu, label: tier=gpu, pricePerHour: 2, watts: 1000}
+- {name: desks, infrastructureKind: RemoteMachine, pricePerHour: 0.1, watts: 200}
+";
+    let rates = fivespot_usage::Rates::parse(rates).unwrap();
+    let other = machine("metal", "{cron: 0 8 * * *, duration: 1h, timezone: UTC}")
+        .replace("RemoteMachine", "Metal3Machine");
+    let both = format!("{}---\n{other}", machine("worker", OFFICE));
+    let documents = document::parse("worker.yaml", &both).unwrap();
+    let view = view(Form::Text);
+    let span = ("2026-03-02", "2026-03-09");
+    let mut preview = forecasts_of(&documents, view, span).unwrap();
+    preview.savings = Some(super::Savings::of(&preview.items, rates));
+    let mut out = Vec::new();
+    print(&mut out, view, &preview).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let (_, savings) = text.rsplit_once("\n\n").unwrap();
+    assert_snapshot!(savings, @r"
+                    USED     ALWAYS ON         SAVED
+    hours          52.00        334.00        282.00
+    CHF             4.50         16.70         12.20
+    kWh             9.00         33.40         24.40
+    kg CO2          0.00          0.00          0.00
+    Without a rate, so not in the costs: 1 of 2
+    ");
+}

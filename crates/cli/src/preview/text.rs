@@ -21,6 +21,18 @@ pub(super) fn print(
     preview: &Preview,
     view: ViewOptions,
 ) -> io::Result<()> {
+    print_machines(out, preview, view)?;
+    if let Some(savings) = &preview.savings {
+        write!(out, "\n{}", plain::lines(&savings.text()))?;
+    }
+    Ok(())
+}
+
+fn print_machines(
+    out: &mut dyn Write,
+    preview: &Preview,
+    view: ViewOptions,
+) -> io::Result<()> {
     if let ([forecast], []) = (&*preview.items, &*preview.not_evaluated) {
         return print_machine(out, forecast, view);
     }

@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Form, print, read_rates, report, schema};
+use super::{Form, planned_report, print, read_rates, report, schema};
 use crate::document;
+use fivespot_api::verdict::Lease;
 use fivespot_usage::Query;
 
 const DESK: &str = "\
@@ -46,7 +47,7 @@ fn reported(manifests: &str, month: &str) -> String {
         label: None,
         rates: None,
     };
-    match report(documents, &query) {
+    match report(documents, &query, &Lease::Held) {
         Err(failure) => failure.to_string(),
         Ok((report, _)) => {
             let mut out = Vec::new();
@@ -74,7 +75,7 @@ fn an_override_that_cannot_be_decoded_is_a_warning_and_the_others_are_counted() 
         label: None,
         rates: None,
     };
-    let (report, notes) = report(documents, &query).unwrap();
+    let (report, notes) = report(documents, &query, &Lease::Held).unwrap();
     assert_eq!(report.total.figures.wanted_seconds, 13 * 3_600);
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
@@ -96,6 +97,75 @@ fn the_time_since_the_account_was_written_is_counted_with_overrides_and_enabled(
     assert_eq!(
         total(&reported(&stopped, "2026-10")),
         [13 * hour, 14 * hour, 36 * hour]
+    );
+}
+
+#[test]
+fn each_machine_has_the_verdict_that_status_prints() {
+    let desk = DESK.replace("ENABLED", "true");
+    let report: serde_json::Value =
+        serde_json::from_str(&reported(&desk, "2026-10")).unwrap();
+    assert_eq!(report["items"][0]["verdict"]["state"], "Serving");
+}
+
+#[test]
+fn a_forecast_plans_the_whole_month_from_files_with_calendars_and_overrides() {
+    let hour = 3_600;
+    let calendar = "\
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleCalendar
+metadata: {name: holidays, namespace: team-a}
+spec: {dates: [{name: strike, date: 2026-10-20}]}
+";
+    let exceptions = "timezone: UTC, exceptions: \
+                      [{name: h, action: Stop, calendarRef: {name: holidays}}]";
+    let enabled = DESK.replace("ENABLED", "true");
+    let closed = enabled.replace("timezone: UTC", exceptions);
+    let killed = enabled.replace("clusterName", "killSwitch: true\n  clusterName");
+    for (text, wanted) in [
+        (enabled.clone(), 310),
+        // Nine of ten hours of one day.
+        (format!("{enabled}{STOP}"), 303),
+        (format!("{closed}{calendar}"), 300),
+        (DESK.replace("ENABLED", "false"), 0),
+        (killed, 0),
+    ] {
+        let documents = document::parse("desk.yaml", &text).unwrap();
+        let month: fivespot_usage::Month = "2026-10".parse().unwrap();
+        let query = Query {
+            month,
+            now: month.end(),
+            label: None,
+            rates: None,
+        };
+        let (report, notes) = planned_report(documents, &query, None).unwrap();
+        assert!(report.is_forecast && notes.is_empty(), "{notes:?}");
+        let figures = report.total.figures;
+        assert_eq!(figures.used_seconds, wanted * hour, "{text}");
+        assert_eq!(figures.always_on_seconds, 744 * hour);
+    }
+}
+
+#[test]
+fn a_forecast_warns_about_a_calendar_that_is_not_in_the_files() {
+    let exceptions = "timezone: UTC, exceptions: \
+                      [{name: h, action: Stop, calendarRef: {name: holidays}}]";
+    let desk = DESK.replace("ENABLED", "true");
+    let desk = desk.replace("timezone: UTC", exceptions);
+    let documents = document::parse("desk.yaml", &desk).unwrap();
+    let query = Query {
+        month: "2026-10".parse().unwrap(),
+        now: "2026-11-01T00:00:00Z".parse().unwrap(),
+        label: None,
+        rates: None,
+    };
+    let (_, notes) = planned_report(documents, &query, None).unwrap();
+    assert_eq!(
+        notes,
+        [
+            "team-a/desk: ScheduleCalendar holidays was not found; its exceptions are left out."
+        ]
     );
 }
 

@@ -25,7 +25,11 @@ pub(crate) fn report(
         label: filter.by(),
         rates,
     };
-    Report::of(machines.iter().map(|it| it.machine.usage(now)), &query)
+    let machines = machines.into_iter().map(|it| fivespot_usage::Machine {
+        verdict: Some(it.verdict),
+        ..it.machine.usage(now)
+    });
+    Report::of(machines, &query)
 }
 
 /// The page of savings.

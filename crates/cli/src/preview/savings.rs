@@ -1,0 +1,34 @@
+//! What the machines of a preview would cost, compared with always-on machines.
+
+use fivespot_usage::{Rates, Total, text};
+use serde::Serialize;
+
+use crate::preview::forecast::Forecast;
+
+/// The costs of all machines in the range of a preview. Serialized as a part of the JSON output.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Savings {
+    currency: String,
+    #[serde(flatten)]
+    total: Total,
+}
+
+impl Savings {
+    pub(super) fn of(forecasts: &[Forecast], rates: Rates) -> Self {
+        let machines = forecasts.iter().map(|forecast| {
+            let rate = rates.of(&forecast.infrastructure_kind, &forecast.labels);
+            let costs = rate.map(|rate| rates.costs(rate, &forecast.figures));
+            (forecast.figures, costs)
+        });
+        Self {
+            total: Total::of(machines),
+            currency: rates.currency,
+        }
+    }
+
+    /// The same as a table.
+    pub(super) fn text(&self) -> String {
+        text::total(&self.total, &self.currency)
+    }
+}
