@@ -25,6 +25,13 @@ fn the_examples_are_valid_and_have_no_lint_warnings() {
 }
 
 #[test]
+fn the_forty_desks_are_valid_and_have_no_lint_warnings() {
+    let (printed, code) = run("validate --lint error -q -f examples/forty-desks");
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(printed.trim_end(), "43 valid, 0 invalid, 1 skipped");
+}
+
+#[test]
 fn a_remote_machine_of_an_example_names_a_secret_in_the_same_file() {
     let path = |file: &str| format!("{}/examples/{file}.yaml", super::ROOT);
     for file in EXAMPLES.into_iter().filter(|it| *it != "kubeadm") {
