@@ -19,6 +19,7 @@ fn fleet() -> Option<Fleet> {
         link: None,
         planned: planned::spans(&schedule, from, to),
         observed: Vec::new(),
+        is_heading: false,
     };
     Some(Fleet {
         title: "ScheduledMachines of team-a".to_owned(),
@@ -27,6 +28,7 @@ fn fleet() -> Option<Fleet> {
         zone: schedule.time_zone().clone(),
         now: Some(from),
         wanted: None,
+        width: None,
         rows: (0..200).map(row).collect(),
     })
 }

@@ -9,6 +9,9 @@ const HOUR: i64 = 3_600;
 /// The width in pixels of the plot of a long time range.
 const MAX_WIDTH: f64 = 1_500.0;
 
+/// The largest width in pixels of the plot in a page.
+const MAX_PAGE_WIDTH: f64 = 7_992.0;
+
 /// Maps instants to x coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
@@ -50,6 +53,18 @@ impl Axis {
             longer => MAX_WIDTH / longer,
         };
         Self { from, to, hour }
+    }
+
+    /// The same range, as wide as `pixels` if that is wider. A long range, whose columns are longer than
+    /// an hour, stays as it is.
+    pub(crate) fn at_least(self, pixels: f64) -> Self {
+        let hours = (self.to - self.from) as f64 / HOUR as f64;
+        let hour = if self.hour < 1.0 {
+            self.hour
+        } else {
+            self.hour.max(pixels.min(MAX_PAGE_WIDTH) / hours)
+        };
+        Self { hour, ..self }
     }
 
     /// The width of the whole axis in pixels.

@@ -26,6 +26,8 @@ pub struct Fleet {
     /// The number of wanted machines per column ([`Fleet::columns`]), for a fleet with more
     /// machines than rows. `None` if every machine has a row.
     pub wanted: Option<Vec<u32>>,
+    /// The width in pixels that a part of a page has for the plot. `None` if it is not known.
+    pub width: Option<u32>,
 }
 
 /// One machine.
@@ -43,6 +45,8 @@ pub struct Row {
     pub planned: Vec<Span>,
     /// The observed spans.
     pub observed: Vec<Span>,
+    /// Whether it is no machine, but the heading of the rows below.
+    pub is_heading: bool,
 }
 
 /// A time range of one kind.
@@ -66,6 +70,19 @@ impl Span {
 }
 
 impl Row {
+    /// A heading of the rows below, up to the next one.
+    pub fn heading(name: String) -> Self {
+        Self {
+            name,
+            note: String::new(),
+            zone: TimeZone::UTC,
+            link: None,
+            planned: Vec::new(),
+            observed: Vec::new(),
+            is_heading: true,
+        }
+    }
+
     /// The number of seconds of `from..to` in which the machine is wanted.
     pub fn wanted_seconds(&self, from: Timestamp, to: Timestamp) -> i64 {
         let spans = self.planned.iter().filter(|span| span.kind.is_wanted());
@@ -160,7 +177,7 @@ impl Fleet {
             self.wanted_per_column(usize::try_from(hours).unwrap_or(0).clamp(1, 10_000));
         format!(
             "{} from {} to {}, {}. Wanted for {} machine-hours; at most {} at the same time.",
-            machines(self.rows.len()),
+            machines(self.rows.iter().filter(|row| !row.is_heading).count()),
             day(self.from, &self.zone),
             day(self.to, &self.zone),
             zone_name(&self.zone),
@@ -210,6 +227,7 @@ mod tests {
             zone: TimeZone::UTC,
             now: None,
             wanted: None,
+            width: None,
             rows: rows
                 .into_iter()
                 .map(|planned| Row {
@@ -219,6 +237,7 @@ mod tests {
                     link: None,
                     planned,
                     observed: Vec::new(),
+                    is_heading: false,
                 })
                 .collect(),
         }

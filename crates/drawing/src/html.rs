@@ -22,6 +22,7 @@ figure{margin:1rem 0}
 .fleet{display:flex;align-items:flex-start}
 .names{list-style:none;margin:0;padding:46px .6rem 0 0;flex:none;max-width:40vw;font-size:12px}
 .names li{height:22px;line-height:22px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.names .group{font-weight:600}
 .names .wanted{font-weight:600;padding-top:16px;height:auto}
 .names .wanted span{display:block;font-weight:400;font-size:10.5px;line-height:14px}
 .scroll{overflow-x:auto;flex:1 1 auto;min-width:0}
@@ -61,6 +62,7 @@ pub fn figure(fleet: &Fleet) -> String {
     for row in &fleet.rows {
         let (name, note) = (escape(&row.name), escape(&row.note));
         let _ = match &row.link {
+            _ if row.is_heading => write!(out, r#"<li class="group">{name}</li>"#),
             Some(link) => write!(
                 out,
                 r#"<li><a href="{}" title="{note}">{name}</a></li>"#,
@@ -95,6 +97,14 @@ pub fn table(fleet: &Fleet) -> String {
          </thead><tbody>",
     );
     for row in &fleet.rows {
+        if row.is_heading {
+            let name = escape(&row.name);
+            let _ = write!(
+                out,
+                r#"<tr><th scope="rowgroup" colspan="4">{name}</th></tr>"#
+            );
+            continue;
+        }
         let seconds = row.wanted_seconds(fleet.from, fleet.to);
         let _ = write!(
             out,
@@ -118,7 +128,7 @@ fn hours(seconds: i64) -> String {
     }
 }
 
-/// The first spans of a row, in the local time of its zone.
+/// The first spans of a row, in the local time of the picture.
 fn span_list(fleet: &Fleet, row: &Row) -> String {
     let (from, to) = (fleet.from.as_second(), fleet.to.as_second());
     let mut shown: Vec<_> = row
@@ -135,7 +145,7 @@ fn span_list(fleet: &Fleet, row: &Row) -> String {
         if !out.is_empty() {
             out.push_str(", ");
         }
-        out.push_str(&time_range(span.since, span.until, &row.zone));
+        out.push_str(&time_range(span.since, span.until, &fleet.zone));
         if span.kind != crate::Kind::Window {
             let _ = write!(out, " {}", span.kind.label());
         }
@@ -146,7 +156,7 @@ fn span_list(fleet: &Fleet, row: &Row) -> String {
     if shown.len() > MAX_SPANS {
         let _ = write!(out, " and {} more", shown.len() - MAX_SPANS);
     }
-    let _ = write!(out, "; {}", zone_name(&row.zone));
+    let _ = write!(out, "; {}", zone_name(&fleet.zone));
     out
 }
 

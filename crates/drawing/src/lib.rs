@@ -38,8 +38,10 @@
 //!             name: String::new(),
 //!         }],
 //!         observed: Vec::new(),
+//!         is_heading: false,
 //!     }],
 //!     wanted: None,
+//!     width: None,
 //! };
 //! assert!(svg::document(&fleet).starts_with("<svg "));
 //! assert_eq!(fleet.wanted_per_column(24).iter().max(), Some(&1));

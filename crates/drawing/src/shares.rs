@@ -19,6 +19,8 @@ pub struct Shares {
     pub line: &'static str,
     /// The bars, from top to bottom.
     pub rows: Vec<Share>,
+    /// The width in pixels that the page has for the picture. `None` if it is not known.
+    pub width: Option<u32>,
 }
 
 /// One bar.
@@ -43,13 +45,21 @@ const MAX_TEXT_CHARS: usize = 34;
 /// The height of a row.
 const ROW: u32 = 26;
 
-/// The width of the total in pixels.
+/// The width of the total in pixels: in a file, and at most in a wide page.
 const BAR_WIDTH: f64 = 300.0;
+const MAX_BAR_WIDTH: f64 = 2_000.0;
+
+/// The width in pixels of the bar of the total.
+fn bar_width(shares: &Shares, others: f64) -> f64 {
+    let available = shares.width.map_or(0.0, |width| f64::from(width) - others);
+    available.clamp(BAR_WIDTH, MAX_BAR_WIDTH)
+}
 
 /// The picture for a page that has [`style::sheet`](crate::style::sheet).
 pub fn svg_part(shares: &Shares) -> String {
     let names = width(&shares.rows, MAX_NAME_CHARS, |row| &row.name);
     let texts = width(&shares.rows, MAX_TEXT_CHARS, |row| &row.text);
+    let whole = bar_width(shares, names + texts + 20.0);
     let rows = u32::try_from(shares.rows.len()).unwrap_or(u32::MAX / (2 * ROW));
     let height = rows.saturating_mul(ROW) + ROW + 8;
     let prefix = shares.prefix;
@@ -57,10 +67,10 @@ pub fn svg_part(shares: &Shares) -> String {
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{w}" height="{height}" viewBox="0 0 {w} {height}" role="img" aria-labelledby="{prefix}title {prefix}desc"><title id="{prefix}title">{}</title><desc id="{prefix}desc">{}</desc>"#,
         escape(&shares.title),
         escape(&description(shares)),
-        w = px(names + BAR_WIDTH + texts + 20.0),
+        w = px(names + whole + texts + 20.0),
     );
     for (index, row) in (0..).zip(&shares.rows) {
-        bar(&mut out, row, names, index * ROW);
+        bar(&mut out, row, names, whole, index * ROW);
     }
     legend(&mut out, shares, rows.saturating_mul(ROW) + 12);
     out.push_str("</svg>");
@@ -76,8 +86,8 @@ fn width(rows: &[Share], max_chars: usize, text: impl Fn(&Share) -> &str) -> f64
     longest.max().unwrap_or(0) as f64 * 7.0 + 8.0
 }
 
-fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
-    let share = |part: f64| BAR_WIDTH * part.clamp(0.0, 1.0);
+fn bar(out: &mut String, row: &Share, left: f64, whole: f64, top: u32) {
+    let share = |part: f64| whole * part.clamp(0.0, 1.0);
     let (middle, inner) = (top + 17, top + 5);
     let _ = write!(
         out,
@@ -85,7 +95,7 @@ fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
         escape(&shortened(&row.name, MAX_NAME_CHARS)),
         px(share(row.part)),
         x = px(left),
-        w = px(BAR_WIDTH),
+        w = px(whole),
     );
     if let Some(line) = row.line {
         let _ = write!(
@@ -98,7 +108,7 @@ fn bar(out: &mut String, row: &Share, left: f64, top: u32) {
     let _ = write!(
         out,
         r#"<text class="ink" x="{}" y="{middle}">{}</text>"#,
-        px(left + BAR_WIDTH + 10.0),
+        px(left + whole + 10.0),
         escape(&shortened(&row.text, MAX_TEXT_CHARS)),
     );
 }
@@ -154,6 +164,7 @@ mod tests {
             whole: "always on",
             part: "used",
             line: "wanted",
+            width: None,
             rows: vec![row("a <b>", 0.5, Some(0.25)), row("c", 1.5, None)],
         }
     }
@@ -164,6 +175,21 @@ mod tests {
         assert!(svg.contains(r#"width="150" height="16""#), "{svg}");
         assert_eq!(svg.matches(r#"class="k-window" x="#).count(), 3, "{svg}");
         assert!(!svg.contains(r#"width="450""#), "{svg}");
+    }
+
+    #[test]
+    fn bars_fill_the_width_of_a_wide_page() {
+        let wide = Shares {
+            width: Some(1_200),
+            ..shares()
+        };
+        let svg = svg_part(&wide);
+        assert!(svg.contains(r#" width="1200" height="#), "{svg}");
+        let narrow = Shares {
+            width: Some(100),
+            ..shares()
+        };
+        assert_eq!(svg_part(&narrow), svg_part(&shares()));
     }
 
     #[test]

@@ -27,6 +27,9 @@ const OBSERVED: Strip = Strip {
     height: 4.0,
 };
 
+/// The width to the right of the plot in a page.
+const MARGIN: f64 = 8.0;
+
 /// The prefix of all ids.
 const PREFIX: &str = "fleet-";
 
@@ -81,8 +84,9 @@ pub fn document(fleet: &Fleet) -> String {
 /// The bars without names and legend, for a page that has [`style::sheet`] and lists the names at
 /// the left, each [`ROW`] high, beginning [`HEAD`] below the top. `counts` are those of the fleet.
 pub(crate) fn bars(fleet: &Fleet, counts: &[u32]) -> String {
-    let axis = Axis::of(fleet.from, fleet.to);
-    let (width, height) = (px(axis.width() + 8.0), plot_height(fleet));
+    let available = fleet.width.map_or(0.0, |width| f64::from(width) - MARGIN);
+    let axis = Axis::of(fleet.from, fleet.to).at_least(available);
+    let (width, height) = (px(axis.width() + MARGIN), plot_height(fleet));
     let mut out = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="fivespot" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{PREFIX}title {PREFIX}desc"><title id="{PREFIX}title">{}</title><desc id="{PREFIX}desc">{}</desc>"#,
         escape(&fleet.title),

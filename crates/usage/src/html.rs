@@ -26,7 +26,7 @@ pub fn document(report: &Report) -> String {
                 title { (title) }
                 style { (PreEscaped(SHEET)) (PreEscaped(style::sheet())) }
             }
-            body { main { h1 { (title) } (part(report)) } }
+            body { main { h1 { (title) } (part(report, None)) } }
         }
     };
     page.into_string() + "\n"
@@ -42,8 +42,9 @@ pub fn title(report: &Report) -> String {
     format!("{forecast} in {}", report.month.in_words())
 }
 
-/// The report without its title, for a page that has the style sheets of the charts.
-pub fn part(report: &Report) -> Markup {
+/// The report without its title, for a page that has the style sheets of the charts. `width` is that of
+/// the charts in pixels, where it is known.
+pub fn part(report: &Report, width: Option<u32>) -> Markup {
     html! {
         p {
             (count(report.total.machines)) ", "
@@ -58,8 +59,8 @@ pub fn part(report: &Report) -> Markup {
         @if report.items.is_empty() {
             p { "No machine has usage data for this month." }
         } @else {
-            (figure(&together(report)))
-            (figure(&apart(report)))
+            (figure(&Shares { width, ..together(report) }))
+            (figure(&Shares { width, ..apart(report) }))
             @let more = without_bar(report);
             @if more > 0 { p { "and " (more) " more, in the table below" } }
             @if let Some(key) = &report.label { (labels(report, key)) }
@@ -159,6 +160,7 @@ fn shares(title: String, prefix: &'static str, rows: Vec<Share>) -> Shares {
         part: "used",
         line: "wanted",
         rows,
+        width: None,
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
         zone: most_frequent_zone(forecasts.iter().map(|it| &it.schedule)),
         now: Some(now),
         wanted: None,
+        width: None,
         rows: not_evaluated
             .iter()
             .map(|wrong| empty_row(wrong, namespaces.len() == 1))
@@ -59,6 +60,7 @@ fn empty_row(wrong: &Unevaluated, is_one_namespace: bool) -> Row {
         link: None,
         planned: Vec::new(),
         observed: Vec::new(),
+        is_heading: false,
     }
 }
 
@@ -96,5 +98,6 @@ fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {
         link: None,
         planned,
         observed: Vec::new(),
+        is_heading: false,
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn fleet(machines: i64, days: i64) -> Fleet {
             })
             .collect(),
         observed: Vec::new(),
+        is_heading: false,
     };
     Fleet {
         title: "Machines of <team-a>".to_owned(),
@@ -30,6 +31,7 @@ pub(crate) fn fleet(machines: i64, days: i64) -> Fleet {
         zone: zone.clone(),
         now: Some(at(30)),
         wanted: None,
+        width: None,
         rows: (0..machines).map(row).collect(),
     }
 }
@@ -108,4 +110,37 @@ fn every_element_that_is_opened_is_closed() {
         }
     }
     assert_eq!(open, Vec::<&str>::new());
+}
+
+#[test]
+fn a_part_of_a_page_uses_the_width_that_it_has_and_is_never_narrower_than_a_file() {
+    let drawn = |width| {
+        let fleet = Fleet {
+            width,
+            ..fleet(2, 7)
+        };
+        let counts = fleet.counts();
+        let drawn = bars(&fleet, &counts);
+        let (_, width) = drawn.split_once(" width=\"").unwrap();
+        width.split_once('"').unwrap().0.to_owned()
+    };
+    assert_eq!(drawn(None), "1016");
+    assert_eq!(drawn(Some(1_520)), "1520");
+    assert_eq!(drawn(Some(300)), "1016");
+    assert_eq!(drawn(Some(u32::MAX)), "8000");
+}
+
+#[test]
+fn the_rows_of_a_group_have_a_heading_that_is_no_machine() {
+    let mut fleet = fleet(2, 7);
+    fleet.rows.insert(1, Row::heading("team-b".to_owned()));
+    assert!(fleet.description().starts_with("2 machines "));
+    let figure = crate::html::figure(&fleet);
+    assert!(
+        figure.contains(r#"<li class="group">team-b</li>"#),
+        "{figure}"
+    );
+    let table = crate::html::table(&fleet);
+    let heading = r#"<tr><th scope="rowgroup" colspan="4">team-b</th></tr>"#;
+    assert!(table.contains(heading), "{table}");
 }
