@@ -234,6 +234,120 @@ test("a filter is kept in the address, and its fields keep their text while the 
   await page.close();
 });
 
+/** Waits for some updates of the live part of a page. */
+async function updates(page, count) {
+  const seen = () => page.locator("#live").getAttribute("data-updates").then(Number);
+  const before = await seen();
+  await page.waitForFunction(
+    (least) => Number(document.getElementById("live").dataset.updates || 0) >= least,
+    before + count,
+    { timeout: 60_000 },
+  );
+}
+
+test("selected text, the focus and an opened table stay while the page is updated", async () => {
+  const page = await open(quick, "/");
+  await updates(page, 1);
+  await page.getByText("As a table").click();
+  const name = page.locator("#words th[scope=row]").first();
+  const selected = await name.evaluate((it) => {
+    getSelection().selectAllChildren(it);
+    it.marked = true;
+    return String(getSelection());
+  });
+  assert.ok(selected.length > 3, selected);
+  await page.locator(".names a").first().focus();
+  await updates(page, 3);
+  assert.equal(await page.evaluate(() => String(getSelection())), selected);
+  assert.equal(await name.evaluate((it) => it.marked), true, "the element is the same");
+  assert.ok(await page.locator("#words").evaluate((it) => it.open));
+  assert.equal(await page.evaluate(() => document.activeElement.localName), "a");
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
+test("the chart is as wide as the window lets it be", async () => {
+  const page = await open(still, "/", { viewport: { width: 1900, height: 900 } });
+  const filled = () => page.waitForFunction(() => {
+    const chart = document.querySelector("#week svg");
+    const room = document.getElementById("week").clientWidth;
+    return room > 1020 && Math.abs(chart.getBoundingClientRect().width - room) < 2;
+  });
+  await filled();
+  await page.setViewportSize({ width: 1400, height: 900 });
+  await filled();
+  // The names are beside their rows.
+  const tops = await page.evaluate(() => {
+    const name = document.querySelector(".names li").getBoundingClientRect().top;
+    const row = document.querySelector("#week svg g[transform]").getBoundingClientRect();
+    return { name, top: row.top, bottom: row.bottom };
+  });
+  assert.ok(tops.top >= tops.name && tops.bottom <= tops.name + 22, JSON.stringify(tops));
+  await page.close();
+});
+
+test("one time zone is chosen for a page and kept on the next ones", async () => {
+  const context = await browser.newContext({
+    timezoneId: "Asia/Tokyo", storageState: await still.context.storageState(),
+  });
+  const page = await context.newPage();
+  await page.goto(`${still.address}/machines`);
+  await page.getByText("Times are those of America/New_York.").waitFor();
+  await page.getByLabel("Times of").selectOption({ label: "Yours: Asia/Tokyo" });
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("Times are those of Asia/Tokyo.").waitFor();
+  const zones = await page.locator("#live").evaluate((it) =>
+    [...new Set(it.textContent.match(/\b\d\d:\d\d [A-Z]{3,4}\b/g).map((time) => time.slice(6)))]);
+  assert.deepEqual(zones, ["JST"]);
+  assert.doesNotMatch(await page.locator("#live").textContent(), /\dT\d\d:\d\d:\d\dZ/);
+  await page.getByRole("link", { name: "business-hours-worker" }).click();
+  await page.getByText("Times are those of Asia/Tokyo.").waitFor();
+  await page.locator("#timeline").waitFor();
+  assert.doesNotMatch(await page.locator("#timeline").textContent(), /\dT\d\d:\d\d:\d\dZ/);
+  await page.getByRole("link", { name: "Week", exact: true }).click();
+  await page.getByText("Times are those of Asia/Tokyo.").waitFor();
+  await context.close();
+});
+
+test("the list is sorted by the column whose head is clicked, and again in reverse", async () => {
+  const page = await open(still, "/machines?q=desk-00");
+  const names = () => page.locator("tbody th a").allTextContents();
+  const sort = async (column, direction) => {
+    await page.getByRole("link", { name: column, exact: true }).click();
+    await page.locator(`th[aria-sort=${direction}]`, { hasText: column }).waitFor();
+  };
+  await sort("Machine", "ascending");
+  const ascending = await names();
+  assert.equal(ascending.length, 10);
+  assert.deepEqual(ascending, [...ascending].sort());
+  await sort("Machine", "descending");
+  assert.deepEqual(await names(), ascending.reverse());
+  await page.close();
+});
+
+test("the commands about a machine and its manifest are copied by their buttons", async () => {
+  const origin = new URL(still.address).origin;
+  await still.context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
+  const page = await open(still, "/machines/default/business-hours-worker");
+  const copied = async (name) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.locator("#status").filter({ hasText: "Copied" }).waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  for (const words of ["explain", "run", "stop"]) {
+    const end = words === "explain" ? "" : " --for 2h";
+    const command = `5spot ${words} business-hours-worker -n default${end}`;
+    assert.equal(await copied(`Copy: ${command}`), command);
+  }
+  await page.getByText("Manifest", { exact: true }).click();
+  const yaml = await copied("Copy the YAML");
+  assert.match(yaml, /^kind: ScheduledMachine$/m);
+  assert.match(yaml, /^ {2}name: "?business-hours-worker"?$/m);
+  assert.doesNotMatch(yaml, /managedFields|^status:/m);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
 test("the keyboard reaches every control, in the order of the page", async () => {
   const page = await open(still, "/");
   const focused = () => page.evaluate(() => {
@@ -255,7 +369,7 @@ test("the keyboard reaches every control, in the order of the page", async () =>
       break;
     }
   }
-  for (const name of ["q", "state", "namespace", "phase", "cluster", "label"]) {
+  for (const name of ["q", "state", "namespace", "phase", "cluster", "label", "zone"]) {
     assert.ok(walked.includes(name), `${name} in ${walked}`);
   }
   await page.keyboard.press("Enter");

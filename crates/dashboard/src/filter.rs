@@ -1,10 +1,11 @@
-//! The filter for the machines shown, from the query of the URL.
+//! The filter for the machines shown and how they are shown, from the query of the URL.
 
 use std::fmt::Write as _;
 
 use fivespot_api::verdict::State;
 use fivespot_usage::Month;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use crate::machine::Machine;
@@ -39,6 +40,71 @@ pub(crate) struct Filter {
     pub(crate) month: String,
     /// The key of the label by which savings are grouped.
     pub(crate) by: String,
+    /// The name of the time zone of the page. Empty for that of the machines.
+    pub(crate) zone: String,
+    /// The column by which the list is sorted; with `-` before it, in reverse.
+    pub(crate) sort: String,
+    /// The width in pixels that the browser has for a picture; it is no part of the URL.
+    #[serde(skip)]
+    pub(crate) width: Option<u32>,
+}
+
+/// A column by which the list can be sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Machine,
+    State,
+    Phase,
+    Cluster,
+    Node,
+    Next,
+    Message,
+}
+
+impl Column {
+    /// Every column, from left to right.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Machine,
+        Self::State,
+        Self::Phase,
+        Self::Cluster,
+        Self::Node,
+        Self::Next,
+        Self::Message,
+    ];
+
+    /// The title of the column.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Machine => "Machine",
+            Self::State => "State",
+            Self::Phase => "Phase",
+            Self::Cluster => "Cluster",
+            Self::Node => "Node",
+            Self::Next => "Next change",
+            Self::Message => "Message",
+        }
+    }
+
+    /// The column in a URL.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::State => "state",
+            Self::Phase => "phase",
+            Self::Cluster => "cluster",
+            Self::Node => "node",
+            Self::Next => "next",
+            Self::Message => "message",
+        }
+    }
+}
+
+/// The chosen order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) column: Column,
+    pub(crate) is_descending: bool,
 }
 
 impl Filter {
@@ -103,6 +169,52 @@ impl Filter {
         (!key.is_empty()).then_some(key)
     }
 
+    /// The chosen order. `None` begins with what to look at first.
+    pub(crate) fn order(&self) -> Option<Order> {
+        let (name, is_descending) = match self.sort.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (self.sort.as_str(), false),
+        };
+        let column = Column::ALL.into_iter().find(|it| it.as_str() == name)?;
+        Some(Order {
+            column,
+            is_descending,
+        })
+    }
+
+    /// The same filter, sorted by a column: in reverse if it is sorted by it already.
+    pub(crate) fn sorted_by(&self, column: Column) -> Self {
+        let ascending = Order {
+            column,
+            is_descending: false,
+        };
+        let mark = if self.order() == Some(ascending) {
+            "-"
+        } else {
+            ""
+        };
+        Self {
+            sort: format!("{mark}{}", column.as_str()),
+            page: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The time zone of the page: the chosen one, else that of the machines.
+    pub(crate) fn zone_or(&self, machines: TimeZone) -> TimeZone {
+        let chosen = Some(self.zone.as_str()).filter(|zone| !zone.is_empty());
+        chosen.and_then(fivespot_schedule::zone).unwrap_or(machines)
+    }
+
+    /// Of the filter, only the time zone, as a URL query: all pages of a session have the same one.
+    pub(crate) fn zone_query(&self) -> String {
+        let only_zone = Self {
+            zone: self.zone.clone(),
+            ..Self::default()
+        };
+        only_zone.query()
+    }
+
     /// The same filter with another month.
     pub(crate) fn with_month(&self, month: Month) -> Self {
         Self {
@@ -133,6 +245,8 @@ impl Filter {
             ("days", &self.days),
             ("month", &self.month),
             ("by", &self.by),
+            ("zone", &self.zone),
+            ("sort", &self.sort),
         ];
         let mut query = String::new();
         for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -180,5 +294,36 @@ mod tests {
         assert_eq!(filter.query(), query);
         assert_eq!(filter.with_page(3).query(), format!("{query}&page=3"));
         assert_eq!(Filter::default().query(), "");
+    }
+
+    #[test]
+    fn a_column_is_sorted_in_reverse_when_it_is_chosen_again() {
+        let once = Filter::default().sorted_by(Column::Next);
+        assert_eq!(once.query(), "?sort=next");
+        let twice = once.sorted_by(Column::Next);
+        assert_eq!(twice.query(), "?sort=-next");
+        assert_eq!(twice.sorted_by(Column::Next).query(), "?sort=next");
+        assert_eq!(twice.sorted_by(Column::Node).query(), "?sort=node");
+        let odd = Filter {
+            sort: "color".to_owned(),
+            ..Filter::default()
+        };
+        assert_eq!(odd.order(), None);
+    }
+
+    #[test]
+    fn a_zone_that_does_not_exist_is_that_of_the_machines() {
+        let zone = |name: &str| {
+            let filter = Filter {
+                zone: name.to_owned(),
+                ..Filter::default()
+            };
+            let machines = TimeZone::get("Asia/Tokyo").unwrap();
+            filter.zone_or(machines).iana_name().unwrap().to_owned()
+        };
+        assert_eq!(zone(""), "Asia/Tokyo");
+        assert_eq!(zone("UTC"), "UTC");
+        assert_eq!(zone("Europe/Zurich"), "Europe/Zurich");
+        assert_eq!(zone("Europe/Zurch"), "Asia/Tokyo");
     }
 }

@@ -11,6 +11,7 @@ use fivespot_api::{
 use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::{Dates, Schedule};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::ObjectMeta;
 use serde_json::Value;
@@ -210,6 +211,12 @@ impl Machine {
             (None, Some(error)) => Verdict::undecoded(error),
             (None, None) => Verdict::undecoded("it is empty"),
         }
+    }
+
+    /// The time zone of its schedule. UTC if that is invalid.
+    pub(crate) fn zone(&self) -> TimeZone {
+        let schedule = self.schedule.as_ref();
+        schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone())
     }
 
     /// The schedule, if it is enabled and valid and the kill switch is not set.

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::filter::{Filter, PAGE};
+use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
 use crate::state::Snapshot;
 
@@ -42,8 +42,10 @@ pub(crate) fn document(
     cluster: &str,
     root: &str,
     current_page: &CurrentPage,
+    filter: &Filter,
     body: Body,
 ) -> Markup {
+    let zone = filter.zone_query();
     let title = match current_page {
         CurrentPage::Week => "Week",
         CurrentPage::Machines => "Machines",
@@ -61,11 +63,11 @@ pub(crate) fn document(
                 header {
                     span.brand { "5-Spot" }
                     nav aria-label="Pages" {
-                        a href=(format!("{root}/")) aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
-                        a href=(format!("{root}/machines")) aria-current=[current(*current_page == CurrentPage::Machines)] {
+                        a href=(format!("{root}/{zone}")) aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
+                        a href=(format!("{root}/machines{zone}")) aria-current=[current(*current_page == CurrentPage::Machines)] {
                             "Machines"
                         }
-                        a href=(format!("{root}/savings")) aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
+                        a href=(format!("{root}/savings{zone}")) aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
                     }
                     span.where { (cluster) }
                     span #status role="status" { "Loaded" }
@@ -199,6 +201,29 @@ pub(crate) fn matching(judged: &[JudgedMachine], filter: &Filter) -> Vec<JudgedM
     admitted.cloned().collect()
 }
 
+/// Sorts machines as the filter says. Equal ones stay in their order.
+pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
+    let text = |it: &JudgedMachine| match order.column {
+        Column::Machine => it.machine.name.to_string(),
+        Column::Phase => phase_name(it.machine.phase).to_owned(),
+        Column::Cluster => it.machine.cluster.clone(),
+        Column::Node => it.machine.node.clone(),
+        Column::Message => it.verdict.cause.clone(),
+        Column::State | Column::Next => String::new(),
+    };
+    match order.column {
+        Column::State => machines.sort_by_key(|it| it.verdict.state),
+        // Those without a change come last.
+        Column::Next => {
+            machines.sort_by_key(|it| (it.machine.next.is_none(), it.machine.next))
+        }
+        _ => machines.sort_by_cached_key(text),
+    }
+    if order.is_descending {
+        machines.reverse();
+    }
+}
+
 /// The machines that are on the page of the filter.
 pub(crate) fn page_of<'m>(
     machines: &'m [JudgedMachine],
@@ -300,9 +325,36 @@ pub(crate) fn form(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
                 }
             }
             label { "Label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
+            (zone_choice(filter))
+            @if !filter.sort.is_empty() { input type="hidden" name="sort" value=(filter.sort); }
             @if !filter.days.is_empty() { input type="hidden" name="days" value=(filter.days); }
             @if !filter.from.is_empty() { input type="hidden" name="from" value=(filter.from); }
             button type="submit" { "Filter" }
+        }
+    }
+}
+
+/// The choice of the time zone. The script adds the zone of the browser.
+fn zone_choice(filter: &Filter) -> Markup {
+    let is_other = !["", "UTC"].contains(&filter.zone.as_str());
+    html! {
+        label {
+            "Times of"
+            select name="zone" {
+                option value="" { "The machines" }
+                option value="UTC" selected[filter.zone == "UTC"] { "UTC" }
+                @if is_other { option value=(filter.zone) selected { (filter.zone) } }
+            }
+        }
+    }
+}
+
+/// The form of a page of which only the time zone can be chosen. `path` is that page.
+pub(crate) fn zone_form(path: &str, filter: &Filter) -> Markup {
+    html! {
+        form.filter method="get" action=(path) aria-label="Choose the time zone" {
+            (zone_choice(filter))
+            button type="submit" { "Show" }
         }
     }
 }
@@ -379,6 +431,67 @@ pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone())
         .strftime("%a %-d %b %H:%M %Z")
         .to_string()
+}
+
+/// A text in which the instants of UTC, as the operator writes them, are in the local time of a zone.
+pub(crate) fn in_zone(text: &str, zone: &TimeZone) -> Markup {
+    html! {
+        @for part in parts(text) {
+            @match part {
+                Part::Instant(written, at) => {
+                    time datetime=(written) title=(written) { (local(at, zone)) }
+                }
+                Part::Other(text) => (text),
+            }
+        }
+    }
+}
+
+/// The same without markup.
+pub(crate) fn text_in_zone(text: &str, zone: &TimeZone) -> String {
+    let parts = parts(text).into_iter().map(|part| match part {
+        Part::Instant(_, at) => local(at, zone),
+        Part::Other(text) => text.to_owned(),
+    });
+    parts.collect()
+}
+
+/// A part of a message.
+enum Part<'t> {
+    /// An instant, as it is written.
+    Instant(&'t str, Timestamp),
+    Other(&'t str),
+}
+
+/// The parts of a message, in order.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = 0;
+    for (last, _) in text.match_indices('Z') {
+        let first = (last + 1).saturating_sub(INSTANT.len());
+        let found = text.get(first..=last).filter(|_| first >= rest);
+        let Some((found, at)) = found.and_then(|it| Some((it, instant(it)?))) else {
+            continue;
+        };
+        parts.push(Part::Other(text.get(rest..first).unwrap_or_default()));
+        parts.push(Part::Instant(found, at));
+        rest = last + 1;
+    }
+    parts.push(Part::Other(text.get(rest..).unwrap_or_default()));
+    parts
+}
+
+/// The form of instants in the operator's messages.
+const INSTANT: &str = "2026-03-06T23:00:00Z";
+
+/// An instant in that form.
+fn instant(text: &str) -> Option<Timestamp> {
+    let is_in_form = text.len() == INSTANT.len()
+        && text
+            .bytes()
+            .zip(INSTANT.bytes())
+            .all(|(one, form)| one.is_ascii_digit() == form.is_ascii_digit());
+    text.parse().ok().filter(|_| is_in_form)
 }
 
 /// `in 3h 20m`, `2d ago`: the two largest units.

@@ -42,6 +42,9 @@ const HEADERS: [(HeaderName, &str); 7] = [
 /// The request header by which the script requests only the live part of a page.
 const PART_HEADER: &str = "x-5spot-part";
 
+/// The request header in which the script tells the width of a picture in pixels.
+const WIDTH_HEADER: &str = "x-5spot-width";
+
 /// The style sheet of all pages, and the script.
 const STYLE: &str = "/style.css";
 const SCRIPT: &str = "/live.js";
@@ -112,8 +115,9 @@ async fn week(
 ) -> Html<String> {
     shared.wait_for_first_list().await;
     let now = (shared.now)().await;
+    let filter = with_width(filter, &headers);
     let body = page::week::body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, CurrentPage::Week, body)
+    render(&shared, &headers, CurrentPage::Week, &filter, body)
 }
 
 async fn list(
@@ -124,7 +128,7 @@ async fn list(
     shared.wait_for_first_list().await;
     let now = (shared.now)().await;
     let body = page::list::body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, CurrentPage::Machines, body)
+    render(&shared, &headers, CurrentPage::Machines, &filter, body)
 }
 
 async fn savings(
@@ -136,8 +140,9 @@ async fn savings(
     let now = (shared.now)().await;
     let snapshot = shared.state.snapshot();
     let report = page::savings::report(&snapshot, &filter, shared.rates.as_ref(), now);
+    let filter = with_width(filter, &headers);
     let body = page::savings::body(&snapshot, &filter, &report, now);
-    render(&shared, &headers, CurrentPage::Savings, body)
+    render(&shared, &headers, CurrentPage::Savings, &filter, body)
 }
 
 async fn savings_csv(
@@ -161,15 +166,17 @@ async fn savings_csv(
 async fn machine(
     State(shared): State<Arc<Shared>>,
     Path((namespace, name)): Path<(String, String)>,
+    Query(filter): Query<Filter>,
     headers: HeaderMap,
 ) -> Response {
     let name = Key::new(namespace, name);
     shared.wait_for_first_list().await;
     let now = (shared.now)().await;
-    match page::machine::body(&shared, &name, now).await {
+    let filter = with_width(filter, &headers);
+    match page::machine::body(&shared, &name, &filter, now).await {
         Some(body) => {
             let current_page = CurrentPage::Machine(name.to_string());
-            render(&shared, &headers, current_page, body).into_response()
+            render(&shared, &headers, current_page, &filter, body).into_response()
         }
         None => not_found(State(shared), headers).await,
     }
@@ -177,8 +184,18 @@ async fn machine(
 
 async fn not_found(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     let body = page::not_found(shared.access.root());
-    let markup = render(&shared, &headers, CurrentPage::NotFound, body);
+    let filter = Filter::default();
+    let markup = render(&shared, &headers, CurrentPage::NotFound, &filter, body);
     (StatusCode::NOT_FOUND, markup).into_response()
+}
+
+/// The filter with the width that the browser has for a picture.
+fn with_width(filter: Filter, headers: &HeaderMap) -> Filter {
+    let width = headers.get(WIDTH_HEADER).and_then(|it| it.to_str().ok());
+    Filter {
+        width: width.and_then(|it| it.parse().ok()),
+        ..filter
+    }
 }
 
 /// The whole page, or only its live part if the script requests it.
@@ -186,12 +203,14 @@ fn render(
     shared: &Shared,
     headers: &HeaderMap,
     current_page: CurrentPage,
+    filter: &Filter,
     body: page::Body,
 ) -> Html<String> {
     let markup = if headers.contains_key(PART_HEADER) {
         body.live
     } else {
-        page::document(&shared.title, shared.access.root(), &current_page, body)
+        let root = shared.access.root();
+        page::document(&shared.title, root, &current_page, filter, body)
     };
     Html(markup.into_string())
 }

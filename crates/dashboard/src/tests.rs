@@ -11,6 +11,7 @@ use fivespot_schedule::DateEntry;
 use futures::FutureExt as _;
 use http::{Method, Request, Response, StatusCode, header};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -325,6 +326,160 @@ fn blocked_machines_are_listed_first_and_drawn_as_failed() {
     assert_eq!(observed.len(), 1, "{observed:?}");
     assert_eq!(observed[0].kind, Kind::Failed);
     assert_eq!(observed[0].since, at("2026-03-06T11:00:00Z"));
+}
+
+/// A machine in a namespace, with a next change.
+fn machine_of(namespace: &str, name: &str, next: Value) -> Machine {
+    let message = "the window is open until 2026-03-06T18:00:00Z";
+    let status = json!({"phase": "Active", "message": message, "nextTransition": next});
+    let mut object = object(name, status);
+    object["metadata"]["namespace"] = json!(namespace);
+    object["spec"]["clusterName"] = json!(format!("cluster-of-{name}"));
+    let machine = Machine::of(serde_json::from_value(object).unwrap());
+    machine.with_inputs(&ScheduleInputs::default())
+}
+
+/// The order in which names occur in a text.
+fn order(text: &str, names: &[&str]) -> Vec<String> {
+    let mut found: Vec<(usize, &str)> = names
+        .iter()
+        .map(|name| (text.find(name).unwrap(), *name))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+#[test]
+fn the_list_is_sorted_by_the_chosen_column_and_the_head_says_so() {
+    let state = State::new();
+    state.apply(machine_of("b", "one", json!("2026-03-06T18:00:00Z")));
+    state.apply(machine_of("a", "two", json!("2026-03-07T09:00:00Z")));
+    state.apply(machine_of("c", "three", Value::Null));
+    let now = at("2026-03-06T12:00:00Z");
+    let list = |sort: &str| {
+        let filter = Filter {
+            sort: sort.to_owned(),
+            ..Filter::default()
+        };
+        let list = page::list::body(&state.snapshot(), &filter, now);
+        list.live.into_string()
+    };
+    let names = [">one<", ">two<", ">three<"];
+    for (sort, expected) in [
+        ("", [">two<", ">one<", ">three<"]),
+        ("machine", [">two<", ">one<", ">three<"]),
+        ("-machine", [">three<", ">one<", ">two<"]),
+        ("next", [">one<", ">two<", ">three<"]),
+        ("cluster", [">one<", ">three<", ">two<"]),
+    ] {
+        assert_eq!(order(&list(sort), &names), expected, "{sort}");
+    }
+    assert!(
+        list("next").contains(r#"aria-sort="ascending"><a href="machines?sort=-next">"#)
+    );
+    assert!(list("-next").contains(r#"aria-sort="descending""#));
+    assert!(!list("").contains("aria-sort"));
+}
+
+#[test]
+fn every_time_of_a_page_is_in_the_chosen_zone() {
+    let state = State::new();
+    state.apply(machine_of("a", "one", json!("2026-03-06T18:00:00Z")));
+    let now = at("2026-03-06T12:00:00Z");
+    let list = |zone: &str| {
+        let filter = Filter {
+            zone: zone.to_owned(),
+            ..Filter::default()
+        };
+        text(&page::list::body(&state.snapshot(), &filter, now))
+    };
+    let zurich = list("Europe/Zurich");
+    for shown in [
+        "in 6h (Fri 6 Mar 19:00 CET)",
+        "the window is open until Fri 6 Mar 19:00 CET",
+        "Times are those of Europe/Zurich.",
+    ] {
+        assert!(zurich.contains(shown), "{shown}: {zurich}");
+    }
+    // The zone of the machine.
+    let own = list("");
+    assert!(own.contains("until Fri 6 Mar 18:00 UTC"), "{own}");
+}
+
+#[test]
+fn text_that_only_looks_like_an_instant_is_left_as_it_is() {
+    let zone = TimeZone::get("Asia/Tokyo").unwrap();
+    let shown = |text: &str| {
+        let html = page::in_zone(text, &zone).into_string();
+        html.split('<')
+            .filter_map(|part| part.rsplit('>').next())
+            .collect::<String>()
+    };
+    for (text, expected) in [
+        ("", ""),
+        ("Z", "Z"),
+        (
+            "ZÜRICH 2026-13-06T23:00:00Z Z",
+            "ZÜRICH 2026-13-06T23:00:00Z Z",
+        ),
+        ("é2026-03-06T23:00:00Z!", "éSat 7 Mar 08:00 JST!"),
+        (
+            "2026-03-06T23:00:00Z2026-03-06T23:00:00Z",
+            "Sat 7 Mar 08:00 JSTSat 7 Mar 08:00 JST",
+        ),
+    ] {
+        assert_eq!(shown(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_machine_without_a_next_change_says_why() {
+    let next = |schedule: Value| {
+        let mut object = object("one", json!({"phase": "Active"}));
+        object["spec"]["schedule"] = schedule;
+        let machine = Machine::of(serde_json::from_value(object).unwrap());
+        let machine = machine.with_inputs(&ScheduleInputs::default());
+        let now = at("2026-03-06T12:00:00Z");
+        page::list::next(&machine, &TimeZone::UTC, now).into_string()
+    };
+    let always = json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]});
+    let mut disabled = always.clone();
+    disabled["enabled"] = json!(false);
+    let never = json!({"cron": "0 0 30 2 *", "duration": "1h"});
+    for (schedule, expected) in [
+        (always, "none: always wanted"),
+        (never, "none: never wanted"),
+        (disabled, "none: disabled or killed"),
+    ] {
+        assert!(next(schedule.clone()).contains(expected), "{schedule}");
+    }
+}
+
+#[test]
+fn the_week_groups_machines_by_namespace_and_begins_with_what_is_blocked() {
+    let state = State::new();
+    for namespace in ["a", "b"] {
+        for name in ["one", "two"] {
+            state.apply(machine_of(namespace, name, Value::Null));
+        }
+    }
+    let now = at("2026-03-06T12:00:00Z");
+    let headings = || {
+        let week = page::week::body(&state.snapshot(), &Filter::default(), now);
+        let week = week.live.into_string();
+        let groups = week.split(r#"<li class="group">"#).skip(1);
+        let names = groups.map(|it| it.split('<').next().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(headings(), ["a", "b"]);
+    state.apply(blocked("worker"));
+    assert_eq!(headings(), ["team-a", "a", "b"]);
+    let one = Filter {
+        namespace: "b".to_owned(),
+        ..Filter::default()
+    };
+    let week = page::week::body(&state.snapshot(), &one, now);
+    assert!(!week.live.into_string().contains(r#"class="group""#));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The list of machines.
 
 use fivespot_controller::Key;
-use fivespot_schedule::Schedule;
+use fivespot_drawing::most_frequent_zone;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
-use crate::filter::Filter;
+use crate::filter::{Column, Filter};
 use crate::machine::{Machine, link};
 use crate::page::{self, Body, JudgedMachine};
 use crate::state::Snapshot;
@@ -13,7 +14,14 @@ use crate::state::Snapshot;
 /// The page of machines.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
     let all = page::judged(snapshot, now);
-    let machines = page::matching(&all, filter);
+    let mut machines = page::matching(&all, filter);
+    if let Some(order) = filter.order() {
+        page::sort(&mut machines, order);
+    }
+    let schedules = machines
+        .iter()
+        .filter_map(|it| it.machine.schedule.as_ref());
+    let zone = filter.zone_or(most_frequent_zone(schedules));
     let shown = page::page_of(&machines, filter);
     Body {
         fixed: html! {
@@ -29,18 +37,11 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
                 (page::shown_range(snapshot, filter, machines.len()))
                 table.stack {
                     thead {
-                        tr {
-                            th scope="col" { "Machine" }
-                            th scope="col" { "State" }
-                            th scope="col" { "Phase" }
-                            th scope="col" { "Cluster" }
-                            th scope="col" { "Node" }
-                            th scope="col" { "Next change" }
-                            th scope="col" { "Message" }
-                        }
+                        tr { @for column in Column::ALL { (head(column, filter)) } }
                     }
-                    tbody { @for machine in shown { (row(machine, now)) } }
+                    tbody { @for machine in shown { (row(machine, filter, &zone, now)) } }
                 }
+                p.soft { "Times are those of " (zone.iana_name().unwrap_or("UTC")) "." }
                 (page::pages("machines", filter, machines.len()))
             }
         },
@@ -53,33 +54,70 @@ fn is_short(name: &Key) -> bool {
     name.namespace.len() + name.name.len() <= 30
 }
 
-fn row(judged: &JudgedMachine, now: Timestamp) -> Markup {
+/// The head of a column, with a link that sorts by it.
+fn head(column: Column, filter: &Filter) -> Markup {
+    let order = filter.order().filter(|order| order.column == column);
+    let sorted = order.map(|order| match order.is_descending {
+        true => "descending",
+        false => "ascending",
+    });
+    html! {
+        th scope="col" aria-sort=[sorted] {
+            a href=(format!("machines{}", filter.sorted_by(column).query())) {
+                (column.title())
+                @match sorted {
+                    Some("descending") => span aria-hidden="true" { " ▼" },
+                    Some(_) => span aria-hidden="true" { " ▲" },
+                    None => {},
+                }
+            }
+        }
+    }
+}
+
+fn row(
+    judged: &JudgedMachine,
+    filter: &Filter,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Markup {
     let JudgedMachine { machine, verdict } = judged;
     html! {
-        tr {
+        tr data-key=(machine.name) {
             th.nowrap[is_short(&machine.name)] scope="row" {
                 span.soft { (machine.name.namespace) "/" }
-                a href=(link(&machine.name)) { (machine.name.name) }
+                a href={ (link(&machine.name)) (filter.zone_query()) } { (machine.name.name) }
             }
             td data-label="State" { (page::state(verdict.state)) }
             td data-label="Phase" { (page::phase_name(machine.phase)) }
             td data-label="Cluster" { (machine.cluster) }
             td data-label="Node" { (machine.node) }
-            td.date data-label="Next change" { (next(machine, now)) }
-            td data-label="Message" { (verdict.cause) }
+            td.date data-label="Next change" { (next(machine, zone, now)) }
+            td data-label="Message" { (page::in_zone(&verdict.cause, zone)) }
         }
     }
 }
 
-/// The time of the next change, relative and in the zone of the schedule.
-pub(crate) fn next(machine: &Machine, now: Timestamp) -> Markup {
-    let zone = machine.schedule.as_ref().map(Schedule::time_zone);
+/// The time of the next change, relative and in a zone; or why there is none.
+pub(crate) fn next(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
         @if let Some(next) = machine.next {
             span.nowrap { (page::relative(now, next)) }
-            @if let Some(zone) = zone {
-                " " span.soft.nowrap { "(" (page::local(next, zone)) ")" }
-            }
+            " " span.soft.nowrap { "(" (page::local(next, zone)) ")" }
+        } @else {
+            span.soft { (without_change(machine, now)) }
         }
+    }
+}
+
+/// Why no change is ahead. Empty if the status should have one.
+fn without_change(machine: &Machine, now: Timestamp) -> &'static str {
+    let at_now = machine.active_schedule().map(|schedule| schedule.at(now));
+    match at_now {
+        Some(window) if window.until().is_some() => "",
+        Some(window) if window.is_open() => "none: always wanted",
+        Some(_) => "none: never wanted",
+        None if machine.schedule.is_none() => "",
+        None => "none: disabled or killed",
     }
 }

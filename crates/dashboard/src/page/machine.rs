@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fivespot_api::ScheduledMachine;
 use fivespot_api::condition::Reason;
 use fivespot_api::verdict::State;
 use fivespot_controller::{Inspection, Key, Namespaces, inspect};
-use fivespot_drawing::{html as drawing, timeline};
+use fivespot_drawing::html as drawing;
+use fivespot_drawing::timeline::{self, Timeline};
 use fivespot_plan::{Memory, explain};
 use fivespot_usage::{Query, Rates, Report, html as figures};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use maud::{Markup, PreEscaped, html};
 
+use crate::filter::Filter;
 use crate::machine::Machine;
 use crate::page::{self, Body, JudgedMachine, list, week};
 use crate::reader::EventRecord;
@@ -32,7 +36,12 @@ const TRANSITION_HORIZON: SignedDuration = SignedDuration::from_hours(366 * 24);
 const MAX_EVENTS: usize = 50;
 
 /// The page of a machine. `None` if there is no such machine.
-pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<Body> {
+pub(crate) async fn body(
+    shared: &Shared,
+    name: &Key,
+    filter: &Filter,
+    now: Timestamp,
+) -> Option<Body> {
     let snapshot = shared.state.snapshot();
     let machine = snapshot.machines.get(name)?;
     let judged = JudgedMachine {
@@ -48,16 +57,18 @@ pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<
         .as_ref()
         .ok()
         .and_then(|inspection| shutdown::timeline(&inspection.object, recorded, now));
+    let zone = filter.zone_or(machine.zone());
+    let timeline = timeline.map(|timeline| in_zone(timeline, &zone));
     let live = html! {
         h1 { span.soft { (name.namespace) "/" } (name.name) }
         (page::notices(&snapshot))
-        (judgement(&judged, now))
-        (facts(machine, now))
-        (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, &judged, now))))
-        (transitions(machine, now))
+        (judgement(&judged, &zone, now))
+        (facts(machine, &zone, now))
+        (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, &judged, filter, now))))
+        (transitions(machine, &zone, now))
         h2 { "Why" }
         @match &inspection {
-            Ok(inspection) => (checks_table(inspection, now)),
+            Ok(inspection) => (checks_table(inspection, &zone, now)),
             Err(error) => p.notice { "The objects of this machine could not be read: " (error) },
         }
         h2 { "Last shutdown" }
@@ -67,14 +78,27 @@ pub(crate) async fn body(shared: &Shared, name: &Key, now: Timestamp) -> Option<
             },
             None => p.empty { "No shutdown is recorded. Events are kept for an hour by most clusters." },
         }
-        @if let Ok(inspection) = &inspection { (conditions(inspection, now)) }
+        @if let Ok(inspection) = &inspection { (conditions(inspection, &zone, now)) }
         (usage(machine, shared.rates.as_ref(), now))
-        (events_table(&events, now))
+        (events_table(&events, &zone, now))
+        @if let Ok(inspection) = &inspection { (manifest(&inspection.object)) }
+        p.soft { "Times are those of " (zone.iana_name().unwrap_or("UTC")) "." }
     };
     Some(Body {
-        fixed: html! {},
+        fixed: page::zone_form(&name.name, filter),
         live,
     })
+}
+
+/// A timeline with all its times in a zone.
+fn in_zone(mut timeline: Timeline, zone: &TimeZone) -> Timeline {
+    for entry in &mut timeline.entries {
+        entry.text = page::text_in_zone(&entry.text, zone);
+    }
+    Timeline {
+        zone: zone.clone(),
+        ..timeline
+    }
 }
 
 /// Inspects the machine as the operator does. Fails after [`INSPECTION_TIMEOUT`].
@@ -97,7 +121,7 @@ async fn inspect_machine(shared: &Shared, name: &Key) -> Result<Inspection, Stri
 }
 
 /// The state, its cause, and what to do about it.
-fn judgement(judged: &JudgedMachine, now: Timestamp) -> Markup {
+fn judgement(judged: &JudgedMachine, zone: &TimeZone, now: Timestamp) -> Markup {
     let JudgedMachine { machine, verdict } = judged;
     let is_urgent = verdict.state.rank() < State::Off.rank();
     html! {
@@ -111,25 +135,66 @@ fn judgement(judged: &JudgedMachine, now: Timestamp) -> Markup {
                     ")"
                 }
             }
-            @if !verdict.cause.is_empty() { p { (verdict.cause) } }
+            @if !verdict.cause.is_empty() { p { (page::in_zone(&verdict.cause, zone)) } }
             @if let Some(remedy) = &verdict.remedy {
                 p { strong { "What to do: " } (remedy) " Who can: " (verdict.actor.as_str()) "." }
             }
             @if Reason::row(&verdict.reason).is_some() {
-                p { code { "5spot explain reason " (verdict.reason) } }
+                (command(&format!("5spot explain reason {}", verdict.reason)))
             }
-            p {
-                code { "5spot explain " (machine.name.name) " -n " (machine.name.namespace) }
+            (commands(&machine.name))
+        }
+    }
+}
+
+/// The commands that explain and override it.
+fn commands(machine: &Key) -> Markup {
+    let (namespace, name) = (&machine.namespace, &machine.name);
+    html! {
+        @for words in [
+            format!("5spot explain {name} -n {namespace}"),
+            format!("5spot run {name} -n {namespace} --for 2h"),
+            format!("5spot stop {name} -n {namespace} --for 2h"),
+        ] {
+            (command(&words))
+        }
+    }
+}
+
+/// A command with a button that copies it. Without the script there is no button.
+fn command(words: &str) -> Markup {
+    html! {
+        p.command {
+            code { (words) } " "
+            button.copy type="button" data-copy=(words) aria-label=(format!("Copy: {words}")) { "Copy" }
+        }
+    }
+}
+
+/// The object as YAML, without its status and what the API server keeps of its changes.
+fn manifest(object: &ScheduledMachine) -> Markup {
+    let mut object = object.clone();
+    object.metadata.managed_fields = None;
+    object.status = None;
+    let text = serde_json::to_value(&object)
+        .ok()
+        .and_then(|object| serde_saphyr::to_string(&object).ok());
+    html! {
+        @if let Some(text) = text {
+            details #manifest {
+                summary { "Manifest" }
+                p { button.copy type="button" data-copy-from="yaml" { "Copy the YAML" } }
+                pre #yaml role="region" tabindex="0" aria-label="The manifest as YAML" { (text) }
             }
         }
     }
 }
 
-fn facts(machine: &Machine, now: Timestamp) -> Markup {
+fn facts(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
         dl.facts {
             dt { "Schedule" } dd { (machine.rule) }
-            dt { "Next change" } dd { (list::next(machine, now)) }
+            dt { "Next change" } dd { (list::next(machine, zone, now)) }
             dt { "Cluster" } dd { (machine.cluster) }
             @if !machine.node.is_empty() { dt { "Node" } dd { (machine.node) } }
             @if !machine.labels.is_empty() {
@@ -144,7 +209,7 @@ fn facts(machine: &Machine, now: Timestamp) -> Markup {
     }
 }
 
-fn transitions(machine: &Machine, now: Timestamp) -> Markup {
+fn transitions(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     let to = now
         .checked_add(TRANSITION_HORIZON)
         .unwrap_or(Timestamp::MAX);
@@ -161,7 +226,7 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
                 tbody {
                     @for (at, opens) in &upcoming {
                         tr {
-                            th.nowrap scope="row" { (page::local(*at, schedule.time_zone())) }
+                            th.nowrap scope="row" { (page::local(*at, zone)) }
                             td.nowrap { (page::relative(now, *at)) }
                             td { @if *opens { "opens" } @else { "closes" } }
                             td data-label="Cause" { (schedule_text::cause(schedule.cause(*at))) }
@@ -176,7 +241,7 @@ fn transitions(machine: &Machine, now: Timestamp) -> Markup {
 }
 
 /// The table of the checks in order of precedence, from the function that the operator uses.
-fn checks_table(inspection: &Inspection, now: Timestamp) -> Markup {
+fn checks_table(inspection: &Inspection, zone: &TimeZone, now: Timestamp) -> Markup {
     let mut memory = Memory::default();
     memory.observe(
         inspection.object.metadata.generation,
@@ -197,7 +262,7 @@ fn checks_table(inspection: &Inspection, now: Timestamp) -> Markup {
                         td data-label="Applies" {
                             @if check.decides { "decides" } @else if is_below { "not evaluated" } @else { "no" }
                         }
-                        td data-label="Observed" { (check.observed) }
+                        td data-label="Observed" { (page::in_zone(&check.observed, zone)) }
                     }
                 }
             }
@@ -205,7 +270,7 @@ fn checks_table(inspection: &Inspection, now: Timestamp) -> Markup {
     }
 }
 
-fn conditions(inspection: &Inspection, now: Timestamp) -> Markup {
+fn conditions(inspection: &Inspection, zone: &TimeZone, now: Timestamp) -> Markup {
     let status = inspection.object.status.as_ref();
     let conditions: &[Condition] = status.map_or(&[], |status| &status.conditions);
     html! {
@@ -228,7 +293,7 @@ fn conditions(inspection: &Inspection, now: Timestamp) -> Markup {
                             td data-label="Status" { (condition.status) }
                             td.nowrap data-label="Since" { (page::relative(now, condition.last_transition_time.0)) }
                             td data-label="Reason" { (condition.reason) }
-                            td data-label="Message" { (condition.message) }
+                            td data-label="Message" { (page::in_zone(&condition.message, zone)) }
                         }
                     }
                 }
@@ -264,7 +329,11 @@ pub(crate) fn usage(machine: &Machine, rates: Option<&Rates>, now: Timestamp) ->
     }
 }
 
-fn events_table(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Markup {
+fn events_table(
+    events: &Result<Vec<EventRecord>, String>,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Markup {
     html! {
         h2 { "Events" }
         @match events {
@@ -282,10 +351,10 @@ fn events_table(events: &Result<Vec<EventRecord>, String>, now: Timestamp) -> Ma
                 tbody {
                     @for event in events.iter().rev().take(MAX_EVENTS) {
                         tr {
-                            th.nowrap scope="row" title=(event.at) { (page::relative(now, event.at)) }
+                            th.nowrap scope="row" title=(page::local(event.at, zone)) { (page::relative(now, event.at)) }
                             td data-label="Type" { @if event.is_warning { "Warning" } @else { "Normal" } }
                             td data-label="Reason" { (event.reason) }
-                            td data-label="What happened" { (event.note) }
+                            td data-label="What happened" { (page::in_zone(&event.note, zone)) }
                         }
                     }
                 }

@@ -48,7 +48,7 @@ pub(crate) fn body(
         live: html! {
             (page::notices(snapshot))
             (months(filter, report, now))
-            (drawing::part(report))
+            (drawing::part(report, filter.width))
             @if !report.items.is_empty() {
                 p { a href=(csv) download { "These figures as a CSV file" } }
             }
@@ -87,6 +87,7 @@ fn form(filter: &Filter) -> Markup {
             }
             label { "Only label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
             label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
+            @if !filter.zone.is_empty() { input type="hidden" name="zone" value=(filter.zone); }
             @if !filter.month.is_empty() { input type="hidden" name="month" value=(filter.month); }
             button type="submit" { "Show" }
         }

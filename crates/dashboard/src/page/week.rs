@@ -104,7 +104,7 @@ fn fleet(
     let schedules = machines
         .iter()
         .filter_map(|it| it.machine.schedule.as_ref());
-    let zone = most_frequent_zone(schedules);
+    let zone = filter.zone_or(most_frequent_zone(schedules));
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
     let columns = Fleet::columns(from, to);
@@ -118,29 +118,56 @@ fn fleet(
         judged.machine.count(range, &mut wanted);
     }
     let shown = page::page_of(machines, filter);
+    let rows = shown.iter().map(|judged| {
+        let row = row(snapshot, judged, (from, to), now);
+        Row {
+            link: row.link.map(|link| link + &filter.zone_query()),
+            ..row
+        }
+    });
+    let namespaces = shown.iter().map(|it| it.machine.name.namespace.as_str());
     Fleet {
         title: "Planned and actual, by machine and hour".to_owned(),
         from,
         to,
         zone,
         now: Some(now),
-        rows: shown
-            .iter()
-            .map(|judged| row(snapshot, judged, (from, to), now))
-            .collect(),
+        rows: grouped(namespaces.zip(rows).collect()),
         wanted: Some(wanted),
+        width: filter.width,
     }
+}
+
+/// The rows of each namespace below its name, if there are several. The namespace of what to look at
+/// first is the first one.
+fn grouped(rows: Vec<(&str, Row)>) -> Vec<Row> {
+    let mut namespaces: Vec<(&str, Vec<Row>)> = Vec::new();
+    for (namespace, row) in rows {
+        match namespaces.iter_mut().find(|(name, _)| *name == namespace) {
+            Some((_, rows)) => rows.push(row),
+            None => namespaces.push((namespace, vec![row])),
+        }
+    }
+    let has_headings = namespaces.len() > 1;
+    let mut all = Vec::new();
+    for (namespace, rows) in namespaces {
+        if has_headings {
+            all.push(Row::heading(namespace.to_owned()));
+        }
+        all.extend(rows);
+    }
+    all
 }
 
 /// The picture of one machine.
 pub(crate) fn machine_fleet(
     snapshot: &Snapshot,
     judged: &JudgedMachine,
+    filter: &Filter,
     now: Timestamp,
 ) -> Fleet {
     let machine = &judged.machine;
-    let schedule = machine.schedule.as_ref();
-    let zone = schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone());
+    let zone = filter.zone_or(machine.zone());
     let (from, to) = range(&Filter::default(), &zone, now);
     Fleet {
         title: format!("The week of {}", machine.name.name),
@@ -153,6 +180,7 @@ pub(crate) fn machine_fleet(
             ..row(snapshot, judged, (from, to), now)
         }],
         wanted: None,
+        width: filter.width,
     }
 }
 
@@ -163,7 +191,6 @@ fn row(
     now: Timestamp,
 ) -> Row {
     let JudgedMachine { machine, verdict } = judged;
-    let schedule = machine.schedule.as_ref();
     let phases = snapshot.phases.get(&machine.name);
     Row {
         name: machine.name.name.clone(),
@@ -171,10 +198,11 @@ fn row(
             "{}; {}; {}",
             verdict.state, machine.name.namespace, machine.rule
         ),
-        zone: schedule.map_or(TimeZone::UTC, |it| it.time_zone().clone()),
+        zone: machine.zone(),
         link: Some(link(&machine.name)),
         planned: machine.planned(from, to),
         observed: machine.observed(phases.map(Arc::as_ref), verdict, now),
+        is_heading: false,
     }
 }
 
