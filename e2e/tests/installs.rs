@@ -380,7 +380,12 @@ async fn helm_refuses_what_could_not_run() {
     let unnamed = helm(&["template", CHART]).await;
     assert!(unnamed.contains("image.repository is not set"), "{unnamed}");
     for (setting, said) in [
-        ("image.repository=5spot", "image.repository"),
+        (
+            "image.repository=finos/5spot",
+            "image.repository \"finos/5spot\" has no registry; for Docker Hub, write \
+             docker.io/finos/5spot",
+        ),
+        ("image.repository=http://registry", "image.repository"),
         ("admission=deny", "admission"),
         ("admision=Audit", "admision"),
         ("log.level=verbose", "log.level"),

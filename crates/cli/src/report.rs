@@ -12,9 +12,9 @@ use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{Lease, verdict};
-use kubemu_clock::Clock;
 use fivespot_usage::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
 use jiff::Timestamp;
+use kubemu_clock::Clock;
 
 use crate::check::LeaseFlags;
 use crate::cluster::Access;

@@ -24,6 +24,9 @@ helm.sh/resource-policy: keep
 {{- if not .image.repository -}}
 {{- fail (printf "%s.repository is not set; give the registry and repository of the image, such as registry.example/5spot" .path) -}}
 {{- end -}}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" .image.repository) -}}
+{{- fail (printf "%s.repository %q has no registry; for Docker Hub, write docker.io/%s" .path .image.repository .image.repository) -}}
+{{- end -}}
 {{- .image.repository -}}
 {{- if .image.digest -}}
 @{{ .image.digest }}

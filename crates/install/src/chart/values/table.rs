@@ -87,7 +87,8 @@ fn image(group: &str, of: &str) -> Vec<Entry> {
     let path = |name: &str| format!("{group}.{name}");
     let repository = json!({
         "type": "string",
-        "pattern": "^$|^(localhost|[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+:[0-9]+)(:[0-9]+)?/[a-z0-9._/-]+$",
+        // Whether there is a registry is checked where the error can say what to write.
+        "pattern": "^$|^[A-Za-z0-9][A-Za-z0-9.:-]*(/[a-z0-9._-]+)*$",
     });
     let digest = json!({"type": "string", "pattern": "^$|^sha256:[0-9a-f]{64}$"});
     vec![
@@ -96,8 +97,8 @@ fn image(group: &str, of: &str) -> Vec<Entry> {
             json!(""),
             repository,
             &format!(
-                "Registry and repository of the image of {of}, such as registry.example/5spot. \
-                 Required."
+                "Registry and repository of the image of {of}, such as registry.example/5spot, or \
+                 docker.io/example/5spot on Docker Hub. Required."
             ),
         ),
         entry(

@@ -52,7 +52,9 @@ pub(super) fn optional_parts() -> Vec<Entry> {
             "webhook.enabled",
             json!(false),
             flag(),
-            "Whether to run the validating webhook, for clusters without admission policies.",
+            "Whether to run the validating webhook, for clusters of Kubernetes 1.30 or later whose \
+             API server has admission policies disabled. For an older Kubernetes, use `5spot \
+             generate manifests` and `webhook` with --kube-version instead of the chart.",
         ),
         entry(
             "webhook.replicas",
