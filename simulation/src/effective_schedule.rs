@@ -141,14 +141,30 @@ impl<'a> EffectiveSchedule<'a> {
         found
     }
 
+    /// When a machine that is needed no longer is, from its last call on. `None` before the last
+    /// call, and without one.
+    pub(crate) fn leaves_at(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.last_call().is_zero() || !self.is_needed(now) {
+            return None;
+        }
+        let end = self.next_need_change(now)?;
+        (end - self.last_call() <= now).then_some(end)
+    }
+
     /// The next instant at which anything changes for the machine: whether it is wanted or needed,
-    /// the exception that applies, or the start or end of one of its overrides.
+    /// its last call, the exception that applies, or the start or end of one of its overrides.
     pub(crate) fn next_edge(&self, now: Timestamp) -> Option<Timestamp> {
         let overrides = self.override_edges(now);
         let exceptions = self.next_exception(now);
+        let needed_until = self.next_need_change(now);
+        let last_call = needed_until
+            .filter(|_| !self.last_call().is_zero() && self.is_needed(now))
+            .map(|end| end - self.last_call())
+            .filter(|at| *at > now);
         let all = [
             self.next_change(now),
-            self.next_need_change(now),
+            needed_until,
+            last_call,
             overrides,
             exceptions,
         ];
@@ -178,6 +194,10 @@ impl<'a> EffectiveSchedule<'a> {
 
     fn lead_time(&self) -> SignedDuration {
         length(&self.owner["spec"]["provisioning"]["leadTime"])
+    }
+
+    fn last_call(&self) -> SignedDuration {
+        length(&self.owner["spec"]["shutdown"]["lastCall"])
     }
 
     fn early_end(&self) -> SignedDuration {
@@ -349,5 +369,19 @@ mod tests {
         assert_eq!(wanted.next_need_change(begin), Some(end));
         assert!(wanted.is_needed(begin) && !wanted.is_needed(end));
         assert!(!wanted.is_wanted(begin) && wanted.is_wanted(end));
+    }
+
+    #[test]
+    fn the_last_call_is_an_edge_before_the_end_of_the_need() {
+        let object = machine(&json!({"shutdown": {"lastCall": "45m"}}));
+        let inputs = Inputs::default();
+        let schedule = EffectiveSchedule::of(&object, &inputs).unwrap();
+        let (call, end) = (at("2026-03-06T17:15:00Z"), at("2026-03-06T18:00:00Z"));
+        let before = at("2026-03-06T17:14:59Z");
+        assert_eq!(schedule.leaves_at(before), None);
+        assert_eq!(schedule.next_edge(before), Some(call));
+        assert_eq!(schedule.leaves_at(call), Some(end));
+        assert_eq!(schedule.next_edge(call), Some(end));
+        assert_eq!(schedule.leaves_at(end), None);
     }
 }

@@ -4,7 +4,7 @@ use fivespot_api::name;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::snapshot::MachineSnapshot;
+use crate::snapshot::{MachineSnapshot, instant};
 use crate::user_action::FOREIGN;
 
 /// Describes what differs from the desired state. `None` if nothing does.
@@ -62,7 +62,31 @@ pub(crate) fn violation(snapshot: &MachineSnapshot, now: Timestamp) -> Option<St
     if snapshot.owner["status"]["shutdown"].is_object() {
         return complaint("L4 a machine in service is not shut down");
     }
-    node_complaint(snapshot)
+    node_complaint(snapshot).or_else(|| last_call_complaint(snapshot, now))
+}
+
+/// What is wrong with the last call on the Node of a machine in service: it is announced from
+/// `lastCall` before the machine is no longer needed, with that instant, and not before.
+pub(crate) fn last_call_complaint(
+    snapshot: &MachineSnapshot,
+    now: Timestamp,
+) -> Option<String> {
+    let expected = snapshot.schedule()?.leaves_at(now);
+    let announced =
+        instant(&snapshot.node["metadata"]["annotations"][name::LEAVES_AT_ANNOTATION]);
+    let taints = snapshot.node["spec"]["taints"].as_array();
+    let is_tainted = taints.is_some_and(|all| {
+        all.iter().any(|of| {
+            of["key"] == name::LAST_CALL_TAINT && of["effect"] == "PreferNoSchedule"
+        })
+    });
+    let is_right = announced == expected && is_tainted == expected.is_some();
+    (!is_right).then(|| {
+        format!(
+            "the last call is for {expected:?}, but the Node announces {announced:?}, \
+             with its taint: {is_tainted}"
+        )
+    })
 }
 
 fn node_complaint(snapshot: &MachineSnapshot) -> Option<String> {

@@ -15,6 +15,7 @@ use kubemu_apiserver::Client;
 use serde_json::Value;
 
 use crate::account::Account;
+use crate::departure::Departures;
 use crate::effective_schedule::Inputs;
 use crate::fault::{Fault, Kind, Target};
 use crate::invariant::{Case, INVARIANTS, KnownState, is_satisfied};
@@ -31,6 +32,9 @@ const LONG_STALENESS: SignedDuration = SignedDuration::from_mins(130);
 
 /// How stale a cache may be otherwise.
 const SHORT_STALENESS: SignedDuration = SignedDuration::from_secs(1);
+
+const LEFT_LATE: &str =
+    "a machine that is there after the end of its window has left late";
 
 /// How long an override is kept after its end.
 const OVERRIDE_RETENTION: SignedDuration = SignedDuration::from_hours(1);
@@ -92,6 +96,7 @@ pub(crate) struct State {
     /// set, or a calendar was edited or deleted. The operator evaluates the time since its last
     /// status with the calendars as they are.
     pub(crate) accounts_differ: bool,
+    departures: BTreeMap<String, Departures>,
     /// The machines whose schedule could not be disabled at the first attempt.
     failed_disables: BTreeSet<String>,
     /// How many minutes a crashed operator stays down.
@@ -190,6 +195,46 @@ impl Interceptor {
             let account = state.accounts.entry(paths.name.clone()).or_default();
             account.count(&snapshot, now);
         }
+        self.count_departures(now).await;
+    }
+
+    /// Notes which machines are there now.
+    pub(crate) async fn count_departures(&self, now: Timestamp) {
+        for paths in self.paths.iter().filter(|_| self.is_undisturbed) {
+            let snapshot = MachineSnapshot::of(&self.client, paths).await;
+            let mut state = self.state();
+            let of = state.departures.entry(paths.name.clone()).or_default();
+            of.count(&snapshot, now);
+        }
+    }
+
+    /// When the machines must be counted, if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let state = self.state();
+        state.departures.values().filter_map(Departures::due).min()
+    }
+
+    /// Compares the Warnings `LeftLate` with the departures of the machines.
+    pub(crate) fn check_departures(&self) {
+        let mut state = self.state();
+        let differences: Vec<String> = state
+            .departures
+            .iter()
+            .filter_map(|(name, of)| Some(format!("{name}: {}", of.difference()?)))
+            .collect();
+        for how in differences {
+            state.broken.push((LEFT_LATE, how));
+        }
+    }
+
+    fn note_event(&self, request: &ProxiedRequest) {
+        let event: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let name = event["regarding"]["name"].as_str().unwrap_or_default();
+        if event["reason"] == "LeftLate"
+            && let Some(of) = self.state().departures.get_mut(name)
+        {
+            of.report(event["note"].as_str().unwrap_or_default());
+        }
     }
 
     /// Counts usage up to a write of the operator, and compares the operator's account with it.
@@ -202,6 +247,10 @@ impl Interceptor {
         let is_status = request.event.resource == "scheduledmachines"
             && request.event.subresource == "status";
         let mut state = self.state();
+        if self.is_undisturbed {
+            let of = state.departures.entry(name.to_owned()).or_default();
+            of.count(after, now);
+        }
         let account = state.accounts.entry(name.to_owned()).or_default();
         if !is_status {
             account.count(after, now);
@@ -444,6 +493,9 @@ impl Interceptor {
             "{} {} {} {body:016x} {code}",
             event.at, event.verb, event.path
         ));
+        if event.resource == "events" && code < 300 {
+            self.note_event(request);
+        }
         if !event.is_write() || !is_of_machines(request) {
             return;
         }

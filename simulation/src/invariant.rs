@@ -97,6 +97,10 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
         "a shutdown by the end of the window has no later deadline",
         ends_in_time,
     ),
+    (
+        "a Node announces the end of the need for it, from the last call on",
+        announces_end,
+    ),
     ("a phase is reported when it is true", reports_actual_phase),
     (
         "a host that was reclaimed is not used again",
@@ -155,6 +159,7 @@ const BY_WHAT_WAS_KNOWN: &[&str] = &[
     "a hold creates and deletes nothing",
     "a hold starts and cancels no shutdown",
     "a shutdown by the end of the window has no later deadline",
+    "a Node announces the end of the need for it, from the last call on",
 ];
 
 /// The objects when a slow response was created.
@@ -506,6 +511,27 @@ fn ends_in_time(case: &Case<'_>) -> Option<bool> {
     let open = schedule.filter(|of| of.is_wanted(case.shown));
     let end = open.and_then(|of| of.next_change(case.shown));
     Some(end.is_none_or(|end| deadline <= end.max(started)))
+}
+
+/// The end that a write announces on the Node is that of the need for its machine, and its last
+/// call has come.
+fn announces_end(case: &Case<'_>) -> Option<bool> {
+    let announced = |snapshot: &MachineSnapshot| {
+        instant(&snapshot.node["metadata"]["annotations"][name::LEAVES_AT_ANNOTATION])
+    };
+    let end = announced(case.after)?;
+    let is_new = case.request.event.resource == "nodes"
+        && case.is_patch()
+        && announced(case.before) != Some(end);
+    if !is_new || case.is_in_doubt {
+        return None;
+    }
+    let is_right = |now| {
+        let schedule = case.before.schedule();
+        let leaves_at = schedule.and_then(|of| of.leaves_at(now));
+        case.before.is_needed(now) && !case.before.is_held(now) && leaves_at == Some(end)
+    };
+    Some(is_right(case.now) || is_right(case.shown))
 }
 
 fn reports_actual_phase(case: &Case<'_>) -> Option<bool> {

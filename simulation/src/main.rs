@@ -11,6 +11,7 @@
 //! edge must be met on its second.
 
 mod account;
+mod departure;
 mod effective_schedule;
 mod end;
 mod fault;

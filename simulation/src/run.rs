@@ -10,7 +10,7 @@ use fivespot_testkit::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::end::violation;
+use crate::end::{last_call_complaint, violation};
 use crate::fault::Kind;
 use crate::interceptor::{Cell, Connection, Interceptor};
 use crate::scenario::{Disruption, Scenario, calendar};
@@ -337,8 +337,12 @@ impl Run {
         let snapshot = MachineSnapshot::of(&self.cluster.server().client(), paths).await;
         let shown = begun + self.interceptor.host.offset();
         let in_schedule = snapshot.owner["status"]["inSchedule"].as_bool();
+        let serves = snapshot.phase() == "Active"
+            && snapshot.is_needed(shown)
+            && !snapshot.is_held(shown);
         let is_noticed = in_schedule == Some(snapshot.is_in_force(shown))
-            && !snapshot.is_overdue(shown);
+            && !snapshot.is_overdue(shown)
+            && !(serves && last_call_complaint(&snapshot, shown).is_some());
         self.interceptor.state().checks += 1;
         if !is_noticed && !snapshot.is_paused() && !snapshot.is_deleting() {
             let how = format!("{} at {edge}: {what}", paths.name);
@@ -409,6 +413,7 @@ impl Run {
             writes.insert(name.clone(), served);
         }
         self.check_next_edge(scenario, paths).await;
+        self.interceptor.check_departures();
     }
 
     /// Advances the clock. An operator that crashes on the way is replaced.
@@ -422,8 +427,10 @@ impl Run {
                 .replicas
                 .iter()
                 .filter(|replica| replica.operator.is_none());
+            let due = self.interceptor.due();
             let limit = vacant
                 .map(|replica| replica.absent_until)
+                .chain(due)
                 .fold(to, Timestamp::min);
             let has_moved = tokio::select! {
                 biased;
@@ -435,6 +442,9 @@ impl Run {
                 continue;
             }
             clock.advance_to(limit).await;
+            if due == Some(limit) {
+                self.interceptor.count_departures(limit).await;
+            }
             let mut crash_switches =
                 self.replicas.iter().filter_map(Replica::crash_switch);
             if limit >= to && !crash_switches.any(CrashSwitch::is_crashed) {

@@ -100,8 +100,9 @@ impl Scenario {
         let days = 1 + random.below(4);
         let calm = begins + SignedDuration::from_hours(24 * signed(days));
         let count = 1 + random.below(3);
-        let machines: Vec<Machine> =
-            (0..count).map(|at| machine(&mut random, at)).collect();
+        let machines: Vec<Machine> = (0..count)
+            .map(|at| machine(&mut random, at, begins, days))
+            .collect();
         let mut scenario = Self {
             seed,
             begins,
@@ -157,6 +158,17 @@ impl Scenario {
                 UserAction::draw(random),
             ));
         }
+        // An override that starts and ends is in every scenario.
+        let at = random.below(self.machines.len());
+        let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
+        let later = [
+            UserAction::RunLater,
+            UserAction::StopLater,
+            UserAction::HoldLater,
+        ];
+        let later = random.pick(&later).unwrap_or(UserAction::StopLater);
+        self.disruptions
+            .push(Disruption::UserAction(when, at, later));
         for _ in 0..random.below(2 * days + 1) {
             let at = random.below(self.machines.len());
             let when = self.when(random, edges.get(at).map_or(&[], Vec::as_slice));
@@ -246,7 +258,29 @@ pub(crate) fn calendar(begins: Timestamp) -> Value {
 /// The name of the calendar.
 pub(crate) const CALENDAR: &str = "holidays";
 
-fn machine(random: &mut Random, at: usize) -> Machine {
+/// Exceptions: those of the calendar, some dates, or both.
+fn exceptions(random: &mut Random, begins: Timestamp, days: usize) -> Value {
+    let day = |days: usize| {
+        let at = begins + SignedDuration::from_hours(24 * signed(days));
+        at.to_zoned(TimeZone::UTC).date().to_string()
+    };
+    let first = random.below(days + 2);
+    let last = first + random.below(2);
+    let mut action = || random.pick(&["Run", "Stop"]);
+    let dates = json!({
+        "name": "fair", "action": action(), "startDate": day(first), "endDate": day(last),
+    });
+    let holidays = json!({
+        "name": "holidays", "action": action(), "calendarRef": {"name": CALENDAR},
+    });
+    match random.below(3) {
+        0 => json!([dates]),
+        1 => json!([holidays]),
+        _ => json!([dates, holidays]),
+    }
+}
+
+fn machine(random: &mut Random, at: usize, begins: Timestamp, days: usize) -> Machine {
     let name = format!("worker-{at}");
     let mut object = scheduled_machine(&name);
     let team = random.pick(&["a", "b"]);
@@ -271,10 +305,7 @@ fn machine(random: &mut Random, at: usize) -> Machine {
         }
     };
     if random.chance(40) {
-        let action = random.pick(&["Run", "Stop"]);
-        spec["schedule"]["exceptions"] = json!([
-            {"name": "holidays", "action": action, "calendarRef": {"name": CALENDAR}},
-        ]);
+        spec["schedule"]["exceptions"] = exceptions(random, begins, days);
     }
     if random.chance(40) {
         let lead = random.pick(&["5m", "20m", "2h"]);
@@ -283,6 +314,10 @@ fn machine(random: &mut Random, at: usize) -> Machine {
     }
     if random.chance(40) {
         spec["shutdown"] = json!({"endPolicy": "CompleteByWindowEnd"});
+    }
+    if random.chance(40) {
+        let last_call = random.pick(&["1m", "45m", "3h"]);
+        spec["shutdown"]["lastCall"] = json!(last_call);
     }
     let spans = ["0s", "30s", "2m", "5m"];
     spec["gracefulShutdownTimeout"] = json!(random.pick(&spans));

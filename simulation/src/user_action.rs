@@ -53,7 +53,9 @@ pub(crate) enum UserAction {
     Stop,
     Hold,
     RunTeam,
+    RunLater,
     StopLater,
+    HoldLater,
     EndOverride,
     ShortenOverride,
     KeepOverride,
@@ -64,7 +66,7 @@ pub(crate) enum UserAction {
 }
 
 impl UserAction {
-    pub(crate) const ALL: [Self; 47] = [
+    pub(crate) const ALL: [Self; 49] = [
         Self::Kill,
         Self::Revive,
         Self::SwitchOff,
@@ -104,7 +106,9 @@ impl UserAction {
         Self::Stop,
         Self::Hold,
         Self::RunTeam,
+        Self::RunLater,
         Self::StopLater,
+        Self::HoldLater,
         Self::EndOverride,
         Self::ShortenOverride,
         Self::KeepOverride,
@@ -194,9 +198,13 @@ impl UserAction {
                 let policy = json!({"endPolicy": "CompleteByWindowEnd"});
                 target.edit(json!({"shutdown": policy})).await;
             }
-            Self::Run | Self::Stop | Self::Hold | Self::RunTeam | Self::StopLater => {
-                self.create_override(target, now).await;
-            }
+            Self::Run
+            | Self::Stop
+            | Self::Hold
+            | Self::RunTeam
+            | Self::RunLater
+            | Self::StopLater
+            | Self::HoldLater => self.create_override(target, now).await,
             Self::EndOverride | Self::ShortenOverride | Self::KeepOverride => {
                 self.change_overrides(target, now).await;
             }
@@ -221,13 +229,13 @@ impl UserAction {
         };
         let mode = match self {
             Self::Stop | Self::StopLater => "Stop",
-            Self::Hold => "Hold",
+            Self::Hold | Self::HoldLater => "Hold",
             _ => "Run",
         };
         let mut spec = json!({
             "targetRef": {"name": target.name}, "mode": mode, "endTime": after(minutes),
         });
-        if self == Self::StopLater {
+        if matches!(self, Self::RunLater | Self::StopLater | Self::HoldLater) {
             spec["startTime"] = json!(after(minutes / 2));
         }
         if self == Self::RunTeam {
