@@ -1,11 +1,15 @@
 //! Mutants of code that the model does not run, or whose faults break no law of it: each is
 //! detected by a test, which is named with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::Value;
 
 use super::{CHOICE, Mutant, VERSION, copy, switchable};
 
@@ -31,22 +35,26 @@ const COPIED: [&str; 11] = [
     "xtask",
 ];
 
-/// The binaries that contain the named tests. With other features than those of the workspace,
-/// all dependencies would be built again.
-const TESTS: [&str; 12] = [
+/// Builds the binaries that contain the named tests. With other features than those of the
+/// workspace, all dependencies would be built again.
+const BUILD: [&str; 13] = [
     "test",
+    "--no-run",
+    "--message-format=json",
     "--offline",
     "--quiet",
     "--workspace",
-    "--no-fail-fast",
     "--lib",
+    "--test=long",
     "--test=plan",
+    "--test=steps",
     "--test=overrides",
     "--test=windows",
     "--test=in_process",
-    "--",
-    "--exact",
 ];
+
+/// How long a test may take. A mutant for which it takes longer is detected: it does not end.
+const LIMIT: Duration = Duration::from_mins(10);
 
 const ENDED: &str = "crates/controller/src/schedule_override/ended.rs";
 const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
@@ -58,10 +66,14 @@ const BACKOFF: &str = "crates/runtime/src/queue/backoff.rs";
 const MONOTONIC: &str = "crates/runtime/src/queue/monotonic.rs";
 const START_LIMIT: &str = "crates/runtime/src/queue/start_limit.rs";
 const SPAN_SEARCH: &str = "crates/schedule/src/span_search.rs";
+const EXCEPTION: &str = "crates/schedule/src/exception.rs";
+const OVERRIDING: &str = "crates/schedule/src/overriding.rs";
 const WINDOW: &str = "crates/schedule/src/window.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
 const OVERRIDES: &str = "crates/plan/src/overrides.rs";
+const SERVE: &str = "crates/plan/src/decide/serve.rs";
 const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
+const EVENT: &str = "crates/plan/src/status/event.rs";
 const USAGE: &str = "crates/plan/src/status/usage.rs";
 
 macro_rules! mutants {
@@ -168,12 +180,50 @@ mutants! {
     "window-of-another-machine", "says that a machine left late for a window that it was not in", CASE,
         "(created? < end).then_some(end)" => "created.map(|_| end)",
         "stalled::a_machine_that_had_no_window_has_not_left_late";
+    "end-of-search-is-end", "takes the end of the search for the end of a window", SPAN_SEARCH,
+        "if span.end.is_some_and(|end| end > horizon) {" => "if false && span.end.is_some_and(|end| end > horizon) {",
+        "windows_that_a_lead_time_joins_for_ten_years_have_no_end";
+    "part-of-a-week", "repeats a part of a week as if it were a whole one", SPAN_SEARCH,
+        "if at < steady.since + WEEK || weeks <= 0 {" => "if at < steady.since + 2 * DAY || weeks <= 0 {",
+        "what_is_needed_follows_from_each_window";
+    "last-exception-decides", "follows the last exception of a date instead of the first", EXCEPTION,
+        "*day = day.or(Some(place));" => "*day = Some(place);",
+        "the_state_of_the_most_expensive_schedules_is_exact_within_the_steps";
+    "override-never-ends", "keeps an override in force after its end", OVERRIDING,
+        "in_force.remove(&place);" => "in_force.insert(place);",
+        "of_several_overrides_the_strongest_mode_counts_then_the_latest_end_then_the_first_name";
+    "last-call-missing", "never announces the last call", CASE,
+        ".filter(|end| self.last_call_before(*end) <= self.now)" => ".filter(|_| false)",
+        "last_call::the_last_call_taints_and_annotates_the_node_that_long_before_the_end";
+    "last-call-too-early", "announces the last call from the beginning", CASE,
+        ".filter(|end| self.last_call_before(*end) <= self.now)" => ".filter(|_| true)",
+        "last_call::the_last_call_taints_and_annotates_the_node_that_long_before_the_end";
+    "late-departure-unsaid", "says nothing of a machine that is gone after the end of its window", EVENT,
+        ".filter(|end| *end < now)?" => ".filter(|_| false)?",
+        "stalled::a_machine_that_is_gone_after_the_end_of_its_window_has_left_late";
+    "early-departure-is-late", "says that a machine left late that was gone in time", EVENT,
+        ".filter(|end| *end < now)?" => ".filter(|_| true)?",
+        "stalled::a_machine_that_is_gone_by_the_end_of_its_window_has_not_left_late";
+    "minimum-run-ignored", "makes a machine for less than its minimum run", CASE,
+        "left < self.desired.minimum_run" => "left < SignedDuration::ZERO",
+        "schedule_inputs::no_machine_is_created_for_less_than_the_minimum_run";
+    "created-with-an-older-definition", "makes a machine although the definition drops what it records", SERVE,
+        "conditions::outdated(case).or_else(|| conditions::obstacle(case))" => "conditions::obstacle(case)",
+        "schedule_inputs::nothing_is_created_while_the_stored_definition_is_outdated";
 }
 
-/// A copy of the workspace in which each of [`TESTED`] can be selected at run time.
+/// The tests of a copy of the workspace in which each of [`TESTED`] can be selected at run time.
 pub(crate) struct TestedCopy {
-    tree: PathBuf,
-    target: PathBuf,
+    binaries: Vec<TestBinary>,
+}
+
+/// A binary with tests.
+struct TestBinary {
+    path: PathBuf,
+    /// The folder of its package, in which its tests expect to run.
+    folder: PathBuf,
+    /// The names of its tests.
+    tests: BTreeSet<String>,
 }
 
 impl TestedCopy {
@@ -181,7 +231,7 @@ impl TestedCopy {
     ///
     /// # Errors
     /// If the source of a mutant no longer exists, the copy does not compile, or a named test does
-    /// not succeed without a mutant.
+    /// not exist or does not succeed without a mutant.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let tree = root.join("target/mutants/tested");
         if tree.exists() {
@@ -209,30 +259,16 @@ impl TestedCopy {
         mutate(&tree)?;
         let target = std::env::var_os("CARGO_TARGET_DIR");
         let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-        let copy = Self { tree, target };
-        let names: Vec<&str> = TESTED.iter().map(|of| of.test).collect();
-        let printed = copy.test(0, &names)?;
-        if printed.contains("FAILED") || printed.contains("error:") {
-            let error = format!("a test fails without a mutant:\n{printed}");
-            return Err(io::Error::other(error));
+        let binaries = build(&tree, &target)?;
+        let copy = Self { binaries };
+        let names: BTreeSet<&str> = TESTED.iter().map(|of| of.test).collect();
+        for name in names {
+            if copy.fails(0, name)? {
+                let error = format!("{name} fails without a mutant");
+                return Err(io::Error::other(error));
+            }
         }
         Ok(copy)
-    }
-
-    /// What the tests of these names print with the mutant of this number, counted from 1.
-    fn test(&self, number: usize, names: &[&str]) -> io::Result<String> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(TESTS)
-            .args(names)
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("MUTANT", number.to_string())
-            .output()?;
-        let texts = [output.stdout, output.stderr];
-        Ok(texts
-            .map(|text| String::from_utf8_lossy(&text).into_owned())
-            .concat())
     }
 
     /// Whether the named test detects the mutant of this number, counted from 1.
@@ -240,12 +276,89 @@ impl TestedCopy {
         let Some(tested) = TESTED.get(number.wrapping_sub(1)) else {
             return Ok(false);
         };
-        let printed = self.test(number, &[tested.test])?;
-        Ok(
-            printed.contains(&format!("test {} ... FAILED", tested.test))
-                || printed.contains(&format!("---- {} stdout ----", tested.test)),
-        )
+        self.fails(number, tested.test)
     }
+
+    /// Whether a test of this name fails with the mutant of this number; 0 for none.
+    fn fails(&self, number: usize, test: &str) -> io::Result<bool> {
+        let mut binaries = self.binaries.iter().filter(|of| of.tests.contains(test));
+        let Some(first) = binaries.next() else {
+            return Err(io::Error::other(format!("there is no test {test}")));
+        };
+        for binary in std::iter::once(first).chain(binaries) {
+            if binary.fails(number, test)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl TestBinary {
+    fn new(path: &str, folder: PathBuf) -> io::Result<Self> {
+        let list = ["--list", "--format=terse"];
+        let output = Command::new(path)
+            .args(list)
+            .current_dir(&folder)
+            .output()?;
+        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = names.lines().filter_map(|line| line.strip_suffix(": test"));
+        Ok(Self {
+            path: PathBuf::from(path),
+            tests: names.map(str::to_owned).collect(),
+            folder,
+        })
+    }
+
+    fn fails(&self, number: usize, test: &str) -> io::Result<bool> {
+        let mut child = Command::new(&self.path)
+            .args(["--exact", test])
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .env("MUTANT", number.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let stdout = child.stdout.take();
+        let (ended, is_over) = mpsc::channel();
+        std::thread::spawn(move || {
+            // What is printed does not matter, nor that nobody waits for it any more.
+            let _ = stdout.map(io::read_to_string);
+            let _ = ended.send(());
+        });
+        if is_over.recv_timeout(LIMIT).is_err() {
+            child.kill()?;
+        }
+        Ok(!child.wait()?.success())
+    }
+}
+
+/// Builds the tests of a copy.
+fn build(tree: &Path, target: &Path) -> io::Result<Vec<TestBinary>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(BUILD)
+        .current_dir(tree)
+        .env("CARGO_TARGET_DIR", target)
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(
+            "the tests do not compile with the mutants",
+        ));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let binaries = messages.filter_map(|message| {
+        let path = message["executable"].as_str()?.to_owned();
+        let manifest = PathBuf::from(message["manifest_path"].as_str()?);
+        let folder = manifest.parent()?.to_owned();
+        let is_test = message["profile"]["test"] == true;
+        is_test.then(|| TestBinary::new(&path, folder))
+    });
+    binaries.collect()
 }
 
 /// Adds every mutant to the sources of a copy.
