@@ -33,6 +33,7 @@ Each layer finds faults that the one before it cannot find. The commands below s
 | tables and properties | the planner decides each case as specified, whatever strings an object contains | `cargo test --test plan` |
 | model | the shipped planner violates no invariant in any order of faults, handovers, edits and changes by others, for a small set of objects | `cargo run --release --bin proof -- model` |
 | mutants | the model can fail: it detects deliberate faults in the planner | `cargo run --release --bin proof -- mutants` |
+| tested mutants | tests can fail: each detects deliberate faults of code that the model does not run | `cargo run --release --bin proof -- tested-mutants` |
 | simulation | the shipped operator, including its caches, retries and Leases, violates no invariant in simulated days | `cargo run --release --bin simulation` |
 | long haul | in years of many machines each edge is met on its second, the account of usage and the metrics are those of the schedule, and memory does not grow | `cargo run --release --bin simulation --features simulation/allocator -- --years 10 --machines 200` |
 | compressed day | on a real Kubernetes, with faults, memory and requests per hour of openings and closings stay constant, and no object is left behind | `cargo run --release --bin day` |
