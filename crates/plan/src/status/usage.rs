@@ -19,6 +19,7 @@ use fivespot_api::{
     AccountedState, OverrideMode, ScheduledMachineStatus, ShutdownReason, Usage,
     UsageMonth,
 };
+use fivespot_capi::Machine;
 use fivespot_schedule::{Override, Schedule, Steps};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
@@ -191,10 +192,15 @@ fn unwanted_until(status: &ScheduledMachineStatus) -> Timestamp {
 fn state_of(case: &Case<'_>, before: Option<AccountedState>) -> AccountedState {
     let machine = case.owned.our_machine();
     let unknown = case.unobserved().or_else(|| case.owned.unknown());
+    let is_active = |machine: &Machine| {
+        // A Machine that is being deleted may report a Node as ready that is gone.
+        let is_only_reported =
+            machine.meta.is_deleting && machine::node(case, machine).is_none();
+        machine::is_node_ready(case, machine) == Some(true)
+            && !(is_only_reported && before == Some(AccountedState::Provisioning))
+    };
     match machine {
-        Some(machine) if machine::is_node_ready(case, machine) == Some(true) => {
-            AccountedState::Active
-        }
+        Some(machine) if is_active(machine) => AccountedState::Active,
         None if unknown.is_some() => before.unwrap_or(AccountedState::None),
         None if case.owned.providers().is_empty() => AccountedState::None,
         Some(_) | None => AccountedState::Provisioning,

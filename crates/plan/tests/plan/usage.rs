@@ -2,7 +2,7 @@
 
 use fivespot_api::{AccountedState, OverrideMode, Phase, UsageMonth};
 use fivespot_capi::Contract;
-use fivespot_plan::{Fact, Memory, Unknown, plan, usage_until};
+use fivespot_plan::{Access, Fact, Memory, Unknown, plan, usage_until};
 use fivespot_schedule::{Override, Schedule};
 use serde_json::json;
 
@@ -311,4 +311,30 @@ fn a_node_that_is_gone_is_not_active_although_the_machine_still_says_that_it_is_
     simulation.reconcile(&mut memory);
     let state = simulation.status().usage.unwrap().accounted_state;
     assert_eq!(state, Some(AccountedState::Provisioning));
+}
+
+#[test]
+fn a_node_that_was_gone_is_not_active_again_when_it_can_no_longer_be_read() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    let machine = simulation.get_mut("Machine").unwrap();
+    machine["metadata"]["deletionTimestamp"] = json!("2026-03-06T12:00:00Z");
+    machine["status"]["conditions"] =
+        json!([{ "type": "NodeReady", "status": "True", "reason": "NodeReady" }]);
+    let message = "no route to host".to_owned();
+    let unreachable = Access::Unreachable { message };
+    let state = |simulation: &Simulation| {
+        let usage = simulation.status().usage;
+        usage.unwrap().accounted_state
+    };
+    simulation.access = unreachable.clone();
+    simulation.reconcile(&mut memory);
+    assert_eq!(state(&simulation), Some(AccountedState::Active));
+    simulation.access = Access::Connected;
+    simulation.objects.retain(|(kind, _), _| kind != "Node");
+    simulation.reconcile(&mut memory);
+    assert_eq!(state(&simulation), Some(AccountedState::Provisioning));
+    simulation.access = unreachable.clone();
+    simulation.reconcile(&mut memory);
+    assert_eq!(state(&simulation), Some(AccountedState::Provisioning));
 }
