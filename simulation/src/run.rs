@@ -412,8 +412,9 @@ impl Run {
             self.interceptor.state().checks += 1;
             writes.insert(name.clone(), served);
         }
-        self.check_next_edge(scenario, paths).await;
+        // Before the clock may be set: by its own clock, the operator removes a machine later.
         self.interceptor.check_departures();
+        self.check_next_edge(scenario, paths).await;
     }
 
     /// Advances the clock. An operator that crashes on the way is replaced.
