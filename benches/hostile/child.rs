@@ -83,7 +83,13 @@ impl Child {
             .stderr(Stdio::from(log))
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+            .map_err(|error| {
+                format!(
+                    "{}: {error}; build it with `cargo build --profile dist --bin 5spot --features \
+                     fivespot-cli/allocator`",
+                    program.display()
+                )
+            })?;
         let limit = CpuLimit::apply(args.cpu_millis, process.id().unwrap_or_default())?;
         let begun = Instant::now();
         while probe(health).await.is_err() {

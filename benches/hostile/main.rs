@@ -2,7 +2,7 @@
 //! a hostile workload cluster and hostile clients.
 //!
 //! ```console
-//! $ cargo build --release --bin 5spot --features fivespot-cli/allocator
+//! $ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
 //! $ cargo run --release --bin hostile
 //! ```
 //!
@@ -40,8 +40,8 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Measures the cost of hostile input for the operator and the webhook.
 #[derive(Debug, Parser)]
 struct Args {
-    /// The program
-    #[arg(long, default_value = "target/release/5spot")]
+    /// The program, as it is shipped
+    #[arg(long, default_value = "target/dist/5spot")]
     program: PathBuf,
     /// The CPU limit in thousandths of a core: that of the manifests; 0 sets none
     #[arg(long, default_value_t = 500)]

@@ -2,6 +2,7 @@
 //! `e2e/browser/figures.mjs` have kept.
 
 mod bursts;
+mod cost;
 mod crowd;
 mod dashboard;
 
@@ -106,6 +107,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     if !cycles.is_empty() {
         page.push_str(&whole(&cycles));
     }
+    page.push_str(&cost::part(root)?);
     page.push_str(&dashboard::part(root)?);
     Ok(page)
 }

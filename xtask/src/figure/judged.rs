@@ -132,6 +132,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["benches/scale"],
     },
     Judged {
+        results: "benches/costs/",
+        crates: &[PLANNER, OPERATOR],
+        judges: &["benches/hostile"],
+    },
+    Judged {
         results: "xtask/results/creation.json",
         crates: &[ENGINE, SERVER],
         judges: &["engine/crates/apiserver/benches"],
