@@ -8,6 +8,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+/// How long a connection is not closed for another one. Without it, clients that connect again as
+/// soon as they are cut off could push out one whose request is on its way.
+const MIN_LIFETIME: Duration = Duration::from_millis(200);
+
 /// How long connections may last.
 #[derive(Clone, Copy, Debug)]
 pub struct Lifetimes {
@@ -70,23 +74,35 @@ impl ConnectionSlots {
     }
 
     /// A slot for a connection of `peer`: a free one, or that of a connection which is closed
-    /// for it. Waits only while each connection has a request that may last.
+    /// for it. Waits while each connection has a request that may last, and at most for
+    /// [`MIN_LIFETIME`] otherwise.
     pub(crate) async fn take(&self, peer: IpAddr) -> ConnectionSlot {
         loop {
             let freed = self.0.freed.notified();
-            if let Some(slot) = self.try_take(peer) {
-                return slot;
+            match self.try_take(peer) {
+                Ok(slot) => return slot,
+                Err(None) => freed.await,
+                Err(Some(due)) => {
+                    tokio::select! {
+                        () = freed => {}
+                        () = sleep_until(due) => {}
+                    }
+                }
             }
-            freed.await;
         }
     }
 
-    fn try_take(&self, peer: IpAddr) -> Option<ConnectionSlot> {
+    /// A slot; or when to try again, if that is known.
+    fn try_take(&self, peer: IpAddr) -> Result<ConnectionSlot, Option<Instant>> {
         let mut connections = self.0.connections();
         if connections.by_id.len() >= self.0.limit {
-            let connection_to_evict =
-                connections.connection_to_evict(self.0.lifetimes.request.is_some())?;
-            if let Some(connection) = connections.by_id.remove(&connection_to_evict) {
+            let is_short = self.0.lifetimes.request.is_some();
+            let (id, since) = connections.connection_to_evict(is_short).ok_or(None)?;
+            let due = since + MIN_LIFETIME;
+            if due > Instant::now() {
+                return Err(Some(due));
+            }
+            if let Some(connection) = connections.by_id.remove(&id) {
                 connection.evicted.notify_one();
             }
         }
@@ -99,7 +115,7 @@ impl ConnectionSlots {
             evicted: evicted.clone(),
         };
         connections.by_id.insert(id, connection);
-        Some(ConnectionSlot {
+        Ok(ConnectionSlot {
             slots: self.0.clone(),
             id,
             evicted,
@@ -124,10 +140,10 @@ impl Inner {
 }
 
 impl Connections {
-    /// The connection that ends for a new one: of the peer with the most, the one that has been
-    /// idle for longest. If none of its connections is idle, it is the one on which nothing has
-    /// begun or ended for longest, if requests are `short`.
-    fn connection_to_evict(&self, short: bool) -> Option<u64> {
+    /// The connection that ends for a new one, and since when nothing has begun or ended on it: of
+    /// the peer with the most, the one that has been idle for longest. If none of its connections
+    /// is idle, any of them, if requests are `short`.
+    fn connection_to_evict(&self, short: bool) -> Option<(u64, Instant)> {
         let may_end = |it: &&Connection| short || it.requests == 0;
         let mut shares: HashMap<IpAddr, usize> = HashMap::new();
         for connection in self.by_id.values().filter(may_end) {
@@ -140,7 +156,7 @@ impl Connections {
             .iter()
             .filter(|(_, it)| may_end(it) && of_peer(it) == most);
         let first = candidates.min_by_key(|(id, it)| (it.requests > 0, it.since, **id));
-        first.map(|(id, _)| *id)
+        first.map(|(id, of)| (*id, of.since))
     }
 }
 
@@ -227,6 +243,20 @@ mod tests {
         assert!(!is_evicted(&slots, &first));
         assert!(is_evicted(&slots, &second));
         second.evicted().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_connection_has_a_moment_for_its_request_before_another_takes_its_place()
+     {
+        let slots = ConnectionSlots::new(1, SHORT);
+        let first = slots.take(peer(1)).await;
+        let mut next = Box::pin(slots.take(peer(1)));
+        let early = tokio::time::timeout(MIN_LIFETIME / 2, &mut next).await;
+        assert!(early.is_err() && !is_evicted(&slots, &first));
+        let began = Instant::now();
+        next.await;
+        assert!(is_evicted(&slots, &first));
+        assert!(began.elapsed() <= MIN_LIFETIME);
     }
 
     #[tokio::test(start_paused = true)]
