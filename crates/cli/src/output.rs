@@ -73,7 +73,7 @@ pub(crate) async fn closed() {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The width of output that is not a terminal.

@@ -376,21 +376,21 @@ fn check_reports_a_dev_server_without_an_operator() {
 }
 
 /// Starts a command, reads its output up to a line that begins with `last`, and closes the output.
-/// Returns its exit code; `None` if it has not ended after a minute.
-fn exit_code_after(mut command: Command, last: &str) -> Option<i32> {
+/// Returns its exit code. Panics if it has not ended after a minute.
+fn exit_code_after(mut command: Command, last: &str) -> i32 {
     let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    let is_printed = lines.any(|line| line.unwrap().starts_with(last));
+    let is_printed = lines.any(|line| line.is_ok_and(|line| line.starts_with(last)));
     drop(lines);
     assert!(is_printed, "{command:?} ended before {last}");
     let id = running.id().to_string();
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || ended.send(running.wait()));
-    let status = end.recv_timeout(Duration::from_secs(60));
+    let status = end.recv_timeout(Duration::from_mins(1));
     if status.is_err() {
         Command::new("kill").arg(id).status().unwrap();
     }
-    status.ok()?.unwrap().code()
+    status.unwrap().unwrap().code().unwrap()
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_command_that_has_nothing_to_print_ends_when_its_output_is_closed() {
     let dir = TempDir::new();
     // After the last of these lines, dev prints nothing more.
     let quiet = ["--no-controller"];
-    assert_eq!(exit_code_after(dir.dev(&quiet), "applied "), Some(0));
+    assert_eq!(exit_code_after(dir.dev(&quiet), "applied "), 0);
     let (mut dev, kubeconfig) = dir.start(&quiet);
     let command = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_5spot"));
@@ -418,7 +418,7 @@ fn a_command_that_has_nothing_to_print_ends_when_its_output_is_closed() {
             "export KUBECONFIG=",
         ),
     ] {
-        assert_eq!(exit_code_after(command(args), last), Some(0), "{args:?}");
+        assert_eq!(exit_code_after(command(args), last), 0, "{args:?}");
     }
     dev.kill().unwrap();
     dev.wait().unwrap();

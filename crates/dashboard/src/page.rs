@@ -215,7 +215,7 @@ pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
         Column::State => machines.sort_by_key(|it| it.verdict.state),
         // Those without a change come last.
         Column::Next => {
-            machines.sort_by_key(|it| (it.machine.next.is_none(), it.machine.next))
+            machines.sort_by_key(|it| (it.machine.next.is_none(), it.machine.next));
         }
         _ => machines.sort_by_cached_key(text),
     }

@@ -57,9 +57,12 @@ fn is_short(name: &Key) -> bool {
 /// The head of a column, with a link that sorts by it.
 fn head(column: Column, filter: &Filter) -> Markup {
     let order = filter.order().filter(|order| order.column == column);
-    let sorted = order.map(|order| match order.is_descending {
-        true => "descending",
-        false => "ascending",
+    let sorted = order.map(|order| {
+        if order.is_descending {
+            "descending"
+        } else {
+            "ascending"
+        }
     });
     html! {
         th scope="col" aria-sort=[sorted] {
