@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::{StreamExt as _, stream};
@@ -48,10 +48,13 @@ impl TempDir {
     /// Starts the server and waits until it has applied its manifests.
     fn start(&self) -> Running {
         let mut child = self.dev().stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let applied = output.find(|line| line.as_ref().unwrap().starts_with("applied "));
         assert!(applied.is_some());
-        Running(child)
+        Running {
+            child,
+            _output: output,
+        }
     }
 
     fn kubeconfig(&self) -> String {
@@ -66,21 +69,25 @@ impl Drop for TempDir {
     }
 }
 
-struct Running(Child);
+struct Running {
+    child: Child,
+    /// The server ends when its output is closed.
+    _output: Lines<BufReader<ChildStdout>>,
+}
 
 impl Running {
     /// Kills the process without a shutdown.
     fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // The process may already have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
