@@ -400,6 +400,8 @@ for (const [name, dev, path] of PAGES) {
       } else {
         await page.locator("#live figure, #live table").first().waitFor();
       }
+      // The first update draws pictures as wide as the window.
+      await page.locator("#live[data-updates]").waitFor();
       await isFitToLookAt(page, setup);
       const fullPage = name !== "machines" && setting !== "phone";
       await looksLike(page, `dashboard-${name}-${setting}`, { fullPage });
