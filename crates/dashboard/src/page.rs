@@ -1,5 +1,6 @@
 //! The pages: their common frame and shared parts.
 
+mod instant;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod savings;
@@ -11,13 +12,13 @@ use std::sync::Arc;
 use fivespot_api::Phase;
 use fivespot_api::condition::Remedy;
 use fivespot_api::verdict::{Lease, State, Verdict};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
 use crate::state::Snapshot;
+pub(crate) use instant::{in_zone, local, relative, text_in_zone};
 
 /// The page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -423,111 +424,5 @@ fn state_symbol(state: State) -> &'static str {
         State::Disabled => "–",
         State::Killed => "■",
         State::Off => "○",
-    }
-}
-
-/// `Mon 9 Mar 09:00 EDT`, in the local time of a zone.
-pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone())
-        .strftime("%a %-d %b %H:%M %Z")
-        .to_string()
-}
-
-/// A text in which the instants of UTC, as the operator writes them, are in the local time of a zone.
-pub(crate) fn in_zone(text: &str, zone: &TimeZone) -> Markup {
-    html! {
-        @for part in parts(text) {
-            @match part {
-                Part::Instant(written, at) => {
-                    time datetime=(written) title=(written) { (local(at, zone)) }
-                }
-                Part::Other(text) => (text),
-            }
-        }
-    }
-}
-
-/// The same without markup.
-pub(crate) fn text_in_zone(text: &str, zone: &TimeZone) -> String {
-    let parts = parts(text).into_iter().map(|part| match part {
-        Part::Instant(_, at) => local(at, zone),
-        Part::Other(text) => text.to_owned(),
-    });
-    parts.collect()
-}
-
-/// A part of a message.
-enum Part<'t> {
-    /// An instant, as it is written.
-    Instant(&'t str, Timestamp),
-    Other(&'t str),
-}
-
-/// The parts of a message, in order.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = 0;
-    for (last, _) in text.match_indices('Z') {
-        let first = (last + 1).saturating_sub(INSTANT.len());
-        let found = text.get(first..=last).filter(|_| first >= rest);
-        let Some((found, at)) = found.and_then(|it| Some((it, instant(it)?))) else {
-            continue;
-        };
-        parts.push(Part::Other(text.get(rest..first).unwrap_or_default()));
-        parts.push(Part::Instant(found, at));
-        rest = last + 1;
-    }
-    parts.push(Part::Other(text.get(rest..).unwrap_or_default()));
-    parts
-}
-
-/// The form of instants in the operator's messages.
-const INSTANT: &str = "2026-03-06T23:00:00Z";
-
-/// An instant in that form.
-fn instant(text: &str) -> Option<Timestamp> {
-    let is_in_form = text.len() == INSTANT.len()
-        && text
-            .bytes()
-            .zip(INSTANT.bytes())
-            .all(|(one, form)| one.is_ascii_digit() == form.is_ascii_digit());
-    text.parse().ok().filter(|_| is_in_form)
-}
-
-/// `in 3h 20m`, `2d ago`: the two largest units.
-pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
-    let distance = at.duration_since(now);
-    let text = length(distance.abs());
-    if distance > SignedDuration::ZERO {
-        format!("in {text}")
-    } else {
-        format!("{text} ago")
-    }
-}
-
-/// `3h 20m`: the two largest units.
-pub(crate) fn length(length: SignedDuration) -> String {
-    let seconds = length.as_secs();
-    let parts = [
-        (seconds / 86_400, "d"),
-        (seconds / 3600 % 24, "h"),
-        (seconds / 60 % 60, "m"),
-        (seconds % 60, "s"),
-    ];
-    let first = parts
-        .iter()
-        .position(|(number, _)| *number > 0)
-        .unwrap_or(3);
-    let shown: Vec<String> = parts
-        .iter()
-        .skip(first)
-        .take(2)
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, unit)| format!("{number}{unit}"))
-        .collect();
-    if shown.is_empty() {
-        "0s".to_owned()
-    } else {
-        shown.join(" ")
     }
 }
