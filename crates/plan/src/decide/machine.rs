@@ -6,6 +6,7 @@ use fivespot_capi::{Machine, MachinePatch, draft, one_line};
 
 use crate::act::write;
 use crate::decide::case::Case;
+use crate::decide::precedence::paused_kind;
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Node, Step};
 
@@ -105,7 +106,10 @@ pub(crate) fn node<'a>(case: &Case<'a>, machine: &Machine) -> Option<&'a Node> {
 /// it is paused or the Machine is being deleted.
 pub(crate) fn is_node_ready(case: &Case<'_>, machine: &Machine) -> Option<bool> {
     machine.node.as_ref()?;
-    if matches!(case.observed.workload.node.known(), Some(None)) {
+    let is_gone = matches!(case.observed.workload.node.known(), Some(None));
+    let is_reported =
+        !machine.meta.is_deleting && paused_kind(case, Some(machine)).is_none();
+    if is_gone && !is_reported {
         return Some(false);
     }
     node(case, machine)

@@ -161,7 +161,10 @@ fn paused<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 }
 
 /// The kind of the object that is paused.
-fn paused_kind(case: &Case<'_>, machine: Option<&Machine>) -> Option<&'static str> {
+pub(crate) fn paused_kind(
+    case: &Case<'_>,
+    machine: Option<&Machine>,
+) -> Option<&'static str> {
     if case.subject.is_paused {
         Some("ScheduledMachine")
     } else if case.cluster().is_some_and(|cluster| cluster.is_paused) {
