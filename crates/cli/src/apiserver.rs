@@ -67,14 +67,16 @@ async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = server.serve(listener, &credentials, async { drop(stopped.await) });
     tokio::pin!(serving);
+    let stopped = async {
+        tokio::select! {
+            () = signals.received() => {}
+            () = output::closed() => {}
+        }
+    };
     let served = tokio::select! {
         // The listener ends without a signal only if it fails.
         served = &mut serving => served,
-        () = signals.received() => {
-            drop(stop);
-            serving.await
-        }
-        () = output::closed() => {
+        () = stopped => {
             drop(stop);
             serving.await
         }

@@ -262,11 +262,7 @@ fn machine(
     now: Timestamp,
 ) -> Result<Machine, Failure> {
     let object: ScheduledMachine = serde_json::from_value(document.object.clone())
-        .map_err(|error| {
-            Failure::new(document.origin.as_str(), error).remedy(
-                "correct it; `5spot validate` reports everything that a server would reject",
-            )
-        })?;
+        .map_err(|error| Failure::undecodable(&document.origin, error))?;
     let metadata = &object.metadata;
     let namespace = metadata.namespace.clone().unwrap_or_default();
     let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();

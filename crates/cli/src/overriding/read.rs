@@ -68,9 +68,7 @@ pub(super) async fn get(
     serde_json::to_value(found)
         .and_then(serde_json::from_value)
         .map_err(|error| {
-            Failure::new(format!("ScheduledMachine {namespace}/{machine}"), error)
-                .remedy(
-                    "correct it; `5spot validate` reports everything that a server would reject",
-                )
+            let what = format!("ScheduledMachine {namespace}/{machine}");
+            Failure::undecodable(what, error)
         })
 }

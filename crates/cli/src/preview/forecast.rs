@@ -36,9 +36,6 @@ pub(super) struct Forecast {
     /// Why the schedule does not apply.
     #[serde(skip)]
     pub(super) off: Option<Off>,
-    /// The use that the schedule plans within the span.
-    #[serde(skip)]
-    pub(super) figures: Figures,
     #[serde(skip)]
     pub(super) labels: BTreeMap<String, String>,
     #[serde(skip)]
@@ -137,11 +134,6 @@ impl Forecast {
         let span = range.span(schedule.time_zone())?;
         let judge = scope.judge.filter(|_| machine.status.is_some());
         let mut forecast = Self {
-            figures: Figures::planned(
-                Some(&schedule).filter(|_| off.is_none()),
-                span.from,
-                span.to,
-            ),
             labels: machine.metadata.labels.clone().unwrap_or_default(),
             infrastructure_kind: machine.spec.infrastructure_spec.kind.clone(),
             namespace,
@@ -170,6 +162,12 @@ impl Forecast {
         self.missing_calendars
             .iter()
             .map(|it| planned::not_found(it))
+    }
+
+    /// The use that the schedule plans within the span.
+    pub(super) fn figures(&self) -> Figures {
+        let Span { from, to } = self.span;
+        Figures::planned(planned::active(&self.schedule, self.off), from, to)
     }
 
     /// Computes the changes and the needed times within the span.

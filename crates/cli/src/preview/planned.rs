@@ -33,12 +33,7 @@ impl PlannedMachine {
         namespace: Option<&str>,
     ) -> Result<Self, Failure> {
         let object: ScheduledMachine = serde_json::from_value(document.object.clone())
-            .map_err(|error| {
-                Failure::new(document.origin.as_str(), error).remedy(
-                    "correct it; `5spot validate` reports everything that a server would \
-                     reject",
-                )
-            })?;
+            .map_err(|error| Failure::undecodable(&document.origin, error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let location =
@@ -84,8 +79,13 @@ impl PlannedMachine {
 
     /// The schedule, unless it does not apply.
     pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
-        Some(&self.schedule).filter(|_| self.off.is_none())
+        active(&self.schedule, self.off)
     }
+}
+
+/// The schedule, unless it does not apply.
+pub(super) fn active(schedule: &Schedule, off: Option<Off>) -> Option<&Schedule> {
+    Some(schedule).filter(|_| off.is_none())
 }
 
 /// Why a schedule does not apply.

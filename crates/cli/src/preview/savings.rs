@@ -18,8 +18,8 @@ impl Savings {
     pub(super) fn of(forecasts: &[Forecast], rates: Rates) -> Self {
         let machines = forecasts.iter().map(|forecast| {
             let rate = rates.of(&forecast.infrastructure_kind, &forecast.labels);
-            let costs = rate.map(|rate| rates.costs(rate, &forecast.figures));
-            (forecast.figures, costs)
+            let figures = forecast.figures();
+            (figures, rate.map(|rate| rates.costs(rate, &figures)))
         });
         Self {
             total: Total::of(machines),
