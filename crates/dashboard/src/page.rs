@@ -18,7 +18,7 @@ use maud::{DOCTYPE, Markup, html};
 use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
 use crate::state::Snapshot;
-pub(crate) use instant::{in_zone, local, relative, text_in_zone};
+pub(crate) use instant::{in_zone, local, relative, text_in_zone, whose_times};
 
 /// The page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,7 +202,8 @@ pub(crate) fn matching(judged: &[JudgedMachine], filter: &Filter) -> Vec<JudgedM
     admitted.cloned().collect()
 }
 
-/// Sorts machines as the filter says. Equal ones stay in their order.
+/// Sorts machines as the filter says. Equal ones stay in their order, and those without a change come
+/// last.
 pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
     let text = |it: &JudgedMachine| match order.column {
         Column::Machine => it.machine.name.to_string(),
@@ -212,12 +213,16 @@ pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
         Column::Message => it.verdict.cause.clone(),
         Column::State | Column::Next => String::new(),
     };
+    // Reversed before the sort too, which keeps the order of equal ones.
+    if order.is_descending {
+        machines.reverse();
+    }
     match order.column {
         Column::State => machines.sort_by_key(|it| it.verdict.state),
-        // Those without a change come last.
-        Column::Next => {
-            machines.sort_by_key(|it| (it.machine.next.is_none(), it.machine.next));
-        }
+        Column::Next => machines.sort_by_key(|it| {
+            let next = it.machine.next;
+            (next.is_none() != order.is_descending, next)
+        }),
         _ => machines.sort_by_cached_key(text),
     }
     if order.is_descending {

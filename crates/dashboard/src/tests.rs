@@ -370,6 +370,8 @@ fn the_list_is_sorted_by_the_chosen_column_and_the_head_says_so() {
         ("machine", [">two<", ">one<", ">three<"]),
         ("-machine", [">three<", ">one<", ">two<"]),
         ("next", [">one<", ">two<", ">three<"]),
+        ("-next", [">two<", ">one<", ">three<"]),
+        ("-phase", [">two<", ">one<", ">three<"]),
         ("cluster", [">one<", ">three<", ">two<"]),
     ] {
         assert_eq!(order(&list(sort), &names), expected, "{sort}");

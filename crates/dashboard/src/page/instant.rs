@@ -11,6 +11,11 @@ pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
         .to_string()
 }
 
+/// The sentence about the zone of a page.
+pub(crate) fn whose_times(zone: &TimeZone) -> String {
+    format!("Times are those of {}.", zone.iana_name().unwrap_or("UTC"))
+}
+
 /// A text in which the instants of UTC, as the operator writes them, are in the local time of a zone.
 pub(crate) fn in_zone(text: &str, zone: &TimeZone) -> Markup {
     html! {

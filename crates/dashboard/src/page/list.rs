@@ -41,7 +41,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
                     }
                     tbody { @for machine in shown { (row(machine, filter, &zone, now)) } }
                 }
-                p.soft { "Times are those of " (zone.iana_name().unwrap_or("UTC")) "." }
+                p.soft { (page::whose_times(&zone)) }
                 (page::pages("machines", filter, machines.len()))
             }
         },

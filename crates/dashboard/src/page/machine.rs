@@ -82,7 +82,7 @@ pub(crate) async fn body(
         (usage(machine, shared.rates.as_ref(), now))
         (events_table(&events, &zone, now))
         @if let Ok(inspection) = &inspection { (manifest(&inspection.object)) }
-        p.soft { "Times are those of " (zone.iana_name().unwrap_or("UTC")) "." }
+        p.soft { (page::whose_times(&zone)) }
     };
     Some(Body {
         fixed: page::zone_form(&name.name, filter),

@@ -40,7 +40,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
                         "The curve counts each machine"
                     }
                     " in every hour in which it is wanted at some time. "
-                    "Times are those of " (fleet.zone.iana_name().unwrap_or("UTC")) "."
+                    (page::whose_times(&fleet.zone))
                 }
                 details #words {
                     summary { "As a table" }
