@@ -159,22 +159,22 @@ const ENGINE: [&str; 6] = ["admission", "apiserver", "cel", "clock", "gostd", "h
 
 /// The folder of a package that is no service, below the root.
 pub(crate) fn folder(name: &str) -> String {
-    let house = if ENGINE.contains(&name) {
+    let prefix = if ENGINE.contains(&name) {
         "engine/"
     } else {
         ""
     };
-    format!("{house}crates/{name}")
+    format!("{prefix}crates/{name}")
 }
 
 /// The name of a package that is no service, in Cargo.
 pub(crate) fn package(name: &str) -> String {
-    let house = if ENGINE.contains(&name) {
+    let prefix = if ENGINE.contains(&name) {
         "kubemu"
     } else {
         "fivespot"
     };
-    format!("{house}-{name}")
+    format!("{prefix}-{name}")
 }
 
 /// Packages that bring threads, sockets or another clock.
@@ -235,7 +235,7 @@ fn packages(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
             .unwrap_or_default();
         let short = ["fivespot-", "kubemu-"]
             .iter()
-            .find_map(|house| name.strip_prefix(house));
+            .find_map(|prefix| name.strip_prefix(prefix));
         short.unwrap_or(name).to_owned()
     };
     list(metadata.get("packages"))

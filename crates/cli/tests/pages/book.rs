@@ -309,10 +309,10 @@ fn every_file_that_a_book_names_is_there() {
 #[test]
 fn every_file_that_the_architecture_names_is_there() {
     let text = fs::read_to_string(format!("{ROOT}/ARCHITECTURE.md")).unwrap();
-    let houses = [format!("{ROOT}/crates"), format!("{ROOT}/engine/crates")];
-    let mut folders: Vec<String> = houses
+    let workspaces = [format!("{ROOT}/crates"), format!("{ROOT}/engine/crates")];
+    let mut folders: Vec<String> = workspaces
         .iter()
-        .flat_map(|house| fs::read_dir(house).unwrap())
+        .flat_map(|crates| fs::read_dir(crates).unwrap())
         .map(|entry| format!("{}/src", entry.unwrap().file_name().display()))
         .collect();
     let others = ["docs/", "internals/", "e2e/", "deploy/", "examples/"];
@@ -320,7 +320,7 @@ fn every_file_that_the_architecture_names_is_there() {
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     for path in paths(&text, &folders) {
         let is_there = std::iter::once(ROOT)
-            .chain(houses.iter().map(String::as_str))
+            .chain(workspaces.iter().map(String::as_str))
             .any(|root| Path::new(root).join(path).exists());
         assert!(is_there, "ARCHITECTURE.md: {path}");
     }
