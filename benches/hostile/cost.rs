@@ -241,8 +241,6 @@ pub(crate) struct Cost {
     /// The CPU time beyond the first row's, which has the edges of the other tenant alone.
     cpu: Duration,
     max_cpu: u64,
-    /// Whether edges may be late, as long as caches are filled after a start.
-    may_be_late: bool,
     /// The requests of the operator about the tenant.
     requests: u64,
     /// In bytes. `None` if the program has ended.
@@ -291,12 +289,7 @@ impl Cost {
 
     /// Why the row is not within its bounds. Empty if it is.
     pub(crate) fn excess(&self) -> Vec<&'static str> {
-        let wait = if self.may_be_late {
-            Some(Duration::ZERO)
-        } else {
-            self.wait
-        };
-        let mut excess = crate::excess(self.memory, self.health, wait);
+        let mut excess = crate::excess(self.memory, self.health, self.wait);
         if self.lease.is_none() {
             excess.push("the Lease lapsed");
         }
@@ -396,7 +389,6 @@ pub(crate) async fn measure(
         cpu: usage.cpu.saturating_sub(alone),
         usage,
         max_cpu: row.max_cpu,
-        may_be_late: row.event == Event::Start,
         requests: management.requests_about(TENANT) - asked,
         memory,
         health: child.worst_health(),

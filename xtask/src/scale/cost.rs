@@ -33,7 +33,7 @@ $ cargo run --release --bin hostile -- --record benches/costs/events.json
 The bounds that the program asserts are 2 s for the other tenant, 1 s for `/healthz`, 256 MiB, a
 Lease that never lapses, and for the tenant within a quota of ten machines 1 s of CPU time in the
 first minute and 50 ms in each minute after. An operator on standby has filled its caches when it
-takes over. One that starts fills them first: in that row the other tenant has no bound.
+takes over. One that starts fills them first, and serves nobody until then.
 
 ";
 
