@@ -314,6 +314,24 @@ fn a_node_that_is_gone_is_not_active_although_the_machine_still_says_that_it_is_
 }
 
 #[test]
+fn a_node_that_is_not_found_is_ready_if_cluster_api_says_so_and_is_not_paused() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.get_mut("Machine").unwrap()["status"]["conditions"] =
+        json!([{ "type": "NodeReady", "status": "True", "reason": "NodeReady" }]);
+    simulation.objects.retain(|(kind, _), _| kind != "Node");
+    for (is_paused, expected) in [
+        (false, AccountedState::Active),
+        (true, AccountedState::Provisioning),
+    ] {
+        simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(is_paused);
+        simulation.reconcile(&mut memory);
+        let state = simulation.status().usage.unwrap().accounted_state;
+        assert_eq!(state, Some(expected), "{is_paused}");
+    }
+}
+
+#[test]
 fn a_node_that_was_gone_is_not_active_again_when_it_can_no_longer_be_read() {
     let mut memory = Memory::default();
     let mut simulation = in_service(Contract::V1Beta2, &mut memory);
