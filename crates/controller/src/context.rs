@@ -316,6 +316,26 @@ impl Context {
         self.tables().informers.get(name).cloned()
     }
 
+    /// A cache that every reconcile in a namespace reads, and whose first list is under way.
+    ///
+    /// Asked before a ScheduledMachine is parsed: at a start thousands wait for each of these in
+    /// turn, and parsing all of them each time would delay those that are due.
+    pub(crate) fn loading(&self, namespace: &str) -> Option<Arc<KindInformer>> {
+        let tables = self.tables();
+        let mut read_by_all = tables.informers.values().filter(|informer| {
+            matches!(
+                informer.projection,
+                CachedKind::ScheduledMachine
+                    | CachedKind::Override
+                    | CachedKind::Machine
+                    | CachedKind::Cluster
+            )
+        });
+        let found =
+            read_by_all.find(|informer| informer.health(namespace) == Health::Loading);
+        found.cloned()
+    }
+
     /// The cache of that name, and whether it is new and must be filled.
     pub(crate) fn ensure(
         &self,

@@ -98,6 +98,12 @@ pub(crate) async fn observe(
     freshness: Freshness,
     reads: &LiveReads,
 ) -> Observation {
+    if freshness == Freshness::Cached
+        && let Some(cache) = context.loading(&key.namespace)
+    {
+        cache.add_waiting(key);
+        return Observation::Incomplete(Incomplete::NotYet);
+    }
     let source = Source {
         context,
         key,

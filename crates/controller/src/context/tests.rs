@@ -1,7 +1,12 @@
 use fivespot_capi::Contract;
+use fivespot_plan::Freshness;
+use fivespot_runtime::cache::Object;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::kind::cluster_api;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::{Incomplete, Observation, observe};
 
 /// A context with a server that never responds.
 fn context() -> Arc<Context> {
@@ -28,4 +33,44 @@ async fn after_an_upgrade_only_the_newer_version_is_watched() {
     assert!(context.cache(&cache_name(&old)).is_none());
     assert!(context.cache(&cache_name(&new)).is_some());
     assert!(context.cache(&context.scheduled_machines.name).is_some());
+}
+
+/// The caches of ScheduledMachines and of overrides are filled: with this object, and with none.
+fn fill_own_caches(context: &Arc<Context>, own: &Key, object: Value) {
+    let overrides = schedule_override::informer(context);
+    let machines = &context.scheduled_machines.store;
+    let part = None;
+    for store in [machines, &overrides.store] {
+        store.begin(&part);
+    }
+    machines.list(
+        &part,
+        own.clone(),
+        Object::new(object, Vec::new(), Vec::new()),
+    );
+    for store in [machines, &overrides.store] {
+        store.end(&part);
+    }
+}
+
+/// Ten thousand ScheduledMachines that were each parsed to find that another cache is not filled
+/// yet would delay everything at a start.
+#[tokio::test]
+async fn a_scheduled_machine_is_parsed_when_the_caches_that_all_need_are_filled() {
+    let context = context();
+    let own = Key::new("default", "worker");
+    let meta = json!({"name": "worker", "namespace": "default", "resourceVersion": "1"});
+    let object = json!({"metadata": meta, "spec": "cannot be parsed"});
+    fill_own_caches(&context, &own, object);
+    let observed =
+        async || observe(&context, &own, Freshness::Cached, &LiveReads::default()).await;
+    assert!(matches!(observed().await, Observation::Unreadable { .. }));
+    let machine = cluster_api(Contract::V1Beta2, "Machine");
+    let machines = context.informer(&machine, CachedKind::Machine);
+    assert!(matches!(
+        observed().await,
+        Observation::Incomplete(Incomplete::NotYet)
+    ));
+    // It is enqueued when the cache is filled.
+    assert_eq!(machines.record_success(), BTreeSet::from([own]));
 }
