@@ -82,6 +82,7 @@ mod reports_errors;
 mod reports_readiness;
 mod reports_what_blocks_it;
 mod run;
+mod serves_two_versions;
 mod shuts_down_in_time;
 mod starts_in_order;
 mod supports_both_contracts;
@@ -110,6 +111,7 @@ const ALL: &[&[Promise]] = &[
     comes_back_from_a_backup::PROMISES,
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
+    serves_two_versions::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,
     faults::PROMISES,

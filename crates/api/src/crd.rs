@@ -28,7 +28,7 @@ pub fn render_of(resource: &Resource, kube_minor: u32) -> Value {
     for rule in resource.rules {
         attach(&mut root, rule, kube_minor);
     }
-    definition(resource, root)
+    definition(resource, &root)
 }
 
 /// The CRD of ScheduledMachine without rules: only types and bounds.
@@ -38,21 +38,26 @@ pub fn render_without_rules() -> Value {
 
 /// The CustomResourceDefinition without rules: only types and bounds.
 pub fn without_rules(resource: &Resource) -> Value {
-    definition(resource, (resource.schema)())
+    definition(resource, &(resource.schema)())
 }
 
-fn definition(resource: &Resource, root: Value) -> Value {
-    let mut version = json!({
-        "name": name::VERSION,
-        "served": true,
-        "storage": true,
-        "additionalPrinterColumns": columns(resource),
-        "schema": {"openAPIV3Schema": root},
-    });
-    if resource.has_status {
-        version["subresources"] = json!({"status": {}});
-    }
-    json!({
+fn definition(resource: &Resource, root: &Value) -> Value {
+    let version = |(place, name): (usize, &&str)| {
+        let mut version = json!({
+            "name": name,
+            "served": true,
+            "storage": place == 0,
+            "additionalPrinterColumns": columns(resource),
+            "schema": {"openAPIV3Schema": root},
+        });
+        if resource.has_status {
+            version["subresources"] = json!({"status": {}});
+        }
+        version
+    };
+    let versions = resource.versions.iter().enumerate();
+    let versions: Vec<Value> = versions.map(version).collect();
+    let mut definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
@@ -70,9 +75,13 @@ fn definition(resource: &Resource, root: Value) -> Value {
                 "categories": [name::CATEGORY],
             },
             "scope": "Namespaced",
-            "versions": [version],
+            "versions": versions,
         },
-    })
+    });
+    if versions.len() > 1 {
+        definition["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    definition
 }
 
 /// The fields without which the operator creates no machine: those of the status that it reads,

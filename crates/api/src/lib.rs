@@ -47,10 +47,10 @@ pub use schedule_override::{
     TargetRef,
 };
 pub use scheduled_machine::{
-    CalendarRef, EndPolicy, ExceptionAction, InlineObject, MAX_APPLIED_TAINTS,
-    MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ScheduleException,
-    ScheduleSpec, ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec,
-    TaintEffect,
+    CalendarRef, EnabledField, EndPolicy, ExceptionAction, InlineMetadata, InlineObject,
+    MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning,
+    ScheduleException, ScheduleSpec, ScheduleWindow, ScheduledMachine,
+    ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use status::{
     AccountedState, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,

@@ -22,8 +22,10 @@ pub fn is_provider_group(group: &str) -> bool {
 
 /// The API group of ScheduledMachine.
 pub const GROUP: &str = "5spot.finos.org";
-/// The API version of ScheduledMachine, without its group.
+/// The stored API version of ScheduledMachine, without its group.
 pub const VERSION: &str = "v1alpha1";
+/// A further version in which ScheduledMachine is served, with the same schema.
+pub const BETA_VERSION: &str = "v1beta1";
 /// Group and version as in `apiVersion`.
 pub const API_VERSION: &str = "5spot.finos.org/v1alpha1";
 /// The kind of the resource.

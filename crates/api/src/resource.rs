@@ -14,6 +14,8 @@ use crate::{name, schema};
 /// A kind of the API group, with everything that is rendered for it.
 #[derive(Debug)]
 pub struct Resource {
+    /// The versions in which it is served; the first one is stored. They have the same schema.
+    pub versions: &'static [&'static str],
     /// The kind.
     pub kind: &'static str,
     /// The kind of a list of them.
@@ -78,6 +80,7 @@ pub const SCHEDULE_CALENDAR: &Resource = &RESOURCES[2];
 /// Every kind.
 pub static RESOURCES: [Resource; 3] = [
     Resource {
+        versions: &[name::VERSION, name::BETA_VERSION],
         kind: name::KIND,
         list_kind: name::LIST_KIND,
         plural: name::PLURAL,
@@ -124,6 +127,7 @@ pub static RESOURCES: [Resource; 3] = [
         schema: schema::scheduled_machine,
     },
     Resource {
+        versions: &[name::VERSION],
         kind: name::OVERRIDE_KIND,
         list_kind: "ScheduleOverrideList",
         plural: name::OVERRIDE_PLURAL,
@@ -152,6 +156,7 @@ pub static RESOURCES: [Resource; 3] = [
         schema: schema::schedule_override,
     },
     Resource {
+        versions: &[name::VERSION],
         kind: name::CALENDAR_KIND,
         list_kind: "ScheduleCalendarList",
         plural: name::CALENDAR_PLURAL,
@@ -172,6 +177,20 @@ impl Resource {
     /// The kind of that name. `None` if it is not in the group.
     pub fn of_kind(kind: &str) -> Option<&'static Self> {
         RESOURCES.iter().find(|resource| resource.kind == kind)
+    }
+
+    /// Whether an `apiVersion` is one in which it is served.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_api::resource::{SCHEDULE_CALENDAR, SCHEDULED_MACHINE};
+    /// assert!(SCHEDULED_MACHINE.is_served_as("5spot.finos.org/v1beta1"));
+    /// assert!(!SCHEDULED_MACHINE.is_served_as("capi.5spot.io/v1beta1"));
+    /// assert!(!SCHEDULE_CALENDAR.is_served_as("5spot.finos.org/v1beta1"));
+    /// ```
+    pub fn is_served_as(&self, api_version: &str) -> bool {
+        let (group, version) = api_version.split_once('/').unwrap_or_default();
+        group == name::GROUP && self.versions.contains(&version)
     }
 
     /// The name of the CRD: plural and group.
@@ -196,15 +215,16 @@ pub(crate) struct Stored<P, S> {
 }
 
 impl<P, S> Stored<P, S> {
-    /// Returns the object, or an error if it is not of that kind.
-    pub(crate) fn of_kind<E: serde::de::Error>(self, kind: &str) -> Result<Self, E> {
-        for (field, found, expected) in [
-            ("apiVersion", &self.api_version, name::API_VERSION),
-            ("kind", &self.kind, kind),
-        ] {
-            if let Some(found) = found.as_deref().filter(|found| *found != expected) {
+    /// Returns the object, or an error if it is not of that kind in a served version.
+    pub(crate) fn of<E: serde::de::Error>(self, resource: &Resource) -> Result<Self, E> {
+        let version = self.api_version.as_deref();
+        let other = version.filter(|found| !resource.is_served_as(found));
+        let api_version = ("apiVersion", other, name::API_VERSION);
+        let other = self.kind.as_deref().filter(|found| *found != resource.kind);
+        for (field, other, expected) in [api_version, ("kind", other, resource.kind)] {
+            if let Some(other) = other {
                 return Err(E::custom(format!(
-                    "{field} is `{found}`, expected `{expected}`"
+                    "{field} is `{other}`, expected `{expected}`"
                 )));
             }
         }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name;
-use crate::resource::{Stored, Written};
+use crate::resource::{SCHEDULE_CALENDAR, Stored, Written};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::MAX_NAME;
 
@@ -122,7 +122,7 @@ impl Serialize for ScheduleCalendar {
 impl<'de> Deserialize<'de> for ScheduleCalendar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored: Stored<_, serde::de::IgnoredAny> =
-            Stored::deserialize(deserializer)?.of_kind(name::CALENDAR_KIND)?;
+            Stored::deserialize(deserializer)?.of(SCHEDULE_CALENDAR)?;
         Ok(Self {
             metadata: stored.metadata,
             spec: stored.spec,

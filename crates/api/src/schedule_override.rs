@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-use crate::resource::{Stored, Written};
+use crate::resource::{SCHEDULE_OVERRIDE, Stored, Written};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
@@ -297,7 +297,7 @@ impl Serialize for ScheduleOverride {
 
 impl<'de> Deserialize<'de> for ScheduleOverride {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?.of_kind(name::OVERRIDE_KIND)?;
+        let stored = Stored::deserialize(deserializer)?.of(SCHEDULE_OVERRIDE)?;
         Ok(Self {
             metadata: stored.metadata,
             spec: stored.spec,

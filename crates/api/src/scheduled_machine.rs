@@ -15,9 +15,9 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::resource::{Stored, Written};
+use crate::resource::{SCHEDULED_MACHINE, Stored, Written};
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
@@ -73,6 +73,10 @@ pub struct ScheduledMachineSpec {
     /// When the machine runs: daysOfWeek and hoursOfDay, or cron and duration, or windows. In
     /// addition, exceptions for dates.
     pub schedule: ScheduleSpec,
+    /// Whether the machine follows its schedule, like schedule.enabled: the machine is disabled if
+    /// either is false. Disabling it does not remove a running machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
     /// The Cluster API Cluster, in the same namespace, that the machine joins. It cannot be
     /// changed while the machine exists.
     #[schemars(length(max = MAX_NAME))]
@@ -123,9 +127,57 @@ pub struct ScheduledMachineSpec {
     /// How the machine is shut down at the end of a window.
     #[serde(default, deserialize_with = "null_is_default")]
     pub shutdown: ShutdownSpec,
+    /// Not supported: it is not part of this API. See the page about migration from finos/5-spot.
+    // Described only to be rejected with a message that a user can act on (SM101). The API server
+    // would drop a field that the schema lacks, in silence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::passed_on")]
+    pub kata: Option<Map<String, Value>>,
+}
+
+/// A field that disables a ScheduledMachine if it is false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnabledField {
+    /// `spec.enabled`.
+    Spec,
+    /// `spec.schedule.enabled`.
+    Schedule,
+}
+
+impl EnabledField {
+    /// The path of the field.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Spec => "spec.enabled",
+            Self::Schedule => "spec.schedule.enabled",
+        }
+    }
+
+    /// A merge patch of the spec that disables the machine.
+    pub fn disabling(self) -> Value {
+        match self {
+            Self::Spec => json!({ "enabled": false }),
+            Self::Schedule => json!({ "schedule": { "enabled": false } }),
+        }
+    }
 }
 
 impl ScheduledMachineSpec {
+    /// Whether neither `enabled` nor `schedule.enabled` is false.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled != Some(false) && self.schedule.enabled
+    }
+
+    /// The field that disables the machine: the one that is false. If none is, the one that the
+    /// object has, which a reclaim sets to false.
+    pub fn enabled_field(&self) -> EnabledField {
+        match self.enabled {
+            Some(true) if self.schedule.enabled => EnabledField::Spec,
+            Some(false) => EnabledField::Spec,
+            Some(true) | None => EnabledField::Schedule,
+        }
+    }
+
     /// As [`ScheduleSpec::schedule`], with the lead time and, under
     /// [`EndPolicy::CompleteByWindowEnd`], the early end of the shutdown. A duration that
     /// cannot be parsed counts as zero; the rules report it.
@@ -235,6 +287,9 @@ pub struct InlineObject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_LABEL))]
     pub namespace: Option<String>,
+    /// Additional labels and annotations of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<InlineMetadata>,
     /// The object's spec, passed to the provider unchanged.
     #[schemars(schema_with = "schema::passed_on")]
     pub spec: Map<String, Value>,
@@ -255,6 +310,31 @@ impl InlineObject {
         schema::append_to_description(schema, "apiVersion", &group);
         schema::append_to_description(schema, "kind", &format!(", such as {kind}."));
     }
+}
+
+/// Additional labels and annotations of a provider object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineMetadata {
+    /// Labels of the object. Keys of Kubernetes, Cluster API and 5-Spot are reserved, as in
+    /// machineTemplate.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(transform = schema::map::<64, MAX_LABEL>)]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the object, at most 64 KiB of keys and values in total. The same keys as
+    /// for labels are reserved.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(transform = schema::map::<64, 4096>)]
+    pub annotations: BTreeMap<String, String>,
+    /// Not allowed: the object has the name of the ScheduledMachine.
+    // This field and the next one exist to be rejected with a message (SM087, SM088).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME))]
+    pub name: Option<String>,
+    /// Not allowed: the object is in the namespace of the ScheduledMachine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME))]
+    pub namespace: Option<String>,
 }
 
 /// Additional labels, annotations and fields of the created Machine.
@@ -382,7 +462,7 @@ impl Serialize for ScheduledMachine {
 
 impl<'de> Deserialize<'de> for ScheduledMachine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?.of_kind(name::KIND)?;
+        let stored = Stored::deserialize(deserializer)?.of(SCHEDULED_MACHINE)?;
         // A status that was never written has only the schema's defaults.
         let status = stored
             .status

@@ -77,10 +77,16 @@ impl fmt::Display for SpecHash {
 /// Adds the canonical text of an inline object, given that of its spec.
 fn update(hash: &mut Sha256, object: &InlineObject, spec: &str) {
     let mut others = json!({"apiVersion": object.api_version, "kind": object.kind});
+    if let Some(metadata) = &object.metadata
+        && !(metadata.labels.is_empty() && metadata.annotations.is_empty())
+    {
+        others["metadata"] =
+            json!({"labels": metadata.labels, "annotations": metadata.annotations});
+    }
     if let Some(namespace) = &object.namespace {
         others["namespace"] = json!(namespace);
     }
-    // `spec` is the last of the four names in canonical order.
+    // `spec` is the last of the five names in canonical order.
     let others = canonical::json(&others);
     hash.update(others.strip_suffix('}').unwrap_or(&others));
     hash.update(r#","spec":"#);
@@ -91,6 +97,7 @@ fn update(hash: &mut Sha256, object: &InlineObject, spec: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduled_machine::InlineMetadata;
 
     fn spec(bootstrap: &Value, machine_template: &Value) -> ScheduledMachineSpec {
         let spec = json!({
@@ -119,8 +126,13 @@ mod tests {
     fn the_hash_from_texts_is_that_of_the_whole_spec() {
         let bootstrap = json!({"b": 1.0, "a": [true, null, {"\u{e9}": "\n"}]});
         let mut whole = spec(&bootstrap, &json!({"labels": {"team": "a"}}));
-        for namespace in [None, Some("default".to_owned())] {
+        let metadata = json!({"labels": {"rack": "7"}, "annotations": {"note": "n"}});
+        let metadata: InlineMetadata = serde_json::from_value(metadata).unwrap();
+        for (namespace, metadata) in
+            [(None, None), (Some("default".to_owned()), Some(metadata))]
+        {
             whole.infrastructure_spec.namespace = namespace;
+            whole.infrastructure_spec.metadata = metadata;
             let mut without = whole.clone();
             without.bootstrap_spec.spec.clear();
             let text = serde_json::to_string_pretty(&bootstrap).unwrap();
@@ -169,5 +181,23 @@ mod tests {
         ] {
             assert_ne!(plain, hash(&json!({"a": 1, "b": 2}), &asked), "{asked}");
         }
+    }
+
+    #[test]
+    fn metadata_of_a_provider_object_counts_unless_it_is_empty() {
+        let with = |metadata: &Value| {
+            let mut spec = spec(&json!({}), &Value::Null);
+            spec.bootstrap_spec.metadata =
+                serde_json::from_value(metadata.clone()).unwrap();
+            SpecHash::of(&spec)
+        };
+        let plain = with(&Value::Null);
+        for empty in [json!({}), json!({"labels": {}, "annotations": null})] {
+            assert_eq!(with(&empty), plain, "{empty}");
+        }
+        let label = with(&json!({"labels": {"rack": "7"}}));
+        assert_ne!(label, plain);
+        assert_ne!(with(&json!({"labels": {"rack": "8"}})), label);
+        assert_ne!(with(&json!({"annotations": {"rack": "7"}})), label);
     }
 }

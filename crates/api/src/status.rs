@@ -37,6 +37,9 @@ pub struct ScheduledMachineStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_MESSAGE))]
     pub message: Option<String>,
+    /// Whether the machine is in service: true in phase Active only.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub ready: bool,
     /// Whether the schedule is active now.
     #[serde(default, deserialize_with = "null_is_default")]
     pub in_schedule: bool,

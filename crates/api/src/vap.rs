@@ -24,8 +24,9 @@ const MAX_COMPARED: u64 = 64;
 const NOT_ONLY_SWITCHED_OFF: &str = "\
 oldObject == null
 || !(object.?spec.?killSwitch == optional.of(true) && oldObject.?spec.?killSwitch != optional.of(true)
+  || object.?spec.?enabled == optional.of(false) && oldObject.?spec.?enabled != optional.of(false)
   || object.?spec.?schedule.?enabled == optional.of(false) && oldObject.?spec.?schedule.?enabled != optional.of(false))
-|| !object.spec.all(field, field in ['killSwitch', 'schedule']
+|| !object.spec.all(field, field in ['enabled', 'killSwitch', 'schedule']
   || oldObject.spec[?field] == optional.of(object.spec[field]))
 || !object.spec.schedule.all(field, field == 'enabled'
   || oldObject.spec.schedule[?field] == optional.of(object.spec.schedule[field]))";
@@ -87,7 +88,7 @@ pub fn policy_of(resource: &Resource) -> Value {
             "matchConstraints": {
                 "resourceRules": [{
                     "apiGroups": [name::GROUP],
-                    "apiVersions": [name::VERSION],
+                    "apiVersions": resource.versions,
                     "operations": ["CREATE", "UPDATE"],
                     "resources": [resource.plural],
                 }],

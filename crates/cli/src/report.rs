@@ -267,7 +267,7 @@ fn machine(
     let namespace = metadata.namespace.clone().unwrap_or_default();
     let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();
     let schedule = schedule
-        .filter(|_| object.spec.schedule.enabled)
+        .filter(|_| object.spec.is_enabled())
         .map(|it| it.with_overrides(context.overrides(&object, &namespace)));
     let status = object.status.clone().unwrap_or_default();
     Ok(Machine {

@@ -61,13 +61,16 @@ struct Labels {
 #[derive(Deserialize)]
 struct Schedule {
     schedule: ScheduleSpec,
+    #[serde(default)]
+    enabled: Option<bool>,
 }
 
 impl From<MachineParts> for Machine {
     fn from(parts: MachineParts) -> Self {
-        let schedule = &parts.spec.schedule;
+        let Schedule { schedule, enabled } = &parts.spec;
+        let is_enabled = schedule.enabled && *enabled != Some(false);
         Self {
-            is_ignoring: !schedule.enabled || schedule.schedule().is_err(),
+            is_ignoring: !is_enabled || schedule.schedule().is_err(),
             labels: parts.metadata.labels.unwrap_or_default(),
         }
     }

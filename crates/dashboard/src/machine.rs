@@ -153,13 +153,14 @@ impl Machine {
         let changed = changed
             .map(|condition| condition.last_transition_time.0)
             .max();
+        let is_enabled = spec.is_enabled() && !spec.kill_switch;
         Self {
             cluster: spec.cluster_name,
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
             object: Some(Arc::new(object)),
             rule,
-            is_enabled: spec.schedule.enabled && !spec.kill_switch,
+            is_enabled,
             spec: Some(spec.schedule),
             next: status.next_transition,
             infrastructure_kind: spec.infrastructure_spec.kind,
@@ -350,6 +351,7 @@ fn judged_object(
         api_version: of.api_version.clone(),
         kind: of.kind.clone(),
         namespace: None,
+        metadata: None,
         spec: serde_json::Map::new(),
     };
     ScheduledMachine {
@@ -389,7 +391,7 @@ fn rule(spec: &ScheduledMachineSpec) -> String {
         ScheduledMachineSpec {
             kill_switch: true, ..
         } => "killed; ",
-        ScheduledMachineSpec { schedule, .. } if !schedule.enabled => "disabled; ",
+        _ if !spec.is_enabled() => "disabled; ",
         ScheduledMachineSpec { .. } => "",
     };
     format!("{note}{}", schedule_text::schedule(&spec.schedule))

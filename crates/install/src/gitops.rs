@@ -5,6 +5,7 @@
 
 use fivespot_api::manifest::{Error, GeneratedFile};
 use fivespot_api::name;
+use fivespot_api::resource::SCHEDULED_MACHINE;
 use serde_json::{Value, json};
 
 /// The health check of Argo CD.
@@ -85,6 +86,18 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
 /// An example Kustomization of Flux with the expressions.
 fn flux_kustomization() -> Value {
     let Expressions { current, failed } = flux();
+    // Flux compares the version of the manifest.
+    let versions = SCHEDULED_MACHINE.versions.iter();
+    let expressions: Vec<Value> = versions
+        .map(|version| {
+            json!({
+                "apiVersion": format!("{}/{version}", name::GROUP),
+                "kind": name::KIND,
+                "current": current,
+                "failed": failed,
+            })
+        })
+        .collect();
     json!({
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -97,12 +110,7 @@ fn flux_kustomization() -> Value {
             // A machine may need this long to get its Node.
             "timeout": "30m",
             "wait": true,
-            "healthCheckExprs": [{
-                "apiVersion": name::API_VERSION,
-                "kind": name::KIND,
-                "current": current,
-                "failed": failed,
-            }],
+            "healthCheckExprs": expressions,
         },
     })
 }

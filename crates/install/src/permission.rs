@@ -103,6 +103,7 @@ pub const PERMISSIONS: &[Permission] = &[
     )
     .limited_to(Limit::Fields(&[
         "metadata.finalizers",
+        "spec.enabled",
         "spec.schedule.enabled",
     ])),
     permission(

@@ -13,7 +13,7 @@ pub(crate) mod usage;
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
 use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{
-    LastProvisioning, NodeRef, ObjectRef, OverrideInForce, ScheduledMachineStatus,
+    LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase, ScheduledMachineStatus,
     Shutdown,
 };
 use fivespot_capi::{Machine, Provider, Reference, shortened};
@@ -62,6 +62,7 @@ pub(crate) fn next(
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);
+    status.ready = phase == Phase::Active;
     status.message = Some(shortened(&ready.message, MAX_MESSAGE_CHARS));
     set_findings(case, ready, failure, &mut status.conditions);
     let is_observed = !matches!(

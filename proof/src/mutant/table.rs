@@ -254,8 +254,7 @@ mutants! {
     "foreign-finalizers-dropped", "removes foreign finalizers", WRITE,
         "finalizers.retain(|finalizer| finalizer != name::FINALIZER);" => "finalizers.clear();";
     "owner-label-missing", "creates objects without its labels", WRITE,
-        "\"labels\": name::child_labels(&subject.name, &subject.uid, &case.desired.cluster),"
-        => "\"labels\": {},";
+        "\"labels\": labels," => "\"labels\": {},";
     "owner-missing", "creates objects that remain when their ScheduledMachine is deleted", WRITE,
         "\"ownerReferences\": [owner(subject, false).json()]," => "\"ownerReferences\": [],";
     "controls-providers", "takes the controller reference that the Machine needs", WRITE,

@@ -179,7 +179,8 @@ reasons! {
     /// No machine is desired and none exists.
     Inactive (Nobody): none;
     /// The schedule is disabled.
-    Disabled (Owner): "To return to the schedule, set `spec.schedule.enabled: true`.";
+    Disabled (Owner): "To return to the schedule, set the field to true that is false: `spec.enabled` or \
+         `spec.schedule.enabled`.";
     /// The kill switch removed the machine.
     Terminated (Owner): "To return to the schedule, set `spec.killSwitch: false`.";
     /// The machine is running; a changed spec takes effect at the next activation.
@@ -267,10 +268,12 @@ reasons! {
     /// An exception of action Stop applies today.
     ExceptionStop (Nobody): none;
     /// The schedule is disabled.
-    ScheduleDisabled (Owner): "To enable it, set `spec.schedule.enabled: true`.";
+    ScheduleDisabled (Owner): "To enable it, set the field to true that is false: `spec.enabled` or \
+         `spec.schedule.enabled`.";
     /// A reclaim disabled the schedule.
     EmergencyReclaimDisabledSchedule (Owner):
-        "When the owner of the host has finished, set `spec.schedule.enabled: true`.", RECLAIM;
+        "When the owner of the host has finished, set the field to true that is false: \
+         `spec.enabled` or `spec.schedule.enabled`.", RECLAIM;
     /// The kill switch overrides the schedule.
     KillSwitchActivated (Owner): "To return to the schedule, set `spec.killSwitch: false`.";
 

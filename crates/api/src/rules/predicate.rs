@@ -395,6 +395,18 @@ pub(super) fn has_two_kinds(node: &Value, _: &Value) -> bool {
     kinds.is_none_or(|(bootstrap, infrastructure)| bootstrap != infrastructure)
 }
 
+pub(super) fn has_no_name(node: &Value, _: &Value) -> bool {
+    !is_set(node, "name")
+}
+
+pub(super) fn has_no_namespace(node: &Value, _: &Value) -> bool {
+    !is_set(node, "namespace")
+}
+
+pub(super) fn has_no_kata(node: &Value, _: &Value) -> bool {
+    !is_set(node, "kata")
+}
+
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.len() <= 63 && is_dns_label(name))
 }

@@ -286,6 +286,28 @@ pub(super) const TWO_KINDS: Requirement = Requirement::new(
     "infrastructureSpec.kind",
 ]);
 
+pub(super) const NO_NAME: Requirement = Requirement::new(
+    "!has(self.name)",
+    predicate::has_no_name,
+    "name must not be set: the object has the name of the ScheduledMachine",
+)
+.reading(&["name"]);
+
+pub(super) const NO_NAMESPACE: Requirement = Requirement::new(
+    "!has(self.namespace)",
+    predicate::has_no_namespace,
+    "namespace must not be set: the object is in the namespace of the ScheduledMachine",
+)
+.reading(&["namespace"]);
+
+pub(super) const NO_KATA: Requirement = Requirement::new(
+    "!has(self.kata)",
+    predicate::has_no_kata,
+    "kata is not part of this API; remove it and configure the host's container runtime \
+    outside of 5-Spot, see docs/migration.md",
+)
+.reading(&["kata"]);
+
 pub(super) const NAME: Requirement = Requirement::new(
     "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
     predicate::is_name,

@@ -12,10 +12,10 @@ use super::requirement::{
     CRON_DAYS_OF_MONTH, CRON_DAYS_OF_WEEK, CRON_HOURS, CRON_MINUTES, CRON_MONTHS,
     CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON, FIVE_FIELDS,
     GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND, KIND_OF_ONE_MACHINE,
-    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_OTHER_FORM, NO_RESERVED_KEYS,
-    NO_RESERVED_TAINT, NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE, QUALIFIED_KEYS,
-    QUALIFIED_NAME, SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION, WINDOW_DAYS,
-    ZONE_NAME, not_empty,
+    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_KATA, NO_NAME, NO_NAMESPACE,
+    NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_BLANK, OBJECT_NAME, ONE_END,
+    OWN_NAMESPACE, QUALIFIED_KEYS, QUALIFIED_NAME, SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS,
+    VERSION, WINDOW_DAYS, ZONE_NAME, not_empty,
 };
 use super::{Examples, Rule};
 
@@ -97,6 +97,30 @@ const KEYS_OF_OTHERS: Examples = Examples::Json {
         r#"{"pre-drain.delete.hook.machine.cluster.x-k8s.io/x": ""}"#,
         r#"{"sub.node.cluster.x-k8s.io/x": ""}"#,
     ],
+};
+
+const VALUES_OF_LABELS: Examples = Examples::Json {
+    accepts: &[r#"{"team": "a", "empty": ""}"#],
+    rejects: &[
+        r#"{"team": "a b"}"#,
+        r#"{"team": "-a"}"#,
+        r#"{"team": "a_"}"#,
+    ],
+};
+
+const SIZES: Examples = Examples::Sizes {
+    accepts: &["0 bytes", "65536 bytes"],
+    rejects: &["65537 bytes"],
+};
+
+const NO_NAME_IN_METADATA: Examples = Examples::Json {
+    accepts: &["{}", r#"{"labels": {"team": "a"}}"#],
+    rejects: &[r#"{"name": "other"}"#],
+};
+
+const NO_NAMESPACE_IN_METADATA: Examples = Examples::Json {
+    accepts: &["{}", r#"{"labels": {"team": "a"}}"#],
+    rejects: &[r#"{"namespace": "default"}"#],
 };
 
 pub(super) const NAMES: Examples = Examples::Text {
@@ -565,14 +589,7 @@ pub const RULES: &[Rule] = &[
         id: "SM039",
         path: "spec.machineTemplate.labels",
         requirement: LABEL_VALUES,
-        examples: Examples::Json {
-            accepts: &[r#"{"team": "a", "empty": ""}"#],
-            rejects: &[
-                r#"{"team": "a b"}"#,
-                r#"{"team": "-a"}"#,
-                r#"{"team": "a_"}"#,
-            ],
-        },
+        examples: VALUES_OF_LABELS,
         why: "The API server would reject the Machine.",
     },
     Rule {
@@ -698,10 +715,7 @@ pub const RULES: &[Rule] = &[
         id: "SM050",
         path: "spec.machineTemplate.annotations",
         requirement: BOUNDED_SIZE,
-        examples: Examples::Sizes {
-            accepts: &["0 bytes", "65536 bytes"],
-            rejects: &["65537 bytes"],
-        },
+        examples: SIZES,
         why: "The API server rejects a Machine whose annotations exceed a total size, after its \
               other objects were created.",
     },
@@ -924,5 +938,130 @@ pub const RULES: &[Rule] = &[
             rejects: &["25h", "99999999999999999999h"],
         },
         why: "With a longer last call, a Node with daily windows would always be tainted.",
+    },
+    Rule {
+        id: "SM087",
+        path: "spec.bootstrapSpec.metadata",
+        requirement: NO_NAME,
+        examples: NO_NAME_IN_METADATA,
+        why: "Another name could be that of an object of another machine.",
+    },
+    Rule {
+        id: "SM088",
+        path: "spec.bootstrapSpec.metadata",
+        requirement: NO_NAMESPACE,
+        examples: NO_NAMESPACE_IN_METADATA,
+        why: "A user of one namespace must not create objects in another.",
+    },
+    Rule {
+        id: "SM089",
+        path: "spec.bootstrapSpec.metadata.labels",
+        requirement: QUALIFIED_KEYS,
+        examples: KEYS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM090",
+        path: "spec.bootstrapSpec.metadata.labels",
+        requirement: NO_RESERVED_KEYS,
+        examples: KEYS_OF_OTHERS,
+        why: "With such a key the object could appear to belong to another owner.",
+    },
+    Rule {
+        id: "SM091",
+        path: "spec.bootstrapSpec.metadata.labels",
+        requirement: LABEL_VALUES,
+        examples: VALUES_OF_LABELS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM092",
+        path: "spec.bootstrapSpec.metadata.annotations",
+        requirement: QUALIFIED_KEYS,
+        examples: KEYS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM093",
+        path: "spec.bootstrapSpec.metadata.annotations",
+        requirement: NO_RESERVED_KEYS,
+        examples: KEYS_OF_OTHERS,
+        why: "With such a key the object could appear to belong to another owner.",
+    },
+    Rule {
+        id: "SM094",
+        path: "spec.bootstrapSpec.metadata.annotations",
+        requirement: BOUNDED_SIZE,
+        examples: SIZES,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM095",
+        path: "spec.infrastructureSpec.metadata",
+        requirement: NO_NAME,
+        examples: NO_NAME_IN_METADATA,
+        why: "Another name could be that of an object of another machine.",
+    },
+    Rule {
+        id: "SM096",
+        path: "spec.infrastructureSpec.metadata",
+        requirement: NO_NAMESPACE,
+        examples: NO_NAMESPACE_IN_METADATA,
+        why: "A user of one namespace must not create objects in another.",
+    },
+    Rule {
+        id: "SM097",
+        path: "spec.infrastructureSpec.metadata.labels",
+        requirement: QUALIFIED_KEYS,
+        examples: KEYS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM098",
+        path: "spec.infrastructureSpec.metadata.labels",
+        requirement: NO_RESERVED_KEYS,
+        examples: KEYS_OF_OTHERS,
+        why: "With such a key the object could appear to belong to another owner.",
+    },
+    Rule {
+        id: "SM099",
+        path: "spec.infrastructureSpec.metadata.labels",
+        requirement: LABEL_VALUES,
+        examples: VALUES_OF_LABELS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM100",
+        path: "spec.infrastructureSpec.metadata.annotations",
+        requirement: QUALIFIED_KEYS,
+        examples: KEYS,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM101",
+        path: "spec.infrastructureSpec.metadata.annotations",
+        requirement: NO_RESERVED_KEYS,
+        examples: KEYS_OF_OTHERS,
+        why: "With such a key the object could appear to belong to another owner.",
+    },
+    Rule {
+        id: "SM102",
+        path: "spec.infrastructureSpec.metadata.annotations",
+        requirement: BOUNDED_SIZE,
+        examples: SIZES,
+        why: "The API server would reject the object.",
+    },
+    Rule {
+        id: "SM103",
+        path: "spec",
+        requirement: NO_KATA,
+        examples: Examples::Json {
+            accepts: &["{}", r#"{"priority": 7}"#],
+            rejects: &[
+                r#"{"kata": {}}"#,
+                r#"{"kata": {"kind": "ConfigMap", "name": "kata", "restartService": "containerd"}}"#,
+            ],
+        },
+        why: "It would give whoever may create a ScheduledMachine root on the host.",
     },
 ];

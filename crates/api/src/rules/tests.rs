@@ -7,8 +7,17 @@ use super::{Examples, Layer, RULES, all, check_value};
 use crate::resource::{RESOURCES, SCHEDULED_MACHINE};
 
 #[test]
-fn rule_ids_are_ascending_and_unique() {
-    assert!(all().is_sorted_by(|one, next| one.id < next.id));
+fn rule_ids_are_unique_and_ascending_for_each_kind() {
+    let ids: BTreeSet<_> = all().map(|rule| rule.id).collect();
+    assert_eq!(ids.len(), all().count());
+    for resource in &RESOURCES {
+        let rules = resource.rules;
+        assert!(
+            rules.is_sorted_by(|one, next| one.id < next.id),
+            "{}",
+            resource.kind
+        );
+    }
     for rule in all() {
         let number = rule.id.strip_prefix("SM").map(str::parse::<u16>);
         let is_number = matches!(number, Some(Ok(1..)));

@@ -14,6 +14,11 @@ fn violators() -> [Value; 5] {
     for place in 0..17 {
         large[format!("key-{place}")] = json!("a".repeat(4000));
     }
+    let metadata = json!({
+        "name": "other", "namespace": "other",
+        "labels": {"bad key": "bad value", "k8s.io/x": "y"},
+        "annotations": large,
+    });
     let violator = |spec: Value| {
         json!({
             "apiVersion": "5spot.finos.org/v1alpha1",
@@ -44,9 +49,11 @@ fn violators() -> [Value; 5] {
                 "timezone": "../etc/passwd",
             },
             "clusterName": "",
-            "bootstrapSpec": {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
-            "infrastructureSpec":
-                {"apiVersion": "v1", "kind": "", "namespace": "other", "spec": {}},
+            "bootstrapSpec": {"apiVersion": "v1", "kind": "", "namespace": "other",
+                              "metadata": metadata, "spec": {}},
+            "infrastructureSpec": {"apiVersion": "v1", "kind": "", "namespace": "other",
+                                   "metadata": metadata, "spec": {}},
+            "kata": {"kind": "ConfigMap"},
             "machineTemplate": {
                 "labels": {"bad key": "bad value", "k8s.io/x": "y"},
                 "annotations": large,
@@ -155,6 +162,7 @@ fn the_kill_switch_can_be_set_and_the_schedule_be_disabled() {
         for old in violators() {
             for (pointer, value) in [
                 ("/spec/killSwitch", json!(true)),
+                ("/spec/enabled", json!(false)),
                 ("/spec/schedule/enabled", json!(false)),
             ] {
                 let new = with(&old, pointer, value);

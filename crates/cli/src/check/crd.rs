@@ -94,12 +94,17 @@ fn compare(name: &str, ours: &Value, stored: &Value) -> Finding {
     }
 }
 
-/// The contents of a CRD: its fields by path, and its rules by message.
+/// The contents of a CRD: its versions, and of the stored one the fields by path and the rules by
+/// message.
 fn fields(crd: &Value) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let versions = crd["spec"]["versions"].as_array();
     for version in versions.into_iter().flatten() {
-        collect(&version["schema"]["openAPIV3Schema"], "", &mut all);
+        let name = version["name"].as_str().unwrap_or_default();
+        all.insert(format!("version {name}"));
+        if version["storage"] == true {
+            collect(&version["schema"]["openAPIV3Schema"], "", &mut all);
+        }
     }
     all
 }

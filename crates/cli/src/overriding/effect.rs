@@ -20,8 +20,9 @@ pub(super) fn note(
     if machine.spec.kill_switch {
         return Some("it has no effect while spec.killSwitch is true".to_owned());
     }
-    if !machine.spec.schedule.enabled {
-        return Some("it has no effect while spec.schedule.enabled is false".to_owned());
+    if !machine.spec.is_enabled() {
+        let field = machine.spec.enabled_field().as_str();
+        return Some(format!("it has no effect while {field} is false"));
     }
     let Ok(schedule) = machine.spec.schedule(&BTreeMap::new()) else {
         return Some("it has no effect while the schedule is invalid".to_owned());

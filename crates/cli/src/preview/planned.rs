@@ -1,6 +1,6 @@
 //! A ScheduledMachine with the schedule in force, from a file or a cluster.
 
-use fivespot_api::{ScheduledMachine, rules};
+use fivespot_api::{EnabledField, ScheduledMachine, rules};
 use fivespot_schedule::{Error, Schedule};
 
 use crate::Failure;
@@ -93,15 +93,15 @@ pub(super) fn active(schedule: &Schedule, off: Option<Off>) -> Option<&Schedule>
 pub(crate) enum Off {
     /// The kill switch is set.
     Killed,
-    /// The schedule is disabled.
-    Disabled,
+    /// The schedule is disabled by that field.
+    Disabled(EnabledField),
 }
 
 impl Off {
     fn of(machine: &ScheduledMachine) -> Option<Self> {
         match &machine.spec {
             spec if spec.kill_switch => Some(Self::Killed),
-            spec if !spec.schedule.enabled => Some(Self::Disabled),
+            spec if !spec.is_enabled() => Some(Self::Disabled(spec.enabled_field())),
             _ => None,
         }
     }
@@ -110,7 +110,7 @@ impl Off {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Killed => "killed",
-            Self::Disabled => "disabled",
+            Self::Disabled(_) => "disabled",
         }
     }
 
@@ -120,7 +120,10 @@ impl Off {
             Self::Killed => {
                 "Never wanted: the kill switch is set (spec.killSwitch is true)."
             }
-            Self::Disabled => {
+            Self::Disabled(EnabledField::Spec) => {
+                "Never wanted: the machine is disabled (spec.enabled is false)."
+            }
+            Self::Disabled(EnabledField::Schedule) => {
                 "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
             }
         }

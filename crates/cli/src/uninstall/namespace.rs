@@ -1,5 +1,7 @@
 //! The namespaces that the manifests create, and whether they contain objects that stay.
 
+use std::collections::BTreeSet;
+
 use fivespot_api::name;
 use serde_json::Value;
 
@@ -95,7 +97,7 @@ fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> 
     if is_created_by_itself || is_installed || is_parameter {
         return false;
     }
-    if resource.root.ends_with(name::API_VERSION) {
+    if resource.root.contains(&format!("/{}/", name::GROUP)) {
         return options.keeps_machines && !options.deletes_crds;
     }
     // An owner is in the same namespace and counts itself. Machines are kept without it.
@@ -115,20 +117,25 @@ struct Resource {
     kind: String,
 }
 
-/// Every namespaced resource whose objects can be listed and deleted.
+/// Every namespaced resource whose objects can be listed and deleted, in the first version that
+/// serves it: not every kind of a group is served in the version that the server prefers.
 ///
 /// # Errors
-/// A group cannot be read. The error is the message.
+/// A version cannot be read. The error is the message.
 async fn resources(reader: &Reader) -> Result<Vec<Resource>, String> {
     let groups = document(reader, "/apis").await?;
     let groups = groups["groups"].as_array();
-    let groups = groups.into_iter().flatten().filter_map(|it| {
-        let version = it["preferredVersion"]["groupVersion"].as_str()?;
-        Some(format!("/apis/{version}"))
+    let versions = groups.into_iter().flatten().flat_map(|group| {
+        let versions = group["versions"].as_array();
+        let versions = versions.into_iter().flatten();
+        versions.filter_map(|it| it["groupVersion"].as_str())
     });
+    let roots = versions.map(|version| format!("/apis/{version}"));
     let mut all = Vec::new();
-    for root in std::iter::once("/api/v1".to_owned()).chain(groups) {
+    let mut seen = BTreeSet::new();
+    for root in std::iter::once("/api/v1".to_owned()).chain(roots) {
         let served = document(reader, &root).await?;
+        let group = root.rsplit_once('/').map_or("", |(group, _)| group);
         for resource in served["resources"].as_array().into_iter().flatten() {
             let can = |verb: &str| {
                 let verbs = resource["verbs"].as_array();
@@ -139,7 +146,11 @@ async fn resources(reader: &Reader) -> Result<Vec<Resource>, String> {
             else {
                 continue;
             };
-            if resource["namespaced"] == true && can("list") && can("delete") {
+            if resource["namespaced"] == true
+                && can("list")
+                && can("delete")
+                && seen.insert((group.to_owned(), plural.to_owned()))
+            {
                 all.push(Resource {
                     root: root.clone(),
                     plural: plural.to_owned(),

@@ -1,6 +1,7 @@
 //! Lint warnings about several objects together.
 
 use fivespot_api::lint::{self, LintWarning};
+use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_api::{ScheduledMachine, name, older};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -10,8 +11,8 @@ use crate::document::Document;
 
 /// The ScheduledMachine in an object. `None` if it is another kind or cannot be decoded.
 pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
-    let is_ours =
-        object["kind"] == name::KIND && object["apiVersion"] == name::API_VERSION;
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let is_ours = object["kind"] == name::KIND && SCHEDULED_MACHINE.is_served_as(version);
     let read = is_ours.then(|| ScheduledMachine::deserialize(object));
     read.and_then(Result::ok)
 }

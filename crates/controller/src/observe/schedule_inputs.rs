@@ -134,9 +134,7 @@ async fn overrides_of(
 /// a deletion, which must not wait for it.
 fn depends_on_overrides(object: &ScheduledMachine) -> bool {
     let spec = &object.spec;
-    spec.schedule.enabled
-        && !spec.kill_switch
-        && object.metadata.deletion_timestamp.is_none()
+    spec.is_enabled() && !spec.kill_switch && object.metadata.deletion_timestamp.is_none()
 }
 
 /// How many pages of overrides are read at most before something is ended.

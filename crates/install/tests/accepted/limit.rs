@@ -64,7 +64,7 @@ async fn the_operator_changes_only_finalizers_and_whether_a_schedule_is_enabled(
             "scheduledmachines.5spot.finos.org \"worker\" is forbidden: \
              ValidatingAdmissionPolicy '5spot-controller-scheduledmachines' with binding \
              '5spot-controller-scheduledmachines' denied request: the operator may only change \
-             metadata.finalizers and spec.schedule.enabled of scheduledmachines",
+             metadata.finalizers and spec.enabled and spec.schedule.enabled of scheduledmachines",
             "{edit}"
         );
         // Everybody else may change it.
@@ -74,6 +74,8 @@ async fn the_operator_changes_only_finalizers_and_whether_a_schedule_is_enabled(
     }
     for edit in [
         json!({"metadata": {"finalizers": [name::FINALIZER]}}),
+        json!({"spec": {"enabled": true}}),
+        json!({"spec": {"enabled": false}}),
         json!({"spec": {"schedule": {"enabled": true}}}),
         json!({"spec": {"schedule": {"enabled": false}}}),
         json!({"metadata": {"finalizers": []}, "spec": {"schedule": {"enabled": null}}}),
@@ -171,7 +173,7 @@ fn every_other_field_of_the_schema_is_compared() {
     assert!(of_spec.len() > 10 && of_schedule.len() > 6);
     let spec = of_spec
         .iter()
-        .filter(|it| *it != "schedule")
+        .filter(|it| !["enabled", "schedule"].contains(&it.as_str()))
         .map(|it| format!("spec.?{it}"));
     let schedule = of_schedule.iter().filter(|it| *it != "enabled");
     let schedule = schedule.map(|it| format!("spec.?schedule.?{it}"));

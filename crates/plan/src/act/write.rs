@@ -61,17 +61,29 @@ pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
     let ProviderDraft {
         api_version,
         reference,
+        metadata,
         spec,
     } = draft;
     let subject = case.subject;
+    let mut labels = metadata.labels.clone();
+    labels.extend(name::child_labels(
+        &subject.name,
+        &subject.uid,
+        &case.desired.cluster,
+    ));
+    let mut annotations = metadata.annotations.clone();
+    annotations.insert(
+        name::SPEC_HASH_ANNOTATION.to_owned(),
+        case.desired.hash.clone(),
+    );
     let mut object = json!({
         "apiVersion": api_version,
         "kind": reference.kind,
         "metadata": {
             "name": reference.name,
             "namespace": subject.namespace,
-            "labels": name::child_labels(&subject.name, &subject.uid, &case.desired.cluster),
-            "annotations": { name::SPEC_HASH_ANNOTATION: case.desired.hash },
+            "labels": labels,
+            "annotations": annotations,
             "ownerReferences": [owner(subject, false).json()],
         },
     });
@@ -327,14 +339,15 @@ fn annotate(machine: &Machine, step: Step, key: &str, value: String) -> Action {
 }
 
 /// Disables the schedule.
-pub(crate) fn disable_schedule(subject: &Subject) -> Action {
+pub(crate) fn disable_schedule(case: &Case<'_>) -> Action {
+    let subject = case.subject;
     let object = Reference::new(name::API_VERSION, name::KIND, &subject.name);
     let patch = json!({
         "metadata": {
             "uid": subject.uid,
             "resourceVersion": subject.resource_version,
         },
-        "spec": { "schedule": { "enabled": false } },
+        "spec": case.desired.enabled_field.disabling(),
     });
     let step = Step::DisableSchedule;
     management(step, object, &subject.namespace, Call::Patch(patch))

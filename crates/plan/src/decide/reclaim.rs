@@ -158,7 +158,7 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     }
     let stop = match case.observed.reclaim_override {
         Some(span) => stop_with_override(case, machine, span),
-        None if case.desired.is_enabled => Some(write::disable_schedule(case.subject)),
+        None if case.desired.is_enabled => Some(write::disable_schedule(case)),
         None => None,
     };
     let is_alone = stop.is_some() && has_failed_to_switch_off(case);
@@ -242,7 +242,7 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     }
     let switch_off = match case.observed.reclaim_override {
         Some(span) => stop_without_machine(case, span),
-        None => Some(write::disable_schedule(case.subject)),
+        None => Some(write::disable_schedule(case)),
     };
     let Some(switch_off) = switch_off else {
         return outcome;

@@ -8,8 +8,8 @@ use fivespot_api::scheduled_machine::{
 };
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
-    EndPolicy, InlineObject, MachineTemplate, NodeTaint, ScheduleSpec, ScheduledMachine,
-    ScheduledMachineSpec, name,
+    EnabledField, EndPolicy, InlineMetadata, InlineObject, MachineTemplate, NodeTaint,
+    ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
@@ -39,6 +39,8 @@ pub(crate) struct Desired {
     pub(crate) last_call: SignedDuration,
     /// Whether the schedule is in force.
     pub(crate) is_enabled: bool,
+    /// The field that disables the machine.
+    pub(crate) enabled_field: EnabledField,
     /// Whether the kill switch is set.
     pub(crate) is_killed: bool,
     /// Name of the Cluster to join.
@@ -75,6 +77,8 @@ pub(crate) struct Desired {
 pub(crate) struct ProviderDraft {
     pub(crate) api_version: String,
     pub(crate) reference: Reference,
+    /// Its labels and annotations in addition to our own.
+    pub(crate) metadata: InlineMetadata,
     /// `None` if it was left out when the ScheduledMachine was read.
     pub(crate) spec: Option<Map<String, Value>>,
 }
@@ -115,7 +119,8 @@ impl Desired {
             ),
             minimum_run: length_or(&spec.provisioning.minimum_run, NO_TIME),
             last_call: length_or(&spec.shutdown.last_call, NO_TIME),
-            is_enabled: spec.schedule.enabled,
+            is_enabled: spec.is_enabled(),
+            enabled_field: spec.enabled_field(),
             is_killed: spec.kill_switch,
             cluster: spec.cluster_name.clone(),
             is_cluster_named: true,
@@ -154,6 +159,7 @@ impl ProviderDraft {
         Self {
             api_version: inline.api_version.clone(),
             reference: Reference::new(&inline.api_version, &inline.kind, name),
+            metadata: inline.metadata.clone().unwrap_or_default(),
             spec: (*specs == Specs::Included).then(|| inline.spec.clone()),
         }
     }

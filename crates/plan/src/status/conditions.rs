@@ -220,8 +220,9 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
             let reason = Reason::EmergencyReclaimDisabledSchedule;
             return ConditionUpdate::new(kind, false, reason, message);
         }
+        let field = case.desired.enabled_field.as_str();
         let message =
-            "the schedule is disabled; set spec.schedule.enabled to true to enable it";
+            format!("the schedule is disabled; set {field} to true to enable it");
         return ConditionUpdate::new(kind, false, Reason::ScheduleDisabled, message);
     }
     let invalid = case.desired.schedule.as_ref().err();
@@ -291,8 +292,9 @@ pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
     let recorded = machine.meta.annotations.get(name::RECLAIM_ANNOTATION)?;
     (!is_reason(&Reason::ScheduleDisabled)).then(|| {
         format!(
-            "disabled because the host was reclaimed ({}); set spec.schedule.enabled to true to return to service",
+            "disabled because the host was reclaimed ({}); set {} to true to return to service",
             one_line(recorded),
+            case.desired.enabled_field.as_str(),
         )
     })
 }

@@ -53,6 +53,33 @@ fn created(simulation: &mut Simulation, memory: &mut Memory) -> Value {
 }
 
 #[test]
+fn a_provider_object_gets_the_labels_and_annotations_of_its_spec() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut simulation = Simulation::new(contract, OPENS);
+        simulation.edit(|sm| {
+            let metadata = json!({
+                "labels": {"rack": "7"},
+                "annotations": {"note": "b"},
+            });
+            sm.spec.infrastructure_spec.metadata =
+                serde_json::from_value(metadata).unwrap();
+        });
+        simulation.settle(&mut memory);
+        let metadata = |kind: &str| simulation.get(kind).unwrap()["metadata"].clone();
+        let made = metadata("RemoteMachine");
+        assert_eq!(made["labels"]["rack"], "7");
+        assert_eq!(made["labels"][key::CLUSTER_NAME], "prod");
+        assert_eq!(made["annotations"]["note"], "b");
+        let hash = &made["annotations"][name::SPEC_HASH_ANNOTATION];
+        assert_eq!(*hash, json!(simulation.status().spec_hash.unwrap()));
+        let other = metadata("K0sWorkerConfig");
+        assert_eq!(other["labels"].get("rack"), None);
+        assert_eq!(other["annotations"].get("note"), None);
+    }
+}
+
+#[test]
 fn a_machine_created_only_to_be_deleted_ignores_the_template() {
     for contract in CONTRACTS {
         let mut memory = Memory::default();

@@ -77,6 +77,70 @@ fn a_request_on_the_node_removes_the_machine_and_disables_the_schedule() {
 }
 
 #[test]
+fn a_reclaim_sets_the_field_that_the_object_has() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut simulation = in_service(contract, &mut memory);
+        simulation.edit(|sm| sm.spec.enabled = Some(true));
+        simulation.settle(&mut memory);
+        request(&mut simulation);
+        simulation.settle(&mut memory);
+        assert_eq!(simulation.status().phase, Some(Phase::Disabled));
+        let spec = &simulation.sm().spec;
+        assert_eq!((spec.enabled, spec.schedule.enabled), (Some(false), true));
+        let scheduled = condition_text(&simulation, ConditionType::Scheduled);
+        assert!(
+            scheduled.contains("set spec.enabled to true"),
+            "{scheduled}"
+        );
+        simulation
+            .get_mut("Node")
+            .map(|node| node["metadata"]["annotations"].take());
+        simulation.edit(|sm| sm.spec.enabled = Some(true));
+        simulation.settle(&mut memory);
+        assert_eq!(simulation.status().phase, Some(Phase::Active));
+    }
+}
+
+#[test]
+fn a_machine_is_disabled_if_either_field_is_false_and_ready_only_while_active() {
+    for contract in CONTRACTS {
+        let mut memory = Memory::default();
+        let mut simulation = in_service(contract, &mut memory);
+        assert!(simulation.status().ready);
+        for (of_spec, of_schedule, field) in [
+            (Some(false), true, "spec.enabled"),
+            (Some(true), false, "spec.schedule.enabled"),
+            (None, false, "spec.schedule.enabled"),
+            (Some(false), false, "spec.enabled"),
+        ] {
+            simulation.edit(|sm| {
+                sm.spec.enabled = of_spec;
+                sm.spec.schedule.enabled = of_schedule;
+            });
+            simulation.settle(&mut memory);
+            let status = simulation.status();
+            assert_eq!((status.phase, status.ready), (Some(Phase::Disabled), false));
+            assert_eq!(
+                condition_text(&simulation, ConditionType::Scheduled),
+                format!(
+                    "False ScheduleDisabled: the schedule is disabled; set {field} to true \
+                     to enable it"
+                )
+            );
+        }
+        for enabled in [None, Some(true)] {
+            simulation.edit(|sm| {
+                sm.spec.enabled = enabled;
+                sm.spec.schedule.enabled = true;
+            });
+            simulation.settle(&mut memory);
+            assert!(simulation.status().ready);
+        }
+    }
+}
+
+#[test]
 fn the_messages_of_a_reclaim() {
     let mut memory = Memory::default();
     let mut simulation = in_service(Contract::V1Beta2, &mut memory);

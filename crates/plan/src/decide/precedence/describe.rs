@@ -70,7 +70,9 @@ pub(super) fn disabled(case: &Case<'_>) -> String {
         );
     }
     match &case.desired.schedule {
-        _ if !case.desired.is_enabled => "spec.schedule.enabled is false".to_owned(),
+        _ if !case.desired.is_enabled => {
+            format!("{} is false", case.desired.enabled_field.as_str())
+        }
         Err(invalid) => format!("the schedule is invalid: {}", invalid.message),
         Ok(_) => match case.hold() {
             Some(hold) => format!("the override {} holds until {}", hold.name, hold.end),

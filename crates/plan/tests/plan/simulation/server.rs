@@ -47,7 +47,12 @@ impl Simulation {
         if patch["metadata"]["resourceVersion"] != json!(sm.metadata.resource_version) {
             return WriteResult::Conflict;
         }
-        if let Some(enabled) = patch["spec"]["schedule"]["enabled"].as_bool() {
+        let spec = &patch["spec"];
+        if let Some(enabled) = spec["enabled"].as_bool() {
+            sm.spec.enabled = Some(enabled);
+            sm.metadata.generation = sm.metadata.generation.map(|before| before + 1);
+        }
+        if let Some(enabled) = spec["schedule"]["enabled"].as_bool() {
             sm.spec.schedule.enabled = enabled;
             sm.metadata.generation = sm.metadata.generation.map(|before| before + 1);
         }
