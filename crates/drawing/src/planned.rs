@@ -23,7 +23,9 @@ fn of_part(part: Part<'_>) -> impl Iterator<Item = Span> {
         DecidedBy::Exception(exception) => {
             let kind = match exception.action {
                 ExceptionAction::Run => Kind::ExceptionRun,
-                ExceptionAction::Stop => Kind::ExceptionStop,
+                ExceptionAction::Stop | ExceptionAction::StopFrom { .. } => {
+                    Kind::ExceptionStop
+                }
             };
             Some(span(kind, &exception.name))
         }

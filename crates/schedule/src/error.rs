@@ -54,6 +54,17 @@ pub enum Error {
         /// `days`, `hours`, or `days and hours`.
         missing: &'static str,
     },
+    /// The list of sessions is empty.
+    #[error("sessions: must not be empty")]
+    NoSessions,
+    /// A session is invalid.
+    #[error("sessions[{session}].{error}")]
+    Session {
+        /// The index of the session in the list.
+        session: usize,
+        /// What is invalid in it.
+        error: Box<Error>,
+    },
     /// The list of windows is empty.
     #[error("windows: must not be empty")]
     NoWindows,

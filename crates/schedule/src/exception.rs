@@ -14,6 +14,30 @@ pub enum ExceptionAction {
     Run,
     /// No machine is wanted.
     Stop,
+    /// No machine is wanted from this hour of the day on, 0 to 24; before it, the exception does
+    /// not apply. Dates of every year are ignored.
+    StopFrom {
+        /// The hour, on the local wall clock.
+        hour: u8,
+    },
+}
+
+impl ExceptionAction {
+    /// The local time from which it applies, in seconds after midnight.
+    pub(crate) fn begins(self) -> i64 {
+        match self {
+            Self::Run | Self::Stop => 0,
+            Self::StopFrom { hour } => i64::from(hour) * 3_600,
+        }
+    }
+
+    /// Whether it applies to a part of each date only.
+    pub(crate) fn is_partial(self) -> bool {
+        match self {
+            Self::Run | Self::Stop => false,
+            Self::StopFrom { .. } => true,
+        }
+    }
 }
 
 /// Dates on which the schedule does not apply, in its time zone.
@@ -229,7 +253,8 @@ pub(crate) struct RunOfYear {
 impl Exceptions {
     pub(crate) fn of(all: Vec<Exception>) -> Self {
         let mut deciders = [None; DAYS_OF_LEAP_YEAR];
-        for (place, exception) in all.iter().enumerate() {
+        let whole = all.iter().enumerate();
+        for (place, exception) in whole.filter(|(_, it)| !it.action.is_partial()) {
             for run in &exception.dates.every_year {
                 for number in run.first..=run.last {
                     let day = usize::try_from(number).ok();

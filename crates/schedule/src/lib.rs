@@ -218,17 +218,51 @@ impl Schedule {
         hours: &[impl AsRef<str>],
         zone: &str,
     ) -> Result<Self, Error> {
-        let days = union(days, |entry, error| Error::Days { entry, error })?;
-        let hours = union(hours, |entry, error| Error::Hours { entry, error })?;
-        let missing = match (days, hours) {
-            (Some(days), Some(hours)) => {
-                return Self::new(Base::Weekly(Week::new(days, hours)), zone);
-            }
-            (None, Some(_)) => "days",
-            (Some(_), None) => "hours",
-            (None, None) => "days and hours",
-        };
-        Err(Error::Incomplete { missing })
+        Self::new(Base::Weekly(week(days, hours)?), zone)
+    }
+
+    /// A schedule of sessions: a machine is wanted in the hours of each on its days.
+    ///
+    /// # Example
+    /// ```
+    /// use fivespot_schedule::{Schedule, SessionText};
+    ///
+    /// let morning = SessionText { days: &["mon-fri"], hours: &["9-11"] };
+    /// let afternoon = SessionText { days: &["mon-thu"], hours: &["13-16"] };
+    /// let schedule = Schedule::sessions(&[morning, afternoon], "UTC")?;
+    /// // A Friday.
+    /// assert!(schedule.at("2026-03-06T11:59:59Z".parse()?).is_open());
+    /// assert!(!schedule.at("2026-03-06T13:00:00Z".parse()?).is_open());
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No session; the first session that is invalid, as in [`Schedule::weekly`]; a zone that is
+    /// not in the tz database.
+    pub fn sessions<T: AsRef<str>>(
+        sessions: &[SessionText<'_, T>],
+        zone: &str,
+    ) -> Result<Self, Error> {
+        let mut all = Week::default();
+        for (session, text) in sessions.iter().enumerate() {
+            let own = week(text.days, text.hours).map_err(|error| Error::Session {
+                session,
+                error: Box::new(error),
+            })?;
+            all = all.union(own);
+        }
+        if sessions.is_empty() {
+            return Err(Error::NoSessions);
+        }
+        Self::new(Base::Weekly(all), zone)
+    }
+
+    /// A schedule in which no machine is ever wanted, except by overrides and exceptions.
+    ///
+    /// # Errors
+    /// A zone that is not in the tz database.
+    pub fn never(zone: &str) -> Result<Self, Error> {
+        Self::new(Base::Weekly(Week::default()), zone)
     }
 
     /// A schedule of firings, each of which opens a window of `duration`. The default is
@@ -401,6 +435,28 @@ impl Schedule {
             Base::Cron(windows) => Some((windows.cron(), windows.duration())),
         }
     }
+}
+
+/// The days and hours of a session, as lists of texts like those of [`Schedule::weekly`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionText<'t, T> {
+    /// The days.
+    pub days: &'t [T],
+    /// The hours.
+    pub hours: &'t [T],
+}
+
+/// The hours of the days.
+fn week(days: &[impl AsRef<str>], hours: &[impl AsRef<str>]) -> Result<Week, Error> {
+    let days = union(days, |entry, error| Error::Days { entry, error })?;
+    let hours = union(hours, |entry, error| Error::Hours { entry, error })?;
+    let missing = match (days, hours) {
+        (Some(days), Some(hours)) => return Ok(Week::new(days, hours)),
+        (None, Some(_)) => "days",
+        (Some(_), None) => "hours",
+        (None, None) => "days and hours",
+    };
+    Err(Error::Incomplete { missing })
 }
 
 /// The union of all entries; `None` if there are no entries.

@@ -201,6 +201,9 @@ impl<'s> Timeline<'s> {
         }
         let period = self.clock.period(at)?;
         let day = period.local(at).div_euclid(DAY);
+        let time_of_day = period.local(at).rem_euclid(DAY);
+        // When an exception begins to apply today.
+        let mut begins: Option<i64> = None;
         let of_years = self.of_years(day);
         let is_of_years = of_years.first <= day;
         let mut until = if is_of_years {
@@ -218,8 +221,16 @@ impl<'s> Timeline<'s> {
                 };
             }
             let is_listed = next.run.first <= day;
-            if is_listed || is_of_years && place == self.of_years_place {
+            let is_due = time_of_day >= exception.action.begins();
+            if is_listed && is_due || is_of_years && place == self.of_years_place {
                 reign.decided_by = DecidedBy::Exception(exception);
+            }
+            if is_listed && exception.action.is_partial() {
+                until = until.min(day.saturating_add(1));
+            }
+            if is_listed && !is_due {
+                let earliest = begins.unwrap_or(i64::MAX);
+                begins = Some(earliest.min(exception.action.begins()));
             }
             if is_listed {
                 until = until.min(next.run.last.saturating_add(1));
@@ -234,6 +245,9 @@ impl<'s> Timeline<'s> {
         let day_after = period.local(period.end).div_euclid(DAY) + 1;
         let midnight = period.instant(until.min(day_after) * DAY);
         reign.end = reign.end.min(midnight).min(period.end);
+        if let Some(begins) = begins {
+            reign.end = reign.end.min(period.instant(day * DAY + begins));
+        }
         Some(reign)
     }
 

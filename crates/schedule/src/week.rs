@@ -141,30 +141,45 @@ impl fmt::Display for Hours {
     }
 }
 
-/// The 168 hours of a week, each wanted or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The 168 hours of a week, each wanted or not. By default none is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Week {
-    days: Days,
-    hours: Hours,
+    /// The hours of each day, from Monday on.
+    days: [Set; 7],
 }
 
 impl Week {
     pub(crate) const HOURS: i64 = 168;
 
     pub(crate) fn new(days: Days, hours: Hours) -> Self {
-        Self { days, hours }
+        let mut week = Self::default();
+        for (day, of_day) in (0..).zip(&mut week.days) {
+            if days.0.contains(day) {
+                *of_day = hours.0;
+            }
+        }
+        week
+    }
+
+    /// The hours that are in either week.
+    pub(crate) fn union(mut self, other: Self) -> Self {
+        for (hours, others) in self.days.iter_mut().zip(other.days) {
+            *hours = hours.union(others);
+        }
+        self
     }
 
     /// Whether the `hour`-th hour after any Monday 00:00 is wanted.
     pub(crate) fn contains(self, hour: i64) -> bool {
         let hour = u32::try_from(hour.rem_euclid(Self::HOURS)).unwrap_or_default();
-        self.days.0.contains(hour / HOURS_PER_DAY)
-            && self.hours.0.contains(hour % HOURS_PER_DAY)
+        let hours = self.days.get((hour / HOURS_PER_DAY) as usize);
+        hours.is_some_and(|hours| hours.contains(hour % HOURS_PER_DAY))
     }
 
     /// Whether every hour is wanted.
     pub(crate) fn is_always(self) -> bool {
-        self.days.is_every_day() && self.hours.is_every_hour()
+        let every_hour = Set::range(0, HOURS_PER_DAY - 1, 1);
+        self.days.iter().all(|hours| *hours == every_hour)
     }
 }
 
