@@ -48,7 +48,7 @@ async fn explain_shows_the_description_of_a_field() {
     assert_snapshot!(session.kubectl("explain scheduledmachine.spec.schedule").await, @r"
     GROUP:      5spot.finos.org
     KIND:       ScheduledMachine
-    VERSION:    v1alpha1
+    VERSION:    v1beta1
 
     FIELD: schedule <Object>
 
@@ -185,6 +185,7 @@ async fn describe_shows_spec_status_and_events() {
       Observed Generation:  1
       Phase:                Active
       Provider ID:          remote-machine://worker.example:22
+      Ready:                true
       Spec Hash:            8266429dd92da7d81f33349c2e4bb5fe3ce2c875894e3372c12d9e7256d7086a
       Usage:
         Accounted State:  Active
