@@ -12,7 +12,7 @@ use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus, name};
 use fivespot_plan::{Unknown, plan_override};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{Health, SharedReads};
+use fivespot_runtime::cache::{CacheProjection as _, Health, SharedReads};
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
@@ -255,12 +255,14 @@ impl OverrideReconcile<'_> {
         let sent = if plan.is_deleted {
             let version = self.found.version.as_str();
             let deletion = api.delete_version(&at, &self.found.uid, version);
-            fence.write(own, deletion).await
+            let sent = fence.write(own, deletion).await;
+            sent.map(|response| response.map(drop))
         } else if let Some(status) = plan.status.and_then(|of| self.status_patch(&of)) {
             let patch = api.patch(&at, Some("status"), &status);
-            fence.write(own, patch).await
+            let sent = fence.write(own, patch).await;
+            sent.map(|response| response.map(|written| self.cache(written)))
         } else {
-            Ok(Ok(Value::Null))
+            Ok(Ok(()))
         };
         let requeue_at = plan.requeue_at;
         match sent {
@@ -277,6 +279,14 @@ impl OverrideReconcile<'_> {
                 ReconcileResult::Failed { requeue_at }
             }
         }
+    }
+
+    /// Caches the response to the write of a status, so that its event does not enqueue the override
+    /// again.
+    fn cache(&self, written: Value) {
+        let informer = informer(self.context);
+        let cached = informer.projection.cache(written, &informer.resource);
+        informer.store.wrote(self.own, &self.found.version, cached);
     }
 
     /// The patch that turns the stored status into this one. `None` if they are equal.

@@ -232,6 +232,18 @@ impl<T: Clone + Ord> Store<T> {
         state.replace(key, None)
     }
 
+    /// A write to version `base` of the object was answered with `object`, which replaces the cached
+    /// one if that still has this version: any later version arrives by the watch. The event of the
+    /// write then affects nothing.
+    pub fn wrote(&self, key: &Key, base: &Version, mut object: Object<T>) {
+        let mut state = self.state();
+        let shown = state.objects.get(key);
+        if shown.is_some_and(|shown| shown.uid == object.uid && shown.version == *base) {
+            state.packer.pack(&mut object.text);
+            state.replace(key, Some(Arc::new(object)));
+        }
+    }
+
     /// `object` was read live. It replaces one of which only the name is cached, if the version
     /// is the same: any other version arrives by a watch.
     pub fn fill(&self, key: &Key, mut object: Object<T>) {

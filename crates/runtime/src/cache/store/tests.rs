@@ -188,3 +188,25 @@ fn a_removal_is_seen_when_no_object_of_that_uid_is_left() {
     store.remove(&ALL, &key("a"), &Version::new("6"));
     assert!(store.has_seen(&key("a"), &gone));
 }
+
+#[test]
+fn the_event_of_a_write_whose_response_is_cached_affects_nothing() {
+    let store = listed(vec![object("a", "1", "before")]);
+    store.wrote(&key("a"), &Version::new("1"), object("a", "2", "after"));
+    let event = store.put(&ALL, &key("a"), object("a", "2", "after"));
+    assert_eq!(event, BTreeSet::new());
+    // Somebody else's change affects its targets.
+    let event = store.put(&ALL, &key("a"), object("a", "3", "other"));
+    assert_eq!(event, BTreeSet::from([Target::One(key("a"))]));
+}
+
+#[test]
+fn a_response_that_arrives_after_later_events_changes_nothing() {
+    let store = listed(vec![object("a", "1", "before")]);
+    store.put(&ALL, &key("a"), object("a", "3", "later"));
+    store.wrote(&key("a"), &Version::new("1"), object("a", "2", "after"));
+    assert_eq!(store.get(&key("a")).unwrap().version.as_str(), "3");
+    store.remove(&ALL, &key("a"), &Version::new("4"));
+    store.wrote(&key("a"), &Version::new("3"), object("a", "4", "after"));
+    assert!(store.get(&key("a")).is_none());
+}
