@@ -232,11 +232,16 @@ async fn kept_machines_in_the_namespace_of_the_operator_keep_the_namespace() {
     let mut machine = scheduled_machine("inside");
     machine["metadata"]["namespace"] = "5spot-system".into();
     cluster.apply(&machine).await;
+    // Of a kind that is not served in the version of the group that the server prefers.
+    let calendar = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleCalendar",
+        "metadata": {"name": "holidays", "namespace": "5spot-system"},
+        "spec": {"dates": [{"name": "christmas", "date": "12-25"}]},
+    });
+    cluster.apply(&calendar).await;
     let described = dry_run(&cluster, KEEP_MACHINES).await;
-    assert!(
-        described.contains("(it contains ScheduledMachine inside)"),
-        "{described}"
-    );
+    let kept = "(it contains ScheduledMachine inside, ScheduleCalendar holidays)";
+    assert!(described.contains(kept), "{described}");
     assert_eq!(uninstall(&cluster, KEEP_MACHINES).await, Outcome::Yes);
     cluster.settle().await;
     let path =
