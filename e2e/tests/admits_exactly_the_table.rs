@@ -1,7 +1,10 @@
 //! The API server admits what the rules accept and refuses what they reject, with their messages.
 //! An object from before the rules can still be managed.
 
-use fivespot_api::rules::{Layer, RULES, Rule};
+use fivespot_api::resource::{
+    CAPITAL_MARKETS_SCHEDULE, Resource, SCHEDULED_MACHINE, TIME_BASED_SPOT_SCHEDULE,
+};
+use fivespot_api::rules::{Layer, Rule};
 use fivespot_api::{crd, vap};
 use fivespot_testkit::{Cluster, instant, machine_path, path_of};
 use serde_json::{Value, json};
@@ -15,6 +18,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_forbidden_group_is_refused_with_the_allowed_ones),
     promise!(cron_beside_the_lists_is_a_conflict),
     promise!(every_rule_admits_and_refuses_its_own_examples),
+    promise!(every_rule_about_a_shared_schedule_does_too),
+    promise!(the_examples_of_shared_schedules_are_created),
     promise!(the_policy_alone_does_too).disruptive(),
     promise!(an_object_from_before_the_rules_stays_manageable).disruptive(),
 ];
@@ -161,8 +166,8 @@ pub(crate) fn is_object_name(rule: &Rule, example: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
-    for rule in RULES {
+async fn assert_table(cluster: &Cluster, resource: &Resource, has_crd_rules: bool) {
+    for rule in resource.rules() {
         for example in rule.examples.accepts() {
             let answer = answer(cluster, rule, example).await;
             assert_eq!(answer, None, "{} {example}", rule.id);
@@ -187,8 +192,9 @@ async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
                 );
             } else {
                 let expected = format!(
-                    "ValidatingAdmissionPolicy 'scheduledmachine-validation' with binding \
-                     'scheduledmachine-validation-binding' denied request: {}",
+                    "ValidatingAdmissionPolicy '{}' with binding '{}' denied request: {}",
+                    resource.policy,
+                    resource.policy_binding,
                     rule.full_message(),
                 );
                 let refused = &refusal.message;
@@ -200,7 +206,27 @@ async fn assert_table(cluster: &Cluster, has_crd_rules: bool) {
 
 async fn every_rule_admits_and_refuses_its_own_examples() {
     let cluster = Cluster::start(instant(NOW)).await;
-    assert_table(&cluster, true).await;
+    assert_table(&cluster, SCHEDULED_MACHINE, true).await;
+}
+
+async fn every_rule_about_a_shared_schedule_does_too() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    for resource in [TIME_BASED_SPOT_SCHEDULE, CAPITAL_MARKETS_SCHEDULE] {
+        assert_table(&cluster, resource, true).await;
+    }
+}
+
+async fn the_examples_of_shared_schedules_are_created() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    for file in ["office-hours", "market-hours"] {
+        let path = format!(
+            "{}/../examples/shared-schedules/{file}.yaml",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(path).unwrap();
+        let answer = cluster.try_create_yaml(&text).await;
+        assert_eq!(refusal(answer), None, "{file}");
+    }
 }
 
 async fn the_policy_alone_does_too() {
@@ -210,7 +236,7 @@ async fn the_policy_alone_does_too() {
     wrong["spec"]["nodeDrainTimeout"] = json!("five minutes");
     let by_policy = |refused: &Refusal| refused.message.contains("AdmissionPolicy");
     until_refused(&cluster, &wrong, by_policy).await;
-    assert_table(&cluster, false).await;
+    assert_table(&cluster, SCHEDULED_MACHINE, false).await;
 }
 
 /// Repeats a request until an object is refused as expected. A real server takes a moment until a

@@ -25,7 +25,7 @@ pub fn render(kube_minor: u32) -> Value {
 /// unchanged. From 1.30 on, a rule rejects no update that leaves its inputs unchanged.
 pub fn render_of(resource: &Resource, kube_minor: u32) -> Value {
     let mut root = (resource.schema)();
-    for rule in resource.rules {
+    for rule in resource.rules() {
         attach(&mut root, rule, kube_minor);
     }
     definition(resource, &root)
@@ -65,7 +65,7 @@ fn definition(resource: &Resource, root: &Value) -> Value {
             "labels": {key::CLUSTERCTL: "", key::CLUSTERCTL_MOVE: ""},
         },
         "spec": {
-            "group": name::GROUP,
+            "group": resource.group,
             "names": {
                 "kind": resource.kind,
                 "listKind": resource.list_kind,

@@ -3,6 +3,7 @@
 //!
 //! - [`resource`]: the kinds of the group; everything that is rendered iterates over them
 //! - [`schedule_override`], [`schedule_calendar`]: objects that change schedules from outside
+//! - [`spot_schedule`]: schedules that many objects share
 //! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was observed and
 //!   decided
 //! - [`name`]: every label, annotation and child name, built and parsed in one place
@@ -35,6 +36,7 @@ pub mod schedule_override;
 pub mod scheduled_machine;
 mod schema;
 pub mod spec_hash;
+pub mod spot_schedule;
 pub mod status;
 pub mod time;
 pub mod vap;
@@ -51,6 +53,10 @@ pub use scheduled_machine::{
     MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning,
     ScheduleException, ScheduleSpec, ScheduleWindow, ScheduledMachine,
     ScheduledMachineSpec, ShutdownSpec, TaintEffect,
+};
+pub use spot_schedule::{
+    CapitalMarketsSchedule, CapitalMarketsScheduleSpec, SharedSchedule,
+    TimeBasedSpotSchedule,
 };
 pub use status::{
     AccountedState, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,

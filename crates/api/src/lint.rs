@@ -6,6 +6,7 @@
 
 mod calendar;
 mod provider;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -19,6 +20,7 @@ use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
 
 pub use provider::{of_providers, shared_hosts};
+pub use shared::of_shared;
 pub use window::of_calendar;
 
 /// The minimum length of an entry that is searched for in command lines without matching

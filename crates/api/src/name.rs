@@ -44,6 +44,18 @@ pub const OVERRIDE_PLURAL: &str = "scheduleoverrides";
 pub const CALENDAR_KIND: &str = "ScheduleCalendar";
 /// Its plural, as in URLs.
 pub const CALENDAR_PLURAL: &str = "schedulecalendars";
+/// The API group of the schedules that many objects share.
+pub const SPOT_GROUP: &str = "spotschedules.5spot.finos.org";
+/// That group and the version of its kinds.
+pub const SPOT_API_VERSION: &str = "spotschedules.5spot.finos.org/v1alpha1";
+/// The kind of a shared schedule in the form of `spec.schedule`.
+pub const TIME_BASED_KIND: &str = "TimeBasedSpotSchedule";
+/// Its plural, as in URLs.
+pub const TIME_BASED_PLURAL: &str = "timebasedspotschedules";
+/// The kind of the sessions of a market.
+pub const CAPITAL_MARKETS_KIND: &str = "CapitalMarketsSchedule";
+/// Its plural, as in URLs.
+pub const CAPITAL_MARKETS_PLURAL: &str = "capitalmarketsschedules";
 /// Annotation on a ScheduleOverride that is kept after its end; only the value `true` has an
 /// effect.
 pub const KEEP_ANNOTATION: &str = "5spot.finos.org/keep";

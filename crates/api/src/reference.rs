@@ -29,10 +29,9 @@ pub fn pages() -> Vec<GeneratedFile> {
 
 fn api_page() -> String {
     let mut page = format!(
-        "{HEADER}# API `{version}`\n\n\
-         Three kinds, all namespaced and in the category `{category}`. In addition to the limits \
+        "{HEADER}# API\n\n\
+         All kinds are namespaced and in the category `{category}`. In addition to the limits \
          below, values must satisfy the [rules](rules.md).\n",
-        version = name::API_VERSION,
         category = name::CATEGORY,
     );
     for resource in &RESOURCES {
@@ -51,9 +50,16 @@ fn kind(page: &mut String, resource: &Resource) {
     } else {
         ""
     };
+    let versions: Vec<String> = resource
+        .versions
+        .iter()
+        .map(|version| format!("`{}/{version}`", resource.group))
+        .collect();
     let _ = write!(
         page,
-        "\n## {kind}\n\n{about} Plural `{plural}`, short name `{short}`{status}.\n",
+        "\n## {kind}\n\n{about} Served as {versions}. Plural `{plural}`, short name \
+         `{short}`{status}.\n",
+        versions = versions.join(" and "),
         kind = resource.kind,
         about = text(&root, "description"),
         plural = resource.plural,
@@ -236,7 +242,7 @@ fn rules_page() -> String {
             kind = resource.kind,
             policy = resource.policy,
         );
-        for rule in resource.rules {
+        for rule in resource.rules() {
             let _ = writeln!(
                 page,
                 "| [{id}](#{anchor}) | `{field}` | {message} | {layer} |",

@@ -1,4 +1,5 @@
-//! The kinds of the API group: ScheduledMachine, ScheduleOverride and ScheduleCalendar.
+//! The kinds of the API: ScheduledMachine, ScheduleOverride, ScheduleCalendar, and the schedules
+//! that many objects share.
 //!
 //! CRDs, policies, webhooks and reference pages are rendered by iterating over [`RESOURCES`].
 
@@ -8,12 +9,16 @@ use serde_json::Value;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::rules::{CALENDAR_RULES, OVERRIDE_RULES, RULES, Rule};
+use crate::rules::{
+    CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, time_based_rules,
+};
 use crate::{name, schema};
 
-/// A kind of the API group, with everything that is rendered for it.
+/// A kind of the API, with everything that is rendered for it.
 #[derive(Debug)]
 pub struct Resource {
+    /// The API group.
+    pub group: &'static str,
     /// The versions in which it is served; the first one is stored. They have the same schema.
     pub versions: &'static [&'static str],
     /// The kind.
@@ -35,7 +40,7 @@ pub struct Resource {
     /// The path to which API servers send requests to that webhook.
     pub webhook_path: &'static str,
     /// The validation rules.
-    pub rules: &'static [Rule],
+    pub(crate) rules: fn() -> &'static [Rule],
     /// The columns of `kubectl get`: name, type, path; the last one only under `-o wide`.
     pub(crate) columns: &'static [Column],
     /// Whether it has the subresource `status`.
@@ -77,9 +82,15 @@ pub const SCHEDULE_OVERRIDE: &Resource = &RESOURCES[1];
 /// ScheduleCalendar.
 pub const SCHEDULE_CALENDAR: &Resource = &RESOURCES[2];
 
+/// TimeBasedSpotSchedule.
+pub const TIME_BASED_SPOT_SCHEDULE: &Resource = &RESOURCES[3];
+/// CapitalMarketsSchedule.
+pub const CAPITAL_MARKETS_SCHEDULE: &Resource = &RESOURCES[4];
+
 /// Every kind.
-pub static RESOURCES: [Resource; 3] = [
+pub static RESOURCES: [Resource; 5] = [
     Resource {
+        group: name::GROUP,
         versions: &[name::VERSION, name::BETA_VERSION],
         kind: name::KIND,
         list_kind: name::LIST_KIND,
@@ -90,7 +101,7 @@ pub static RESOURCES: [Resource; 3] = [
         policy_binding: name::POLICY_BINDING,
         webhook: name::WEBHOOK_NAME,
         webhook_path: name::WEBHOOK_PATH,
-        rules: RULES,
+        rules: || RULES,
         columns: &[
             column("Phase", "string", ".status.phase"),
             column(
@@ -127,6 +138,7 @@ pub static RESOURCES: [Resource; 3] = [
         schema: schema::scheduled_machine,
     },
     Resource {
+        group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::OVERRIDE_KIND,
         list_kind: "ScheduleOverrideList",
@@ -137,7 +149,7 @@ pub static RESOURCES: [Resource; 3] = [
         policy_binding: "scheduleoverride-validation-binding",
         webhook: "scheduleoverride-validation.5spot.finos.org",
         webhook_path: "/validate-scheduleoverride",
-        rules: OVERRIDE_RULES,
+        rules: || OVERRIDE_RULES,
         columns: &[
             column("Mode", "string", ".spec.mode"),
             column("Target", "string", ".spec.targetRef.name"),
@@ -156,6 +168,7 @@ pub static RESOURCES: [Resource; 3] = [
         schema: schema::schedule_override,
     },
     Resource {
+        group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::CALENDAR_KIND,
         list_kind: "ScheduleCalendarList",
@@ -166,10 +179,56 @@ pub static RESOURCES: [Resource; 3] = [
         policy_binding: "schedulecalendar-validation-binding",
         webhook: "schedulecalendar-validation.5spot.finos.org",
         webhook_path: "/validate-schedulecalendar",
-        rules: CALENDAR_RULES,
+        rules: || CALENDAR_RULES,
         columns: &[column("Age", "date", ".metadata.creationTimestamp")],
         has_status: false,
         schema: schema::schedule_calendar,
+    },
+    Resource {
+        group: name::SPOT_GROUP,
+        versions: &[name::VERSION],
+        kind: name::TIME_BASED_KIND,
+        list_kind: "TimeBasedSpotScheduleList",
+        plural: name::TIME_BASED_PLURAL,
+        singular: "timebasedspotschedule",
+        short_name: "tbss",
+        policy: "timebasedspotschedule-validation",
+        policy_binding: "timebasedspotschedule-validation-binding",
+        webhook: "timebasedspotschedule-validation.5spot.finos.org",
+        webhook_path: "/validate-timebasedspotschedule",
+        rules: time_based_rules,
+        columns: &[
+            column("TimeZone", "string", ".spec.timezone"),
+            column("Enabled", "boolean", ".spec.enabled"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Days", ".spec.daysOfWeek"),
+            wide("Hours", ".spec.hoursOfDay"),
+            wide("Cron", ".spec.cron"),
+            wide("Windows", ".spec.windows"),
+        ],
+        has_status: false,
+        schema: schema::time_based_spot_schedule,
+    },
+    Resource {
+        group: name::SPOT_GROUP,
+        versions: &[name::VERSION],
+        kind: name::CAPITAL_MARKETS_KIND,
+        list_kind: "CapitalMarketsScheduleList",
+        plural: name::CAPITAL_MARKETS_PLURAL,
+        singular: "capitalmarketsschedule",
+        short_name: "cms",
+        policy: "capitalmarketsschedule-validation",
+        policy_binding: "capitalmarketsschedule-validation-binding",
+        webhook: "capitalmarketsschedule-validation.5spot.finos.org",
+        webhook_path: "/validate-capitalmarketsschedule",
+        rules: || CAPITAL_MARKETS_RULES,
+        columns: &[
+            column("TimeZone", "string", ".spec.timezone"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Sessions", ".spec.sessions"),
+        ],
+        has_status: false,
+        schema: schema::capital_markets_schedule,
     },
 ];
 
@@ -177,6 +236,17 @@ impl Resource {
     /// The kind of that name. `None` if it is not in the group.
     pub fn of_kind(kind: &str) -> Option<&'static Self> {
         RESOURCES.iter().find(|resource| resource.kind == kind)
+    }
+
+    /// The validation rules, in the order of their ids.
+    pub fn rules(&self) -> &'static [Rule] {
+        (self.rules)()
+    }
+
+    /// Group and stored version, as in `apiVersion`.
+    pub fn api_version(&self) -> String {
+        let version = self.versions.first().copied().unwrap_or_default();
+        format!("{}/{version}", self.group)
     }
 
     /// Whether an `apiVersion` is one in which it is served.
@@ -190,12 +260,12 @@ impl Resource {
     /// ```
     pub fn is_served_as(&self, api_version: &str) -> bool {
         let (group, version) = api_version.split_once('/').unwrap_or_default();
-        group == name::GROUP && self.versions.contains(&version)
+        group == self.group && self.versions.contains(&version)
     }
 
     /// The name of the CRD: plural and group.
     pub fn definition_name(&self) -> String {
-        format!("{}.{}", self.plural, name::GROUP)
+        format!("{}.{}", self.plural, self.group)
     }
 }
 
@@ -219,7 +289,8 @@ impl<P, S> Stored<P, S> {
     pub(crate) fn of<E: serde::de::Error>(self, resource: &Resource) -> Result<Self, E> {
         let version = self.api_version.as_deref();
         let other = version.filter(|found| !resource.is_served_as(found));
-        let api_version = ("apiVersion", other, name::API_VERSION);
+        let stored = resource.api_version();
+        let api_version = ("apiVersion", other, stored.as_str());
         let other = self.kind.as_deref().filter(|found| *found != resource.kind);
         for (field, other, expected) in [api_version, ("kind", other, resource.kind)] {
             if let Some(other) = other {
@@ -234,7 +305,7 @@ impl<P, S> Stored<P, S> {
 
 /// An object as it is serialized.
 pub(crate) struct Written<'o, P, S> {
-    pub(crate) kind: &'static str,
+    pub(crate) resource: &'static Resource,
     pub(crate) metadata: &'o ObjectMeta,
     pub(crate) spec: &'o P,
     pub(crate) status: Option<&'o S>,
@@ -244,8 +315,8 @@ impl<P: Serialize, S: Serialize> Serialize for Written<'_, P, S> {
     fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
         let fields = 4 + usize::from(self.status.is_some());
         let mut object = serializer.serialize_struct("Object", fields)?;
-        object.serialize_field("apiVersion", name::API_VERSION)?;
-        object.serialize_field("kind", self.kind)?;
+        object.serialize_field("apiVersion", &self.resource.api_version())?;
+        object.serialize_field("kind", self.resource.kind)?;
         object.serialize_field("metadata", self.metadata)?;
         object.serialize_field("spec", self.spec)?;
         if let Some(status) = self.status {

@@ -5,6 +5,7 @@
 //! A rule is written once, in CEL on `self`, next to its message and its examples.
 
 mod calendar_table;
+mod capital_markets_table;
 mod example;
 mod override_table;
 mod predicate;
@@ -12,25 +13,29 @@ mod requirement;
 mod table;
 #[cfg(test)]
 mod tests;
+mod time_based_table;
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
 use crate::resource::{
-    RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE, SCHEDULED_MACHINE,
+    CAPITAL_MARKETS_SCHEDULE, RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE,
+    SCHEDULED_MACHINE, TIME_BASED_SPOT_SCHEDULE,
 };
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_machine::ScheduledMachine;
+use crate::spot_schedule::SharedSchedule;
 
 pub use calendar_table::CALENDAR_RULES;
-#[cfg(test)]
+pub use capital_markets_table::CAPITAL_MARKETS_RULES;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
 pub use predicate::is_acceptable_taint;
 pub use requirement::Requirement;
 pub use table::RULES;
+pub use time_based_table::time_based_rules;
 
 /// One rule.
 #[derive(Debug)]
@@ -91,14 +96,14 @@ pub enum Examples {
 
 /// Every rule about every kind: kind by kind, those of a kind in the order of their ids.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    RESOURCES.iter().flat_map(|resource| resource.rules)
+    RESOURCES.iter().flat_map(|resource| resource.rules())
 }
 
 impl Rule {
     /// The kind to which the rule applies.
     pub fn resource(&self) -> &'static Resource {
         let is_in =
-            |resource: &&Resource| resource.rules.iter().any(|rule| rule.id == self.id);
+            |resource: &&Resource| resource.rules().iter().any(|rule| rule.id == self.id);
         RESOURCES.iter().find(is_in).unwrap_or(SCHEDULED_MACHINE)
     }
 
@@ -248,10 +253,22 @@ pub fn check_calendar(object: &ScheduleCalendar) -> Vec<Violation> {
     check_value(SCHEDULE_CALENDAR, &json!({"spec": object.spec}))
 }
 
+/// As [`check`], for the spec of a schedule that objects share.
+pub fn check_shared(spec: &SharedSchedule) -> Vec<Violation> {
+    match spec {
+        SharedSchedule::TimeBased(spec) => {
+            check_value(TIME_BASED_SPOT_SCHEDULE, &json!({"spec": spec}))
+        }
+        SharedSchedule::CapitalMarkets(spec) => {
+            check_value(CAPITAL_MARKETS_SCHEDULE, &json!({"spec": spec}))
+        }
+    }
+}
+
 /// As [`check`], for an object of that kind in JSON form.
 pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation> {
     let mut broken = Vec::new();
-    for rule in resource.rules {
+    for rule in resource.rules() {
         let Some(holds) = rule.requirement.predicate else {
             continue;
         };

@@ -110,7 +110,7 @@ impl k8s_openapi::Metadata for ScheduleCalendar {
 impl Serialize for ScheduleCalendar {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written::<_, ()> {
-            kind: name::CALENDAR_KIND,
+            resource: SCHEDULE_CALENDAR,
             metadata: &self.metadata,
             spec: &self.spec,
             status: None,

@@ -286,7 +286,7 @@ impl k8s_openapi::Metadata for ScheduleOverride {
 impl Serialize for ScheduleOverride {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written {
-            kind: name::OVERRIDE_KIND,
+            resource: SCHEDULE_OVERRIDE,
             metadata: &self.metadata,
             spec: &self.spec,
             status: self.status.as_ref(),

@@ -451,7 +451,7 @@ impl k8s_openapi::Metadata for ScheduledMachine {
 impl Serialize for ScheduledMachine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written {
-            kind: name::KIND,
+            resource: SCHEDULED_MACHINE,
             metadata: &self.metadata,
             spec: &self.spec,
             status: self.status.as_ref(),

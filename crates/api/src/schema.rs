@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::schedule_calendar::ScheduleCalendarSpec;
 use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
-use crate::scheduled_machine::ScheduledMachineSpec;
+use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
+use crate::spot_schedule::CapitalMarketsScheduleSpec;
 use crate::status::ScheduledMachineStatus;
 
 pub(crate) use foreign::{
@@ -59,6 +60,20 @@ pub(crate) fn schedule_override() -> Value {
 pub(crate) fn schedule_calendar() -> Value {
     whole::<ScheduleCalendarSpec>(
         "Dates to which the exceptions of schedules in the same namespace refer.",
+    )
+}
+
+/// The schema of a whole TimeBasedSpotSchedule.
+pub(crate) fn time_based_spot_schedule() -> Value {
+    whole::<ScheduleSpec>(
+        "A schedule of days and hours, cron or windows that many ScheduledMachines share.",
+    )
+}
+
+/// The schema of a whole CapitalMarketsSchedule.
+pub(crate) fn capital_markets_schedule() -> Value {
+    whole::<CapitalMarketsScheduleSpec>(
+        "The sessions of a market with its holidays and early closes, for many ScheduledMachines.",
     )
 }
 

@@ -8,7 +8,6 @@ pub mod params;
 
 use serde_json::{Value, json};
 
-use crate::name;
 use crate::resource::{Resource, SCHEDULED_MACHINE};
 use crate::rules::{Layer, Requirement, Rule};
 
@@ -54,7 +53,7 @@ pub fn policy() -> Value {
 /// an object that was stored before the rules were in force. A ScheduledMachine can always be
 /// switched off, see [`NOT_ONLY_SWITCHED_OFF`].
 pub fn policy_of(resource: &Resource) -> Value {
-    let rules = resource.rules.iter();
+    let rules = resource.rules().iter();
     let validations: Vec<Value> = rules
         .map(|rule| {
             json!({
@@ -87,7 +86,7 @@ pub fn policy_of(resource: &Resource) -> Value {
             "failurePolicy": "Fail",
             "matchConstraints": {
                 "resourceRules": [{
-                    "apiGroups": [name::GROUP],
+                    "apiGroups": [resource.group],
                     "apiVersions": resource.versions,
                     "operations": ["CREATE", "UPDATE"],
                     "resources": [resource.plural],

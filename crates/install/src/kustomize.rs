@@ -68,7 +68,7 @@ fn audit() -> Result<GeneratedFile, Error> {
     kustomization["patches"] = json!([{
         "target": {
             "kind": "ValidatingAdmissionPolicyBinding",
-            "name": "schedule[a-z]+-validation-binding",
+            "name": "[a-z]*schedule[a-z]*-validation-binding",
         },
         "patch": "[{\"op\": \"replace\", \"path\": \"/spec/validationActions\", \"value\": [\"Audit\"]}]",
     }]);

@@ -22,13 +22,18 @@ pub enum Aggregation {
 /// The roles `5spot-view` and `5spot-edit`. Rules that are aggregated into `view` are also in
 /// `edit`, and those in `edit` also in `admin`. Cannot fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
-    let resources: Vec<&str> = RESOURCES.iter().map(|it| it.plural).collect();
-    let read = json!({"apiGroups": [name::GROUP], "resources": resources, "verbs": READ});
-    let write =
-        json!({"apiGroups": [name::GROUP], "resources": resources, "verbs": WRITE});
+    let rules = |verbs: &[&str]| {
+        let groups = [name::GROUP, name::SPOT_GROUP];
+        groups.map(|group| {
+            let of_group = RESOURCES.iter().filter(|it| it.group == group);
+            let resources: Vec<&str> = of_group.map(|it| it.plural).collect();
+            json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+        })
+    };
+    let (read, write) = (rules(&READ), rules(&WRITE));
     let (mut view, mut edit) = (
-        role("view", json!([read])),
-        role("edit", json!([read, write])),
+        role("view", json!(read)),
+        role("edit", json!([read, write].concat())),
     );
     if aggregation != Aggregation::None {
         aggregate(&mut view, "view");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::{RESOURCES, Resource, name};
+use fivespot_api::{RESOURCES, Resource};
 use kubemu_admission::FieldError;
 use kubemu_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
 use serde::Deserialize;
@@ -191,7 +191,7 @@ impl AdmissionRequest {
         let is_changed = self.operation == Operation::Create
             || spec(fields.object.as_ref()) != spec(fields.old_object.as_ref());
         let resource = RESOURCES.iter().find(|it| {
-            fields.resource.group == name::GROUP && fields.resource.resource == it.plural
+            fields.resource.group == it.group && fields.resource.resource == it.plural
         });
         resource.filter(|_| writes && is_changed && fields.sub_resource.is_empty())
     }

@@ -38,10 +38,17 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
             "endTime": "2026-03-06T22:00:00Z",
         }),
         name::CALENDAR_KIND => json!({"dates": [{"name": "christmas", "date": "12-25"}]}),
+        name::TIME_BASED_KIND => {
+            json!({"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]})
+        }
+        name::CAPITAL_MARKETS_KIND => json!({
+            "timezone": "America/New_York",
+            "sessions": [{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-15"]}],
+        }),
         _ => return acceptable(),
     };
     json!({
-        "apiVersion": name::API_VERSION,
+        "apiVersion": resource.api_version(),
         "kind": resource.kind,
         "metadata": {
             "name": "worker",
@@ -117,8 +124,16 @@ impl Rule {
 
     /// An acceptable object with this value of the rule's field.
     fn with(&self, value: Value) -> Value {
-        let mut object = acceptable_of(self.resource());
-        if let Some((path, siblings)) = required_siblings(self.path) {
+        let resource = self.resource();
+        let mut object = acceptable_of(resource);
+        if resource.kind == name::TIME_BASED_KIND {
+            // The fields are those of an inline schedule.
+            let inline = self.path.replacen("spec", "spec.schedule", 1);
+            if let Some((path, siblings)) = required_siblings(&inline) {
+                let path = path.replacen("spec.schedule", "spec", 1);
+                place(&mut object, &path, siblings);
+            }
+        } else if let Some((path, siblings)) = required_siblings(self.path) {
             place(&mut object, path, siblings);
         }
         if self.path == "spec.selector" {
@@ -130,7 +145,9 @@ impl Rule {
         }
         match (self.path, value) {
             // The given members of the spec replace those of the object; the rest is kept.
-            ("spec", Value::Object(members)) => {
+            ("spec", Value::Object(members))
+                if resource.kind != name::TIME_BASED_KIND =>
+            {
                 for (member, value) in members {
                     object["spec"][member] = value;
                 }
@@ -168,6 +185,7 @@ fn required_siblings(path: &str) -> Option<(&'static str, Value)> {
             let dates = with_member(dates, "startDate", "0000-01-01");
             ("spec.schedule.exceptions[]", dates)
         }
+        "spec.earlyCloses[].date" => ("spec.earlyCloses[]", json!({"closeHour": 12})),
         "spec.dates[].startDate" => (
             "spec.dates[]",
             json!({"name": "d", "endDate": "9999-12-31"}),

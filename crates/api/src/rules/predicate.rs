@@ -151,6 +151,24 @@ pub(super) fn are_hours_of_a_day(node: &Value, _: &Value) -> bool {
     })
 }
 
+/// Whether every text of a list satisfies a predicate about one text.
+fn every_item(node: &Value, holds: super::Predicate) -> bool {
+    let items = node.as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().all(|item| holds(item, node))
+}
+
+pub(super) fn are_all_hours(node: &Value, _: &Value) -> bool {
+    every_item(node, are_hours)
+}
+
+pub(super) fn are_all_hours_of_a_day(node: &Value, _: &Value) -> bool {
+    every_item(node, are_hours_of_a_day)
+}
+
+pub(super) fn has_both_lists(node: &Value, _: &Value) -> bool {
+    !is_empty_list(node, "daysOfWeek") && !is_empty_list(node, "hoursOfDay")
+}
+
 pub(super) fn is_zone_name(node: &Value, _: &Value) -> bool {
     text(node, |text| {
         text.starts_with(|first: char| first.is_ascii_alphabetic())

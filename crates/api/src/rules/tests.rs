@@ -11,7 +11,7 @@ fn rule_ids_are_unique_and_ascending_for_each_kind() {
     let ids: BTreeSet<_> = all().map(|rule| rule.id).collect();
     assert_eq!(ids.len(), all().count());
     for resource in &RESOURCES {
-        let rules = resource.rules;
+        let rules = resource.rules();
         assert!(
             rules.is_sorted_by(|one, next| one.id < next.id),
             "{}",

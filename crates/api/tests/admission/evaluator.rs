@@ -135,6 +135,7 @@ impl Evaluator {
             None => Operation::Create,
         };
         let kind = GroupVersionKind {
+            group: self.resource.group,
             kind: self.resource.kind,
             ..KIND
         };
@@ -150,9 +151,6 @@ pub(crate) fn denial(resource: &Resource, object_name: &str, why: &str) -> Strin
     format!(
         "{}.{} \"{object_name}\" is forbidden: ValidatingAdmissionPolicy '{}' with binding '{}' \
          denied request: {why}",
-        resource.plural,
-        name::GROUP,
-        resource.policy,
-        resource.policy_binding,
+        resource.plural, resource.group, resource.policy, resource.policy_binding,
     )
 }

@@ -36,7 +36,7 @@ fn every_accepted_example_is_admitted_by_every_layer() {
             Evaluator::old_crd_alone_of(resource),
             Evaluator::policy_alone_of(resource),
         ] {
-            for rule in resource.rules {
+            for rule in resource.rules() {
                 for example in rule.examples.accepts() {
                     let errors = errors_of_example(&evaluator, rule, example);
                     assert_eq!(errors, [""; 0], "{} {example}", rule.id);
@@ -53,7 +53,7 @@ fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
             Evaluator::crd_alone_of(resource),
             Evaluator::old_crd_alone_of(resource),
         ];
-        let rules = resource.rules.iter();
+        let rules = resource.rules().iter();
         for rule in rules.filter(|rule| rule.requirement.layer != Layer::Policy) {
             for (evaluator, example) in evaluators.iter().flat_map(|evaluator| {
                 rule.examples
@@ -82,7 +82,7 @@ fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
 fn the_policy_alone_rejects_every_rejected_example_once_with_the_message() {
     for resource in &RESOURCES {
         let evaluator = Evaluator::policy_alone_of(resource);
-        for rule in resource.rules {
+        for rule in resource.rules() {
             for example in rule.examples.rejects() {
                 let name = object_name(rule, example);
                 if rule.path == "metadata.name" && !is_object_name(&name) {
@@ -105,7 +105,7 @@ fn is_object_name(name: &str) -> bool {
 fn the_crd_alone_admits_the_rejected_examples_of_policy_only_rules() {
     for resource in &RESOURCES {
         let evaluator = Evaluator::crd_alone_of(resource);
-        let rules = resource.rules.iter();
+        let rules = resource.rules().iter();
         let rules = rules.filter(|rule| rule.requirement.layer == Layer::Policy);
         for rule in rules.filter(|rule| rule.path != "metadata.name") {
             for example in rule.examples.rejects() {

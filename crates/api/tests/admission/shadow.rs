@@ -53,7 +53,7 @@ fn edited(text: &str, edits: &[Edit]) -> String {
 
 fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
     let mut texts = Vec::new();
-    for (index, rule) in resource.rules.iter().enumerate() {
+    for (index, rule) in resource.rules().iter().enumerate() {
         if let Examples::Text { accepts, rejects } = rule.examples {
             let all = accepts.iter().chain(rejects);
             texts.extend(all.map(|text| (index, *text)));
@@ -94,7 +94,7 @@ fn predicates_and_expressions_agree_on_texts_near_the_examples() {
         let strategy = (prop::sample::select(texts(resource)), edits());
         proptest::test_runner::TestRunner::new(config)
             .run(&strategy, |((index, text), edits)| {
-                let rule = &resource.rules[index];
+                let rule = &resource.rules()[index];
                 agree(&evaluator, (index, rule), &edited(text, &edits))
             })
             .unwrap();

@@ -201,7 +201,8 @@ impl Inventory {
                 path,
             });
             let plural = text(&stored, "/spec/names/plural");
-            let root = format!("/apis/{}", name::API_VERSION);
+            let group = text(&stored, "/spec/group");
+            let root = format!("/apis/{group}/{}", name::VERSION);
             for object in reader.list(&format!("{root}/{plural}")).await? {
                 let (namespace, name) = identity(&object);
                 self.machines.push(Object {

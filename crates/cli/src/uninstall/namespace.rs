@@ -97,7 +97,7 @@ fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> 
     if is_created_by_itself || is_installed || is_parameter {
         return false;
     }
-    if resource.root.contains(&format!("/{}/", name::GROUP)) {
+    if resource.root.contains("5spot.finos.org/") {
         return options.keeps_machines && !options.deletes_crds;
     }
     // An owner is in the same namespace and counts itself. Machines are kept without it.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::{RESOURCES, ScheduleCalendar, ScheduledMachine, name, older, vap};
+use fivespot_api::{
+    RESOURCES, ScheduleCalendar, ScheduledMachine, SharedSchedule, name, older, vap,
+};
 use jiff::Timestamp;
 use kubemu_admission::crd::{Crd, CustomResource};
 use kubemu_admission::object_meta::Scope;
@@ -188,11 +190,15 @@ impl Engine {
         ))
     }
 
-    /// The lint warnings for an object, if it is a ScheduledMachine or a ScheduleCalendar.
+    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduleCalendar or a
+    /// schedule that objects share.
     fn lints(&self, object: &Value, now: Timestamp) -> Vec<LintWarning> {
         if object["kind"] == name::CALENDAR_KIND {
             let calendar = ScheduleCalendar::deserialize(object);
             return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, now));
+        }
+        if let Some(shared) = SharedSchedule::of_object(object) {
+            return shared.map_or(Vec::new(), |it| lint::of_shared(&it, now));
         }
         let Some(machine) = scheduled_machine(object) else {
             return Vec::new();

@@ -1,6 +1,6 @@
 //! The example quota of a tenant.
 
-use fivespot_api::{RESOURCES, name};
+use fivespot_api::RESOURCES;
 use kubemu_apiserver::KubeVersion;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn the_quota_counts_every_kind_that_a_tenant_writes() {
     let quota = example("policies/tenant-quota.yaml");
     let counted = quota[0]["spec"]["hard"].as_object().expect("counts");
     for resource in &RESOURCES {
-        let key = format!("count/{}.{}", resource.plural, name::GROUP);
+        let key = format!("count/{}.{}", resource.plural, resource.group);
         assert!(counted.contains_key(&key), "{key} is missing");
     }
 }

@@ -232,7 +232,8 @@ fn reason(error: &Error) -> Reason {
         | Error::WindowOutOfBounds { .. }
         | Error::WindowEnd { .. } => Reason::InvalidHours,
         Error::UnknownTimeZone { .. } => Reason::UnknownTimeZone,
-        Error::Incomplete { .. } | Error::NoWindows => Reason::Incomplete,
+        Error::Incomplete { .. } | Error::NoSessions | Error::NoWindows => Reason::Incomplete,
+        Error::Session { error, .. } => reason(error),
         Error::Cron { .. }
         | Error::Duration { .. }
         | Error::DurationOutOfBounds { .. }

@@ -44,7 +44,7 @@ impl Bounds {
     }
 }
 
-fn bounds() -> [Bounds; 3] {
+fn bounds() -> [Bounds; RESOURCES.len()] {
     RESOURCES.each_ref().map(Bounds::of)
 }
 
@@ -60,7 +60,7 @@ fn the_largest_object_of_the_schema_is_within_bounds() {
 fn every_example_is_within_bounds() {
     for resource in &RESOURCES {
         let bounds = Bounds::of(resource);
-        for rule in resource.rules {
+        for rule in resource.rules() {
             let accepted = rule.examples.accepts();
             for example in accepted.iter().chain(rule.examples.rejects()) {
                 let object = rule.example(example);

@@ -325,6 +325,7 @@ fn the_largest_specs_cost_less_than_kubernetes_allows_one_expression() {
         for old in [Value::Null, object("b")] {
             let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
             let mut review = review(operation, &object("a"), &old);
+            review["request"]["resource"]["group"] = resource.group.into();
             review["request"]["resource"]["resource"] = resource.plural.into();
             review["request"]["kind"]["kind"] = resource.kind.into();
             let body = review.to_string();

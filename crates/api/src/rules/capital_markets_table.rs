@@ -1,0 +1,100 @@
+//! The rules about a CapitalMarketsSchedule, in the form of [`super::RULES`].
+
+use super::requirement::{A_DATE, Requirement, WINDOW_DAYS, ZONE_NAME};
+use super::table::START_DATES;
+use super::{Examples, Rule, predicate};
+
+const BOTH_LISTS: Requirement = Requirement::new(
+    "has(self.daysOfWeek) && self.daysOfWeek.size() > 0 \
+    && has(self.hoursOfDay) && self.hoursOfDay.size() > 0",
+    predicate::has_both_lists,
+    "both daysOfWeek and hoursOfDay must be non-empty",
+);
+
+const ALL_HOURS: Requirement = Requirement::new(
+    "self.all(hour, \
+    hour.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$'))",
+    predicate::are_all_hours,
+    "must be hours or ranges (e.g. '9', '9-17', '0-9,18-23')",
+);
+
+const ALL_HOURS_OF_A_DAY: Requirement = Requirement::new(
+    "self.all(hour, \
+    !hour.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$') \
+    || hour.matches('^([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?\
+    (,([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)*$'))",
+    predicate::are_all_hours_of_a_day,
+    "hours must be from 0 to 23",
+);
+
+/// Every rule about a CapitalMarketsSchedule.
+pub const CAPITAL_MARKETS_RULES: &[Rule] = &[
+    Rule {
+        id: "SM401",
+        path: "spec.timezone",
+        requirement: ZONE_NAME,
+        examples: Examples::Text {
+            accepts: &["UTC", "America/New_York", "Etc/GMT+1"],
+            rejects: &["", "../etc/passwd", "America/New York", "1"],
+        },
+        why: "Sessions, holidays and early closes are in the local time of the market.",
+    },
+    Rule {
+        id: "SM402",
+        path: "spec.sessions[]",
+        requirement: BOTH_LISTS,
+        examples: Examples::Json {
+            accepts: &[r#"{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-15"]}"#],
+            rejects: &[
+                "{}",
+                r#"{"daysOfWeek": ["mon-fri"]}"#,
+                r#"{"daysOfWeek": [], "hoursOfDay": ["9-15"]}"#,
+            ],
+        },
+        why: "Days without hours, or hours without days, are no session.",
+    },
+    Rule {
+        id: "SM403",
+        path: "spec.sessions[].daysOfWeek",
+        requirement: WINDOW_DAYS,
+        examples: Examples::Json {
+            accepts: &[r#"["mon-fri"]"#, r#"["mon-wed,fri", "sun"]"#],
+            rejects: &[r#"[""]"#, r#"["mon", "Tue"]"#, r#"["1-5"]"#],
+        },
+        why: "Days are lower case; a range may cross the end of the week.",
+    },
+    Rule {
+        id: "SM404",
+        path: "spec.sessions[].hoursOfDay",
+        requirement: ALL_HOURS,
+        examples: Examples::Json {
+            accepts: &[r#"["9-15"]"#, r#"["9", "13-16,18"]"#],
+            rejects: &[r#"[""]"#, r#"["9", "9am"]"#, r#"["9:30"]"#],
+        },
+        why: "Both ends of a range are included; a range may cross midnight.",
+    },
+    Rule {
+        id: "SM405",
+        path: "spec.sessions[].hoursOfDay",
+        requirement: ALL_HOURS_OF_A_DAY,
+        examples: Examples::Json {
+            accepts: &[r#"["0-23"]"#, r#"["09"]"#],
+            rejects: &[r#"["24"]"#, r#"["9", "9-24"]"#],
+        },
+        why: "A day has no other hours.",
+    },
+    Rule {
+        id: "SM406",
+        path: "spec.holidays[]",
+        requirement: A_DATE,
+        examples: START_DATES,
+        why: "It is a local date in the time zone of the market.",
+    },
+    Rule {
+        id: "SM407",
+        path: "spec.earlyCloses[].date",
+        requirement: A_DATE,
+        examples: START_DATES,
+        why: "It is a local date in the time zone of the market.",
+    },
+];

@@ -1,0 +1,422 @@
+//! Schedules that many objects share: TimeBasedSpotSchedule and CapitalMarketsSchedule.
+//!
+//! Both are compiled by one pure function each to the [`Schedule`] that an inline
+//! `spec.schedule` is compiled to, so that nothing else distinguishes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fivespot_schedule::{
+    DateEntry, Dates, Error, Exception, ExceptionAction, Schedule, SessionText,
+};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::name;
+use crate::resource::{
+    CAPITAL_MARKETS_SCHEDULE, Stored, TIME_BASED_SPOT_SCHEDULE, Written,
+};
+use crate::scheduled_machine::{DEFAULT_TIMEZONE, ScheduleSpec, null_is_default};
+use crate::schema::MAX_SHORT;
+
+/// The maximum number of items of `daysOfWeek` and `hoursOfDay`.
+const MAX_TEXTS: usize = 32;
+/// The maximum number of sessions.
+const MAX_SESSIONS: usize = 16;
+/// The maximum number of holidays, and of early closes.
+const MAX_DATES: usize = 400;
+/// Room for a date, and for an invalid one: there are many.
+const MAX_DATE: u32 = 24;
+
+/// The name of the exception that holidays are.
+const HOLIDAYS: &str = "holidays";
+
+/// A schedule of days and hours, cron or windows that many objects share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeBasedSpotSchedule {
+    /// Name, namespace, uid and the rest.
+    pub metadata: ObjectMeta,
+    /// The schedule, in the form of `spec.schedule` of a ScheduledMachine.
+    pub spec: ScheduleSpec,
+}
+
+/// The sessions of a market, its holidays and its early closes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapitalMarketsSchedule {
+    /// Name, namespace, uid and the rest.
+    pub metadata: ObjectMeta,
+    /// The sessions.
+    pub spec: CapitalMarketsScheduleSpec,
+}
+
+/// When a market is open.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CapitalMarketsScheduleSpec {
+    /// The IANA time zone of sessions, holidays and early closes, such as America/New_York.
+    #[serde(default = "default_timezone")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub timezone: String,
+    /// When the market is open. Several sessions are merged.
+    #[schemars(length(min = 1, max = MAX_SESSIONS))]
+    pub sessions: Vec<Session>,
+    /// Dates on which the market is closed all day, YYYY-MM-DD.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_DATES), inner(length(max = MAX_DATE)))]
+    pub holidays: Vec<String>,
+    /// Dates on which the market closes early.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_DATES), extend("x-kubernetes-list-map-keys" = ["date"]))]
+    pub early_closes: Vec<EarlyClose>,
+}
+
+/// Hours of days in which a market is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// Days: mon, tue, wed, thu, fri, sat, sun, ranges such as mon-fri, or comma-separated lists.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_TEXTS), inner(length(max = MAX_SHORT)))]
+    pub days_of_week: Vec<String>,
+    /// Hours, both ends included: 9-15 is from 09:00:00 to 15:59:59.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_TEXTS), inner(length(max = MAX_SHORT)))]
+    pub hours_of_day: Vec<String>,
+}
+
+/// A date on which a market closes early.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlyClose {
+    /// The date, YYYY-MM-DD.
+    #[schemars(length(max = MAX_DATE))]
+    pub date: String,
+    /// The last hour in which the market is open: with 12 it closes at 13:00.
+    #[schemars(range(max = 23))]
+    pub close_hour: u8,
+}
+
+impl CapitalMarketsScheduleSpec {
+    /// The schedule: sessions are days and hours, holidays are dates without any, and an early
+    /// close ends its date at the end of its hour.
+    ///
+    /// # Errors
+    /// No session, an entry that cannot be parsed, a date that does not exist, a time zone that is
+    /// not in the tz database.
+    pub fn schedule(&self) -> Result<Schedule, Error> {
+        let sessions: Vec<_> = self
+            .sessions
+            .iter()
+            .map(|session| SessionText {
+                days: &session.days_of_week,
+                hours: &session.hours_of_day,
+            })
+            .collect();
+        let schedule = Schedule::sessions(&sessions, &self.timezone)?;
+        let holidays = self.holidays.iter().map(|date| entry(HOLIDAYS, date));
+        let holidays = Exception {
+            name: HOLIDAYS.to_owned(),
+            action: ExceptionAction::Stop,
+            dates: holidays.collect::<Result<Dates, _>>()?,
+        };
+        let mut exceptions = vec![holidays];
+        let hours: BTreeSet<u8> =
+            self.early_closes.iter().map(|of| of.close_hour).collect();
+        for hour in hours {
+            let name = format!("early close after {hour}");
+            let of_hour = self.early_closes.iter().filter(|of| of.close_hour == hour);
+            let dates = of_hour.map(|of| entry(&name, &of.date));
+            exceptions.push(Exception {
+                dates: dates.collect::<Result<Dates, _>>()?,
+                name,
+                action: ExceptionAction::StopFrom {
+                    hour: hour.saturating_add(1),
+                },
+            });
+        }
+        Ok(schedule.with_exceptions(exceptions))
+    }
+}
+
+fn entry(exception: &str, date: &str) -> Result<DateEntry, Error> {
+    DateEntry::range(date, date).map_err(|error| Error::Exception {
+        exception: exception.to_owned(),
+        error,
+    })
+}
+
+fn default_timezone() -> String {
+    DEFAULT_TIMEZONE.to_owned()
+}
+
+/// The spec of an object that other objects may follow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SharedSchedule {
+    /// Of a TimeBasedSpotSchedule.
+    TimeBased(Box<ScheduleSpec>),
+    /// Of a CapitalMarketsSchedule.
+    CapitalMarkets(Box<CapitalMarketsScheduleSpec>),
+}
+
+impl SharedSchedule {
+    /// The spec of an object of one of the two kinds. `None` if the object is of another kind.
+    ///
+    /// # Errors
+    /// A field has another type.
+    pub fn of_object(object: &Value) -> Option<serde_json::Result<Self>> {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let resource = [TIME_BASED_SPOT_SCHEDULE, CAPITAL_MARKETS_SCHEDULE]
+            .into_iter()
+            .find(|it| it.kind == kind && it.is_served_as(version))?;
+        Some(Self::of_spec(resource.kind, &object["spec"]))
+    }
+
+    /// The spec of an object of that kind; of any kind but CapitalMarketsSchedule it is read as a
+    /// TimeBasedSpotSchedule's.
+    ///
+    /// # Errors
+    /// A field has another type.
+    pub fn of_spec(kind: &str, spec: &Value) -> serde_json::Result<Self> {
+        Ok(if kind == name::CAPITAL_MARKETS_KIND {
+            Self::CapitalMarkets(Deserialize::deserialize(spec)?)
+        } else {
+            Self::TimeBased(Deserialize::deserialize(spec)?)
+        })
+    }
+
+    /// The schedule that it is compiled to, given the calendars of its namespace. A disabled one
+    /// is never open.
+    ///
+    /// # Errors
+    /// As [`ScheduleSpec::schedule_with`] and [`CapitalMarketsScheduleSpec::schedule`].
+    pub fn schedule(
+        &self,
+        calendars: &BTreeMap<String, Dates>,
+    ) -> Result<Schedule, Error> {
+        match self {
+            Self::TimeBased(spec) if spec.enabled => spec.schedule_with(calendars),
+            Self::TimeBased(spec) => Schedule::never(&spec.timezone),
+            Self::CapitalMarkets(spec) => spec.schedule(),
+        }
+    }
+
+    /// The names of the calendars that its exceptions refer to.
+    pub fn calendars(&self) -> Vec<&str> {
+        match self {
+            Self::TimeBased(spec) => spec.calendars().collect(),
+            Self::CapitalMarkets(_) => Vec::new(),
+        }
+    }
+}
+
+/// The traits of a resource for one of the kinds.
+macro_rules! resource {
+    ($kind:ident, $spec:ty, $name:expr, $plural:expr, $list:literal, $resource:expr) => {
+        impl k8s_openapi::Resource for $kind {
+            const API_VERSION: &'static str = name::SPOT_API_VERSION;
+            const GROUP: &'static str = name::SPOT_GROUP;
+            const KIND: &'static str = $name;
+            const VERSION: &'static str = name::VERSION;
+            const URL_PATH_SEGMENT: &'static str = $plural;
+            type Scope = NamespaceResourceScope;
+        }
+
+        impl k8s_openapi::ListableResource for $kind {
+            const LIST_KIND: &'static str = $list;
+        }
+
+        impl k8s_openapi::Metadata for $kind {
+            type Ty = ObjectMeta;
+
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+
+        impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Written::<_, ()> {
+                    resource: $resource,
+                    metadata: &self.metadata,
+                    spec: &self.spec,
+                    status: None,
+                }
+                .serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $kind {
+            fn deserialize<D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                let stored: Stored<$spec, serde::de::IgnoredAny> =
+                    Stored::deserialize(deserializer)?.of($resource)?;
+                Ok(Self {
+                    metadata: stored.metadata,
+                    spec: stored.spec,
+                })
+            }
+        }
+    };
+}
+
+resource!(
+    TimeBasedSpotSchedule,
+    ScheduleSpec,
+    name::TIME_BASED_KIND,
+    name::TIME_BASED_PLURAL,
+    "TimeBasedSpotScheduleList",
+    TIME_BASED_SPOT_SCHEDULE
+);
+resource!(
+    CapitalMarketsSchedule,
+    CapitalMarketsScheduleSpec,
+    name::CAPITAL_MARKETS_KIND,
+    name::CAPITAL_MARKETS_PLURAL,
+    "CapitalMarketsScheduleList",
+    CAPITAL_MARKETS_SCHEDULE
+);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn shared(spec: serde_json::Value) -> SharedSchedule {
+        SharedSchedule::TimeBased(serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn a_disabled_schedule_is_never_open() {
+        let spec = json!({"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]});
+        let mut off = spec.clone();
+        off["enabled"] = json!(false);
+        let at = "2026-03-06T12:00:00Z".parse().unwrap();
+        let is_open = |spec| {
+            shared(spec)
+                .schedule(&BTreeMap::new())
+                .unwrap()
+                .at(at)
+                .is_open()
+        };
+        assert!(is_open(spec));
+        assert!(!is_open(off));
+    }
+
+    #[test]
+    fn an_early_close_ends_its_date_at_the_end_of_its_hour() {
+        let spec: CapitalMarketsScheduleSpec = serde_json::from_value(json!({
+            "timezone": "America/New_York",
+            "sessions": [{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-15"]}],
+            "holidays": ["2026-11-26"],
+            "earlyCloses": [{"date": "2026-11-27", "closeHour": 12}],
+        }))
+        .unwrap();
+        let schedule = spec.schedule().unwrap();
+        let (from, to) = ("2026-11-25T12:00:00Z", "2026-11-29T00:00:00Z");
+        let changes = schedule.transitions(from.parse().unwrap(), to.parse().unwrap());
+        let changes: Vec<_> = changes.map(|(at, open)| format!("{at} {open}")).collect();
+        assert_eq!(
+            changes,
+            [
+                "2026-11-25T14:00:00Z true",
+                "2026-11-25T21:00:00Z false",
+                "2026-11-27T14:00:00Z true",
+                "2026-11-27T18:00:00Z false",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_date_that_does_not_exist_is_an_error_that_names_its_list() {
+        let spec = |field: &str, value: serde_json::Value| {
+            let mut spec =
+                json!({"sessions": [{"daysOfWeek": ["mon"], "hoursOfDay": ["9"]}]});
+            spec[field] = value;
+            let spec: CapitalMarketsScheduleSpec = serde_json::from_value(spec).unwrap();
+            spec.schedule().unwrap_err().to_string()
+        };
+        let text = spec("holidays", json!(["2026-02-30"]));
+        assert!(text.starts_with("exceptions[holidays]: "), "{text}");
+        let text = spec("earlyCloses", json!([{"date": "x", "closeHour": 12}]));
+        assert!(
+            text.starts_with("exceptions[early close after 12]: "),
+            "{text}"
+        );
+    }
+
+    /// A schedule in any of the forms, as JSON.
+    fn any_form() -> impl Strategy<Value = serde_json::Value> {
+        let day = proptest::sample::select(vec!["mon-fri", "fri-mon", "tue,thu", "sun"]);
+        let hour = (0..24_u8, 0..24_u8).prop_map(|(from, to)| format!("{from}-{to}"));
+        let lists = (day.clone(), hour)
+            .prop_map(|(day, hour)| json!({"daysOfWeek": [day], "hoursOfDay": [hour]}));
+        let cron = (0..60_u8, 0..24_u8, 1..9_u8).prop_map(|(minute, hour, length)| {
+            json!({"cron": format!("{minute} {hour} * * 1-5"), "duration": format!("{length}h")})
+        });
+        let windows = (day, 0..24_u8, 0..60_u8, 1..30_u16).prop_map(
+            |(day, hour, minute, length)| {
+                let start = format!("{hour:02}:{minute:02}");
+                let duration = format!("{length}h");
+                json!({"windows": [
+                    {"name": "w", "days": [day], "start": start, "duration": duration}
+                ]})
+            },
+        );
+        let form = prop_oneof![lists, cron, windows];
+        let zone = proptest::sample::select(vec![
+            "UTC",
+            "America/New_York",
+            "Asia/Kathmandu",
+            "Australia/Lord_Howe",
+        ]);
+        (form, zone, 1..28_u8, any::<bool>()).prop_map(|(mut form, zone, date, runs)| {
+            let date = format!("2026-03-{date:02}");
+            let action = if runs { "Run" } else { "Stop" };
+            form["timezone"] = json!(zone);
+            form["exceptions"] = json!([
+                {"name": "a", "action": action, "startDate": date, "endDate": date},
+                {"name": "b", "action": "Stop", "calendarRef": {"name": "holidays"}},
+            ]);
+            form
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn a_schedule_has_the_same_instants_inline_and_as_an_object(spec in any_form()) {
+            let christmas = DateEntry::parse("03-17").unwrap();
+            let calendars = BTreeMap::from([(
+                "holidays".to_owned(),
+                [christmas].into_iter().collect::<Dates>(),
+            )]);
+            let inline: ScheduleSpec = serde_json::from_value(spec.clone()).unwrap();
+            let object = json!({
+                "apiVersion": name::SPOT_API_VERSION, "kind": name::TIME_BASED_KIND,
+                "metadata": {"name": "shared"}, "spec": spec,
+            });
+            let object: TimeBasedSpotSchedule = serde_json::from_value(object).unwrap();
+            let instants = |schedule: &Schedule| {
+                let from = "2026-03-01T00:00:00Z".parse().unwrap();
+                let to = "2026-04-15T00:00:00Z".parse().unwrap();
+                schedule.transitions(from, to).collect::<Vec<_>>()
+            };
+            let shared = SharedSchedule::TimeBased(Box::new(object.spec));
+            prop_assert_eq!(
+                instants(&inline.schedule_with(&calendars).unwrap()),
+                instants(&shared.schedule(&calendars).unwrap())
+            );
+        }
+    }
+}
