@@ -186,6 +186,10 @@ async fn looks(cluster: &Cluster, title: &str) -> Value {
             all.iter().any(|event| event["reason"] == row.warning)
         };
         cluster.eventually(is_warned).await;
+        cluster.settle().await;
+        let all = warnings().await;
+        let same = all.iter().filter(|event| event["reason"] == row.warning);
+        assert_eq!(same.count(), 1, "{all:#?}");
     }
     object
 }

@@ -43,12 +43,17 @@ impl EventType {
 const MAX_NOTE_BYTES: usize = 1_024;
 
 /// The events for the difference between two statuses: one for a change of phase, else one if
-/// `Ready` changed to another reason that a user should check.
+/// `Ready` changed to another reason that a user should check; one for a new reason of `Stalled`,
+/// instead of that of the phase if both have the same reason.
 pub(crate) fn between(
     before: &ScheduledMachineStatus,
     after: &ScheduledMachineStatus,
 ) -> Vec<Event> {
+    // The event of Stalled has the same cause, and says what to do.
+    let stalled = condition::find(&after.conditions, ConditionType::Stalled);
+    let is_same = |event: &Event| stalled.is_some_and(|of| of.reason == event.reason);
     transition(before, after)
+        .filter(|event| !is_same(event))
         .into_iter()
         .chain(reclaimed_in_error(before, after))
         .chain(switched_off(before, after))

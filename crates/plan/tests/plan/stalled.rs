@@ -28,6 +28,12 @@ fn warnings(simulation: &Simulation, reason: &str) -> usize {
         .count()
 }
 
+/// How many events have this reason.
+fn events(simulation: &Simulation, reason: &str) -> usize {
+    let all = simulation.events.iter();
+    all.filter(|event| event.reason == reason).count()
+}
+
 fn new_world() -> (Simulation, Memory) {
     (
         Simulation::new(Contract::V1Beta2, BEFORE),
@@ -59,6 +65,7 @@ fn an_invalid_schedule_is_stalled_until_it_is_corrected() {
         simulation.run_until(&mut memory, NOON);
         assert_eq!(stalled(&simulation).as_deref(), Some(reason));
         assert_eq!(warnings(&simulation, reason), 1, "{:#?}", simulation.events);
+        assert_eq!(events(&simulation, reason), 1, "{:#?}", simulation.events);
         simulation.edit(|sm| sm.spec.schedule = usual);
         simulation.run_until(&mut memory, "2026-03-06T12:10:00Z");
         assert_eq!(stalled(&simulation), None);
@@ -115,6 +122,7 @@ fn a_name_that_is_taken_is_stalled_until_it_is_free() {
     simulation.put(foreign);
     simulation.run_until(&mut memory, NOON);
     assert_eq!(stalled(&simulation).as_deref(), Some("NameTaken"));
+    assert_eq!(events(&simulation, "NameTaken"), 1);
     assert_eq!(
         warnings(&simulation, "NameTaken"),
         1,
