@@ -17,7 +17,7 @@
 //! | `K0sWorkerConfig` | one second after creation its data Secret exists |
 //! | `RemoteMachine` | is provisioned four seconds after creation; its host is reset in three seconds; see below for failures |
 //! | `Machine` | Pending, Provisioning, Provisioned, Running; drained and removed in Cluster API's order |
-//! | `Node` | joins three seconds after provisioning, is Ready five seconds later |
+//! | `Node` | joins three seconds after provisioning, is Ready five seconds later; annotation `sim.5spot.finos.org/kubelet: stopped`: its Ready is Unknown until the annotation is removed |
 //! | `Pod` | runs two seconds after its Node is ready; ends two seconds after its deletion was requested |
 //!
 //! Like k0smotron, the `RemoteMachine` reports failures only in its status, in the fields of
@@ -26,7 +26,7 @@
 //!
 //! - `spec.sshKeyRef` names a Secret that does not exist: it is neither provisioned nor cleaned
 //!   up, because the key is read before anything else.
-//! - Annotation `sim.5spot.finos.org/host: unreachable`: it is not provisioned. When it is
+//! - Annotation `sim.5spot.finos.org/host: unreachable`, also on its Cluster: it is not provisioned. When it is
 //!   deleted, the host is tried once, and the object is removed although the host was not
 //!   reset.
 //!

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::contract::seconds;
-use crate::object::{instant, list, map, name, namespace, text, uid};
+use crate::object::{annotation, instant, list, map, name, namespace, text, uid};
 use crate::write::{NODES, Step};
 
 /// The time from a Node's creation until it is Ready.
@@ -13,6 +13,12 @@ const NODE_READY_TIME: SignedDuration = SignedDuration::from_secs(5);
 
 /// The annotation of a simulated Node with its Machine, `<namespace>/<name>`.
 pub(crate) const MACHINE: &str = "sim.5spot.finos.org/machine";
+
+/// The annotation of a Node with which its kubelet is `stopped`: it reports no status.
+const KUBELET: &str = "sim.5spot.finos.org/kubelet";
+
+/// The reason of the condition of a Node whose kubelet reports no status.
+const SILENT: &str = "NodeStatusUnknown";
 
 /// The permanent Node, on which replacement pods run.
 pub(crate) const PERMANENT_NODE: &str = "sim-node-0";
@@ -41,7 +47,7 @@ pub(crate) fn node_of_machine(
             },
         },
         "spec": {"providerID": provider_id},
-        "status": status(uid(machine), false, now),
+        "status": status(uid(machine), Kubelet::Starting, now),
     })
 }
 
@@ -59,7 +65,7 @@ pub(crate) fn permanent_node(now: Timestamp) -> Value {
             },
         },
         "spec": {"providerID": format!("sim://{PERMANENT_NODE}")},
-        "status": status(PERMANENT_NODE, true, now),
+        "status": status(PERMANENT_NODE, Kubelet::Ready, now),
     })
 }
 
@@ -92,16 +98,30 @@ pub(crate) fn is_ready(node: &Value) -> bool {
     })
 }
 
-/// The kubelet's part: some seconds after joining, the Node is ready.
+/// The kubelet's part: some seconds after joining, the Node is ready, until the kubelet is stopped
+/// with the annotation.
 ///
 /// A Node that is not simulated is not changed. Nor is one that was ready before, because a
 /// test may have made it unready.
 pub(crate) fn step(node: &Value, now: Timestamp) -> Step {
-    let of_a_machine = crate::object::annotation(node, MACHINE).is_some();
-    let was_ready = list(node, "/status/conditions")
-        .iter()
-        .any(|condition| text(condition, "/reason") == Some("KubeletReady"));
-    if !of_a_machine || was_ready || crate::object::is_deleting(node) {
+    let of_a_machine = annotation(node, MACHINE).is_some();
+    let has_reason = |reason: &str| {
+        let mut conditions = list(node, "/status/conditions").iter();
+        conditions.any(|condition| text(condition, "/reason") == Some(reason))
+    };
+    if !of_a_machine || crate::object::is_deleting(node) {
+        return Step::idle();
+    }
+    let machine_id = text(node, "/status/nodeInfo/machineID").unwrap_or_default();
+    let patched =
+        |kubelet| Step::patch_status(NODES, node, status(machine_id, kubelet, now));
+    match (annotation(node, KUBELET), has_reason(SILENT)) {
+        (Some("stopped"), true) => return Step::idle(),
+        (Some("stopped"), false) => return patched(Kubelet::Stopped),
+        (_, true) => return patched(Kubelet::Ready),
+        (_, false) => {}
+    }
+    if has_reason("KubeletReady") {
         return Step::idle();
     }
     let Some(created) = instant(node, "/metadata/creationTimestamp") else {
@@ -111,11 +131,18 @@ pub(crate) fn step(node: &Value, now: Timestamp) -> Step {
     if due > now {
         return Step::at(due);
     }
-    let machine_id = text(node, "/status/nodeInfo/machineID").unwrap_or_default();
-    Step::patch_status(NODES, node, status(machine_id, true, now))
+    patched(Kubelet::Ready)
 }
 
-fn status(machine_id: &str, ready: bool, now: Timestamp) -> Value {
+/// What a kubelet reports.
+#[derive(Clone, Copy)]
+enum Kubelet {
+    Starting,
+    Ready,
+    Stopped,
+}
+
+fn status(machine_id: &str, kubelet: Kubelet, now: Timestamp) -> Value {
     let now = seconds(now);
     let condition = |kind: &str, status: &str, reason: &str| {
         json!({
@@ -127,10 +154,10 @@ fn status(machine_id: &str, ready: bool, now: Timestamp) -> Value {
             "lastTransitionTime": now,
         })
     };
-    let (status, reason) = if ready {
-        ("True", "KubeletReady")
-    } else {
-        ("False", "KubeletNotReady")
+    let (status, reason) = match kubelet {
+        Kubelet::Starting => ("False", "KubeletNotReady"),
+        Kubelet::Ready => ("True", "KubeletReady"),
+        Kubelet::Stopped => ("Unknown", SILENT),
     };
     let resources = json!({"cpu": "4", "memory": "16Gi", "pods": "110"});
     json!({
@@ -160,6 +187,39 @@ fn status(machine_id: &str, ready: bool, now: Timestamp) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::Write;
+
+    #[test]
+    fn a_stopped_kubelet_reports_nothing_until_it_runs_again() {
+        let now: Timestamp = "2026-03-06T15:00:00Z".parse().unwrap();
+        let ready = |node: &Value| {
+            let conditions = list(node, "/status/conditions");
+            conditions[0]["status"].as_str().unwrap().to_owned()
+        };
+        // Takes the step, and says whether there was one.
+        let mut node = json!({
+            "metadata": {
+                "name": "worker", "creationTimestamp": "2026-03-06T14:00:00Z",
+                "annotations": {MACHINE: "default/worker"},
+            },
+            "status": status("m", Kubelet::Ready, now),
+        });
+        let take = |node: &mut Value| {
+            let [Write::Patch { body, .. }] = &step(node, now).writes[..] else {
+                return false;
+            };
+            node["status"] = body["status"].clone();
+            true
+        };
+        assert!(!take(&mut node));
+        node["metadata"]["annotations"][KUBELET] = json!("stopped");
+        assert!(take(&mut node));
+        assert_eq!(ready(&node), "Unknown");
+        assert!(!take(&mut node), "it stays so");
+        node["metadata"]["annotations"][KUBELET] = Value::Null;
+        assert!(take(&mut node));
+        assert_eq!(ready(&node), "True");
+    }
 
     #[test]
     fn only_the_labels_that_cluster_api_propagates_are_on_the_node() {

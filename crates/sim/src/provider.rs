@@ -22,7 +22,7 @@ const PROVISION_TIME: SignedDuration = SignedDuration::from_secs(4);
 const RESET_TIME: SignedDuration = SignedDuration::from_secs(3);
 /// The time between two attempts after a failure.
 const RETRY_DELAY: SignedDuration = SignedDuration::from_secs(10);
-/// The annotation that makes the host of a RemoteMachine `unreachable`.
+/// The annotation that makes the host of a RemoteMachine, or all hosts of a Cluster, `unreachable`.
 const HOST: &str = "sim.5spot.finos.org/host";
 
 /// The inputs of the next step of a provider object.
@@ -176,7 +176,9 @@ fn missing_key(input: &ProviderInput<'_>) -> Option<String> {
 }
 
 fn unreachable(input: &ProviderInput<'_>) -> Option<String> {
-    let is_unreachable = annotation(input.object, HOST) == Some("unreachable");
+    let annotated = [Some(input.object), input.cluster].into_iter().flatten();
+    let mut hosts = annotated.map(|object| annotation(object, HOST));
+    let is_unreachable = hosts.any(|host| host == Some("unreachable"));
     let (address, port) = host(input.object);
     is_unreachable.then(|| {
         format!("ssh dial: dial tcp {address}:{port}: connect: connection refused")
