@@ -2,6 +2,7 @@ use fivespot_testkit::{
     Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
     scheduled_machine,
 };
+use jiff::SignedDuration;
 use kube::Client;
 use kubemu_apiserver::{Server, User};
 use serde_json::{Value, json};
@@ -26,14 +27,17 @@ async fn reader(client: Client) -> Reader {
     Reader::of(client, "the test").await.unwrap()
 }
 
-/// The printed output, and whether all findings are fine.
-async fn checked(client: Client) -> (String, bool) {
-    let operator = Operator {
+fn operator() -> Operator {
+    Operator {
         namespace: "5spot-system".to_owned(),
         account: "5spot-controller".to_owned(),
         lease: "5spot-leader".to_owned(),
-    };
-    let findings = findings(&reader(client).await, &operator).await;
+    }
+}
+
+/// The printed output, and whether all findings are fine.
+async fn checked(client: Client) -> (String, bool) {
+    let findings = findings(&reader(client).await, &operator()).await;
     let mut out = Vec::new();
     print(&findings, Format::Text, &mut out).unwrap();
     let is_ok_or_warning = findings.iter().all(finding::Finding::is_ok_or_warning);
@@ -298,4 +302,75 @@ async fn what_is_wrong_with_one_machine_is_counted_and_no_error() {
          `5spot status -A` lists them first, `5spot explain NAME` says what to do"
     );
     assert!(is_ok_or_warning, "{text}");
+}
+
+#[tokio::test]
+async fn a_clock_that_differs_is_reported_and_that_of_the_operator_is_an_error() {
+    let (cluster, _replica) = with_worker().await;
+    let now = cluster.clock().now();
+    // The line about a server that is ahead of this host, and behind the operator, by so many
+    // seconds.
+    let line = async |version: &str, ahead: i64, behind_operator: i64| {
+        let mut reader = reader(cluster.client()).await;
+        version.clone_into(&mut reader.version);
+        reader.clock_difference = Some(SignedDuration::from_secs(ahead));
+        let told = now - SignedDuration::from_secs(behind_operator);
+        reader.server_time = Some(told);
+        let found = super::operator::clock(&reader, &operator()).await?;
+        let mut out = Vec::new();
+        print(&[found], Format::Text, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        Some(text.lines().next().unwrap().to_owned())
+    };
+    let kubernetes = "v1.36.0";
+    assert_eq!(
+        line(kubernetes, 5, 0).await.unwrap(),
+        "ok       clock       the API server's clock agrees with that of this host"
+    );
+    assert_eq!(
+        line(kubernetes, 6, 0).await.unwrap(),
+        "warning  clock       the API server's clock is 6s ahead of that of this host; synchronize \
+         the two"
+    );
+    assert_eq!(
+        line(kubernetes, -90, 0).await.unwrap(),
+        "warning  clock       the API server's clock is 90s behind that of this host; synchronize \
+         the two"
+    );
+    // The operator renews its Lease every few seconds.
+    for version in [kubernetes, "v1.36.0+5spot"] {
+        let ahead = line(version, 0, 600).await.unwrap();
+        assert!(ahead.starts_with("error    clock       the operator's clock"));
+        assert!(
+            ahead.contains(
+                "s ahead of the API server's: windows open and close too early"
+            ),
+            "{ahead}"
+        );
+        assert!(
+            ahead.ends_with("synchronize the clocks of the nodes"),
+            "{ahead}"
+        );
+    }
+    // A virtual clock differs on purpose.
+    assert_eq!(line("v1.36.0+5spot", 9_999, 0).await, None);
+}
+
+#[tokio::test]
+async fn a_kind_whose_definition_is_being_deleted_is_an_error() {
+    let (cluster, _replica) = with_worker().await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/\
+                remotemachines.infrastructure.cluster.x-k8s.io";
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    cluster.patch(path, &held).await;
+    cluster.delete(path).await;
+    let (text, is_ok_or_warning) = checked(cluster.client()).await;
+    let line = text.lines().find(|it| it.contains("is being deleted"));
+    assert_eq!(
+        line.unwrap(),
+        "error    provider    CustomResourceDefinition remotemachines.infrastructure.cluster.x-k8s.io \
+         is being deleted, named by default/worker: no object of it can be created; install the \
+         provider again when the deletion has ended; the objects that still exist delay it"
+    );
+    assert!(!is_ok_or_warning);
 }
