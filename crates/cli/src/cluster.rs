@@ -130,13 +130,20 @@ pub(crate) fn unreachable(address: &str, error: &kube::Error) -> Failure {
 /// A request for ScheduledMachines failed: the cluster cannot be reached, 5-Spot is not installed
 /// in it, or it refuses.
 pub(crate) fn failed_request(what: &str, address: &str, error: kube::Error) -> Failure {
+    failed_request_of(&name::crd(), what, address, error)
+}
+
+/// As [`failed_request`], for objects of another CustomResourceDefinition of 5-Spot.
+pub(crate) fn failed_request_of(
+    crd: &str,
+    what: &str,
+    address: &str,
+    error: kube::Error,
+) -> Failure {
     match error {
         kube::Error::Api(status) if is_not_served(&status) => Failure::new(
             what,
-            format!(
-                "5-Spot is not installed in {address}: there is no CRD {}",
-                name::crd()
-            ),
+            format!("5-Spot is not installed in {address}: there is no CRD {crd}"),
         )
         .remedy("apply deploy/install.yaml or install the chart"),
         kube::Error::Api(status) => Failure::new(what, status.message.clone()).remedy(

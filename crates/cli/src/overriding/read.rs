@@ -33,8 +33,10 @@ where
     };
     let what = format!("reading {}s", resource.kind);
     let found = api.list(&ListParams::default()).await;
-    let found =
-        found.map_err(|error| cluster::failed_request(&what, &cluster.address, error))?;
+    let crd = format!("{}.{}", resource.plural, resource.group);
+    let found = found.map_err(|error| {
+        cluster::failed_request_of(&crd, &what, &cluster.address, error)
+    })?;
     let (mut decoded, mut undecoded) = (Vec::new(), Vec::new());
     for mut item in found.items {
         item.types = None;

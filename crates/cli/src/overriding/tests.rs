@@ -307,3 +307,25 @@ fn an_override_without_effect_is_reported_with_the_stronger_one() {
     it has no effect while the schedule is invalid
     ");
 }
+
+#[tokio::test]
+async fn a_missing_definition_of_overrides_is_named() {
+    let cluster = fivespot_testkit::Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let connection = crate::cluster::Connection {
+        client: cluster.client(),
+        address: "https://it".to_owned(),
+        now: instant("2026-03-06T15:00:00Z"),
+    };
+    let crd = "scheduleoverrides.5spot.finos.org";
+    cluster
+        .delete(&format!(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}"
+        ))
+        .await;
+    let failed = super::read::list::<ScheduleOverride>(&connection, None).await;
+    let failed = failed.unwrap_err().to_string();
+    assert!(
+        failed.contains(&format!("there is no CRD {crd}")),
+        "{failed}"
+    );
+}
