@@ -13,6 +13,7 @@ use fivespot_api::Phase;
 use fivespot_api::condition::Remedy;
 use fivespot_api::verdict::{Lease, State, Verdict};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::filter::{Column, Filter, Order, PAGE};
@@ -131,11 +132,11 @@ pub(crate) fn not_found(root: &str) -> Body {
 }
 
 /// Notices about errors in following the cluster.
-pub(crate) fn notices(snapshot: &Snapshot) -> Markup {
+pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
     html! {
         @if let Some(Lease::NotHeld { cause, .. }) = &snapshot.lease {
             p.notice.no-operator role="alert" {
-                strong { "No operator runs" } ", so no machine starts or stops: " (cause) ". "
+                strong { "No operator runs" } ", so no machine starts or stops: " (in_zone(cause, zone)) ". "
                 (Remedy::NO_OPERATOR.text)
             }
         }

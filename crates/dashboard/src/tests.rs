@@ -524,13 +524,33 @@ fn a_banner_says_that_no_operator_runs_and_no_state_is_believed() {
 }
 
 #[test]
+fn the_banner_tells_its_instants_in_the_time_zone_of_the_page() {
+    let now = at("2026-03-06T12:00:00Z");
+    let state = machines_in(&json!("Active"), 1);
+    state.set_lease(Lease::NotHeld {
+        cause: "5spot-0 renewed the Lease at 2026-03-06T11:55:00Z".to_owned(),
+        since: None,
+    });
+    let filter = Filter {
+        zone: "Asia/Tokyo".to_owned(),
+        ..Filter::default()
+    };
+    let page = page::list::body(&state.snapshot(), &filter, now);
+    let page = page.live.into_string();
+    let (_, banner) = page.split_once("No operator runs").unwrap();
+    let (banner, _) = banner.split_once("</p>").unwrap();
+    assert!(banner.contains("20:55"), "{banner}");
+    assert!(!banner.contains(">2026-03-06T11:55:00Z"), "{banner}");
+}
+
+#[test]
 fn machines_beyond_the_limit_are_counted() {
     let state = machines_in(&json!("Active"), 1);
     let name = |number: usize| Key::new("team-a", format!("more-{number}"));
     let notice = |count: usize| {
         let mut snapshot = state.snapshot();
         snapshot.omitted = (0..count).map(name).collect();
-        page::notices(&snapshot).into_string()
+        page::notices(&snapshot, &jiff::tz::TimeZone::UTC).into_string()
     };
     assert!(
         notice(1).contains("1 more machine is not shown"),

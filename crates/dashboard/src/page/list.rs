@@ -29,7 +29,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
             (page::form("machines", filter, snapshot))
         },
         live: html! {
-            (page::notices(snapshot))
+            (page::notices(snapshot, &zone))
             (page::counts("machines", filter, &all))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }

@@ -61,7 +61,7 @@ pub(crate) async fn body(
     let timeline = timeline.map(|timeline| in_zone(timeline, &zone));
     let live = html! {
         h1 { span.soft { (name.namespace) "/" } (name.name) }
-        (page::notices(&snapshot))
+        (page::notices(&snapshot, &zone))
         (judgement(&judged, &zone, now))
         (facts(machine, &zone, now))
         (PreEscaped(drawing::figure(&week::machine_fleet(&snapshot, &judged, filter, now))))

@@ -2,6 +2,7 @@
 
 use fivespot_usage::{Month, Query, Rates, Report, html as drawing};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use crate::filter::Filter;
@@ -46,7 +47,7 @@ pub(crate) fn body(
             (form(filter))
         },
         live: html! {
-            (page::notices(snapshot))
+            (page::notices(snapshot, &filter.zone_or(TimeZone::UTC)))
             (months(filter, report, now))
             (drawing::part(report, filter.width))
             @if !report.items.is_empty() {

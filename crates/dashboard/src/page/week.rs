@@ -24,7 +24,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
             (page::form("./", filter, snapshot))
         },
         live: html! {
-            (page::notices(snapshot))
+            (page::notices(snapshot, &fleet.zone))
             (page::counts("./", filter, &all))
             (range_links(filter, &fleet))
             @if machines.is_empty() {
