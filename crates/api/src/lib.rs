@@ -49,9 +49,9 @@ pub use schedule_override::{
     TargetRef,
 };
 pub use scheduled_machine::{
-    CalendarRef, EnabledField, EndPolicy, ExceptionAction, InlineMetadata, InlineObject,
-    MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning,
-    ScheduleException, ScheduleSpec, ScheduleWindow, ScheduledMachine,
+    CalendarRef, EnabledField, EndPolicy, Enforcement, ExceptionAction, InlineMetadata,
+    InlineObject, MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint,
+    Provisioning, ScheduleException, ScheduleSpec, ScheduleWindow, ScheduledMachine,
     ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use spot_schedule::{

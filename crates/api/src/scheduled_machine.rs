@@ -111,6 +111,11 @@ pub struct ScheduledMachineSpec {
     /// to false to return to the schedule.
     #[serde(default)]
     pub kill_switch: bool,
+    /// Enforce: the machine is created and removed. Audit: what would be done is reported in the
+    /// status and in events, and nothing is created, changed or removed. It cannot be changed to
+    /// Audit while the machine exists.
+    #[serde(default)]
+    pub enforcement: Enforcement,
     /// Commands that trigger an emergency reclaim, which returns the host to its owner: if a
     /// process runs whose name or executable file name equals an entry, or whose command line
     /// contains one, the machine is removed immediately and the schedule is disabled.
@@ -197,6 +202,31 @@ impl ScheduledMachineSpec {
         Ok(schedule
             .with_lead_time(length(&self.provisioning.lead_time))
             .with_early_end(early_end))
+    }
+}
+
+/// Whether what is decided about the machine is done.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema,
+)]
+pub enum Enforcement {
+    /// It is done.
+    #[default]
+    Enforce,
+    /// It is only reported.
+    Audit,
+}
+
+impl Enforcement {
+    /// Every value, in the order in which the schema lists them.
+    pub const ALL: [Self; 2] = [Self::Enforce, Self::Audit];
+
+    /// The value as a string.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "Enforce",
+            Self::Audit => "Audit",
+        }
     }
 }
 

@@ -204,10 +204,14 @@ pub struct UsageMonth {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub provisioning_seconds: i64,
-    /// Seconds in which the machine was wanted without a Ready Node.
+    /// Seconds in which the machine was wanted without a Ready Node, except in audit mode.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub late_seconds: i64,
+    /// Seconds in which the machine was wanted in audit mode, and would have been used.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub audited_seconds: i64,
     /// Number of emergency reclaims.
     #[serde(default)]
     #[schemars(range(min = 0))]
@@ -223,11 +227,14 @@ pub enum AccountedState {
     Provisioning,
     /// No object of the machine exists.
     None,
+    /// No object of the machine exists, because it is in audit mode: it is not late.
+    Audited,
 }
 
 impl AccountedState {
     /// Every state, in the order in which the schema lists them.
-    pub const ALL: [Self; 3] = [Self::Active, Self::Provisioning, Self::None];
+    pub const ALL: [Self; 4] =
+        [Self::Active, Self::Provisioning, Self::None, Self::Audited];
 
     /// The state as a string.
     pub fn as_str(self) -> &'static str {
@@ -235,6 +242,7 @@ impl AccountedState {
             Self::Active => "Active",
             Self::Provisioning => "Provisioning",
             Self::None => "None",
+            Self::Audited => "Audited",
         }
     }
 }
@@ -420,6 +428,14 @@ pub(crate) fn written_generation<'de, D: Deserializer<'de>>(
 ) -> Result<Option<i64>, D::Error> {
     let generation = Option::<i64>::deserialize(deserializer)?;
     Ok(generation.filter(|generation| *generation >= 0))
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 fn known_state<'de, D: Deserializer<'de>>(

@@ -45,7 +45,7 @@ pub enum State {
     Leaving,
     /// It is in service.
     Serving,
-    /// An override or a pause keeps it as it is.
+    /// An override, a pause or audit mode keeps it as it is.
     Held,
     /// Its schedule is disabled.
     Disabled,
@@ -91,7 +91,8 @@ impl State {
         match self {
             Self::Blocked => {
                 "a user has to act: the condition `Stalled` is true, the phase has been Error for \
-                 five minutes, or a kill switch or a deletion waits for the end of a pause"
+                 five minutes, or a kill switch or a deletion waits for the end of a pause or of \
+                 audit mode"
             }
             Self::Unknown => {
                 "the status does not describe the machine: no operator holds a fresh Lease, or the \
@@ -104,7 +105,9 @@ impl State {
             Self::Starting => "it is being provisioned",
             Self::Leaving => "it is being shut down",
             Self::Serving => "it is in service",
-            Self::Held => "an override of mode Hold or a pause keeps it as it is",
+            Self::Held => {
+                "an override of mode Hold, a pause or audit mode keeps it as it is"
+            }
             Self::Disabled => "its schedule is disabled",
             Self::Killed => "the kill switch removed it",
             Self::Off => "it is not wanted, and does not exist",
@@ -279,7 +282,7 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
     if phase == Some(Phase::Error) && is_over(ready_since, ERROR_LIMIT) {
         return (State::Blocked, ready_since);
     }
-    if facts.is_paused() {
+    if facts.is_paused() || facts.is_audited() {
         let state = if facts.is_removal_requested() {
             State::Blocked
         } else {

@@ -1,6 +1,7 @@
 //! What to do: which rule decides, and one module for each decision.
 
 pub(crate) mod agent;
+pub(crate) mod audit;
 pub(crate) mod case;
 pub(crate) mod drain;
 pub(crate) mod machine;

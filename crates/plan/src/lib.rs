@@ -34,7 +34,8 @@
 //! - `decide`: the decisions. `resolve` turns the raw spec into the desired state, no other
 //!   module reads raw strings; `precedence` is the list of rules, the first match decides;
 //!   `serve`, `shutdown`, `reclaim`, `drain`, `machine`, `taint` and `agent` are one decision
-//!   each; `record` is what the status records of a machine before it is created
+//!   each; `record` is what the status records of a machine before it is created; `audit` leaves
+//!   out the writes of a machine in audit mode
 //! - [`act`]: actions. [`action`](act::action) and `write` are the requests;
 //!   [`memory`](act::memory) is the state kept in memory between reconciles; `backoff` is what
 //!   waits after a failure, `repeat` what waits because another client undoes it, `from_cache`
@@ -75,7 +76,7 @@ use act::{backoff, memory, write};
 use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
-use decide::{machine, reclaim, serve, shutdown, taint};
+use decide::{audit, machine, reclaim, serve, shutdown, taint};
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
 /// How long until a failed read is repeated.
@@ -170,6 +171,10 @@ pub fn plan_within(
         return Plan::default();
     }
     let decision = precedence::decide(&case);
+    if case.desired.is_audited {
+        let outcome = audit::only_report(&case, carry_out(&case, decision));
+        return compose(&case, decision, outcome);
+    }
     let outcome = reclaim::retry_disabling(&case, carry_out(&case, decision));
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
@@ -259,7 +264,8 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
 /// Composes the plan of a decision: holds back what waits after a failure, and adds the status
 /// and the events.
 fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Plan {
-    let removal = decision.shutdown_reason();
+    let is_enforced = !case.desired.is_audited;
+    let removal = decision.shutdown_reason().filter(|_| is_enforced);
     let failure = backoff::apply(case, &mut outcome);
     backoff::delay_start(case, &mut outcome);
     let is_finalizing = is_finalizing(&outcome.actions);
@@ -302,6 +308,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     if let Some(after) = &status {
         events.extend(event::between(before, after));
         events.extend(event::left_late(before, after, case.now));
+        events.extend(event::omitted(before, after, &outcome.state));
         events.extend(never_needed::event(case, before, after));
     }
     let is_progress = status

@@ -57,7 +57,8 @@ pub(crate) fn next(
         | State::NodeNotReady { .. }
         | State::InfrastructureMissing(_)
         | State::Terminating(_)
-        | State::Stalled(_) => record(case, outcome, &mut status),
+        | State::Stalled(_)
+        | State::Audited(_) => record(case, outcome, &mut status),
     }
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{Costs, Item, Report};
 
 /// The columns.
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 24] = [
     "month",
     "namespace",
     "name",
@@ -29,6 +29,7 @@ const COLUMNS: [&str; 23] = [
     "co2Kilograms",
     "co2KilogramsSaved",
     "state",
+    "auditedSeconds",
 ];
 
 /// The whole file, with a header line. Cannot fail.
@@ -75,6 +76,7 @@ fn cells(report: &Report, item: &Item) -> [String; COLUMNS.len()] {
         item.verdict
             .as_ref()
             .map_or_else(String::new, |it| it.state.to_string()),
+        figures.audited_seconds.to_string(),
     ]
 }
 

@@ -17,7 +17,9 @@ pub struct Figures {
     pub provisioning_seconds: i64,
     /// Time in which the machine was wanted without a Ready Node.
     pub late_seconds: i64,
-    /// Time in which a machine existed: active and provisioning.
+    /// Time in which the machine was wanted in audit mode.
+    pub audited_seconds: i64,
+    /// Time in which a machine existed, active and provisioning, or would have in audit mode.
     pub used_seconds: i64,
     /// The time of a machine that is always on, over the same period.
     pub always_on_seconds: i64,
@@ -57,6 +59,7 @@ impl Figures {
         add(&mut self.active_seconds, other.active_seconds);
         add(&mut self.provisioning_seconds, other.provisioning_seconds);
         add(&mut self.late_seconds, other.late_seconds);
+        add(&mut self.audited_seconds, other.audited_seconds);
         add(&mut self.used_seconds, other.used_seconds);
         add(&mut self.always_on_seconds, other.always_on_seconds);
         add(&mut self.reclaims, other.reclaims);

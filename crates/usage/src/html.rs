@@ -290,9 +290,13 @@ fn notes(report: &Report) -> Markup {
         .count();
     let (unrated, missing) = (report.total.without_rate, report.without_account.len());
     let blocked = report.blocked().len();
+    let audited = report.audited().len();
     html! {
         @if begun_late > 0 {
             p { "Not counted from the beginning of the month: " (count(begun_late)) "." }
+        }
+        @if audited > 0 {
+            p { (count(audited)) " in audit mode: the time in which they were wanted counts as used." }
         }
         @if blocked > 0 { p { (count(blocked)) " blocked at present: somebody has to act." } }
         @if unrated > 0 { p { (count(unrated)) " without a rate: not in the costs." } }

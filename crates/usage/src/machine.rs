@@ -55,6 +55,7 @@ impl Machine {
                 wanted_seconds: planned.wanted_seconds,
                 provisioning_seconds: planned.provisioning_seconds,
                 late_seconds: planned.late_seconds,
+                audited_seconds: planned.audited_seconds,
                 reclaims: planned.reclaims,
             }],
             ..Usage::default()
@@ -77,9 +78,11 @@ impl Machine {
             active_seconds: counted.active_seconds,
             provisioning_seconds: counted.provisioning_seconds,
             late_seconds: counted.late_seconds,
+            audited_seconds: counted.audited_seconds,
             used_seconds: counted
                 .active_seconds
-                .saturating_add(counted.provisioning_seconds),
+                .saturating_add(counted.provisioning_seconds)
+                .saturating_add(counted.audited_seconds),
             always_on_seconds: until.duration_since(since).as_secs().max(0),
             reclaims: counted.reclaims,
         })

@@ -31,6 +31,7 @@ impl Figures {
             active_seconds: wanted_seconds,
             provisioning_seconds: used_seconds - wanted_seconds,
             late_seconds: 0,
+            audited_seconds: 0,
             used_seconds,
             always_on_seconds: to.duration_since(from).as_secs().max(0),
             reclaims: 0,

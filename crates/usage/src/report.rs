@@ -161,6 +161,18 @@ impl Report {
     }
 }
 
+impl Report {
+    /// The machines whose use is only planned because they were in audit mode, as
+    /// `namespace/name`.
+    pub(crate) fn audited(&self) -> Vec<String> {
+        let items = self.items.iter();
+        items
+            .filter(|item| item.figures.audited_seconds > 0)
+            .map(|item| format!("{}/{}", item.namespace, item.name))
+            .collect()
+    }
+}
+
 /// The figures of one machine, with costs that are not rounded. `None` without an account.
 fn item(machine: &Machine, query: &Query<'_>) -> Option<Item> {
     let figures = machine.figures(query.month, query.now)?;

@@ -58,7 +58,8 @@ fn figures() -> Value {
         "activeSeconds": count("Seconds with a Ready Node."),
         "provisioningSeconds": count("Seconds in which objects of the machine existed without a Ready Node."),
         "lateSeconds": count("Seconds in which the machine was wanted without a Ready Node."),
-        "usedSeconds": count("Seconds in which a machine existed: active and provisioning."),
+        "auditedSeconds": count("Seconds in which the machine was wanted in audit mode, and would have been used."),
+        "usedSeconds": count("Seconds in which a machine existed, active and provisioning, or would have in audit mode."),
         "alwaysOnSeconds": count("Seconds of a machine that is always on, over the same time."),
         "reclaims": count("Number of emergency reclaims."),
     });

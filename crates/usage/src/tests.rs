@@ -45,6 +45,7 @@ fn machine(name: &str, hours: i64, labels: &[(&str, &str)]) -> Machine {
                 wanted_seconds: hours * 3_600,
                 provisioning_seconds: 1_800,
                 late_seconds: 1_800,
+                audited_seconds: 0,
                 reclaims: 1,
             }],
             start_time: Some(at("2026-09-02T00:00:00Z")),
@@ -112,6 +113,38 @@ fn a_month_is_parsed_from_its_text() {
 }
 
 #[test]
+fn a_machine_in_audit_mode_costs_what_it_would_cost() {
+    let rates = Rates::parse(RATES).unwrap();
+    let audited = |is_audited: bool| {
+        let mut machine = machine("desk", 100, &[("team", "a")]);
+        let month = &mut machine.usage.months[0];
+        month.late_seconds = 0;
+        month.provisioning_seconds = 0;
+        let hundred = 100 * 3_600;
+        (month.active_seconds, month.audited_seconds) = if is_audited {
+            (0, hundred)
+        } else {
+            (hundred, 0)
+        };
+        let query = Query {
+            month: october(),
+            now: at("2026-11-20T00:00:00Z"),
+            label: None,
+            rates: Some(&rates),
+        };
+        Report::of([machine], &query)
+    };
+    let (real, audit) = (audited(false), audited(true));
+    assert_eq!(audit.total.costs, real.total.costs);
+    assert_eq!(audit.total.figures.used_seconds, 100 * 3_600);
+    let note =
+        "In audit mode; 100.00 h in which they were wanted count as used: team-a/desk";
+    assert!(text::document(&audit).contains(note));
+    assert!(!text::document(&real).contains("audit"));
+    assert!(html::document(&audit).contains("1 machine in audit mode"));
+}
+
+#[test]
 fn an_account_at_the_limits_of_its_numbers_is_reported() {
     let rates = Rates::parse(RATES).unwrap();
     let at_limit = |name: &str, number: i64| {
@@ -122,6 +155,7 @@ fn an_account_at_the_limits_of_its_numbers_is_reported() {
             wanted_seconds: number,
             provisioning_seconds: number,
             late_seconds: number,
+            audited_seconds: number,
             reclaims: number,
         };
         machine

@@ -172,6 +172,15 @@ fn notes(out: &mut String, report: &Report) {
             some(&names)
         );
     }
+    let audited = report.audited();
+    if !audited.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nIn audit mode; {} h in which they were wanted count as used: {}",
+            cell(report.total.figures.audited_seconds),
+            some(&audited)
+        );
+    }
     let blocked = report.blocked();
     if !blocked.is_empty() {
         let _ = writeln!(

@@ -16,6 +16,10 @@ pub struct Section {
     pub path: &'static str,
 }
 
+const AUDIT: Section = Section {
+    title: "Start in audit mode",
+    path: "how-to/audit-mode.md",
+};
 const NOT_RUNNING: Section = Section {
     title: "The operator does not act",
     path: "troubleshooting.md#the-operator-does-not-act",
@@ -181,6 +185,9 @@ reasons! {
     /// The schedule is disabled.
     Disabled (Owner): "To return to the schedule, set the field to true that is false: `spec.enabled` or \
          `spec.schedule.enabled`.";
+    /// In audit mode, what would be done is reported, and nothing is created, changed or removed.
+    Audited (Owner):
+        "To have it done, set `spec.enforcement: Enforce`.", AUDIT;
     /// The kill switch removed the machine.
     Terminated (Owner): "To return to the schedule, set `spec.killSwitch: false`.";
     /// The machine is running; a changed spec takes effect at the next activation.

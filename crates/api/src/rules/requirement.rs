@@ -435,6 +435,18 @@ pub(super) const SAME_CLUSTER: Requirement = Requirement::of_change(
     "must not change while the machine exists; wait until it is removed",
 );
 
+pub(super) const NOT_AUDITED_WHILE_IT_EXISTS: Requirement = Requirement::of_change(
+    "!has(oldSelf.status) \
+    || !(has(oldSelf.status.machineRef) && has(oldSelf.status.machineRef.uid) \
+    || has(oldSelf.status.bootstrapRef) && has(oldSelf.status.bootstrapRef.uid) \
+    || has(oldSelf.status.infrastructureRef) \
+    && has(oldSelf.status.infrastructureRef.uid)) \
+    || !has(self.spec.enforcement) || self.spec.enforcement != 'Audit' \
+    || has(oldSelf.spec.enforcement) && oldSelf.spec.enforcement == 'Audit'",
+    "must not be changed to Audit while the machine exists; wait until it is removed, or keep it \
+    as it is with an override of mode Hold",
+);
+
 pub(super) const DURATION_ONLY_WITH_CRON: Requirement = Requirement::new(
     "!has(self.duration) || has(self.cron) || has(self.windows)",
     predicate::has_duration_only_with_cron,

@@ -13,9 +13,9 @@ use super::requirement::{
     CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON, FIVE_FIELDS,
     GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND, KIND_OF_ONE_MACHINE,
     KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_KATA, NO_NAME, NO_NAMESPACE,
-    NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_BLANK, OBJECT_NAME, ONE_END,
-    OWN_NAMESPACE, QUALIFIED_KEYS, QUALIFIED_NAME, SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS,
-    VERSION, WINDOW_DAYS, ZONE_NAME, not_empty,
+    NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_AUDITED_WHILE_IT_EXISTS,
+    NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE, QUALIFIED_KEYS, QUALIFIED_NAME,
+    SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION, WINDOW_DAYS, ZONE_NAME, not_empty,
 };
 use super::{Examples, Rule};
 
@@ -1063,5 +1063,19 @@ pub const RULES: &[Rule] = &[
             ],
         },
         why: "It would give whoever may create a ScheduledMachine root on the host.",
+    },
+    Rule {
+        id: "SM104",
+        path: "spec.enforcement",
+        requirement: NOT_AUDITED_WHILE_IT_EXISTS,
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"from": "Enforce", "to": "Enforce"}"#,
+                r#"{"from": "Audit", "to": "Audit"}"#,
+                r#"{"from": "Audit", "to": "Enforce"}"#,
+            ],
+            rejects: &[r#"{"from": "Enforce", "to": "Audit"}"#],
+        },
+        why: "In audit mode nothing is removed, not by the schedule, the kill switch, a reclaim or a deletion either.",
     },
 ];

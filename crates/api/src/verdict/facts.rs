@@ -98,6 +98,12 @@ impl<'o> Facts<'o> {
             .is_some_and(|it| it.reason == Reason::Paused.as_str())
     }
 
+    /// Whether audit mode prevents a step.
+    pub(super) fn is_audited(&self) -> bool {
+        self.ready()
+            .is_some_and(|it| it.reason == Reason::Audited.as_str())
+    }
+
     /// Whether the machine is to be removed by the kill switch or with its object, and is not.
     pub(super) fn is_removal_requested(&self) -> bool {
         let is_killed = self.object.spec.kill_switch;
@@ -171,7 +177,7 @@ impl<'o> Facts<'o> {
         let scheduled = self.condition(ConditionType::Scheduled);
         let scheduled = scheduled.map_or("", |it| it.reason.as_str());
         let is_of_schedule = match state {
-            State::Held => !self.is_paused(),
+            State::Held => !self.is_paused() && !self.is_audited(),
             State::Disabled => self.is_ready(),
             State::Blocked
             | State::Unknown

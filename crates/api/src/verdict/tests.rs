@@ -109,6 +109,8 @@ fn each_phase_has_a_state_and_time_makes_it_late_or_blocked() {
             State::Killed,
         ),
         ("Active", ready("False", "Paused", 9_999), State::Held),
+        ("Inactive", ready("True", "Audited", 9_999), State::Held),
+        ("Active", ready("False", "Audited", 9_999), State::Held),
     ] {
         let since = ready["lastTransitionTime"].clone();
         let found = judge(phase, &[ready]);
@@ -117,6 +119,16 @@ fn each_phase_has_a_state_and_time_makes_it_late_or_blocked() {
         assert_eq!(found.cause, "message of Ready", "{phase}");
         assert!(!found.is_stale, "{phase}");
     }
+}
+
+#[test]
+fn a_removal_that_audit_mode_prevents_is_blocked() {
+    let ready = condition("Ready", "False", "Audited", 60);
+    let mut machine = object(&status("Active", &[ready]));
+    assert_eq!(judged(&machine).state, State::Held);
+    assert_eq!(judged(&machine).reason, "Audited");
+    machine["spec"]["killSwitch"] = json!(true);
+    assert_eq!(judged(&machine).state, State::Blocked);
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn full() -> Value {
             "gracefulShutdownTimeout": "10m",
             "nodeDrainTimeout": "0s",
             "killSwitch": true,
+            "enforcement": "Audit",
             "killIfCommands": ["game"],
             "nodeTaints": [taint],
             "provisioning": {"leadTime": "10m", "timeout": "20m", "minimumRun": "30m"},
@@ -77,7 +78,7 @@ fn full() -> Value {
             "usage": {
                 "months": [{
                     "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,
-                    "provisioningSeconds": 3, "lateSeconds": 4, "reclaims": 5,
+                    "provisioningSeconds": 3, "lateSeconds": 4, "auditedSeconds": 6, "reclaims": 5,
                 }],
                 "startTime": instant, "accountedTime": instant, "accountedState": "Active",
             },

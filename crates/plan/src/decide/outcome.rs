@@ -64,6 +64,19 @@ pub(crate) enum State {
     Terminating(String),
     /// Being shut down, without progress for ten minutes.
     Stalled(String),
+    /// Something would be done if the machine was not in audit mode.
+    Audited(Omitted),
+}
+
+/// What is not done in audit mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Omitted {
+    /// The machine is not created.
+    Creation,
+    /// The objects that exist are not completed, or not replaced.
+    Completion,
+    /// The objects that exist are not removed.
+    Removal,
 }
 
 impl Outcome {

@@ -8,8 +8,8 @@ use fivespot_api::scheduled_machine::{
 };
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
-    EnabledField, EndPolicy, InlineMetadata, InlineObject, MachineTemplate, NodeTaint,
-    ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, name,
+    EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, MachineTemplate,
+    NodeTaint, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
@@ -43,6 +43,8 @@ pub(crate) struct Desired {
     pub(crate) enabled_field: EnabledField,
     /// Whether the kill switch is set.
     pub(crate) is_killed: bool,
+    /// Whether what is decided is only reported.
+    pub(crate) is_audited: bool,
     /// Name of the Cluster to join.
     pub(crate) cluster: String,
     /// Whether the spec has that name, so that changes of the Cluster are watched.
@@ -122,6 +124,7 @@ impl Desired {
             is_enabled: spec.is_enabled(),
             enabled_field: spec.enabled_field(),
             is_killed: spec.kill_switch,
+            is_audited: spec.enforcement == Enforcement::Audit,
             cluster: spec.cluster_name.clone(),
             is_cluster_named: true,
             bootstrap: ProviderDraft::of(&spec.bootstrap_spec, child, specs),

@@ -328,6 +328,7 @@ fn provisioning(outcome: Outcome) -> Outcome {
         | State::InService { .. }
         | State::NodeNotReady { .. }
         | State::InfrastructureMissing(_)
-        | State::Stalled(_) => outcome,
+        | State::Stalled(_)
+        | State::Audited(_) => outcome,
     }
 }

@@ -1,10 +1,11 @@
 //! The events for users: one for each transition.
 
-use fivespot_api::condition::{self, ConditionType, Reason};
-use fivespot_api::{Phase, ScheduledMachineStatus, ShutdownReason};
+use fivespot_api::condition::{self, ConditionStatus, ConditionType, Reason};
+use fivespot_api::{OverrideMode, Phase, ScheduledMachineStatus, ShutdownReason};
 use fivespot_capi::shortened;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::decide::outcome::{Omitted, State};
 use crate::status::usage;
 
 /// One event about the ScheduledMachine, with the fields of `events.k8s.io/v1`.
@@ -104,6 +105,74 @@ fn became(
     is_new.then(|| Event::warning(&now.reason, kind.as_str(), &now.message))
 }
 
+/// The event about what is not done in audit mode: that the machine would be created, or shut
+/// down.
+pub(crate) fn omitted(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+    state: &State,
+) -> Option<Event> {
+    let normal = |reason: &str| Event {
+        kind: EventType::Normal,
+        reason: reason.to_owned(),
+        action: "Audit".to_owned(),
+        note: cut(after.message.as_deref().unwrap_or_default()),
+    };
+    let would_run = |status| audited(status) == Some(true);
+    match state {
+        State::Audited(Omitted::Creation) if !would_run(before) => {
+            Some(normal("WouldCreate"))
+        }
+        State::Audited(Omitted::Removal) if audited(before) != Some(false) => {
+            Some(normal("WouldShutDown"))
+        }
+        State::Idle if would_run(before) && ends_service(after) => {
+            Some(normal("WouldShutDown"))
+        }
+        State::Paused(_)
+        | State::NotObservable { .. }
+        | State::Idle
+        | State::Unmanaged
+        | State::Blocked { .. }
+        | State::Provisioning(_)
+        | State::InService { .. }
+        | State::NodeNotReady { .. }
+        | State::InfrastructureMissing(_)
+        | State::Terminating(_)
+        | State::Stalled(_)
+        | State::Audited(_) => None,
+    }
+}
+
+/// Whether the status says that something is not done in audit mode: `true` if the machine would be
+/// created, `false` if objects that exist are left as they are.
+fn audited(status: &ScheduledMachineStatus) -> Option<bool> {
+    let ready = condition::find(&status.conditions, ConditionType::Ready)?;
+    let is_audited = ready.reason == Reason::Audited.as_str();
+    is_audited.then_some(ready.status == ConditionStatus::True.as_str())
+}
+
+/// Whether the status says that no machine is wanted, by the schedule or the kill switch.
+fn ends_service(status: &ScheduledMachineStatus) -> bool {
+    let is_held = status
+        .in_force
+        .as_ref()
+        .is_some_and(|of| of.mode == OverrideMode::Hold);
+    match status.phase {
+        Some(Phase::Inactive) => !is_held,
+        Some(Phase::Terminated) => true,
+        Some(
+            Phase::Pending
+            | Phase::Active
+            | Phase::ShuttingDown
+            | Phase::Disabled
+            | Phase::EmergencyRemove
+            | Phase::Error,
+        )
+        | None => false,
+    }
+}
+
 /// The Warning that a calendar of the schedule is missing.
 fn calendar_missing(
     before: &ScheduledMachineStatus,
@@ -164,6 +233,10 @@ fn transition(
         && !is_problem
         && !usage::begins_reclaim(before, after)
     {
+        return None;
+    }
+    // The event about what is not done says it.
+    if audited(after).is_some() {
         return None;
     }
     let transition = if before.phase == Some(phase) {

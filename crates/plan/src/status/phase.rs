@@ -10,7 +10,7 @@ use fivespot_schedule::Override;
 
 use crate::act::backoff;
 use crate::decide::case::Case;
-use crate::decide::{outcome::Outcome, outcome::State};
+use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::decide::{reclaim, serve};
 use crate::status::{conditions, never_needed, undrained};
@@ -46,10 +46,48 @@ pub(crate) fn summary(
         Some(_) | None => (is_ready, reason, message),
     };
     let message = with_note(case, decision, outcome, message);
+    let message = if case.desired.is_audited {
+        format!("{AUDIT}{message}")
+    } else {
+        message
+    };
     (
         phase,
         ConditionUpdate::new(ConditionType::Ready, is_ready, reason, message),
     )
+}
+
+/// How every message about a machine in audit mode begins.
+const AUDIT: &str = "audit: ";
+
+/// What is not done in audit mode.
+fn audited(case: &Case<'_>, omitted: Omitted) -> Summary {
+    let name = case.subject.child();
+    let (what, until_enforced) = match omitted {
+        Omitted::Creation => {
+            let message =
+                format!("Machine {name} would be created and kept{}", until(case));
+            return (Phase::Inactive, true, Reason::Audited, message);
+        }
+        Omitted::Completion => (
+            format!("the objects of Machine {name} are left as they are"),
+            "they are completed or replaced",
+        ),
+        Omitted::Removal if case.subject.is_deleting => (
+            format!(
+                "the deletion waits: the objects of Machine {name} are left as they are"
+            ),
+            "they are removed",
+        ),
+        Omitted::Removal => (
+            format!(
+                "Machine {name} would be shut down, and its objects are left as they are"
+            ),
+            "they are removed",
+        ),
+    };
+    let message = format!("{what}; {until_enforced} once spec.enforcement is Enforce");
+    (while_paused(case), false, Reason::Audited, message)
 }
 
 /// The invalid part of the spec, if there is one: the schedule first. `Ready` is false then,
@@ -133,6 +171,7 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
+        State::Audited(omitted) => audited(case, *omitted),
     }
 }
 
@@ -332,7 +371,8 @@ fn while_paused(case: &Case<'_>) -> Phase {
             | State::Provisioning(_)
             | State::NodeNotReady { .. }
             | State::Terminating(_)
-            | State::Stalled(_) => Phase::Pending,
+            | State::Stalled(_)
+            | State::Audited(_) => Phase::Pending,
         },
         None if case.desired.is_killed && case.owned.is_gone() => Phase::Terminated,
         None if case.desired.is_killed => Phase::ShuttingDown,
@@ -367,6 +407,7 @@ fn was_in_service(case: &Case<'_>) -> bool {
         Reason::Paused,
         Reason::Disabled,
         Reason::ShuttingDown,
+        Reason::Audited,
     ];
     is_same
         && status.node_ref.is_some()

@@ -202,7 +202,13 @@ fn state_of(case: &Case<'_>, before: Option<AccountedState>) -> AccountedState {
     match machine {
         Some(machine) if is_active(machine) => AccountedState::Active,
         None if unknown.is_some() => before.unwrap_or(AccountedState::None),
-        None if case.owned.providers().is_empty() => AccountedState::None,
+        None if case.owned.providers().is_empty() => {
+            if case.desired.is_audited {
+                AccountedState::Audited
+            } else {
+                AccountedState::None
+            }
+        }
         Some(_) | None => AccountedState::Provisioning,
     }
 }
@@ -238,6 +244,7 @@ impl Span {
                 add(&mut month.late_seconds, wanted);
             }
             AccountedState::None => add(&mut month.late_seconds, wanted),
+            AccountedState::Audited => add(&mut month.audited_seconds, wanted),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::slice;
 
 use fivespot_api::status::MAX_MONTHS;
 use fivespot_api::{
-    AccountedState, MAX_APPLIED_TAINTS, Phase, ScheduledMachineStatus, Usage, UsageMonth,
-    name, rules,
+    AccountedState, Enforcement, MAX_APPLIED_TAINTS, Phase, ScheduledMachineStatus,
+    Usage, UsageMonth, name, rules,
 };
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{
@@ -127,6 +127,19 @@ proptest! {
     }
 
     #[test]
+    fn nothing_is_written_for_an_audited_machine_but_its_status_and_a_finalizer_removed(
+        mut object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
+    ) {
+        object.spec.enforcement = Enforcement::Audit;
+        let next = plan(&object, &observed, &memory, now);
+        let is_released = |step: &Step| *step == Step::RemoveFinalizer;
+        prop_assert!(next.steps().iter().all(is_released), "{:?}", next.steps());
+        let before = object.status.clone().unwrap_or_default();
+        let after = next.status.unwrap_or_else(|| before.clone());
+        prop_assert!(after.shutdown.is_none() || after.shutdown == before.shutdown);
+    }
+
+    #[test]
     fn nothing_is_removed_without_ownership_and_a_shutdown_record(
         object in object(), observed in observed(Freshness::Live), memory in memory(), now in now(),
     ) {
@@ -220,6 +233,7 @@ fn an_account_at_the_highest_number_stays_there_and_does_not_stop_the_planner() 
         wanted_seconds: i64::MAX,
         provisioning_seconds: i64::MAX,
         late_seconds: i64::MAX,
+        audited_seconds: i64::MAX,
         reclaims: i64::MAX,
     };
     for accounted_state in AccountedState::ALL {

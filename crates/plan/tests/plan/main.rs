@@ -7,6 +7,7 @@
     reason = "a panic in the simulated world fails the test"
 )]
 
+mod auditing;
 mod chance;
 mod crash;
 mod foreign_objects;

@@ -360,6 +360,7 @@ fn usage() -> impl Strategy<Value = Usage> {
             wanted_seconds: wanted,
             provisioning_seconds: provisioning,
             late_seconds: late,
+            audited_seconds: late,
             reclaims,
         },
     );

@@ -1,0 +1,57 @@
+//! Audit mode: what would be done is reported, and nothing is done.
+//!
+//! Admission does not let a machine that exists change to audit mode. Where it has happened all
+//! the same, its objects are left as they are.
+
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::outcome::{Omitted, Outcome, ShutdownChange, State};
+
+/// The outcome of a machine in audit mode: that of its decision without its writes. Our finalizer,
+/// which an enforced machine has, is removed as soon as no object of it is left.
+pub(crate) fn only_report(case: &Case<'_>, outcome: Outcome) -> Outcome {
+    let is_observed = !matches!(
+        outcome.state,
+        State::Paused(_) | State::NotObservable { .. }
+    );
+    let is_released = is_observed && case.owned.is_gone() && case.subject.has_finalizer();
+    let release = is_released.then(|| write::remove_finalizer(case.subject));
+    Outcome {
+        actions: release.into_iter().collect(),
+        shutdown: ShutdownChange::Keep,
+        requeues: outcome.requeues,
+        until: None,
+        state: state(case, outcome.state),
+        events: Vec::new(),
+        undrained: None,
+    }
+}
+
+/// The state without the steps that are not taken.
+fn state(case: &Case<'_>, state: State) -> State {
+    match state {
+        State::Provisioning(_) if case.owned.is_gone() => {
+            State::Audited(Omitted::Creation)
+        }
+        State::Provisioning(_) if !is_coming_up(case) => {
+            State::Audited(Omitted::Completion)
+        }
+        State::Terminating(_) | State::Stalled(_) => State::Audited(Omitted::Removal),
+        State::Paused(_)
+        | State::NotObservable { .. }
+        | State::Idle
+        | State::Unmanaged
+        | State::Blocked { .. }
+        | State::Provisioning(_)
+        | State::InService { .. }
+        | State::NodeNotReady { .. }
+        | State::InfrastructureMissing(_)
+        | State::Audited(_) => state,
+    }
+}
+
+/// Whether Cluster API is provisioning a Machine of ours.
+fn is_coming_up(case: &Case<'_>) -> bool {
+    let machine = case.owned.our_machine();
+    machine.is_some_and(|machine| !machine.meta.is_deleting)
+}
