@@ -78,6 +78,9 @@ pub(crate) enum Part {
     LeadTime,
     /// The closing of a machine with the end policy CompleteByWindowEnd.
     EarlyEnd,
+    /// A machine in audit mode: from before the window to half an hour after it, and one that was in
+    /// service when it changed to audit mode although admission rejects that.
+    Audited,
 }
 
 impl Part {
@@ -89,6 +92,7 @@ impl Part {
             Self::Closing => "closing",
             Self::LeadTime => "lead",
             Self::EarlyEnd => "early",
+            Self::Audited => "audit",
         }
     }
 
@@ -99,6 +103,7 @@ impl Part {
             Self::Serving => (1, 2),
             Self::Closing => (5, 9),
             Self::EarlyEnd => (4, 7),
+            Self::Audited => (0, 9),
         }
     }
 
@@ -129,6 +134,12 @@ impl stateright::Model for Model {
 
     fn init_states(&self) -> Vec<State> {
         let first = self.environment.first(self.part.is_timed(), self.budget);
+        if self.part == Part::Audited {
+            let served = self.environment.undisturbed(5, first.clone());
+            return [first, served]
+                .map(|state| self.environment.audited(state))
+                .to_vec();
+        }
         // The lead time has begun before the first instant.
         let first = if self.part == Part::LeadTime {
             first
@@ -258,7 +269,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        invariants!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36)
+        invariants!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37)
     }
 }
 
@@ -316,11 +327,12 @@ impl std::str::FromStr for SearchScope {
             Part::Closing,
             Part::LeadTime,
             Part::EarlyEnd,
+            Part::Audited,
         ];
         let part = all.into_iter().find(|part| part.name() == name);
         let part = part.ok_or_else(|| {
             format!(
-                "{name:?} is not a part: use opening, serving, closing, lead or early"
+                "{name:?} is not a part: use opening, serving, closing, lead, early or audit"
             )
         })?;
         let mut budget = [0; 4];
@@ -375,6 +387,8 @@ pub(crate) const USUAL: &[SearchScope] = &[
     scope(Part::Closing, [0, 0, 0, 0]),
     scope(Part::LeadTime, [1, 1, 0, 0]),
     scope(Part::EarlyEnd, [0, 0, 0, 0]),
+    scope(Part::Audited, [0, 1, 0, 0]),
+    scope(Part::Audited, [0, 0, 1, 0]),
     scope(Part::Serving, [1, 1, 1, 0]),
     scope(Part::Serving, [0, 0, 2, 0]),
     scope(Part::Opening, [0, 1, 1, 0]),
@@ -398,6 +412,7 @@ pub(crate) const DEEP: &[SearchScope] = &[
     scope(Part::LeadTime, [0, 0, 1, 0]),
     scope(Part::EarlyEnd, [0, 0, 1, 0]),
     scope(Part::EarlyEnd, [1, 1, 0, 0]),
+    scope(Part::Audited, [0, 0, 0, 1]),
 ];
 
 /// The extent of a search.

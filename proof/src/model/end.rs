@@ -19,7 +19,9 @@ use super::environment::{
 };
 use super::operator::RequestOutcome;
 use super::schedule_at::ScheduleAt;
-use super::server::{MAX_SHUTDOWN_TIMEOUT, is_replacement_requested, minutes, shortest};
+use super::server::{
+    MAX_SHUTDOWN_TIMEOUT, is_audited, is_replacement_requested, minutes, shortest,
+};
 use super::state::{
     FaultBudget, INSTANTS, Kind, Pod, SETTLED, State, WorkloadReachability, instant,
 };
@@ -178,7 +180,8 @@ impl Environment {
             }
         });
         // A failed step is retried a moment later.
-        !self.is_held_back(state)
+        !is_audited(&sm)
+            && !self.is_held_back(state)
             && !is_deleting(&machine)
             && !self.is_all_paused(&sm, state)
             && deadline.is_some_and(|due| due <= instant(state.now))
@@ -192,6 +195,7 @@ impl Environment {
         };
         let at = at(&sm, state);
         let is_decided_otherwise = at.is_held()
+            || is_audited(&sm)
             || !sm.spec.schedule.enabled
             || sm.spec.schedule.schedule().is_err()
             || sm.spec.kill_switch
@@ -270,6 +274,9 @@ impl Environment {
         let is_deleted = sm.metadata.deletion_timestamp.is_some();
         if !is_deleted && !self.is_reported(&sm, state) {
             return false;
+        }
+        if is_audited(&sm) {
+            return is_paused || ours > 0 || !is_held;
         }
         let phase = sm.status.as_ref().and_then(|status| status.phase);
         // A recorded shutdown continues, whatever the schedule becomes.

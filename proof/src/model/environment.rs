@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use fivespot_api::{ScheduledMachine, name};
+use fivespot_api::{Enforcement, ScheduledMachine, name};
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{Action, Memory};
 use serde_json::{Value, json};
@@ -81,6 +81,16 @@ impl Environment {
             broken: None,
         };
         state.put(Kind::Cluster, Some(self.intern(cluster())));
+        state.catch_up();
+        state
+    }
+
+    /// The same state with the machine in audit mode.
+    pub(crate) fn audited(&self, mut state: State) -> State {
+        self.change_sm(&mut state, |sm| {
+            sm.spec.enforcement = Enforcement::Audit;
+            sm.metadata.generation = sm.metadata.generation.map(|last| last + 1);
+        });
         state.catch_up();
         state
     }

@@ -41,10 +41,11 @@ pub(crate) enum Invariant {
     EarlyEnd,
     WindowEnd,
     Announced,
+    Audited,
 }
 
 impl Invariant {
-    pub(crate) const ALL: [Self; 37] = [
+    pub(crate) const ALL: [Self; 38] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -82,6 +83,7 @@ impl Invariant {
         Self::EarlyEnd,
         Self::WindowEnd,
         Self::Announced,
+        Self::Audited,
     ];
 
     /// The text of the law.
@@ -129,6 +131,9 @@ impl Invariant {
             Self::Moved => "a Machine that was moved gets our uid before any other write",
             Self::Adopted => {
                 "Cluster API has limited time to adopt the objects that are deleted with a Machine"
+            }
+            Self::Audited => {
+                "nothing is written in audit mode but the status and the end of our finalizer"
             }
             Self::Held => {
                 "a hold creates and deletes nothing, and starts and cancels no shutdown"

@@ -1,8 +1,8 @@
 //! The API server: guarded writes, and the laws that each write is checked against.
 
 use fivespot_api::{
-    Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown, ShutdownReason, name,
-    rules,
+    Enforcement, Phase, ScheduledMachine, ScheduledMachineStatus, Shutdown,
+    ShutdownReason, name, rules,
 };
 use fivespot_capi::key;
 use fivespot_plan::{self as planner, Action, Call, Side, Step};
@@ -23,6 +23,11 @@ use super::state::{Kind, Pod, State, instant};
 /// The uid of the Node's only pod.
 pub(crate) fn pod_uid(node: &str) -> String {
     format!("pod-of-{node}")
+}
+
+/// Whether what is decided about the machine is only reported.
+pub(crate) fn is_audited(sm: &ScheduledMachine) -> bool {
+    sm.spec.enforcement == Enforcement::Audit
 }
 
 /// The response of the server.
@@ -108,6 +113,11 @@ impl Environment {
         }
         let stored = before.and_then(|before| before.shutdown.as_ref());
         let is_new = stored.is_none();
+        if sm.as_ref().is_some_and(|sm| is_audited(sm))
+            && status.shutdown.as_ref() != stored
+        {
+            state.broken = Some(Invariant::Audited);
+        }
         if let (Some(sm), Some(shutdown), true) = (&sm, &status.shutdown, is_new) {
             state.broken = records_wrongly(pending.at(sm), shutdown).or(state.broken);
         }
@@ -305,6 +315,9 @@ impl Environment {
             || annotations.is_some_and(|all| all.contains_key(key::PAUSED))
         {
             return Some(Invariant::Paused);
+        }
+        if is_audited(&from) && action.step != Step::RemoveFinalizer {
+            return Some(Invariant::Audited);
         }
         // A Machine that is being deleted or has failed a health check is removed, and its
         // objects after it, even if a machine is wanted.

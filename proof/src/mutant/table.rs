@@ -25,6 +25,7 @@ const RECORD: &str = "crates/plan/src/decide/record.rs";
 const BACKOFF: &str = "crates/plan/src/act/backoff.rs";
 const MEMORY: &str = "crates/plan/src/act/memory.rs";
 const LOCATION: &str = "crates/plan/src/observed/location.rs";
+const AUDIT: &str = "crates/plan/src/decide/audit.rs";
 const RESOLVE: &str = "crates/plan/src/decide/resolve.rs";
 
 macro_rules! mutants {
@@ -53,6 +54,14 @@ mutants! {
     "terminated-is-terminal", "does not return to service when the kill switch is cleared", LIB,
         "let decision = precedence::decide(&case);"
         => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Decision::Disabled } else { precedence::decide(&case) };";
+    "audit-acts", "does in audit mode what it decides", AUDIT,
+        "actions: release.into_iter().collect()," => "actions: release.into_iter().chain(outcome.actions).collect(),";
+    "audit-records-shutdown", "records a shutdown in audit mode", AUDIT,
+        "shutdown: ShutdownChange::Keep," => "shutdown: outcome.shutdown,";
+    "audit-releases-early", "removes the finalizer in audit mode while objects exist", AUDIT,
+        "is_observed && case.owned.is_gone() && case.subject.has_finalizer();" => "is_observed && case.subject.has_finalizer();";
+    "audit-keeps-finalizer", "keeps the finalizer of a machine in audit mode", AUDIT,
+        "is_observed && case.owned.is_gone() && case.subject.has_finalizer();" => "false && is_observed && case.owned.is_gone() && case.subject.has_finalizer();";
     "kill-switch-needs-machine", "creates missing objects under the kill switch", PRECEDENCE,
         "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
         => "(is_killed && case.owned.our_machine().is_some()).then_some(shut_down(ShutdownReason::KillSwitch))";
