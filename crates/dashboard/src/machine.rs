@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::verdict::{Lease, State, Verdict, verdict};
 use fivespot_api::{
-    InlineObject, Phase, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
-    ScheduledMachineStatus,
+    Enforcement, InlineObject, Phase, ScheduleSpec, ScheduledMachine,
+    ScheduledMachineSpec, ScheduledMachineStatus,
 };
 use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
@@ -392,6 +392,10 @@ fn rule(spec: &ScheduledMachineSpec) -> String {
             kill_switch: true, ..
         } => "killed; ",
         _ if !spec.is_enabled() => "disabled; ",
+        ScheduledMachineSpec {
+            enforcement: Enforcement::Audit,
+            ..
+        } => "audit; ",
         ScheduledMachineSpec { .. } => "",
     };
     format!("{note}{}", schedule_text::schedule(&spec.schedule))

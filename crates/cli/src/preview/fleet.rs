@@ -82,7 +82,8 @@ fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {
     } else {
         let span = forecast.span;
         let planned = planned::spans(&forecast.schedule, span.from, span.to);
-        (text::rule(forecast), planned)
+        let audit = if forecast.is_audited { "audit; " } else { "" };
+        (format!("{audit}{}", text::rule(forecast)), planned)
     };
     let state = forecast.verdict.as_ref().map(|it| it.state.to_string());
     let note: Vec<String> = state

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::ScheduleSpec;
 use fivespot_api::verdict::{Verdict, verdict};
+use fivespot_api::{Enforcement, ScheduleSpec};
 use fivespot_schedule::Schedule;
 use fivespot_usage::Figures;
 use jiff::Timestamp;
@@ -33,6 +33,9 @@ pub(super) struct Forecast {
     /// What the operator has written about it; absent for an object without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
+    /// Whether it is in audit mode, so that it is never created.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_audited: bool,
     /// Why the schedule does not apply.
     #[serde(skip)]
     pub(super) off: Option<Off>,
@@ -145,6 +148,7 @@ impl Forecast {
             missing_calendars,
             name,
             verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
+            is_audited: machine.spec.enforcement == Enforcement::Audit,
             off,
             span,
             rule,

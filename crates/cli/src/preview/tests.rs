@@ -504,6 +504,19 @@ fn a_killed_machine_is_never_wanted() {
 }
 
 #[test]
+fn the_windows_of_a_machine_in_audit_mode_are_shown_and_marked() {
+    let schedule = "{cron: '0 9 * * *', timezone: UTC}\n  enforcement: Audit";
+    let text = preview_of(&machine("worker", schedule), view(Form::Text), SPRING);
+    assert!(text.contains("In audit mode"), "{text}");
+    assert!(text.contains("Wanted for"), "{text}");
+    let json = preview_of(&machine("worker", schedule), view(Form::Json), SPRING);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["items"][0]["isAudited"], true);
+    let picture = preview_of(&machine("worker", schedule), view(Form::Html), SPRING);
+    assert!(picture.contains("audit; cron"), "{picture}");
+}
+
+#[test]
 fn rates_add_what_the_machines_would_cost_compared_with_always_on_ones() {
     let rates = "\
 currency: CHF

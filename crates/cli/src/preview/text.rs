@@ -69,6 +69,12 @@ fn print_machine(
     if let Some(off) = forecast.off {
         return writeln!(out, "{}", off.sentence());
     }
+    if forecast.is_audited {
+        writeln!(
+            out,
+            "In audit mode (spec.enforcement is Audit): no machine is created for these windows."
+        )?;
+    }
     let most = if view.is_complete { usize::MAX } else { DAYS };
     if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {
         let now = forecast.schedule.time_zone().to_datetime(view.now);
