@@ -58,6 +58,7 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("stops during the provisioning, which needs an exact clock"),
     judged(promise!(disabled)),
     judged(promise!(killed)),
+    judged(promise!(audited)),
     promise!(the_page_is_printed_from_the_table),
 ];
 
@@ -525,6 +526,15 @@ async fn killed() {
     let worker = with(|spec| spec["killSwitch"] = json!(true));
     cluster.apply(&worker).await;
     shows(&cluster, "the kill switch is set").await;
+}
+
+async fn audited() {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let _operator = cluster.operator();
+    cluster.add_cluster().await;
+    let worker = with(|spec| spec["enforcement"] = json!("Audit"));
+    cluster.apply(&worker).await;
+    shows(&cluster, "the window is open in audit mode").await;
 }
 
 async fn the_page_is_printed_from_the_table() {

@@ -39,6 +39,7 @@
 mod admits_exactly_the_table;
 mod agent_keeps_to_its_node;
 mod alerts;
+mod audits;
 mod bounds_its_requests;
 mod breakages;
 mod cancels_when_it_reopens;
@@ -104,6 +105,7 @@ const ALL: &[&[Promise]] = &[
     admits_exactly_the_table::PROMISES,
     agent_keeps_to_its_node::PROMISES,
     alerts::PROMISES,
+    audits::PROMISES,
     ignores_forged_status::PROMISES,
     breakages::PROMISES,
     cancels_when_it_reopens::PROMISES,

@@ -343,4 +343,15 @@ pub(super) const HEALTHY: &[Breakage] = &[
         message: "no machine runs while the kill switch is set; set spec.killSwitch to false to return to service",
         remedy: "-",
     },
+    Breakage {
+        what: "the window is open in audit mode",
+        state: State::Held,
+        phase: "Inactive",
+        ready: "True Audited",
+        stalled: "-",
+        warning: "-",
+        kstatus: "Current",
+        message: "audit: Machine worker would be created and kept until <time>",
+        remedy: "-",
+    },
 ];
