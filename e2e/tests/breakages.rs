@@ -6,14 +6,14 @@
 mod page;
 mod table;
 
-use fivespot_api::condition::Reason;
-use fivespot_api::crd;
-use fivespot_api::verdict::{Lease, verdict};
+use fivespot_api::condition::{Actor, ConditionType, Reason, Remedy, find};
+use fivespot_api::verdict::{Lease, State, Verdict, verdict};
+use fivespot_api::{ScheduledMachine, crd};
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, mask,
     scheduled_machine,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
@@ -134,9 +134,13 @@ async fn shows(cluster: &Cluster, title: &str) {
     } else {
         Lease::Held
     };
-    let machine = serde_json::from_value(object.clone()).unwrap();
-    let found = verdict(&machine, &lease, cluster.clock().now());
+    let machine: ScheduledMachine = serde_json::from_value(object.clone()).unwrap();
+    let now = cluster.clock().now();
+    let found = verdict(&machine, &lease, now);
     assert_eq!(found.state, row.state, "{found:?}");
+    if lease == Lease::Held {
+        has_three_viewers(&machine, &found, now);
+    }
     let table = Reason::row(row.remedy).and_then(|of| of.remedy);
     let namespace = object["metadata"]["namespace"].as_str().unwrap();
     let expected = table.map_or(row.remedy, |of| of.text);
@@ -148,6 +152,36 @@ async fn shows(cluster: &Cluster, title: &str) {
         Some(_) => {}
         None => assert!(row.ready.starts_with("True"), "no remedy: {found:?}"),
     }
+}
+
+/// Checks that the owner of the machine, who may read it and not the operator's Lease, sees what the
+/// administrator sees, and that without an operator nobody takes the last report for the present
+/// state, and everybody sees it.
+fn has_three_viewers(machine: &ScheduledMachine, found: &Verdict, now: Timestamp) {
+    let cause = "leases.coordination.k8s.io is forbidden".to_owned();
+    let by_owner = verdict(machine, &Lease::NotReadable { cause }, now);
+    assert_eq!(by_owner, *found);
+    let lease = Lease::NotHeld {
+        cause: "no operator runs: 5spot-0 renewed the Lease 5m ago".to_owned(),
+        since: None,
+    };
+    let without_operator = verdict(machine, &lease, now);
+    assert_eq!(without_operator.state, State::Unknown);
+    assert_eq!(without_operator.actor, Actor::PlatformTeam);
+    let remedy = Some(Remedy::NO_OPERATOR.text);
+    assert_eq!(without_operator.remedy.as_deref(), remedy);
+    let last = condition_message(machine);
+    let expected = format!(
+        "no operator runs: 5spot-0 renewed the Lease 5m ago; the last report was: {last}"
+    );
+    assert_eq!(without_operator.cause, expected);
+}
+
+/// The operator's message.
+fn condition_message(machine: &ScheduledMachine) -> &str {
+    let status = machine.status.as_ref().unwrap();
+    let ready = find(&status.conditions, ConditionType::Ready);
+    &ready.unwrap().message
 }
 
 /// Waits at most an hour until the worker looks as in the row with this title. Then checks kstatus,

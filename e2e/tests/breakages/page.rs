@@ -14,7 +14,10 @@ Each row is an end-to-end test (`e2e/tests/breakages.rs`): it breaks something, 
 its status with [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus). `Stalled` is absent
 while a change is expected without a user, and while the machine is in the state that its spec requests. The column
 Warning has the reason of the Warning event; it is empty if there is none. The
-[state](troubleshooting.md#states) is what `5spot status`, `5spot explain` and the dashboard show first. The health checks of
+[state](troubleshooting.md#states) is what `5spot status`, `5spot explain` and the dashboard show first. It, the cause
+and the remedy are the same for the administrator and for the owner of the machine, who may read it (`5spot-view`,
+`5spot-override-editor`) and nothing of the operator. With no operator running, every state is `Unknown`, and the last
+report follows the cause. The health checks of
 [Use GitOps](how-to/gitops.md) for Flux and Argo CD are stricter: for them, a machine that is Active or Inactive and not
 ready has failed.
 
