@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::{ScheduleOverride, ScheduledMachine};
+use fivespot_api::{Enforcement, ScheduleOverride, ScheduledMachine};
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -10,7 +10,8 @@ use kube::api::DynamicObject;
 use crate::preview::Context;
 
 /// The reason why `created` has no effect on its machine at `now`: the kill switch, a schedule that
-/// is disabled or invalid, or a stronger override among `others`. `None` if it has an effect.
+/// is disabled or invalid, audit mode, or a stronger override among `others`. `None` if it has an
+/// effect.
 pub(super) fn note(
     machine: &ScheduledMachine,
     created: &DynamicObject,
@@ -23,6 +24,10 @@ pub(super) fn note(
     if !machine.spec.is_enabled() {
         let field = machine.spec.enabled_field().as_str();
         return Some(format!("it has no effect while {field} is false"));
+    }
+    if machine.spec.enforcement == Enforcement::Audit {
+        let note = "it is only reported while spec.enforcement is Audit";
+        return Some(note.to_owned());
     }
     let Ok(schedule) = machine.spec.schedule(&BTreeMap::new()) else {
         return Some("it has no effect while the schedule is invalid".to_owned());

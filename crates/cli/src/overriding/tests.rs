@@ -291,6 +291,7 @@ fn an_override_without_effect_is_reported_with_the_stronger_one() {
             "run",
             &all,
         ),
+        noted(|spec| spec["enforcement"] = json!("Audit"), "run", &all),
         noted(
             |spec| spec["schedule"]["hoursOfDay"] = json!(["25"]),
             "run",
@@ -304,6 +305,7 @@ fn an_override_without_effect_is_reported_with_the_stronger_one() {
     -
     it has no effect while spec.killSwitch is true
     it has no effect while spec.schedule.enabled is false
+    it is only reported while spec.enforcement is Audit
     it has no effect while the schedule is invalid
     ");
 }
