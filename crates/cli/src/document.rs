@@ -54,10 +54,11 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     items.map(|it| it.map_err(Failure::from)).collect()
 }
 
-/// As [`read`], but a text that is neither YAML nor JSON does not prevent the others from being read.
+/// As [`read`], but a text that is neither YAML nor JSON, or a file that cannot be read, does not
+/// prevent the others from being read.
 ///
 /// # Errors
-/// A path cannot be read. The failure names the file.
+/// A path does not exist, or standard input cannot be read. The failure names it.
 pub(crate) fn read_each(paths: &[PathBuf]) -> Result<Documents, Failure> {
     let mut all = Documents::default();
     for path in paths {
@@ -68,13 +69,13 @@ pub(crate) fn read_each(paths: &[PathBuf]) -> Result<Documents, Failure> {
         }
         let read = parallel::map(files(path)?, |file| {
             let origin = file.display().to_string();
-            let opened =
-                File::open(&file).map_err(|error| unreadable(&origin, &error))?;
+            let opened = File::open(&file)
+                .map_err(|error| Malformed::unreadable(&origin, &error))?;
             let text = read_bounded(&origin, opened)?;
-            Ok::<_, Failure>(parse_text(&origin, &text))
+            parse_text(&origin, &text)
         });
         for text in read {
-            all.add(text?);
+            all.add(text);
         }
     }
     Ok(all)
@@ -101,14 +102,12 @@ const MAX_DOCUMENTS: usize = 100_000;
 const MAX_VALUES: usize = 2_000_000;
 
 /// Reads the whole text. Fails if it is too large.
-pub(crate) fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Failure> {
+pub(crate) fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Malformed> {
     let mut text = String::new();
     let reading = reader.take(MAX_BYTES + 1).read_to_string(&mut text);
-    let read = reading.map_err(|error| unreadable(origin, &error))?;
+    let read = reading.map_err(|error| Malformed::unreadable(origin, &error))?;
     if read as u64 > MAX_BYTES {
-        let why = format!("it is larger than {} MiB", MAX_BYTES >> 20);
-        return Err(Failure::new(format!("reading {origin}"), why)
-            .remedy("split it into several files"));
+        return Err(Malformed::too_large(origin));
     }
     Ok(text)
 }
@@ -182,15 +181,7 @@ fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
 
 /// The failure for a file that cannot be read.
 pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
-    let remedy = match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            "give an existing file or directory"
-        }
-        io::ErrorKind::PermissionDenied => "make it readable, or give another file",
-        io::ErrorKind::InvalidData => "give UTF-8 text",
-        _ => "give another file",
-    };
-    Failure::new(format!("reading {origin}"), error).remedy(remedy)
+    Malformed::unreadable(origin, error).into()
 }
 
 /// The failure for text that is neither YAML nor JSON.
@@ -226,7 +217,8 @@ fn sections(text: &str) -> impl Iterator<Item = (usize, String)> {
 /// The file itself, or the manifests of a directory and of those in it, ordered by path.
 ///
 /// As in kubectl, a link to a file is read, and a link to a directory is not entered. Nor are
-/// directories whose name begins with a dot: those of git and of pipelines have other YAML.
+/// directories whose name begins with a dot: those of git and of pipelines have other YAML. A
+/// directory in it that cannot be read is in the list itself, so that its reader reports it.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -237,10 +229,17 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     let (mut files, mut directories) = (Vec::new(), vec![path.to_owned()]);
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
+        let entries = match fs::read_dir(&directory) {
+            Err(_) if directory != path => {
+                files.push(directory);
+                continue;
+            }
+            entries => entries.map_err(failed(&directory))?,
+        };
+        for entry in entries {
             let entry = entry.map_err(failed(&directory))?;
             let found = entry.path();
-            if entry.file_type().map_err(failed(&found))?.is_dir() {
+            if entry.file_type().is_ok_and(|it| it.is_dir()) {
                 if !entry.file_name().as_encoded_bytes().starts_with(b".") {
                     directories.push(found);
                 }
@@ -272,11 +271,8 @@ mod tests {
         let why = ": more than 100000 documents; split it into several files";
         assert!(refused.message().ends_with(why), "{}", refused.message());
         let large = io::repeat(b' ').take(MAX_BYTES + 1);
-        let refused = read_bounded("a.yaml", large).unwrap_err();
-        assert!(
-            refused.to_string().contains("larger than 64 MiB"),
-            "{refused}"
-        );
+        let refused = read_bounded("a.yaml", large).unwrap_err().message();
+        assert!(refused.contains("larger than 64 MiB"), "{refused}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn every_failure_has_a_remedy() {
     let lines = "\
         validate -f @/nowhere.yaml
         preview -f @/open.yaml
-        validate -f @/bytes.yaml
+        preview -f @/bytes.yaml
         validate -f @/empty.yaml
         validate -f @/config.yaml -o github
         validate -f @/machine.yaml --operation update

@@ -1,14 +1,15 @@
-//! A text that is neither YAML nor JSON.
+//! A file from which no text could be read, or a text that is neither YAML nor JSON.
 
 use std::borrow::Cow;
+use std::io;
 
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter};
 
-use super::{MAX_DOCUMENTS, MAX_VALUES, SourceLocation};
+use super::{MAX_BYTES, MAX_DOCUMENTS, MAX_VALUES, SourceLocation};
 use crate::{Failure, plain};
 
-/// A text from which no object could be read.
+/// A file or a text from which no object could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     /// The path of the file, or `standard input`.
@@ -34,6 +35,34 @@ impl Malformed {
                 Error::Budget { .. } => "split it into several files",
                 _ => "write YAML or JSON",
             },
+        }
+    }
+
+    /// The file that cannot be read.
+    pub(super) fn unreadable(file: &str, error: &io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                "give an existing file or directory"
+            }
+            io::ErrorKind::PermissionDenied => "make it readable, or give another file",
+            io::ErrorKind::InvalidData => "give UTF-8 text",
+            _ => "give another file",
+        };
+        Self {
+            file: file.to_owned(),
+            line: 1,
+            why: error.to_string(),
+            remedy,
+        }
+    }
+
+    /// The file with more bytes than are read.
+    pub(super) fn too_large(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: 1,
+            why: format!("it is larger than {} MiB", MAX_BYTES >> 20),
+            remedy: "split it into several files",
         }
     }
 
