@@ -209,6 +209,11 @@ pub fn webhook_labels() -> BTreeMap<String, String> {
     component_labels("webhook")
 }
 
+/// The labels of all objects that install the dashboard.
+pub fn dashboard_labels() -> BTreeMap<String, String> {
+    component_labels("dashboard")
+}
+
 fn component_labels(component: &str) -> BTreeMap<String, String> {
     [
         ("app.kubernetes.io/name", "5spot"),

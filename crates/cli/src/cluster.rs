@@ -362,11 +362,24 @@ impl Access {
     /// # Errors
     /// No kubeconfig, or one that cannot be used. Sends no request.
     pub(crate) async fn config(&self) -> Result<Config, Failure> {
-        let mut config = self.source.config().await?;
+        Ok(self.in_namespace(self.source.config().await?))
+    }
+
+    /// As [`config`](Self::config). In a pod without the flags of a cluster, the in-cluster
+    /// configuration.
+    ///
+    /// # Errors
+    /// As [`config`](Self::config), and no service account of a pod.
+    pub(crate) async fn config_or_in_cluster(&self) -> Result<Config, Failure> {
+        Ok(self.in_namespace(self.source.config_or_in_cluster().await?))
+    }
+
+    /// The configuration with the selected namespace.
+    fn in_namespace(&self, mut config: Config) -> Config {
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
         }
-        Ok(config)
+        config
     }
 }
 

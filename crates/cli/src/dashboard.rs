@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fivespot_dashboard::{Dashboard, LeaseLocation, Options, Reader};
+use fivespot_dashboard::{Audience, Dashboard, LeaseLocation, Options, Reader};
 use futures::FutureExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
@@ -37,6 +37,10 @@ pub(crate) struct Args {
         value_parser = server_flag::loopback
     )]
     listen: SocketAddr,
+    /// Serve whoever connects, without a token: for a proxy in the same pod that authenticates users.
+    /// They see everything that this command may read
+    #[arg(long)]
+    behind_proxy: bool,
     /// A file of rates, for the savings in money, energy and CO2; `5spot report --help` shows one
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
@@ -55,7 +59,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 
 async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
-    let config = args.access.config().await?;
+    let config = args.access.config_or_in_cluster().await?;
     let namespace = (!args.all_namespaces).then(|| config.default_namespace.clone());
     let scope = namespace.as_ref().map_or_else(
         || "all namespaces".to_owned(),
@@ -80,6 +84,11 @@ async fn serve(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             async move { cluster::now(&client).await }.boxed()
         }),
         title,
+        audience: if args.behind_proxy {
+            Audience::Proxy
+        } else {
+            Audience::UrlHolder
+        },
     })?
     .follow_immediately();
     writeln!(out, "dashboard at {}", dashboard.url())?;

@@ -1,4 +1,5 @@
-//! Access control: only the holder of the printed URL, on this machine.
+//! Access control: only the holder of the printed URL, on this machine; or whoever a proxy lets
+//! through.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -23,6 +24,8 @@ pub(crate) struct Access {
     session: String,
     root: String,
     hosts: [String; 3],
+    /// Whether a proxy authenticates the users, so that there is neither token nor session.
+    is_behind_proxy: bool,
 }
 
 impl Access {
@@ -37,7 +40,19 @@ impl Access {
             root: format!("/{}", secret()?),
             hosts: ["127.0.0.1", "localhost", "[::1]"]
                 .map(|host| format!("{host}:{port}")),
+            is_behind_proxy: false,
         })
+    }
+
+    /// Access for everybody who can connect: a proxy that authenticates its users.
+    pub(crate) fn behind_proxy() -> Self {
+        Self {
+            token: Mutex::new(None),
+            session: String::new(),
+            root: String::new(),
+            hosts: Default::default(),
+            is_behind_proxy: true,
+        }
     }
 
     /// The token, if it has not been used.
@@ -48,6 +63,9 @@ impl Access {
     /// Whether the `Host` header has a name that only this machine has. A web site whose own name
     /// resolves to loopback sends that name.
     pub(crate) fn is_allowed_host(&self, headers: &HeaderMap) -> bool {
+        if self.is_behind_proxy {
+            return true;
+        }
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let is_known = host.is_some_and(|host| self.hosts.iter().any(|it| it == host));
@@ -75,8 +93,11 @@ impl Access {
         HeaderValue::from_str(&value).ok()
     }
 
-    /// Whether a request has the session cookie.
+    /// Whether a request has the session cookie, or comes from the proxy.
     pub(crate) fn has_session(&self, headers: &HeaderMap) -> bool {
+        if self.is_behind_proxy {
+            return true;
+        }
         let cookies = headers.get_all(COOKIE).iter();
         let cookies = cookies.filter_map(|header| header.to_str().ok());
         let mut pairs = cookies

@@ -8,7 +8,8 @@
 //! Access requires a token that is in the printed URL and works once, and after that a cookie.
 //! Requests for another host name are refused, so that no web site can reach the page by a name of
 //! its own that resolves to this machine. Browsers send the cookies of a host to all of its ports,
-//! so the pages are below a path of random bits, which is the cookie's path too.
+//! so the pages are below a path of random bits, which is the cookie's path too. In a pod, a proxy
+//! that authenticates its users takes the place of both ([`Audience::Proxy`]).
 //!
 //! The server only sends *that* something has changed, and the script fetches that part of the page
 //! again: there is no second description of the page in JSON, and pages work without the script.
@@ -32,4 +33,4 @@ mod tests;
 mod undecoded;
 
 pub use reader::{EventRecord, LeaseLocation, Reader, read_only};
-pub use serve::{Dashboard, Now, Options};
+pub use serve::{Audience, Dashboard, Now, Options};

@@ -51,6 +51,18 @@ pub struct Options {
     pub title: String,
     /// The costs of machines, for the savings. Without them, savings are in hours only.
     pub rates: Option<Rates>,
+    /// Who may open the pages.
+    pub audience: Audience,
+}
+
+/// Who may open the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// The holder of the printed URL.
+    #[default]
+    UrlHolder,
+    /// Whoever can connect to the listener: a proxy in the same pod that authenticates its users.
+    Proxy,
 }
 
 /// A dashboard that is not served yet.
@@ -99,12 +111,18 @@ impl Dashboard {
             let why = "the dashboard listens on loopback addresses only";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let access = Access::new(address.port())
-            .map_err(|_| io::Error::other("the system has no random numbers"))?;
-        let token = access.token().unwrap_or_default();
+        let access = match options.audience {
+            Audience::UrlHolder => Access::new(address.port())
+                .map_err(|_| io::Error::other("the system has no random numbers"))?,
+            Audience::Proxy => Access::behind_proxy(),
+        };
+        let url = match access.token() {
+            Some(token) => format!("http://{address}/?token={token}"),
+            None => format!("http://{address}/"),
+        };
         Ok(Self {
             listener: options.listener,
-            url: format!("http://{address}/?token={token}"),
+            url,
             shared: Arc::new(Shared {
                 access,
                 state: State::new(),
@@ -126,7 +144,7 @@ impl Dashboard {
         self
     }
 
-    /// The URL with the token, which works once.
+    /// The URL, with the token, which works once, unless a proxy authenticates the users.
     pub fn url(&self) -> &str {
         &self.url
     }

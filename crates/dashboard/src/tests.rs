@@ -23,7 +23,7 @@ use crate::filter::Filter;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::schedule_inputs::ScheduleInputs;
-use crate::serve::{Dashboard, Options};
+use crate::serve::{Audience, Dashboard, Options};
 use crate::state::State;
 use crate::undecoded::UndecodedMachine;
 use crate::{page, shutdown};
@@ -90,6 +90,10 @@ async fn a_request_that_writes_is_refused_before_it_is_sent() {
 }
 
 async fn dashboard() -> Dashboard {
+    dashboard_for(Audience::UrlHolder).await
+}
+
+async fn dashboard_for(audience: Audience) -> Dashboard {
     let (client, _) = counting();
     let options = fivespot_controller::Options::new(client, Clock::system());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -100,8 +104,34 @@ async fn dashboard() -> Dashboard {
         now: Arc::new(move || std::future::ready(now).boxed()),
         title: "test".to_owned(),
         rates: None,
+        audience,
     })
     .unwrap()
+}
+
+#[tokio::test]
+async fn behind_a_proxy_every_host_is_served_without_a_token_and_nothing_is_written() {
+    let dashboard = dashboard_for(Audience::Proxy).await;
+    assert!(dashboard.url().ends_with('/'), "{}", dashboard.url());
+    let router = dashboard.router();
+    let send = |method: Method, path: &str| {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "machines.example.com")
+            .body(Body::empty())
+            .unwrap();
+        router.clone().oneshot(request).map(Result::unwrap)
+    };
+    for path in ["/", "/machines", "/savings"] {
+        let page = send(Method::GET, path).await;
+        assert_eq!(page.status(), StatusCode::OK, "{path}");
+        assert!(!page.headers().contains_key(header::SET_COOKIE), "{path}");
+        let policy = &page.headers()[header::CONTENT_SECURITY_POLICY];
+        assert!(policy.to_str().unwrap().starts_with("default-src 'none'"));
+    }
+    let refused = send(Method::POST, "/machines").await;
+    assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED);
 }
 
 #[tokio::test]

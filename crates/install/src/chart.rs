@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::agent::{self, Detection};
 use crate::controller::{self, Network, Settings};
+use crate::dashboard;
 use crate::monitoring;
 use crate::provider::PROVIDERS;
 use crate::role::{self, NamespaceScope, Rights};
@@ -68,6 +69,7 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
         ("webhook.yaml", webhook(&settings)),
         ("agent.yaml", agent(&settings)),
         ("monitoring.yaml", monitoring(&settings)),
+        ("dashboard.yaml", dashboard(&settings)),
     ];
     let mut files = vec![
         GeneratedFile::manifest("Chart.yaml", "chart", &[description()])?,
@@ -299,6 +301,38 @@ fn agent(settings: &Settings) -> Vec<Block> {
         }
     }
     blocks
+}
+
+/// Refuses a dashboard that nobody can reach.
+const NEEDS_PROXY: &str = r#"{{- if not $.Values.dashboard.proxy }}
+{{- fail "dashboard.proxy is empty; give the container of a proxy that authenticates users and forwards to http://127.0.0.1:8080" }}
+{{- end }}"#;
+
+/// The page about all machines, with the containers of the proxy that authenticates its users.
+fn dashboard(settings: &Settings) -> Vec<Block> {
+    let settings = dashboard::Settings {
+        namespace: settings.rights.namespace.clone(),
+        image: settings.image.clone(),
+    };
+    let [account, mut deployment] = settings.workload();
+    pod(&mut deployment, "1");
+    if let Some(containers) =
+        deployment["spec"]["template"]["spec"]["containers"].as_array_mut()
+    {
+        containers.push(template::lines(NEEDS_PROXY).into());
+        containers.push(template::entries("$.Values.dashboard.proxy").into());
+    }
+    let port = template::bare("int $.Values.dashboard.proxyPort").into();
+    let workload = vec![account, deployment, settings.service(port)];
+    let mut blocks = vec![Block::always([settings.rights(), workload].concat())];
+    for provider in PROVIDERS {
+        let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);
+        let rights = settings.provider_rights(provider);
+        blocks.push(Block::when(is_chosen, rights));
+    }
+    let is_enabled = "if $.Values.dashboard.enabled";
+    let blocks = blocks.into_iter();
+    blocks.map(|block| block.within(is_enabled)).collect()
 }
 
 /// Monitors, alerts and dashboard, each if it is enabled.

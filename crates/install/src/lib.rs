@@ -5,7 +5,8 @@
 //! - [`role`]: the roles and bindings generated from both
 //! - [`controller`]: the Deployment and the objects around it
 //! - [`agent`]: the emergency reclaim agent, in a workload cluster
-//! - [`monitoring`]: scraping, alerts and a dashboard
+//! - `dashboard`: the page about all machines, behind a proxy
+//! - [`monitoring`]: scraping, alerts and a dashboard of Grafana
 //! - [`user`]: the roles of users who write ScheduledMachines
 //! - [`webhook`]: the admission policy for clusters without admission policies
 //! - [`gitops`]: health checks of a ScheduledMachine for GitOps tools
@@ -17,6 +18,7 @@
 pub mod agent;
 mod chart;
 pub mod controller;
+mod dashboard;
 pub mod file;
 pub mod gitops;
 mod kustomize;

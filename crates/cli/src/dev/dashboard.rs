@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use fivespot_dashboard::{Dashboard, Options, Reader};
+use fivespot_dashboard::{Audience, Dashboard, Options, Reader};
 use fivespot_usage::Rates;
 use futures::FutureExt as _;
 use kube::Client;
@@ -62,5 +62,6 @@ async fn open(settings: DashboardSettings<'_>) -> Result<Dashboard, Failure> {
         now: Arc::new(move || std::future::ready(clock.now()).boxed()),
         title: "5spot dev".to_owned(),
         rates,
+        audience: Audience::UrlHolder,
     })
 }

@@ -70,6 +70,27 @@ pub(super) fn optional_parts() -> Vec<Entry> {
              issues it itself.",
         ),
         entry(
+            "dashboard.enabled",
+            json!(false),
+            flag(),
+            "Whether to run the dashboard in the cluster: a page about the machines of all \
+             namespaces, for whoever the proxy lets through. It only reads, and no Secrets.",
+        ),
+        entry(
+            "dashboard.proxy",
+            json!([]),
+            json!({"type": "array", "items": {"type": "object"}}),
+            "Containers of your proxy, which run in the same pod, authenticate users and forward to \
+             http://127.0.0.1:8080. Nobody else can connect to the dashboard. Required with \
+             dashboard.enabled.",
+        ),
+        entry(
+            "dashboard.proxyPort",
+            json!(4180),
+            json!({"type": "integer", "minimum": 1, "maximum": 65535}),
+            "Port on which the proxy listens; the Service machines-dashboard forwards to it.",
+        ),
+        entry(
             "agent.enabled",
             json!(false),
             flag(),
