@@ -316,24 +316,27 @@ impl Context {
         self.tables().informers.get(name).cloned()
     }
 
-    /// A cache that every reconcile in a namespace reads, and whose first list is under way.
+    /// A cache whose first list is under way, and which reconciles in a namespace read: all of them,
+    /// or, of providers' objects, one that waits for it already.
     ///
     /// Asked before a ScheduledMachine is parsed: at a start thousands wait for each of these in
-    /// turn, and parsing all of them each time would delay those that are due.
+    /// turn, and parsing all of them each time would delay those that are due. The list of a
+    /// provider's kind delays no other namespace.
     pub(crate) fn loading(&self, namespace: &str) -> Option<Arc<KindInformer>> {
         let tables = self.tables();
-        let mut read_by_all = tables.informers.values().filter(|informer| {
-            matches!(
-                informer.projection,
+        let mut read = tables
+            .informers
+            .values()
+            .filter(|cache| match cache.projection {
                 CachedKind::ScheduledMachine
-                    | CachedKind::Override
-                    | CachedKind::Machine
-                    | CachedKind::Cluster
-            )
-        });
-        let found =
-            read_by_all.find(|informer| informer.health(namespace) == Health::Loading);
-        found.cloned()
+                | CachedKind::Override
+                | CachedKind::Machine
+                | CachedKind::Cluster => true,
+                CachedKind::Provider => cache.is_awaited_in(namespace),
+                _ => false,
+            });
+        read.find(|cache| cache.health(namespace) == Health::Loading)
+            .cloned()
     }
 
     /// The cache of that name, and whether it is new and must be filled.

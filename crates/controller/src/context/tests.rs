@@ -74,3 +74,19 @@ async fn a_scheduled_machine_is_parsed_when_the_caches_that_all_need_are_filled(
     // It is enqueued when the cache is filled.
     assert_eq!(machines.record_success(), BTreeSet::from([own]));
 }
+
+/// A tenant's kind whose list takes long delays that tenant alone.
+#[tokio::test]
+async fn a_first_list_of_provider_objects_is_awaited_where_one_waits_for_it() {
+    let context = context();
+    let own = Key::new("default", "worker");
+    fill_own_caches(&context, &own, json!({"metadata": {}}));
+    let resource = cluster_api(Contract::V1Beta2, "RemoteMachine");
+    let provider = context.informer(&resource, CachedKind::Provider);
+    let loading = |namespace| context.loading(namespace).map(|of| of.name.clone());
+    assert_eq!(loading("default"), None);
+    provider.add_waiting(&own);
+    assert_eq!(loading("default"), Some(provider.name.clone()));
+    assert_eq!(loading("another"), None);
+    assert_eq!(loading("defaul"), None);
+}

@@ -108,6 +108,14 @@ impl<P: CacheProjection> Informer<P> {
         self.state().waiting.insert(key.clone());
     }
 
+    /// Whether a key of this namespace waits for the first list.
+    pub fn is_awaited_in(&self, namespace: &str) -> bool {
+        let first = Key::new(namespace, "");
+        let state = self.state();
+        let next = state.waiting.range(first..).next();
+        next.is_some_and(|key| key.namespace == namespace)
+    }
+
     /// Records that the watch works. Returns the keys that have waited for that.
     pub fn record_success(&self) -> BTreeSet<Key> {
         let mut state = self.state();
