@@ -78,8 +78,9 @@ pub(crate) enum Part {
     LeadTime,
     /// The closing of a machine with the end policy CompleteByWindowEnd.
     EarlyEnd,
-    /// A machine in audit mode: from before the window to half an hour after it, and one that was in
-    /// service when it changed to audit mode although admission rejects that.
+    /// A machine in audit mode: from before the window to half an hour after it, one that was in
+    /// service when it changed to audit mode although admission rejects that, and one that changed
+    /// after its window.
     Audited,
 }
 
@@ -135,8 +136,8 @@ impl stateright::Model for Model {
     fn init_states(&self) -> Vec<State> {
         let first = self.environment.first(self.part.is_timed(), self.budget);
         if self.part == Part::Audited {
-            let served = self.environment.undisturbed(5, first.clone());
-            return [first, served]
+            let at = |now| self.environment.undisturbed(now, first.clone());
+            return [first.clone(), at(5), at(9)]
                 .map(|state| self.environment.audited(state))
                 .to_vec();
         }
