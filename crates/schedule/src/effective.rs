@@ -151,6 +151,10 @@ impl Schedule {
         match &self.base {
             Base::Weekly(_) => Cause::Lists,
             Base::Cron(_) => Cause::Cron,
+            Base::Shared(shared) => {
+                let at = Timestamp::from_second(at).unwrap_or_default();
+                shared.cause(at)
+            }
             Base::Windows(windows) => {
                 let name = if opens {
                     windows.starting_at(clock, at)

@@ -146,6 +146,8 @@ enum Base {
     Weekly(Week),
     Cron(CronWindows),
     Windows(Windows),
+    /// Another schedule, in a time zone of its own.
+    Shared(Box<Schedule>),
 }
 
 impl Base {
@@ -154,6 +156,12 @@ impl Base {
             Self::Weekly(week) => next_change::of_week(*week, clock, now),
             Self::Cron(windows) => windows.at(clock, now),
             Self::Windows(windows) => windows.at(clock, now),
+            Self::Shared(shared) => {
+                let mut timeline = Timeline::new(shared, None);
+                let state = timeline.state(now);
+                clock.count(timeline.clock().take_steps());
+                state
+            }
         }
     }
 }
@@ -335,6 +343,23 @@ impl Schedule {
         })
     }
 
+    /// A schedule in which a machine is wanted whenever it is in `shared`, with exceptions of its
+    /// own in its own time zone. Lead time and early end of `shared` are not used.
+    ///
+    /// # Errors
+    /// A zone that is not in the tz database.
+    pub fn following(shared: Self, zone: &str) -> Result<Self, Error> {
+        Self::new(Base::Shared(Box::new(shared)), zone)
+    }
+
+    /// A schedule in which a machine is always wanted, except by overrides and exceptions.
+    ///
+    /// # Errors
+    /// A zone that is not in the tz database.
+    pub fn always(zone: &str) -> Result<Self, Error> {
+        Self::new(Base::Weekly(Week::always()), zone)
+    }
+
     /// Replaces the exceptions. The first one that contains a date decides about it.
     #[must_use]
     pub fn with_exceptions(self, exceptions: Vec<Exception>) -> Self {
@@ -432,6 +457,7 @@ impl Schedule {
     pub fn cron_expression(&self) -> Option<(&Cron, Duration)> {
         match &self.base {
             Base::Weekly(_) | Base::Windows(_) => None,
+            Base::Shared(shared) => shared.cron_expression(),
             Base::Cron(windows) => Some((windows.cron(), windows.duration())),
         }
     }

@@ -254,6 +254,10 @@ impl<'s> Spans<'s> {
         limit: i64,
     ) -> Option<i64> {
         const WEEK: i64 = 7 * DAY;
+        if matches!(self.timeline.schedule().base, Base::Shared(_)) {
+            // Its exceptions are not known here.
+            return None;
+        }
         let period = self.timeline.clock().period(at)?;
         let steady = calm.get_or_insert(Calm {
             since: at,

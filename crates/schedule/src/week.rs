@@ -161,6 +161,13 @@ impl Week {
         week
     }
 
+    /// Every hour.
+    pub(crate) fn always() -> Self {
+        Self {
+            days: [Set::range(0, HOURS_PER_DAY - 1, 1); 7],
+        }
+    }
+
     /// The hours that are in either week.
     pub(crate) fn union(mut self, other: Self) -> Self {
         for (hours, others) in self.days.iter_mut().zip(other.days) {
