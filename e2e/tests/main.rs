@@ -53,6 +53,7 @@ mod fails_over;
 mod faults;
 mod finalizes_when_deleted;
 mod folder;
+mod follows_shared_schedules;
 mod foreign_objects_survive;
 mod health;
 mod idle_sends_no_requests;
@@ -113,6 +114,7 @@ const ALL: &[&[Promise]] = &[
     comes_back_from_a_backup::PROMISES,
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
+    follows_shared_schedules::PROMISES,
     serves_two_versions::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,

@@ -23,6 +23,8 @@ pub enum ConditionType {
     Scheduled,
     /// The schedule is valid.
     ScheduleValid,
+    /// The schedule that the machine follows is evaluated; absent for an inline schedule.
+    SpotScheduleResolved,
     /// All objects that the spec refers to exist and may be used.
     ReferencesValid,
     /// The Machine's own readiness.
@@ -37,11 +39,12 @@ pub enum ConditionType {
 
 impl ConditionType {
     /// Every type, in listing order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ready,
         Self::Stalled,
         Self::Scheduled,
         Self::ScheduleValid,
+        Self::SpotScheduleResolved,
         Self::ReferencesValid,
         Self::MachineReady,
         Self::NodeAccess,
@@ -56,6 +59,9 @@ impl ConditionType {
             Self::Stalled => "progress requires manual action (absent otherwise)",
             Self::Scheduled => "the schedule is active now",
             Self::ScheduleValid => "the schedule is valid",
+            Self::SpotScheduleResolved => {
+                "the schedule that the machine follows is evaluated (absent for an inline schedule)"
+            }
             Self::ReferencesValid => {
                 "all objects that the spec refers to exist and may be used"
             }
@@ -73,6 +79,7 @@ impl ConditionType {
             Self::Stalled => "Stalled",
             Self::Scheduled => "Scheduled",
             Self::ScheduleValid => "ScheduleValid",
+            Self::SpotScheduleResolved => "SpotScheduleResolved",
             Self::ReferencesValid => "ReferencesValid",
             Self::MachineReady => "MachineReady",
             Self::NodeAccess => "NodeAccess",

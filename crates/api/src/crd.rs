@@ -87,7 +87,7 @@ fn definition(resource: &Resource, root: &Value) -> Value {
 /// The fields without which the operator creates no machine: those of the status that it reads,
 /// and the newest of the spec. The API server drops fields that the stored CRD lacks from every
 /// object.
-const NEEDED: [&str; 14] = [
+const NEEDED: [&str; 15] = [
     "spec.enforcement",
     "spec.schedule.windows",
     "status.appliedNodeTaints",
@@ -101,6 +101,7 @@ const NEEDED: [&str; 14] = [
     "status.shutdown",
     "status.shutdown.windowEnd",
     "status.specHash",
+    "status.spotSchedule",
     "status.usage",
 ];
 

@@ -55,10 +55,11 @@ pub use scheduled_machine::{
     ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use spot_schedule::{
-    CapitalMarketsSchedule, CapitalMarketsScheduleSpec, SharedSchedule,
-    TimeBasedSpotSchedule,
+    CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Resolved, SharedSchedule,
+    SpotScheduleRef, TimeBasedSpotSchedule,
 };
 pub use status::{
-    AccountedState, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,
-    ScheduledMachineStatus, Shutdown, ShutdownReason, Usage, UsageMonth,
+    AccountedState, FollowedSchedule, LastProvisioning, NodeRef, ObjectRef,
+    OverrideInForce, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason, Usage,
+    UsageMonth,
 };

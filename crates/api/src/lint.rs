@@ -218,7 +218,10 @@ fn of_schedule_within(
 ) -> Vec<LintWarning> {
     let spec = &object.spec;
     let mut warnings = Vec::new();
-    let schedule = spec.schedule.schedule().ok();
+    // What a reference resolves to is not known here.
+    let is_inline =
+        spec.schedule.reference().is_none() || spec.schedule.resolved.is_some();
+    let schedule = spec.schedule.schedule().ok().filter(|_| is_inline);
     if let Some(schedule) = &schedule {
         let fires = schedule
             .cron_expression()

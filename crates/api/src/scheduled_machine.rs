@@ -174,11 +174,14 @@ impl ScheduledMachineSpec {
     }
 
     /// The field that disables the machine: the one that is false. If none is, the one that the
-    /// object has, which a reclaim sets to false.
+    /// object has, which a reclaim sets to false; beside a reference that is `enabled`.
     pub fn enabled_field(&self) -> EnabledField {
         match self.enabled {
             Some(true) if self.schedule.enabled => EnabledField::Spec,
             Some(false) => EnabledField::Spec,
+            None if self.schedule.enabled && self.schedule.reference().is_some() => {
+                EnabledField::Spec
+            }
             Some(true) | None => EnabledField::Schedule,
         }
     }

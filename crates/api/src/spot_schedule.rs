@@ -4,6 +4,7 @@
 //! `spec.schedule` is compiled to, so that nothing else distinguishes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fivespot_schedule::{
     DateEntry, Dates, Error, Exception, ExceptionAction, Schedule, SessionText,
@@ -149,6 +150,41 @@ fn entry(exception: &str, date: &str) -> Result<DateEntry, Error> {
 
 fn default_timezone() -> String {
     DEFAULT_TIMEZONE.to_owned()
+}
+
+/// A schedule that an object follows, in its own namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SpotScheduleRef {
+    /// Group and version.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}
+
+impl SpotScheduleRef {
+    /// Whether the kind is one that is evaluated here.
+    pub fn is_known(&self) -> bool {
+        [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND].contains(&self.kind.as_str())
+    }
+}
+
+/// What a reference to a schedule resolves to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Resolved {
+    /// The object.
+    Shared {
+        /// Its spec.
+        spec: Arc<SharedSchedule>,
+        /// Its generation.
+        generation: Option<i64>,
+    },
+    /// The object cannot be read: what was decided last holds on.
+    Held {
+        /// Whether a machine is wanted.
+        active: bool,
+    },
 }
 
 /// The spec of an object that other objects may follow.

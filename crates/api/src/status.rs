@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::schedule_override::OverrideMode;
 use crate::scheduled_machine::{MAX_APPLIED_TAINTS, NodeTaint, null_is_default};
 use crate::schema::{self, MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
+use crate::spot_schedule::SpotScheduleRef;
 
 /// The longest uid that Kubernetes assigns, and the bound of the status field.
 pub const MAX_UID_LENGTH: u32 = 128;
@@ -120,6 +121,10 @@ pub struct ScheduledMachineStatus {
     /// The ScheduleOverride in force; of several, the one that takes precedence.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub in_force: Option<OverrideInForce>,
+    /// The schedule that the machine follows, as it was last resolved; absent for an inline
+    /// schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spot_schedule: Option<FollowedSchedule>,
     /// The last activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_provisioning: Option<LastProvisioning>,
@@ -127,6 +132,36 @@ pub struct ScheduledMachineStatus {
     /// changes; the time since accountedTime is not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+}
+
+/// The schedule that the machine follows.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FollowedSchedule {
+    /// Group and version.
+    #[schemars(length(max = MAX_NAME))]
+    pub api_version: String,
+    /// Kind.
+    #[schemars(length(max = MAX_NAME))]
+    pub kind: String,
+    /// Name.
+    #[schemars(length(max = MAX_NAME))]
+    pub name: String,
+    /// Whether it is open. It holds on while the object cannot be resolved.
+    pub active: bool,
+    /// When that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_transition_time: Option<Timestamp>,
+    /// The generation of the object that was evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+impl FollowedSchedule {
+    /// Whether it is about the object of a reference, in any version.
+    pub fn is_of(&self, reference: &SpotScheduleRef) -> bool {
+        self.kind == reference.kind && self.name == reference.name
+    }
 }
 
 /// The ScheduleOverride in force.

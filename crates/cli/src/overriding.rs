@@ -15,7 +15,8 @@ use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{
-    OverrideMode, ScheduleCalendar, ScheduleOverride, ScheduledMachine, name, rules,
+    CapitalMarketsSchedule, OverrideMode, ScheduleCalendar, ScheduleOverride,
+    ScheduledMachine, SharedSchedule, TimeBasedSpotSchedule, name, rules,
 };
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -272,7 +273,26 @@ async fn effective_schedule(
     for it in list::<ScheduleOverride>(cluster, None).await? {
         context.add_override(namespace.clone(), it);
     }
-    let schedule = machine.spec.schedule(&context.calendars(&namespace));
+    for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
+        let own = it.metadata.name.as_deref().unwrap_or_default();
+        let key = [namespace.as_str(), name::TIME_BASED_KIND, own];
+        let spec = SharedSchedule::TimeBased(Box::new(it.spec));
+        context.set_shared(key.map(ToOwned::to_owned), spec);
+    }
+    for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
+        let own = it.metadata.name.as_deref().unwrap_or_default();
+        let key = [namespace.as_str(), name::CAPITAL_MARKETS_KIND, own];
+        let spec = SharedSchedule::CapitalMarkets(Box::new(it.spec));
+        context.set_shared(key.map(ToOwned::to_owned), spec);
+    }
+    let mut spec = machine.spec.clone();
+    context
+        .resolve(&mut spec.schedule, &namespace)
+        .map_err(|why| {
+            Failure::new(format!("the schedule of ScheduledMachine {name}"), why)
+                .remedy("create it")
+        })?;
+    let schedule = spec.schedule(&context.calendars(&namespace));
     let schedule = schedule.map_err(|error| {
         Failure::new(format!("the schedule of ScheduledMachine {name}"), error)
             .remedy("correct the schedule")

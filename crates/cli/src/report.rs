@@ -261,10 +261,12 @@ fn machine(
     lease: &Lease,
     now: Timestamp,
 ) -> Result<Machine, Failure> {
-    let object: ScheduledMachine = serde_json::from_value(document.object.clone())
+    let mut object: ScheduledMachine = serde_json::from_value(document.object.clone())
         .map_err(|error| Failure::undecodable(&document.origin, error))?;
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    // Without the schedule that it follows, the machine counts as not wanted.
+    let _ = context.resolve(&mut object.spec.schedule, &namespace);
     let metadata = &object.metadata;
-    let namespace = metadata.namespace.clone().unwrap_or_default();
     let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();
     let schedule = schedule
         .filter(|_| object.spec.is_enabled())

@@ -1,6 +1,9 @@
 //! The API resources of the kinds that the controller watches and writes.
 
-use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use fivespot_api::{
+    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledMachine,
+    TimeBasedSpotSchedule, name,
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
 
@@ -25,6 +28,15 @@ pub(crate) fn schedule_override() -> ApiResource {
 /// ScheduleCalendars, as a kind.
 pub(crate) fn schedule_calendar() -> ApiResource {
     ApiResource::erase::<ScheduleCalendar>(&())
+}
+
+/// A kind of the schedules that machines follow.
+pub(crate) fn spot_schedule(kind: &str) -> ApiResource {
+    if kind == name::CAPITAL_MARKETS_KIND {
+        ApiResource::erase::<CapitalMarketsSchedule>(&())
+    } else {
+        ApiResource::erase::<TimeBasedSpotSchedule>(&())
+    }
 }
 
 /// Clusters or Machines of Cluster API, as a kind.

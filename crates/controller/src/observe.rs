@@ -124,7 +124,7 @@ pub(crate) async fn observe(
 async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomplete> {
     let status = JsonText::of(&value["status"]);
     let specs = provider_specs::of(&value);
-    let object = match ScheduledMachine::deserialize(&value) {
+    let mut object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => with_dropped_shutdown(source, object),
         Err(error) => {
             let message = error.to_string();
@@ -133,7 +133,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     };
     // Dropped here, because many reconciles wait for responses at the same time.
     drop(value);
-    let schedule = schedule_inputs::schedule_inputs(source, &object).await?;
+    let schedule = schedule_inputs::schedule_inputs(source, &mut object).await?;
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
     let known = machine.known().and_then(Option::as_ref);

@@ -193,6 +193,10 @@ impl Machine {
                 Some((name.to_owned(), inputs.calendar(&calendar)?.clone()))
             })
             .collect();
+        // What another schedule resolves to is not read here.
+        if spec.reference().is_some() {
+            return None;
+        }
         let overrides = inputs.overrides_of(&self.name, &self.labels);
         let schedule = spec.schedule_with(&calendars).ok()?;
         Some(schedule.with_overrides(overrides).looking_back())

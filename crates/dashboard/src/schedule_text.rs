@@ -6,6 +6,9 @@ use fivespot_schedule::Cause;
 
 /// A one-line description of the schedule as written: `mon-fri 9-17 in Europe/Zurich`.
 pub fn schedule(spec: &ScheduleSpec) -> String {
+    if let Some(reference) = spec.reference() {
+        return format!("follows {} {}", reference.kind, reference.name);
+    }
     let when = match (&spec.windows, &spec.cron) {
         (Some(windows), _) => {
             let windows: Vec<String> = windows.iter().map(window).collect();

@@ -144,6 +144,18 @@ pub const PERMISSIONS: &[Permission] = &[
     ),
     permission(
         Scope::Management,
+        ("spotschedules.5spot.finos.org", "timebasedspotschedules"),
+        READ_VERBS,
+        "evaluate the schedules that machines follow",
+    ),
+    permission(
+        Scope::Management,
+        ("spotschedules.5spot.finos.org", "capitalmarketsschedules"),
+        READ_VERBS,
+        "evaluate the schedules that machines follow",
+    ),
+    permission(
+        Scope::Management,
         ("cluster.x-k8s.io", "clusters"),
         READ_VERBS,
         "read whether the Cluster is ready, and whether it is paused",

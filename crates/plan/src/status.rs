@@ -13,8 +13,8 @@ pub(crate) mod usage;
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
 use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{
-    LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase, ScheduledMachineStatus,
-    Shutdown,
+    FollowedSchedule, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,
+    ScheduledMachineStatus, Shutdown,
 };
 use fivespot_capi::{Machine, Provider, Reference, shortened};
 use fivespot_schedule::Override;
@@ -43,6 +43,9 @@ pub(crate) fn next(
     let mut status = case.subject.status.clone();
     status.in_schedule = case.in_schedule();
     status.in_force = case.override_in_force().map(in_force);
+    if case.unknown_schedule().is_none() {
+        status.spot_schedule = followed(case, status.spot_schedule.take());
+    }
     status.observed_generation = case.subject.generation;
     // While paused or without facts, the record stays.
     let is_first = Record::stored(&status).is_empty();
@@ -82,8 +85,33 @@ pub(crate) fn next(
         let change = stalled::unobserved_condition(case, outcome);
         change_condition(case, ConditionType::Stalled, change, &mut status);
     }
+    let change = conditions::spot_schedule_resolved(case);
+    change_condition(
+        case,
+        ConditionType::SpotScheduleResolved,
+        change,
+        &mut status,
+    );
     usage::account(case, &mut status);
     status
+}
+
+/// The schedule that the machine follows, as it is resolved now; while it cannot be, as it was last.
+fn followed(case: &Case<'_>, last: Option<FollowedSchedule>) -> Option<FollowedSchedule> {
+    let followed = case.desired.followed.as_ref()?;
+    let Ok(schedule) = &followed.schedule else {
+        return last.filter(|last| last.is_of(&followed.reference));
+    };
+    let window = schedule.at_within(case.now, case.steps);
+    let reference = followed.reference.clone();
+    Some(FollowedSchedule {
+        api_version: reference.api_version,
+        kind: reference.kind,
+        name: reference.name,
+        active: window.is_open(),
+        next_transition_time: window.until(),
+        observed_generation: followed.generation,
+    })
 }
 
 /// Sets the conditions that every reconcile reports, also while paused or without facts. `ready`

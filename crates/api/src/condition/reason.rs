@@ -299,6 +299,21 @@ reasons! {
     Incomplete (Owner): "Set both lists, or `cron`, or `windows`.";
     /// A field of the spec other than the schedule violates a rule.
     InvalidSpec (Owner): "The message names the rule: `5spot explain rule ID`.";
+    // SpotScheduleResolved
+    /// The schedule that the machine follows is evaluated.
+    Resolved (Nobody): none;
+    /// The kind of the schedule that the machine follows is not served. What was decided last
+    /// holds on.
+    ProviderCRDNotInstalled (PlatformTeam):
+        "Install the CRDs of this version: `5spot check`.";
+    /// The schedule that the machine follows does not exist. What was decided last holds on.
+    ProviderNotFound (Owner):
+        "Create the object that `spec.schedule` names, or correct the name: `kubectl get tbss,cms \
+         -n NAMESPACE`.";
+    /// The schedule that the machine follows cannot be evaluated. What was decided last holds on.
+    ProviderNotReady (Owner):
+        "Correct the object that `spec.schedule` names; the message says what is wrong.";
+    // ReferencesValid
     /// A ScheduleCalendar does not exist: its exceptions do not apply (also in `Ready`).
     CalendarNotFound (Owner):
         "Create the calendar, or remove the exception: `kubectl get smc -n NAMESPACE`. \

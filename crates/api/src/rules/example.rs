@@ -168,6 +168,14 @@ fn required_siblings(path: &str) -> Option<(&'static str, Value)> {
         "spec.schedule.cron" | "spec.schedule.duration" => {
             ("spec.schedule", json!({"cron": "0 9-17 * * 1-5"}))
         }
+        "spec.schedule.apiVersion" | "spec.schedule.kind" | "spec.schedule.name" => (
+            "spec.schedule",
+            json!({
+                "apiVersion": name::SPOT_API_VERSION,
+                "kind": name::TIME_BASED_KIND,
+                "name": "office",
+            }),
+        ),
         "spec.schedule.windows[].duration" => (
             "spec.schedule",
             json!({"windows": [{"name": "night", "start": "19:00"}]}),

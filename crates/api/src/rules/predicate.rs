@@ -105,11 +105,50 @@ pub(super) fn has_no_other_form(node: &Value, _: &Value) -> bool {
 pub(super) fn is_complete(node: &Value, _: &Value) -> bool {
     is_set(node, "cron")
         || is_set(node, "windows")
+        || is_set(node, "kind")
         || !is_empty_list(node, "daysOfWeek") && !is_empty_list(node, "hoursOfDay")
 }
 
 pub(super) fn has_duration_only_with_cron(node: &Value, _: &Value) -> bool {
-    !is_set(node, "duration") || is_set(node, "cron") || is_set(node, "windows")
+    !is_set(node, "duration")
+        || ["cron", "windows", "kind"]
+            .iter()
+            .any(|form| is_set(node, form))
+}
+
+pub(super) fn has_no_form_beside_reference(node: &Value, _: &Value) -> bool {
+    !is_set(node, "kind")
+        || ["cron", "duration", "windows"]
+            .iter()
+            .all(|form| !is_set(node, form))
+            && is_empty_list(node, "daysOfWeek")
+            && is_empty_list(node, "hoursOfDay")
+}
+
+const REFERENCE: [&str; 3] = ["apiVersion", "kind", "name"];
+
+pub(super) fn is_whole_reference(node: &Value, _: &Value) -> bool {
+    let set = REFERENCE.iter().filter(|member| is_set(node, member));
+    [0, REFERENCE.len()].contains(&set.count())
+}
+
+pub(super) fn is_no_reference(node: &Value, _: &Value) -> bool {
+    REFERENCE.iter().all(|member| !is_set(node, member))
+}
+
+pub(super) fn is_of_spot_group(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        let version = text.strip_prefix("spotschedules.5spot.finos.org/");
+        version.is_some_and(|version| {
+            let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+            !version.is_empty() && version.bytes().all(is_plain)
+        })
+    })
+}
+
+pub(super) fn is_schedule_kind(node: &Value, _: &Value) -> bool {
+    let kinds = [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND];
+    text(node, |text| kinds.contains(&text))
 }
 
 pub(super) fn are_days(node: &Value, _: &Value) -> bool {

@@ -12,10 +12,12 @@ use super::requirement::{
     CRON_DAYS_OF_MONTH, CRON_DAYS_OF_WEEK, CRON_HOURS, CRON_MINUTES, CRON_MONTHS,
     CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON, FIVE_FIELDS,
     GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND, KIND_OF_ONE_MACHINE,
-    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_KATA, NO_NAME, NO_NAMESPACE,
-    NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_AUDITED_WHILE_IT_EXISTS,
-    NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE, QUALIFIED_KEYS, QUALIFIED_NAME,
-    SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION, WINDOW_DAYS, ZONE_NAME, not_empty,
+    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_FORM_BESIDE_REFERENCE,
+    NO_KATA, NO_NAME, NO_NAMESPACE, NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT,
+    NOT_AUDITED_WHILE_IT_EXISTS, NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE,
+    QUALIFIED_KEYS, QUALIFIED_NAME, SAME_CLUSTER, SCHEDULE_KIND, SCHEDULE_NAME,
+    SPOT_GROUP, TIME_OF_DAY, TWO_KINDS, VERSION, WHOLE_REFERENCE, WINDOW_DAYS,
+    ZONE_NAME, not_empty,
 };
 use super::{Examples, Rule};
 
@@ -1077,5 +1079,74 @@ pub const RULES: &[Rule] = &[
             rejects: &[r#"{"from": "Enforce", "to": "Audit"}"#],
         },
         why: "In audit mode nothing is removed, not by the schedule, the kill switch, a reclaim or a deletion either.",
+    },
+    Rule {
+        id: "SM105",
+        path: "spec.schedule",
+        requirement: NO_FORM_BESIDE_REFERENCE,
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "TimeBasedSpotSchedule", "name": "office"}"#,
+                r#"{"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "TimeBasedSpotSchedule", "name": "office", "daysOfWeek": [], "timezone": "Europe/Zurich", "exceptions": []}"#,
+            ],
+            rejects: &[
+                r#"{"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "TimeBasedSpotSchedule", "name": "office", "duration": "8h"}"#,
+                r#"{"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "TimeBasedSpotSchedule", "name": "office", "daysOfWeek": ["mon"], "hoursOfDay": ["9"]}"#,
+            ],
+        },
+        why: "Two descriptions of one schedule could contradict each other.",
+    },
+    Rule {
+        id: "SM106",
+        path: "spec.schedule",
+        requirement: WHOLE_REFERENCE,
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"apiVersion": "spotschedules.5spot.finos.org/v1alpha1", "kind": "TimeBasedSpotSchedule", "name": "office"}"#,
+            ],
+            rejects: &[
+                r#"{"kind": "TimeBasedSpotSchedule", "name": "office"}"#,
+                r#"{"daysOfWeek": ["mon"], "hoursOfDay": ["9"], "name": "office"}"#,
+            ],
+        },
+        why: "Without one of them no object is named.",
+    },
+    Rule {
+        id: "SM107",
+        path: "spec.schedule.apiVersion",
+        requirement: SPOT_GROUP,
+        examples: Examples::Text {
+            accepts: &[
+                "spotschedules.5spot.finos.org/v1alpha1",
+                "spotschedules.5spot.finos.org/v2",
+            ],
+            rejects: &[
+                "",
+                "v1",
+                "5spot.finos.org/v1alpha1",
+                "spotschedules.5spot.finos.org/",
+            ],
+        },
+        why: "Only objects of this group are schedules.",
+    },
+    Rule {
+        id: "SM108",
+        path: "spec.schedule.kind",
+        requirement: SCHEDULE_KIND,
+        examples: Examples::Text {
+            accepts: &["TimeBasedSpotSchedule", "CapitalMarketsSchedule"],
+            rejects: &["", "ManualSchedule", "timebasedspotschedule"],
+        },
+        why: "These are the kinds that the operator evaluates.",
+    },
+    Rule {
+        id: "SM109",
+        path: "spec.schedule.name",
+        requirement: SCHEDULE_NAME,
+        examples: Examples::Text {
+            accepts: &["office", "office.zurich"],
+            rejects: &["", "Office", "-a", "a/b"],
+        },
+        why: "No object can have another name.",
     },
 ];

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{RULES, Rule};
+use super::requirement::NO_REFERENCE;
+use super::{Examples, RULES, Rule};
 
 /// Where an inline schedule is.
 const INLINE: &str = "spec.schedule";
@@ -10,11 +11,14 @@ const INLINE: &str = "spec.schedule";
 /// What is added to the number of a rule about an inline schedule: SM004 is SM204 here.
 const OFFSET: u16 = 200;
 
+/// The rules about a reference to a shared schedule.
+const ABOUT_REFERENCES: std::ops::RangeInclusive<u16> = 105..=109;
+
 static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let inline = RULES.iter().filter_map(|rule| {
         let rest = rule.path.strip_prefix(INLINE)?;
         let number: u16 = rule.id.strip_prefix("SM")?.parse().ok()?;
-        Some(Rule {
+        (!ABOUT_REFERENCES.contains(&number)).then(|| Rule {
             id: format!("SM{:03}", number + OFFSET).leak(),
             path: format!("spec{rest}").leak(),
             requirement: rule.requirement,
@@ -22,10 +26,23 @@ static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             why: rule.why,
         })
     });
-    inline.collect()
+    let only_here = Rule {
+        id: "SM300",
+        path: "spec",
+        requirement: NO_REFERENCE,
+        examples: Examples::Json {
+            accepts: &[r#"{"daysOfWeek": ["sat"], "hoursOfDay": ["0-23"]}"#],
+            rejects: &[
+                r#"{"daysOfWeek": ["sat"], "hoursOfDay": ["0-23"], "name": "other"}"#,
+            ],
+        },
+        why: "A chain of schedules could be a circle.",
+    };
+    inline.chain([only_here]).collect()
 });
 
-/// Every rule about a TimeBasedSpotSchedule: each rule about `spec.schedule`, about `spec`.
+/// Every rule about a TimeBasedSpotSchedule: each rule about an inline `spec.schedule`, about
+/// `spec`.
 pub fn time_based_rules() -> &'static [Rule] {
     &TABLE
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT};
+use crate::spot_schedule::{Resolved, SpotScheduleRef};
 
 /// The default of `schedule.timezone`.
 pub const DEFAULT_TIMEZONE: &str = "UTC";
@@ -52,6 +53,29 @@ pub struct ScheduleSpec {
         extend("x-kubernetes-list-map-keys" = ["name"])
     )]
     pub windows: Option<Vec<ScheduleWindow>>,
+    /// Group and version of a schedule that the machine follows, instead of daysOfWeek,
+    /// hoursOfDay, cron and windows: spotschedules.5spot.finos.org and any version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME))]
+    pub api_version: Option<String>,
+    /// Kind of the schedule that the machine follows: TimeBasedSpotSchedule or
+    /// CapitalMarketsSchedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub kind: Option<String>,
+    /// Name of the schedule that the machine follows, in the same namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME))]
+    pub name: Option<String>,
+    // What the reference resolves to, for whoever evaluates the schedule. It is no field of the
+    // API. Without it, no machine is wanted.
+    #[serde(skip)]
+    #[schemars(skip)]
+    #[allow(
+        missing_docs,
+        reason = "the documentation of a field is what `kubectl explain` prints"
+    )]
+    pub resolved: Option<Resolved>,
     /// Dates on which the schedule does not apply. The first exception that matches the local
     /// date decides.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +98,10 @@ impl Default for ScheduleSpec {
             cron: None,
             duration: None,
             windows: None,
+            api_version: None,
+            kind: None,
+            name: None,
+            resolved: None,
             exceptions: None,
             timezone: DEFAULT_TIMEZONE.to_owned(),
             enabled: true,
@@ -106,14 +134,44 @@ impl ScheduleSpec {
         let exceptions: Result<Vec<_>, _> = exceptions
             .filter_map(|exception| exception.in_schedule(calendars).transpose())
             .collect();
-        Ok(self.base()?.with_exceptions(exceptions?))
+        let exceptions = exceptions?;
+        if self.reference().is_none() {
+            return Ok(self.base()?.with_exceptions(exceptions));
+        }
+        let zone = &self.timezone;
+        let shared = match &self.resolved {
+            Some(Resolved::Shared { spec, .. }) => spec.schedule(calendars)?,
+            Some(Resolved::Held { active: true }) => Schedule::always(zone)?,
+            Some(Resolved::Held { active: false }) | None => Schedule::never(zone)?,
+        };
+        if exceptions.is_empty() {
+            // As an inline schedule, so that it costs no more than one.
+            return Ok(shared);
+        }
+        Ok(Schedule::following(shared, zone)?.with_exceptions(exceptions))
     }
 
-    /// The names of the calendars that exceptions refer to.
+    /// The object that the machine follows. `None` if the schedule is inline.
+    pub fn reference(&self) -> Option<SpotScheduleRef> {
+        let kind = self.kind.as_ref()?;
+        Some(SpotScheduleRef {
+            api_version: self.api_version.clone().unwrap_or_default(),
+            kind: kind.clone(),
+            name: self.name.clone().unwrap_or_default(),
+        })
+    }
+
+    /// The names of the calendars that exceptions refer to, also those of the schedule that is
+    /// followed.
     pub fn calendars(&self) -> impl Iterator<Item = &str> {
         let exceptions = self.exceptions.iter().flatten();
         let references = exceptions.filter_map(|it| it.calendar_ref.as_ref());
-        references.map(|reference| reference.name.as_str())
+        let own = references.map(|reference| reference.name.as_str());
+        let shared = match &self.resolved {
+            Some(Resolved::Shared { spec, .. }) => spec.calendars(),
+            Some(Resolved::Held { .. }) | None => Vec::new(),
+        };
+        own.chain(shared)
     }
 
     /// The schedule without its exceptions.

@@ -73,6 +73,11 @@ fn full() -> Value {
             "appliedNodeTaints": [taint],
             "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
             "nextTransition": instant,
+            "spotSchedule": {
+                "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+                "kind": "TimeBasedSpotSchedule", "name": "office", "active": true,
+                "nextTransitionTime": instant, "observedGeneration": 2,
+            },
             "override": {"name": "tonight", "mode": "Run", "endTime": instant},
             "lastProvisioning": {"startTime": instant, "readyTime": instant},
             "usage": {
@@ -90,6 +95,13 @@ fn full() -> Value {
 fn full_with_rejected() -> Value {
     let mut object = full();
     object["spec"]["kata"] = json!({"kind": "ConfigMap"});
+    for (field, value) in [
+        ("apiVersion", "spotschedules.5spot.finos.org/v1alpha1"),
+        ("kind", "TimeBasedSpotSchedule"),
+        ("name", "office"),
+    ] {
+        object["spec"]["schedule"][field] = json!(value);
+    }
     for role in ["bootstrapSpec", "infrastructureSpec"] {
         let metadata = &mut object["spec"][role]["metadata"];
         metadata["name"] = json!("worker");

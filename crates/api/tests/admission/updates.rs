@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::evaluator::Evaluator;
 
 /// Objects that together violate every rule; some rules exclude each other.
-fn violators() -> [Value; 5] {
+fn violators() -> [Value; 7] {
     let mut large = json!({"bad key": "", "cluster.x-k8s.io/cluster-name": "other"});
     for place in 0..17 {
         large[format!("key-{place}")] = json!("a".repeat(4000));
@@ -114,6 +114,20 @@ fn violators() -> [Value; 5] {
                 {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
             "provisioning": {"leadTime": "3h", "timeout": "25h", "minimumRun": "25h"},
             "shutdown": {"lastCall": "25h"},
+        })),
+        violator(json!({
+            "schedule": {"apiVersion": "v1", "kind": "Other", "cron": "0 9 * * *"},
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
+        })),
+        violator(json!({
+            "schedule": {"name": "A/B", "daysOfWeek": ["mon"], "hoursOfDay": ["9"]},
+            "clusterName": "prod",
+            "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
+            "infrastructureSpec":
+                {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
         })),
     ]
 }

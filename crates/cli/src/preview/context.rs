@@ -1,9 +1,13 @@
 //! The objects that change schedules: the calendars that exceptions refer to, and overrides.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
-use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use fivespot_api::{
+    Resolved, ScheduleCalendar, ScheduleOverride, ScheduleSpec, ScheduledMachine,
+    SharedSchedule, SpotScheduleRef,
+};
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
 
@@ -14,6 +18,8 @@ use crate::document::Document;
 pub(crate) struct Context {
     calendars: BTreeMap<String, BTreeMap<String, Dates>>,
     overrides: BTreeMap<String, ConsideredOverrides>,
+    /// The schedules that machines follow, by namespace, kind and name.
+    shared: BTreeMap<[String; 3], Resolved>,
     warnings: Vec<String>,
 }
 
@@ -31,6 +37,10 @@ impl Context {
                     if let Some(calendar) = context.read::<ScheduleCalendar>(document) {
                         context.add_calendar(namespace, &calendar);
                     }
+                }
+                fivespot_api::name::TIME_BASED_KIND
+                | fivespot_api::name::CAPITAL_MARKETS_KIND => {
+                    context.add_shared(&namespace, document);
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
                     if let Some(it) = context.read(document) {
@@ -70,6 +80,53 @@ impl Context {
         of_namespace.insert(name, calendar.spec.dates());
     }
 
+    fn add_shared(&mut self, namespace: &str, document: &Document) {
+        let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));
+        let key = [namespace, kind, name].map(ToOwned::to_owned);
+        match SharedSchedule::of_spec(kind, &document.object["spec"]) {
+            Ok(spec) => self.set_shared(key, spec),
+            Err(error) => self.warnings.push(format!(
+                "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
+                 server would reject)",
+                document.origin
+            )),
+        }
+    }
+
+    /// Adds a schedule that machines follow, by its namespace, kind and name.
+    pub(crate) fn set_shared(&mut self, key: [String; 3], spec: SharedSchedule) {
+        let resolved = Resolved::Shared {
+            spec: Arc::new(spec),
+            generation: None,
+        };
+        self.shared.insert(key, resolved);
+    }
+
+    /// Resolves the reference of a schedule, if it is one.
+    ///
+    /// # Errors
+    /// The object that it names is not here. The error says which.
+    pub(crate) fn resolve(
+        &self,
+        schedule: &mut ScheduleSpec,
+        namespace: &str,
+    ) -> Result<(), String> {
+        let Some(reference) = schedule.reference() else {
+            return Ok(());
+        };
+        let SpotScheduleRef { kind, name, .. } = &reference;
+        let found = self
+            .shared
+            .get(&[namespace, kind, name].map(ToOwned::to_owned));
+        schedule.resolved = found.cloned();
+        match found {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "there is no {kind} {name} in namespace {namespace}"
+            )),
+        }
+    }
+
     pub(crate) fn add_override(&mut self, namespace: String, it: ScheduleOverride) {
         self.overrides.entry(namespace).or_default().add(it);
     }
@@ -100,6 +157,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_reference_is_resolved_among_the_objects_of_its_namespace() {
+        let text = "\
+apiVersion: spotschedules.5spot.finos.org/v1alpha1
+kind: TimeBasedSpotSchedule
+metadata: {name: office, namespace: team-a}
+spec: {daysOfWeek: [mon], hoursOfDay: ['9']}
+";
+        let documents = crate::document::parse("office.yaml", text).unwrap();
+        let context = Context::of(&documents, None);
+        let mut schedule: ScheduleSpec = serde_json::from_value(json!({
+            "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+            "kind": "TimeBasedSpotSchedule", "name": "office",
+        }))
+        .unwrap();
+        assert_eq!(
+            context.resolve(&mut schedule, "team-b"),
+            Err(
+                "there is no TimeBasedSpotSchedule office in namespace team-b".to_owned()
+            )
+        );
+        assert_eq!(schedule.resolved, None);
+        assert_eq!(context.resolve(&mut schedule, "team-a"), Ok(()));
+        let monday = "2026-03-09T09:30:00Z".parse().unwrap();
+        assert!(schedule.schedule().unwrap().at(monday).is_open());
+    }
 
     #[test]
     fn an_object_that_cannot_be_decoded_is_left_out_and_named() {

@@ -32,8 +32,9 @@ impl PlannedMachine {
         context: &Context,
         namespace: Option<&str>,
     ) -> Result<Self, Failure> {
-        let object: ScheduledMachine = serde_json::from_value(document.object.clone())
-            .map_err(|error| Failure::undecodable(&document.origin, error))?;
+        let mut object: ScheduledMachine =
+            serde_json::from_value(document.object.clone())
+                .map_err(|error| Failure::undecodable(&document.origin, error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let location =
@@ -42,6 +43,9 @@ impl PlannedMachine {
         };
         let of_object = object.metadata.namespace.as_deref();
         let namespace = of_object.or(namespace).unwrap_or("default").to_owned();
+        context
+            .resolve(&mut object.spec.schedule, &namespace)
+            .map_err(|why| fault("spec.schedule", why))?;
         let calendars = context.calendars(&namespace);
         let schedule = object
             .spec

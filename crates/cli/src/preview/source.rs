@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine, name};
+use fivespot_api::{
+    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledMachine,
+    TimeBasedSpotSchedule, name,
+};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
@@ -102,6 +105,8 @@ async fn schedule_inputs(
     let kinds = [
         ApiResource::erase::<ScheduleOverride>(&()),
         ApiResource::erase::<ScheduleCalendar>(&()),
+        ApiResource::erase::<TimeBasedSpotSchedule>(&()),
+        ApiResource::erase::<CapitalMarketsSchedule>(&()),
     ];
     for resource in kinds {
         let api: Api<DynamicObject> = if selection == Selection::All {

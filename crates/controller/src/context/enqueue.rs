@@ -9,7 +9,9 @@ use fivespot_runtime::http::ApiClient;
 use super::Context;
 use crate::Key;
 use crate::failure;
-use crate::observe::projection::{CachedKind, Target, calendar_term, cluster_term};
+use crate::observe::projection::{
+    CachedKind, Target, calendar_term, cluster_term, spot_schedule_term,
+};
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
 
@@ -152,6 +154,12 @@ impl Context {
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
                     keys.extend(self.scheduled_machines.store.found_by(&term));
+                    for followed in self.spot_schedules(&term) {
+                        keys.extend(self.scheduled_machines.store.found_by(&followed));
+                    }
+                }
+                Target::SpotSchedule(term) => {
+                    keys.extend(self.scheduled_machines.store.found_by(&term));
                 }
                 Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
                 Target::Machine(terms) => {
@@ -191,6 +199,22 @@ impl Context {
         let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
         keys.extend(self.machines(&term));
         keys
+    }
+
+    /// The index terms of the schedules that the index term of a calendar finds.
+    fn spot_schedules(&self, term: &str) -> Vec<String> {
+        let tables = self.tables();
+        let informers = tables.informers.values();
+        let found = informers.filter_map(|informer| match &informer.projection {
+            CachedKind::SpotSchedule(kind) => Some((kind, informer.store.found_by(term))),
+            _ => None,
+        });
+        found
+            .flat_map(|(kind, keys)| {
+                let terms = keys.into_iter();
+                terms.map(|key| spot_schedule_term(kind, &key))
+            })
+            .collect()
     }
 
     /// The ScheduledMachines of the Machines that the index term finds: a Machine has the name of

@@ -175,6 +175,8 @@ pub(crate) enum Target {
     Override(Key),
     /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
     Calendar(Key),
+    /// Every ScheduledMachine that follows this schedule, by its [`spot_schedule_term`].
+    SpotSchedule(String),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
@@ -194,6 +196,8 @@ pub(crate) enum CachedKind {
     Override,
     /// ScheduleCalendars.
     Calendar,
+    /// The schedules of this kind that ScheduledMachines follow.
+    SpotSchedule(String),
     /// Clusters of Cluster API.
     Cluster,
     /// Machines of Cluster API, those of other owners too: they may have a name that we need, or
@@ -217,6 +221,11 @@ pub(crate) fn cluster_term(cluster: &Key) -> String {
 /// The index term of the ScheduledMachines whose exceptions name that calendar.
 pub(crate) fn calendar_term(calendar: &Key) -> String {
     format!("calendar {calendar}")
+}
+
+/// The index term of the ScheduledMachines that follow the schedule of that kind and name.
+pub(crate) fn spot_schedule_term(kind: &str, schedule: &Key) -> String {
+    format!("schedule {kind} {schedule}")
 }
 
 /// The index term of the Machine whose Node has that name.
@@ -257,6 +266,7 @@ impl CachedKind {
             Self::ScheduledMachine
             | Self::Override
             | Self::Calendar
+            | Self::SpotSchedule(_)
             | Self::Cluster
             | Self::Machine
             | Self::Provider => false,
@@ -270,6 +280,7 @@ impl CachedKind {
             Self::ScheduledMachine
             | Self::Override
             | Self::Calendar
+            | Self::SpotSchedule(_)
             | Self::Cluster
             | Self::Machine
             | Self::Node(_)
@@ -283,6 +294,11 @@ impl CachedKind {
             Self::ScheduledMachine => scheduled_machine_links(object, own),
             Self::Override => (vec![Target::Override(own.clone())], Vec::new()),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
+            Self::SpotSchedule(kind) => {
+                let target = Target::SpotSchedule(spot_schedule_term(kind, own));
+                let terms = calendar_terms(&object["spec"], own).collect();
+                (vec![target], terms)
+            }
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),
             Self::Provider => (labelled_or_named(object, own), Vec::new()),
@@ -338,19 +354,34 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
 /// The targets of a ScheduledMachine, and its index terms: its Cluster and its calendars.
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
-    let exceptions = object["spec"]["schedule"]["exceptions"].as_array();
-    terms.extend(exceptions.into_iter().flatten().filter_map(|exception| {
+    let schedule = &object["spec"]["schedule"];
+    terms.extend(calendar_terms(schedule, own));
+    if let (Some(kind), Some(name)) =
+        (schedule["kind"].as_str(), schedule["name"].as_str())
+    {
+        let followed = Key::new(own.namespace.clone(), name);
+        terms.push(spot_schedule_term(kind, &followed));
+    }
+    (vec![Target::One(own.clone())], terms)
+}
+
+/// The index terms of the calendars of a schedule.
+fn calendar_terms<'o>(
+    schedule: &'o Value,
+    own: &'o Key,
+) -> impl Iterator<Item = String> + 'o {
+    let exceptions = schedule["exceptions"].as_array();
+    exceptions.into_iter().flatten().filter_map(|exception| {
         let calendar = exception["calendarRef"]["name"].as_str()?;
         Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
-    }));
-    (vec![Target::One(own.clone())], terms)
+    })
 }
 
 impl Projection for CachedKind {
     fn mask(&self) -> &'static FieldMask {
         match self {
             Self::ScheduledMachine => &SCHEDULED_MACHINE,
-            Self::Override | Self::Calendar => &SCHEDULE_INPUT,
+            Self::Override | Self::Calendar | Self::SpotSchedule(_) => &SCHEDULE_INPUT,
             Self::Cluster => &CLUSTER,
             Self::Machine => &MACHINE,
             Self::Provider => &PROVIDER,

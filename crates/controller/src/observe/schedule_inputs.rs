@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
-use fivespot_api::{ScheduleCalendar, ScheduleOverride, ScheduledMachine};
+use fivespot_api::{
+    Resolved, ScheduleCalendar, ScheduleOverride, ScheduledMachine, SharedSchedule,
+    SpotScheduleRef,
+};
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
@@ -20,12 +23,21 @@ use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::schedule_override;
 
-/// Reads the calendars and overrides of `object`. A kind that is not served counts as empty.
+/// Reads the schedule that `object` follows into it, and the calendars and overrides. A kind that
+/// is not served counts as empty.
 pub(super) async fn schedule_inputs(
     source: &Source<'_>,
-    object: &ScheduledMachine,
+    object: &mut ScheduledMachine,
 ) -> Result<ScheduleInputs, Incomplete> {
     let mut inputs = ScheduleInputs::default();
+    if let Some(reference) = object.spec.schedule.reference() {
+        match followed(source, &reference).await? {
+            Fact::Known(found) => object.spec.schedule.resolved = found,
+            Fact::Unknown(Unknown::NotServed { .. }) => inputs.is_kind_missing = true,
+            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
+        }
+    }
+    let object = &*object;
     for name in object.spec.schedule.calendars() {
         if inputs.calendars.contains_key(name) {
             continue;
@@ -53,6 +65,30 @@ pub(super) async fn schedule_inputs(
         Err(unknown) => inputs.unknown = Some(unknown),
     }
     Ok(inputs)
+}
+
+/// What a reference resolves to; `None` if the object does not exist or cannot be decoded.
+async fn followed(
+    source: &Source<'_>,
+    reference: &SpotScheduleRef,
+) -> Result<Fact<Option<Resolved>>, Incomplete> {
+    if !reference.is_known() {
+        return Ok(Fact::Known(None));
+    }
+    let resource = kind::spot_schedule(&reference.kind);
+    let cached = CachedKind::SpotSchedule(reference.kind.clone());
+    let found = source.object(&resource, cached, &reference.name).await?;
+    Ok(match found {
+        Fact::Known(Some(value)) => {
+            let spec = SharedSchedule::of_spec(&reference.kind, &value["spec"]).ok();
+            Fact::Known(spec.map(|spec| Resolved::Shared {
+                spec: Arc::new(spec),
+                generation: value["metadata"]["generation"].as_i64(),
+            }))
+        }
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    })
 }
 
 /// The dates of a calendar. One that cannot be parsed has no dates that could be applied.

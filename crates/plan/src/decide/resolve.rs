@@ -1,6 +1,8 @@
 //! Resolves the raw spec into the desired state. No decision reads a string of the spec; only
 //! [`Locations`](crate::Locations) also takes names from it, to read those objects.
 
+use std::borrow::Cow;
+
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::scheduled_machine::{
@@ -9,7 +11,8 @@ use fivespot_api::scheduled_machine::{
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
     EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, MachineTemplate,
-    NodeTaint, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec, name,
+    NodeTaint, Resolved, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
+    SpotScheduleRef, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
@@ -26,6 +29,8 @@ const MAX_TIMEOUT: Duration = Duration::hours(24);
 pub(crate) struct Desired {
     /// When the machine is wanted, or why the schedule is invalid.
     pub(crate) schedule: Result<Schedule, InvalidSchedule>,
+    /// The schedule that the machine follows; `None` if its own is inline.
+    pub(crate) followed: Option<Followed>,
     /// The name of a calendar that an exception refers to and that does not exist.
     pub(crate) missing_calendar: Option<String>,
     /// Whether the Machine is deleted by the end of its window.
@@ -74,6 +79,86 @@ pub(crate) struct Desired {
     pub(crate) is_admissible: bool,
 }
 
+/// The schedule that a machine follows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Followed {
+    pub(crate) reference: SpotScheduleRef,
+    /// The generation of the object.
+    pub(crate) generation: Option<i64>,
+    /// The object's own schedule, or why there is none.
+    pub(crate) schedule: Result<Schedule, InvalidSchedule>,
+}
+
+impl Followed {
+    fn of(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<Self> {
+        let reference = spec.reference()?;
+        let (schedule, generation) = match &spec.resolved {
+            Some(Resolved::Shared { spec, generation }) => {
+                let violation = rules::check_shared(spec).into_iter().next();
+                let fault = violation.map(|it| it.to_string());
+                let compiled = spec.schedule(&inputs.calendars);
+                let schedule = match (fault, compiled) {
+                    (None, Ok(schedule)) => Ok(schedule),
+                    (Some(why), _) => Err(why),
+                    (None, Err(error)) => Err(error.to_string()),
+                };
+                let SpotScheduleRef { kind, name, .. } = &reference;
+                let schedule = schedule.map_err(|why| InvalidSchedule {
+                    reason: Reason::ProviderNotReady,
+                    message: format!(
+                        "{kind} {name} cannot be evaluated, what was decided last holds on: {why}"
+                    ),
+                });
+                (schedule, *generation)
+            }
+            Some(Resolved::Held { .. }) | None => {
+                (Err(missing(&reference, inputs.is_kind_missing)), None)
+            }
+        };
+        Some(Self {
+            reference,
+            generation,
+            schedule,
+        })
+    }
+}
+
+fn missing(reference: &SpotScheduleRef, is_kind_missing: bool) -> InvalidSchedule {
+    let SpotScheduleRef { kind, name, .. } = reference;
+    let (reason, why) = if is_kind_missing {
+        (
+            Reason::ProviderCRDNotInstalled,
+            format!("the API server does not serve {kind}: install its CRD"),
+        )
+    } else {
+        (
+            Reason::ProviderNotFound,
+            format!("there is no {kind} {name} in this namespace: create it"),
+        )
+    };
+    InvalidSchedule {
+        reason,
+        message: format!("{why}; what was decided last holds on"),
+    }
+}
+
+/// The spec whose schedule is evaluated: where the schedule that it follows cannot be, what was
+/// decided last holds on, and without that no machine is wanted.
+fn evaluated<'a>(
+    object: &'a ScheduledMachine,
+    followed: Option<&Followed>,
+) -> Cow<'a, ScheduledMachineSpec> {
+    let Some(followed) = followed.filter(|it| it.schedule.is_err()) else {
+        return Cow::Borrowed(&object.spec);
+    };
+    let status = object.status.as_ref();
+    let last = status.and_then(|status| status.spot_schedule.as_ref());
+    let active = last.is_some_and(|last| last.active && last.is_of(&followed.reference));
+    let mut spec = object.spec.clone();
+    spec.schedule.resolved = Some(Resolved::Held { active });
+    Cow::Owned(spec)
+}
+
 /// A provider object to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProviderDraft {
@@ -108,10 +193,13 @@ impl Desired {
             Specs::Included | Specs::LeftOut { .. } => None,
             Specs::TooLarge { message } => Some(message.clone()),
         };
+        let followed = Followed::of(&spec.schedule, inputs);
+        let evaluated = evaluated(object, followed.as_ref());
         let drain = length(&spec.node_drain_timeout);
         let grace = length(&spec.graceful_shutdown_timeout);
         Self {
-            schedule: schedule(spec, about_schedule.first(), inputs),
+            schedule: schedule(&evaluated, about_schedule.first(), inputs),
+            followed,
             missing_calendar: missing_calendar(&spec.schedule, inputs),
             completes_by_window_end: spec.shutdown.end_policy
                 == EndPolicy::CompleteByWindowEnd,

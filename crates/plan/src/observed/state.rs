@@ -117,6 +117,9 @@ pub enum Specs {
 pub struct ScheduleInputs {
     /// The calendars that exceptions refer to, by name; those that do not exist are left out.
     pub calendars: BTreeMap<String, Dates>,
+    /// Whether the kind of the schedule that the machine follows is not served. What the reference
+    /// resolves to is in the object, [`ScheduleSpec::resolved`](fivespot_api::ScheduleSpec).
+    pub is_kind_missing: bool,
     /// The overrides of this ScheduledMachine, including those that have ended or not begun.
     pub overrides: Vec<Override>,
     /// Why one of them is unknown; `None` if all are known. A kind that is not served has no

@@ -10,6 +10,7 @@ use fivespot_schedule::{DecidedBy, Override, OverrideMode};
 use crate::decide::case::Case;
 use crate::decide::machine;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects};
+use crate::status::ConditionChange;
 use crate::{Cause, Fact, Failure, Step, Unknown};
 
 /// The ClusterRole that must be extended if a permission is missing.
@@ -185,6 +186,30 @@ pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Conditio
             ),
         },
     }
+}
+
+/// `SpotScheduleResolved`: the schedule that the machine follows is evaluated.
+pub(super) fn spot_schedule_resolved(case: &Case<'_>) -> ConditionChange {
+    let kind = ConditionType::SpotScheduleResolved;
+    let Some(followed) = &case.desired.followed else {
+        return ConditionChange::Remove;
+    };
+    if case.unknown_schedule().is_some() {
+        return ConditionChange::Keep;
+    }
+    ConditionChange::Set(match &followed.schedule {
+        Ok(_) => {
+            let (of, name) = (&followed.reference.kind, &followed.reference.name);
+            let message = format!("{of} {name} is evaluated");
+            ConditionUpdate::new(kind, true, Reason::Resolved, message)
+        }
+        Err(fault) => ConditionUpdate::new(
+            kind,
+            false,
+            fault.reason.clone(),
+            one_line(&fault.message),
+        ),
+    })
 }
 
 /// The message about a calendar that does not exist: the schedule applies without its exceptions.

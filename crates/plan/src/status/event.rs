@@ -60,6 +60,7 @@ pub(crate) fn between(
         .chain(switched_off(before, after))
         .chain(became(before, after, ConditionType::Stalled))
         .chain(calendar_missing(before, after))
+        .chain(unresolved(before, after))
         .collect()
 }
 
@@ -171,6 +172,18 @@ fn ends_service(status: &ScheduledMachineStatus) -> bool {
         )
         | None => false,
     }
+}
+
+/// The Warning that the schedule that the machine follows cannot be evaluated any more.
+fn unresolved(
+    before: &ScheduledMachineStatus,
+    after: &ScheduledMachineStatus,
+) -> Option<Event> {
+    let kind = ConditionType::SpotScheduleResolved;
+    let now = condition::find(&after.conditions, kind)?;
+    (now.status == "False")
+        .then(|| became(before, after, kind))
+        .flatten()
 }
 
 /// The Warning that a calendar of the schedule is missing.
