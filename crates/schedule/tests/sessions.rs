@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use fivespot_schedule::{
-    DateEntry, Dates, Exception, ExceptionAction, Schedule, SessionText, zone,
+    DateEntry, Dates, Duration, Exception, ExceptionAction, Schedule, SessionText, Steps,
+    zone,
 };
 use jiff::civil::{Date, Weekday};
 use jiff::{SignedDuration, Timestamp};
@@ -207,6 +208,32 @@ proptest! {
                 prop_assert_ne!(market.is_open(until), window.is_open(), "{}", until);
             }
             at = until;
+        }
+    }
+
+    #[test]
+    fn a_schedule_that_follows_another_one_has_its_instants(
+        market in market(),
+        // Shorter than any window and any gap, so that each is found on its own.
+        lead in 0..60_u32,
+        early in 0..60_u32,
+    ) {
+        let minutes = |it: u32| Duration::minutes(it);
+        let timed = |schedule: Schedule| {
+            schedule.with_lead_time(minutes(lead)).with_early_end(minutes(early))
+        };
+        let own = timed(market.schedule());
+        let following = timed(Schedule::following(market.schedule(), "Asia/Tokyo").unwrap());
+        let from: Timestamp = "2026-03-01T00:00:00Z".parse().unwrap();
+        let to: Timestamp = "2026-04-10T00:00:00Z".parse().unwrap();
+        prop_assert_eq!(
+            own.transitions(from, to).collect::<Vec<_>>(),
+            following.transitions(from, to).collect::<Vec<_>>()
+        );
+        for hour in (0..40 * 24).step_by(61) {
+            let at = from + SignedDuration::from_hours(hour);
+            let steps = || Steps::at_most(1_000_000);
+            prop_assert_eq!(own.needed(at, &steps()), following.needed(at, &steps()), "{}", at);
         }
     }
 }

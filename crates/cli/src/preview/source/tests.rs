@@ -11,7 +11,7 @@ async fn reader_of(cluster: &Cluster, resources: &[&str]) -> Client {
         "kind": "ClusterRole",
         "metadata": {"name": "planner"},
         "rules": [{
-            "apiGroups": [name::GROUP], "resources": resources, "verbs": ["get", "list"],
+            "apiGroups": [name::GROUP, name::SPOT_GROUP], "resources": resources, "verbs": ["get", "list"],
         }],
     });
     let binding = json!({
@@ -63,6 +63,8 @@ async fn overrides_without_read_permission_are_an_error() {
         "scheduledmachines",
         "scheduleoverrides",
         "schedulecalendars",
+        "timebasedspotschedules",
+        "capitalmarketsschedules",
     ];
     let client = reader_of(&cluster, &all).await;
     let found = read(client, "the test", Selection::All).await.unwrap();
