@@ -96,7 +96,7 @@ pub enum Examples {
 
 /// Every rule about every kind: kind by kind, those of a kind in the order of their ids.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    RESOURCES.iter().flat_map(|resource| resource.rules())
+    RESOURCES.iter().flat_map(Resource::rules)
 }
 
 impl Rule {

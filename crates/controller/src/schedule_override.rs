@@ -266,7 +266,7 @@ impl OverrideReconcile<'_> {
         };
         let requeue_at = plan.requeue_at;
         match sent {
-            Err(_) | Ok(Ok(_)) => ReconcileResult::Succeeded { requeue_at },
+            Err(_) | Ok(Ok(())) => ReconcileResult::Succeeded { requeue_at },
             // The watch delivers the change.
             Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
                 ReconcileResult::Succeeded { requeue_at }

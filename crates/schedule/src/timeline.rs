@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::effective::floor;
 use crate::exception::{ExceptionAction, Run};
 use crate::next_change::{self, DAY, State};
-use crate::{DecidedBy, OverrideMode, Schedule, Steps, Window};
+use crate::{Dates, DecidedBy, OverrideMode, Schedule, Steps, Window};
 
 /// Dates that never come.
 const NEVER: Run = Run {
@@ -55,6 +55,13 @@ struct NextDates {
 }
 
 impl NextDates {
+    fn listed(dates: &Dates, day: i64) -> Self {
+        Self {
+            from: day,
+            run: dates.listed_run_from(day).unwrap_or(NEVER),
+        }
+    }
+
     /// Whether they are the next ones on a day as well.
     fn contains(&self, day: i64) -> bool {
         self.from <= day && day <= self.run.last
@@ -215,10 +222,7 @@ impl<'s> Timeline<'s> {
         for (place, (exception, next)) in exceptions.enumerate() {
             if !next.contains(day) {
                 self.clock.count(1);
-                *next = NextDates {
-                    from: day,
-                    run: exception.dates.listed_run_from(day).unwrap_or(NEVER),
-                };
+                *next = NextDates::listed(&exception.dates, day);
             }
             let is_listed = next.run.first <= day;
             let is_due = time_of_day >= exception.action.begins();
