@@ -9,6 +9,7 @@ mod capital_markets_table;
 mod example;
 mod override_table;
 mod predicate;
+mod reference;
 mod requirement;
 mod table;
 #[cfg(test)]

@@ -10,17 +10,11 @@ pub(crate) const PROMISES: &[Promise] =
     &[promise!(the_page_about_admission_shows_what_is_printed).with_kubectl()];
 
 const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
-/// The policies that the page applies.
-const POLICIES: [&str; 3] = [
-    "scheduledmachine-validation",
-    "scheduleoverride-validation",
-    "schedulecalendar-validation",
-];
-
 /// Starts with a cluster that has the CRD and no policy.
 async fn the_page_about_admission_shows_what_is_printed() {
     let session = Session::start("2026-03-06T15:00:00Z").await;
-    for policy in POLICIES {
+    for policy in fivespot_api::manifest::policies() {
+        let policy = policy["metadata"]["name"].as_str().unwrap();
         for path in [
             format!("validatingadmissionpolicies/{policy}"),
             format!("validatingadmissionpolicybindings/{policy}-binding"),

@@ -58,6 +58,11 @@ async fn explain_shows_the_description_of_a_field() {
         windows. In addition, exceptions for dates.
 
     FIELDS:
+      apiVersion	<string>
+        Group and version of a schedule that the machine follows, instead of
+        daysOfWeek, hoursOfDay, cron and windows: spotschedules.5spot.finos.org and
+        any version.
+
       cron	<string>
         Five cron fields (minute, hour, day of month, month, day of week), instead
         of daysOfWeek and hoursOfDay. Each firing opens a window of the given
@@ -83,6 +88,13 @@ async fn explain_shows_the_description_of_a_field() {
         Hours in which the machine runs, both ends included: 9-17 is from 09:00:00
         to 17:59:59. Ranges may cross midnight, such as 22-6, which for a single day
         means its first and its last hours. Entries may be comma-separated lists.
+
+      kind	<string>
+        Kind of the schedule that the machine follows: TimeBasedSpotSchedule or
+        CapitalMarketsSchedule.
+
+      name	<string>
+        Name of the schedule that the machine follows, in the same namespace.
 
       timezone	<string>
         The IANA time zone of days, hours, cron, windows and exceptions, such as

@@ -426,7 +426,8 @@ impl Environment {
     }
 
     /// Whether an object under a hold is created, deleted or drained, without a shutdown record
-    /// and without a reclaim.
+    /// and without a reclaim. The end of our finalizer in audit mode is none of these: then there
+    /// is no object.
     fn touches_held(
         &self,
         state: &State,
@@ -438,7 +439,9 @@ impl Environment {
         let is_touched = action.step.is_destructive()
             || matches!(action.request.call, Call::Create(_) | Call::Delete { .. })
             || action.step == Step::CordonNode;
+        let is_end_of_audited = is_audited(from) && action.step == Step::RemoveFinalizer;
         is_touched
+            && !is_end_of_audited
             && reclaim.is_null()
             && !pending.has_shutdown_record
             && pending.at(from).is_held()

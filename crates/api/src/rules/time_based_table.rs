@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::requirement::NO_REFERENCE;
+use super::reference::NO_REFERENCE;
 use super::{Examples, RULES, Rule};
 
 /// Where an inline schedule is.
