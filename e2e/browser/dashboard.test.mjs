@@ -328,7 +328,9 @@ test("the commands about a machine and its manifest are copied by their buttons"
   await still.context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
   const page = await open(still, "/machines/default/business-hours-worker");
   const copied = async (name) => {
+    await page.evaluate(() => navigator.clipboard.writeText(""));
     await page.getByRole("button", { name, exact: true }).click();
+    await page.waitForFunction(async () => await navigator.clipboard.readText() !== "");
     await page.locator("#status").filter({ hasText: "Copied" }).waitFor();
     return page.evaluate(() => navigator.clipboard.readText());
   };

@@ -11,6 +11,11 @@
   const say = (text) => {
     if (status.textContent !== text) status.textContent = text;
   };
+  // An update that follows at once does not hide that something was copied.
+  let copiedAt = 0;
+  const sayLive = () => {
+    if (Date.now() - copiedAt > 2000) say("Live");
+  };
 
   const keyOf = (node) => (node.nodeType === 1 && (node.id || node.dataset.key)) || "";
   const isSame = (one, other) => one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
@@ -80,7 +85,7 @@
         const text = await answer.text();
         show(new DOMParser().parseFromString(text, "text/html").body);
         part.dataset.updates = String(1 + Number(part.dataset.updates || 0));
-        say("Live");
+        sayLive();
       } else {
         say("Not signed in any more: run the command again");
       }
@@ -110,6 +115,7 @@
       if (!button) return;
       const { copy, copyFrom } = button.dataset;
       await navigator.clipboard.writeText(copy ?? document.getElementById(copyFrom).textContent);
+      copiedAt = Date.now();
       say("Copied");
     });
   }
@@ -124,5 +130,5 @@
   const source = new EventSource(document.currentScript.dataset.live);
   source.addEventListener("change", refresh);
   source.onerror = () => say("Connection lost: the page is out of date");
-  source.onopen = () => say("Live");
+  source.onopen = sayLive;
 })();
