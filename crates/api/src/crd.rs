@@ -176,7 +176,8 @@ fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
 
 fn validation(rule: &Rule, kube_minor: u32) -> Value {
     if rule.requirement.inputs.is_empty() || kube_minor < OPTIONAL_OLD_SELF_SINCE {
-        return json!({"rule": rule.requirement.cel, "message": rule.requirement.message});
+        let cel = escaped(rule.requirement.cel);
+        return json!({"rule": cel, "message": rule.requirement.message});
     }
     let unchanged: Vec<_> = rule
         .requirement
@@ -185,11 +186,22 @@ fn validation(rule: &Rule, kube_minor: u32) -> Value {
         .map(|input| is_unchanged(input))
         .collect();
     let unchanged = unchanged.join(" && ");
+    let cel = format!(
+        "oldSelf.hasValue() && {unchanged} || {}",
+        rule.requirement.cel
+    );
     json!({
-        "rule": format!("oldSelf.hasValue() && {unchanged} || {}", rule.requirement.cel),
+        "rule": escaped(&cel),
         "message": rule.requirement.message,
         "optionalOldSelf": true,
     })
+}
+
+/// The expression with the name `namespace`, a word of CEL, as API servers of every version read it
+/// in the rules of a CRD: Kubernetes 1.30 knows only the escaped one. Policies have no escaped names.
+fn escaped(cel: &str) -> String {
+    cel.replace(".namespace)", ".__namespace__)")
+        .replace(".namespace ", ".__namespace__ ")
 }
 
 /// A CEL expression: whether a member of the node is unchanged.

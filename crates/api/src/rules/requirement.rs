@@ -297,8 +297,7 @@ pub(super) const NO_NAMESPACE: Requirement = Requirement::new(
     "!has(self.namespace)",
     predicate::has_no_namespace,
     "namespace must not be set: the object is in the namespace of the ScheduledMachine",
-)
-.reading(&["namespace"]);
+);
 
 pub(super) const NO_KATA: Requirement = Requirement::new(
     "!has(self.kata)",

@@ -364,3 +364,14 @@ fn an_object_of_another_kind_or_group_is_an_error() {
     item.as_object_mut().unwrap().remove("apiVersion");
     assert!(serde_json::from_value::<ScheduledMachine>(item).is_ok());
 }
+
+/// Kubernetes 1.30 knows a property whose name is a word of CEL by its escaped name only.
+#[test]
+fn rules_of_the_definitions_read_a_namespace_by_its_escaped_name() {
+    let all = fivespot_api::manifest::definitions(fivespot_api::crd::SHIPPED_MINOR);
+    let text = serde_json::Value::from(all).to_string();
+    assert!(text.contains("has(self.__namespace__)"));
+    for plain in ["self.namespace", ".value().namespace"] {
+        assert!(!text.contains(plain), "{plain}");
+    }
+}

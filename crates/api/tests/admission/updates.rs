@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use super::evaluator::Evaluator;
 
+/// The rules about a field that was in no schema before them: no stored object violates them.
+const OF_NEW_FIELDS: [&str; 2] = ["SM088", "SM096"];
+
 /// Objects that together violate every rule; some rules exclude each other.
 fn violators() -> [Value; 7] {
     let mut large = json!({"bad key": "", "cluster.x-k8s.io/cluster-name": "other"});
@@ -15,7 +18,7 @@ fn violators() -> [Value; 7] {
         large[format!("key-{place}")] = json!("a".repeat(4000));
     }
     let metadata = json!({
-        "name": "other", "namespace": "other",
+        "name": "other",
         "labels": {"bad key": "bad value", "k8s.io/x": "y"},
         "annotations": large,
     });
@@ -161,6 +164,7 @@ fn the_violators_violate_every_rule_that_is_not_about_a_change() {
         .iter()
         .filter(|rule| rule.requirement.predicate.is_some())
         .map(|rule| rule.id)
+        .filter(|id| !OF_NEW_FIELDS.contains(id))
         .collect();
     assert_eq!(broken, all);
     for evaluator in evaluators() {
