@@ -237,10 +237,7 @@ fn release(case: &Case<'_>, state: State) -> Outcome {
 /// Ensures that the finalizer is added before any other write and removed after all others.
 fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     let subject = case.subject;
-    let is_touched = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
+    let is_touched = outcome.state.is_observed();
     let release_at = release_at(case).filter(|_| is_touched);
     if release_at.is_some_and(|due| due <= case.now) && outcome.state != State::Idle {
         return release(case, outcome.state);

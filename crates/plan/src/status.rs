@@ -69,11 +69,7 @@ pub(crate) fn next(
     status.ready = phase == Phase::Active;
     status.message = Some(shortened(&ready.message, MAX_MESSAGE_CHARS));
     set_findings(case, ready, failure, &mut status.conditions);
-    let is_observed = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
-    if is_observed {
+    if outcome.state.is_observed() {
         set_last_provisioning(case, outcome, &mut status);
         let actions = &outcome.actions;
         set_taints(case, DecisionAndActions { decision, actions }, &mut status);

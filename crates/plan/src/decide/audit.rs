@@ -5,25 +5,19 @@
 
 use crate::act::write;
 use crate::decide::case::Case;
-use crate::decide::outcome::{Omitted, Outcome, ShutdownChange, State};
+use crate::decide::outcome::{Omitted, Outcome, State};
 
 /// The outcome of a machine in audit mode: that of its decision without its writes. Our finalizer,
 /// which an enforced machine has, is removed as soon as no object of it is left.
 pub(crate) fn only_report(case: &Case<'_>, outcome: Outcome) -> Outcome {
-    let is_observed = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
-    let is_released = is_observed && case.owned.is_gone() && case.subject.has_finalizer();
+    let is_released = outcome.state.is_observed()
+        && case.owned.is_gone()
+        && case.subject.has_finalizer();
     let release = is_released.then(|| write::remove_finalizer(case.subject));
+    let reported = Outcome::of(state(case, outcome.state));
     Outcome {
-        actions: release.into_iter().collect(),
-        shutdown: ShutdownChange::Keep,
         requeues: outcome.requeues,
-        until: None,
-        state: state(case, outcome.state),
-        events: Vec::new(),
-        undrained: None,
+        ..reported.with(release.into_iter().collect())
     }
 }
 

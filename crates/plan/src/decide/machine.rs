@@ -7,7 +7,7 @@ use fivespot_capi::{Machine, MachinePatch, draft, one_line};
 use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::precedence::paused_kind;
-use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
+use crate::decide::{outcome::Outcome, outcome::ShutdownChange};
 use crate::{Action, Node, Step};
 
 /// The timeouts that differ on the Machine. They limit Cluster API's own drain, also one in
@@ -122,10 +122,7 @@ pub(crate) fn is_node_ready(case: &Case<'_>, machine: &Machine) -> Option<bool> 
 /// that. Once this step has failed it blocks nothing.
 pub(crate) fn relabel(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     let uid = case.subject.uid.as_str();
-    let is_touched = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
+    let is_touched = outcome.state.is_observed();
     let machine = case.owned.our_machine().filter(|machine| {
         is_touched && name::owner_uid(&machine.meta.labels) != Some(uid)
     });

@@ -79,6 +79,13 @@ pub(crate) enum Omitted {
     Removal,
 }
 
+impl State {
+    /// Whether the objects are known and not paused, so that they may be changed.
+    pub(crate) fn is_observed(&self) -> bool {
+        !matches!(self, Self::Paused(_) | Self::NotObservable { .. })
+    }
+}
+
 impl Outcome {
     /// Only reports the state.
     pub(crate) fn of(state: State) -> Self {

@@ -206,10 +206,7 @@ fn has_failed_to_switch_off(case: &Case<'_>) -> bool {
 /// released anyway. Once the Machine is gone, no other Machine is created before the retry has
 /// succeeded or a user has edited the spec.
 pub(crate) fn retry_disabling(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let is_touched = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
+    let is_touched = outcome.state.is_observed();
     if !is_touched || !has_failed_to_switch_off(case) {
         return outcome;
     }
@@ -364,10 +361,7 @@ fn is_recorded(node: &Node, recorded: &NodeRef, provider_id: Option<&String>) ->
 
 /// Ensures that the request is cleared once all objects are gone, before anything else begins.
 pub(crate) fn clear_request(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let is_touched = !matches!(
-        outcome.state,
-        State::Paused(_) | State::NotObservable { .. }
-    );
+    let is_touched = outcome.state.is_observed();
     if let Some(Cleanup::Clear(node)) = cleanup(case)
         && is_touched
         && case.owned.is_gone()
