@@ -81,6 +81,8 @@ pub(crate) struct Context {
 struct Tables {
     /// The caches, by name.
     informers: BTreeMap<String, Arc<KindInformer>>,
+    /// The names of those of the management cluster that have not been filled yet.
+    unfilled: BTreeSet<String>,
     workloads: BTreeMap<Key, Arc<Workload>>,
     /// Boxed, because a map reserves up to twice the space of its entries.
     states: BTreeMap<Key, Box<ObjectState>>,
@@ -123,7 +125,8 @@ impl Context {
             CachedKind::ScheduledMachine,
         ));
         let tables = Tables {
-            informers: BTreeMap::from([(name, informer.clone())]),
+            informers: BTreeMap::from([(name.clone(), informer.clone())]),
+            unfilled: BTreeSet::from([name]),
             ..Tables::default()
         };
         let fence = Fence::new(options.clock.steady(), ownership);
@@ -317,24 +320,29 @@ impl Context {
     }
 
     /// A cache whose first list is under way, and which reconciles in a namespace read: all of them,
-    /// or, of providers' objects, one that waits for it already.
+    /// or one that waits for it already.
     ///
     /// Asked before a ScheduledMachine is parsed: at a start thousands wait for each of these in
-    /// turn, and parsing all of them each time would delay those that are due. The list of a
-    /// provider's kind delays no other namespace.
+    /// turn, and parsing all of them each time would delay those that are due. The list of a kind
+    /// that only some of them read delays no other namespace.
     pub(crate) fn loading(&self, namespace: &str) -> Option<Arc<KindInformer>> {
-        let tables = self.tables();
-        let mut read = tables
-            .informers
-            .values()
-            .filter(|cache| match cache.projection {
-                CachedKind::ScheduledMachine
-                | CachedKind::Override
-                | CachedKind::Machine
-                | CachedKind::Cluster => true,
-                CachedKind::Provider => cache.is_awaited_in(namespace),
-                _ => false,
-            });
+        let Tables {
+            informers,
+            unfilled,
+            ..
+        } = &mut *self.tables();
+        unfilled.retain(|name| {
+            let cache = informers.get(name);
+            cache.is_some_and(|cache| self.cache_health(cache) != Health::Synced)
+        });
+        let caches = unfilled.iter().filter_map(|name| informers.get(name));
+        let mut read = caches.filter(|cache| match cache.projection {
+            CachedKind::ScheduledMachine
+            | CachedKind::Override
+            | CachedKind::Machine
+            | CachedKind::Cluster => true,
+            _ => cache.is_awaited_in(namespace),
+        });
         read.find(|cache| cache.health(namespace) == Health::Loading)
             .cloned()
     }
@@ -351,6 +359,9 @@ impl Context {
             return (informer.clone(), false);
         }
         let informer = Arc::new(KindInformer::new(name.clone(), resource, projection));
+        if !informer.projection.is_of_workload() {
+            tables.unfilled.insert(name.clone());
+        }
         tables.informers.insert(name, informer.clone());
         (informer, true)
     }
