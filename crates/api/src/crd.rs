@@ -176,7 +176,9 @@ fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
 
 fn validation(rule: &Rule, kube_minor: u32) -> Value {
     if rule.requirement.inputs.is_empty() || kube_minor < OPTIONAL_OLD_SELF_SINCE {
-        let cel = escaped(rule.requirement.cel);
+        // Kubernetes 1.30 knows a property whose name is a word of CEL by its escaped name only.
+        let cel = rule.requirement.cel;
+        let cel = cel.replace(".namespace)", ".__namespace__)");
         return json!({"rule": cel, "message": rule.requirement.message});
     }
     let unchanged: Vec<_> = rule
@@ -186,22 +188,11 @@ fn validation(rule: &Rule, kube_minor: u32) -> Value {
         .map(|input| is_unchanged(input))
         .collect();
     let unchanged = unchanged.join(" && ");
-    let cel = format!(
-        "oldSelf.hasValue() && {unchanged} || {}",
-        rule.requirement.cel
-    );
     json!({
-        "rule": escaped(&cel),
+        "rule": format!("oldSelf.hasValue() && {unchanged} || {}", rule.requirement.cel),
         "message": rule.requirement.message,
         "optionalOldSelf": true,
     })
-}
-
-/// The expression with the name `namespace`, a word of CEL, as API servers of every version read it
-/// in the rules of a CRD: Kubernetes 1.30 knows only the escaped one. Policies have no escaped names.
-fn escaped(cel: &str) -> String {
-    cel.replace(".namespace)", ".__namespace__)")
-        .replace(".namespace ", ".__namespace__ ")
 }
 
 /// A CEL expression: whether a member of the node is unchanged.

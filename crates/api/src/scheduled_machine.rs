@@ -133,7 +133,7 @@ pub struct ScheduledMachineSpec {
     #[serde(default, deserialize_with = "null_is_default")]
     pub shutdown: ShutdownSpec,
     /// Not supported: it is not part of this API. See the page about migration from finos/5-spot.
-    // Described only to be rejected with a message that a user can act on (SM101). The API server
+    // Described only to be rejected with a message that a user can act on (SM103). The API server
     // would drop a field that the schema lacks, in silence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::passed_on")]
@@ -170,7 +170,7 @@ impl EnabledField {
 impl ScheduledMachineSpec {
     /// Whether neither `enabled` nor `schedule.enabled` is false.
     pub fn is_enabled(&self) -> bool {
-        self.enabled != Some(false) && self.schedule.enabled
+        self.schedule.is_enabled_beside(self.enabled)
     }
 
     /// The field that disables the machine: the one that is false. If none is, the one that the

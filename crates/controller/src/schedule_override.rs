@@ -68,9 +68,9 @@ struct Schedule {
 impl From<MachineParts> for Machine {
     fn from(parts: MachineParts) -> Self {
         let Schedule { schedule, enabled } = &parts.spec;
-        let is_enabled = schedule.enabled && *enabled != Some(false);
         Self {
-            is_ignoring: !is_enabled || schedule.schedule().is_err(),
+            is_ignoring: !schedule.is_enabled_beside(*enabled)
+                || schedule.schedule().is_err(),
             labels: parts.metadata.labels.unwrap_or_default(),
         }
     }

@@ -151,6 +151,11 @@ impl ScheduleSpec {
         Ok(Schedule::following(shared, zone)?.with_exceptions(exceptions))
     }
 
+    /// Whether neither its `enabled` nor the one of the spec beside it is false.
+    pub fn is_enabled_beside(&self, spec_enabled: Option<bool>) -> bool {
+        self.enabled && spec_enabled != Some(false)
+    }
+
     /// The object that the machine follows. `None` if the schedule is inline.
     pub fn reference(&self) -> Option<SpotScheduleRef> {
         let kind = self.kind.as_ref()?;
