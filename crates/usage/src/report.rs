@@ -153,21 +153,18 @@ impl Report {
     /// The machines that a person must act on, as `namespace/name`: they add no use until then.
     pub(crate) fn blocked(&self) -> Vec<String> {
         let state = |item: &Item| item.verdict.as_ref().map(|it| it.state);
-        self.items
-            .iter()
-            .filter(|item| state(item) == Some(State::Blocked))
-            .map(|item| format!("{}/{}", item.namespace, item.name))
-            .collect()
+        self.names(|item| state(item) == Some(State::Blocked))
     }
-}
 
-impl Report {
     /// The machines whose use is only planned because they were in audit mode, as
     /// `namespace/name`.
     pub(crate) fn audited(&self) -> Vec<String> {
-        let items = self.items.iter();
+        self.names(|item| item.figures.audited_seconds > 0)
+    }
+
+    fn names(&self, is_named: impl Fn(&Item) -> bool) -> Vec<String> {
+        let items = self.items.iter().filter(|item| is_named(item));
         items
-            .filter(|item| item.figures.audited_seconds > 0)
             .map(|item| format!("{}/{}", item.namespace, item.name))
             .collect()
     }
