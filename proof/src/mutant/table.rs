@@ -55,13 +55,14 @@ mutants! {
         "let decision = precedence::decide(&case);"
         => "let decision = if case.subject.status.phase == Some(fivespot_api::Phase::Terminated) { Decision::Disabled } else { precedence::decide(&case) };";
     "audit-acts", "does in audit mode what it decides", AUDIT,
-        "actions: release.into_iter().collect()," => "actions: release.into_iter().chain(outcome.actions).collect(),";
+        "reported.with(release.into_iter().collect())"
+        => "reported.with(release.into_iter().chain(outcome.actions).collect())";
     "audit-records-shutdown", "records a shutdown in audit mode", AUDIT,
-        "shutdown: ShutdownChange::Keep," => "shutdown: outcome.shutdown,";
+        "requeues: outcome.requeues," => "requeues: outcome.requeues, shutdown: outcome.shutdown,";
     "audit-releases-early", "removes the finalizer in audit mode while objects exist", AUDIT,
-        "is_observed && case.owned.is_gone() && case.subject.has_finalizer();" => "is_observed && case.subject.has_finalizer();";
+        "        && case.owned.is_gone()\n        && case" => "        && case";
     "audit-keeps-finalizer", "keeps the finalizer of a machine in audit mode", AUDIT,
-        "is_observed && case.owned.is_gone() && case.subject.has_finalizer();" => "false && is_observed && case.owned.is_gone() && case.subject.has_finalizer();";
+        "is_released.then(||" => "(false && is_released).then(||";
     "kill-switch-needs-machine", "creates missing objects under the kill switch", PRECEDENCE,
         "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
         => "(is_killed && case.owned.our_machine().is_some()).then_some(shut_down(ShutdownReason::KillSwitch))";
