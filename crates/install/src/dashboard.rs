@@ -62,7 +62,8 @@ impl Settings {
     /// API, their Events, and the Lease of the operator. No Secrets.
     pub(crate) fn rights(&self) -> Vec<Value> {
         let name = own_name();
-        let own: Vec<&str> = RESOURCES.iter().map(|it| it.plural).collect();
+        let own = RESOURCES.iter().filter(|it| it.group == name::GROUP);
+        let own: Vec<&str> = own.map(|it| it.plural).collect();
         let mut role = self.object((RBAC, "ClusterRole"), &name);
         role["rules"] = json!([
             rule(name::GROUP, &own, &READ),
@@ -166,6 +167,20 @@ mod tests {
             count += 1;
         }
         assert!(count > PROVIDERS.len());
+    }
+
+    #[test]
+    fn its_role_names_kinds_of_ours_in_their_own_group_alone() {
+        let rights = settings().rights();
+        let role = rights.first().unwrap();
+        for resource in &RESOURCES {
+            for rule in role["rules"].as_array().unwrap() {
+                let names = rule["resources"].as_array().unwrap();
+                let is_named = names.iter().any(|it| *it == resource.plural);
+                let is_of_group = rule["apiGroups"] == json!([resource.group]);
+                assert!(!is_named || is_of_group, "{}: {rule}", resource.kind);
+            }
+        }
     }
 
     #[test]
