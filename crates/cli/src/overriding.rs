@@ -16,10 +16,12 @@ use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     CapitalMarketsSchedule, OverrideMode, ScheduleCalendar, ScheduleOverride,
-    ScheduledMachine, SharedSchedule, TimeBasedSpotSchedule, name, rules,
+    ScheduledMachine, SharedSchedule, SpotScheduleRef, TimeBasedSpotSchedule, name,
+    rules,
 };
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::core::ApiResource;
@@ -273,17 +275,23 @@ async fn effective_schedule(
     for it in list::<ScheduleOverride>(cluster, None).await? {
         context.add_override(namespace.clone(), it);
     }
-    for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
-        let own = it.metadata.name.as_deref().unwrap_or_default();
-        let key = [namespace.as_str(), name::TIME_BASED_KIND, own];
-        let spec = SharedSchedule::TimeBased(Box::new(it.spec));
-        context.set_shared(key.map(ToOwned::to_owned), spec);
-    }
-    for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
-        let own = it.metadata.name.as_deref().unwrap_or_default();
-        let key = [namespace.as_str(), name::CAPITAL_MARKETS_KIND, own];
-        let spec = SharedSchedule::CapitalMarkets(Box::new(it.spec));
-        context.set_shared(key.map(ToOwned::to_owned), spec);
+    if let Some(SpotScheduleRef { kind, .. }) = machine.spec.schedule.reference() {
+        let mut add = |metadata: ObjectMeta, spec| {
+            let own = metadata.name.unwrap_or_default();
+            context.set_shared([namespace.clone(), kind.clone(), own], spec);
+        };
+        if kind == name::CAPITAL_MARKETS_KIND {
+            for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
+                add(
+                    it.metadata,
+                    SharedSchedule::CapitalMarkets(Box::new(it.spec)),
+                );
+            }
+        } else {
+            for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
+                add(it.metadata, SharedSchedule::TimeBased(Box::new(it.spec)));
+            }
+        }
     }
     let mut spec = machine.spec.clone();
     context
