@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_api::name;
+use fivespot_api::{RESOURCES, name};
 use serde_json::Value;
 
 use super::RemovalOptions;
@@ -97,7 +97,8 @@ fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> 
     if is_created_by_itself || is_installed || is_parameter {
         return false;
     }
-    if resource.root.contains("5spot.finos.org/") {
+    let mut groups = RESOURCES.iter().map(|ours| ours.group);
+    if groups.any(|group| resource.root.starts_with(&format!("/apis/{group}/"))) {
         return options.keeps_machines && !options.deletes_crds;
     }
     // An owner is in the same namespace and counts itself. Machines are kept without it.
