@@ -87,9 +87,14 @@ const PACKAGES: &[Package] = &[
         is_pure: false,
     },
     Package {
+        name: "program",
+        may_use: &["api", "capi", "schedule", "https"],
+        is_pure: false,
+    },
+    Package {
         name: "controller",
         may_use: &[
-            "api", "plan", "capi", "clock", "runtime", "schedule", "https",
+            "api", "plan", "capi", "clock", "program", "runtime", "schedule", "https",
         ],
         is_pure: false,
     },
@@ -100,7 +105,7 @@ const PACKAGES: &[Package] = &[
     },
     Package {
         name: "webhook",
-        may_use: &["api", "admission", "clock", "https"],
+        may_use: &["api", "admission", "clock", "https", "program"],
         is_pure: false,
     },
     Package {
@@ -134,7 +139,7 @@ const PACKAGES: &[Package] = &[
             "webhook",
             "install",
             "apiserver",
-            "https",
+            "program",
             "sim",
             "usage",
         ],
@@ -156,6 +161,12 @@ const SERVICE: [&str; 7] = [
 
 /// The packages of the engine, which is a workspace of its own.
 const ENGINE: [&str; 6] = ["admission", "apiserver", "cel", "clock", "gostd", "https"];
+
+/// The packages of the programs in a cluster, and what they must not contain, whatever they use.
+const LEFT_OUT: [(&str, &[&str]); 2] = [
+    ("controller", &["admission", "apiserver", "cel"]),
+    ("webhook", &["apiserver"]),
+];
 
 /// The folder of a package that is no service, below the root.
 pub(crate) fn folder(name: &str) -> String {
@@ -182,14 +193,16 @@ const IMPURE: [&str; 3] = ["tokio", "hyper", "chrono"];
 
 /// Compares both workspaces with the table.
 pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
-    let mut faults = Faults::new();
+    let mut all = BTreeMap::new();
     for workspace in [root.to_owned(), root.join("engine")] {
         let metadata: Value = serde_json::from_str(&cargo(
             &workspace,
             &["metadata", "--no-deps", "--format-version", "1"],
         )?)?;
-        faults.extend(edges(&packages(&metadata)));
+        all.extend(packages(&metadata));
     }
+    let mut faults = edges(&all);
+    faults.extend(left_out(&all));
     for entry in PACKAGES.iter().filter(|entry| entry.is_pure) {
         let package = package(entry.name);
         let tree = cargo(
@@ -273,6 +286,26 @@ fn edges(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
     faults
 }
 
+/// The packages of [`LEFT_OUT`] that a program contains, with the way to each.
+fn left_out(packages: &BTreeMap<String, BTreeSet<String>>) -> Faults {
+    let mut faults = Faults::new();
+    for (program, excluded) in LEFT_OUT {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(program, program.to_owned())];
+        while let Some((name, way)) = open.pop() {
+            if excluded.contains(&name) {
+                faults.push(format!("a program must not contain {name}: {way}"));
+            }
+            for used in packages.get(name).into_iter().flatten() {
+                if seen.insert(used) {
+                    open.push((used, format!("{way} -> {used}")));
+                }
+            }
+        }
+    }
+    faults
+}
+
 /// The impure packages in the output of `cargo tree --prefix none`: one `name vX.Y.Z` per line.
 fn impure_packages(name: &str, tree: &str) -> Faults {
     let all: BTreeSet<_> = tree
@@ -295,7 +328,7 @@ fn impure_packages(name: &str, tree: &str) -> Faults {
 mod tests {
     use serde_json::json;
 
-    use super::{edges, impure_packages, packages};
+    use super::{edges, impure_packages, left_out, packages};
 
     #[test]
     fn a_dependency_not_in_the_table_is_a_fault_but_a_dev_dependency_is_not() {
@@ -313,6 +346,23 @@ mod tests {
                 "attic: not in the table of xtask/src/dependency.rs; add it",
                 "schedule: must not depend on api",
             ]
+        );
+    }
+
+    #[test]
+    fn the_engine_in_the_operator_is_a_fault_whichever_way_it_comes() {
+        let metadata = json!({"packages": [
+            {"name": "fivespot-controller", "dependencies": [
+                {"name": "fivespot-program", "path": "/x", "kind": null},
+                {"name": "kubemu-apiserver", "path": "/x", "kind": "dev"},
+            ]},
+            {"name": "fivespot-program", "dependencies": [
+                {"name": "kubemu-admission", "path": "/x", "kind": null},
+            ]},
+        ]});
+        assert_eq!(
+            left_out(&packages(&metadata)),
+            ["a program must not contain admission: controller -> program -> admission"]
         );
     }
 

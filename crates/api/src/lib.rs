@@ -27,6 +27,7 @@ pub mod lint;
 pub mod manifest;
 pub mod name;
 pub mod older;
+pub mod port;
 pub mod reclaim;
 pub mod reference;
 pub mod resource;

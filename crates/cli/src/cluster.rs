@@ -1,113 +1,21 @@
 //! Selects the cluster of a command, as kubectl does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::{self, Lease, Verdict};
 use fivespot_api::{ScheduledMachine, name};
+pub(crate) use fivespot_program::cluster::{Source, block_on, no_client};
 use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::core::ApiResource;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::{Failure, completion};
-
-/// Flags that select a cluster.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Source {
-    /// Path of the kubeconfig [default: $KUBECONFIG, then ~/.kube/config]
-    #[arg(long, value_name = "PATH")]
-    kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: the current context]
-    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::contexts))]
-    context: Option<String>,
-}
-
-impl Source {
-    /// The client configuration of the selected cluster. Sends no request.
-    ///
-    /// # Errors
-    /// No kubeconfig, or one that cannot be used.
-    pub(crate) async fn config(&self) -> Result<Config, Failure> {
-        self.read().await.map_err(|error| failed(&error))
-    }
-
-    /// The client configuration of the selected cluster. In a pod without these flags, the
-    /// in-cluster configuration.
-    ///
-    /// # Errors
-    /// No kubeconfig, or one that cannot be used, and no service account of a pod.
-    pub(crate) async fn config_or_in_cluster(&self) -> Result<Config, Failure> {
-        let is_selected = self.kubeconfig.is_some() || self.context.is_some();
-        match self.read().await {
-            Err(_)
-                if !is_selected
-                    && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() =>
-            {
-                Config::incluster().map_err(|error| {
-                    Failure::new("loading the in-cluster configuration", error)
-                        .remedy("give the pod a service account, or set --kubeconfig")
-                })
-            }
-            read => read.map_err(|error| failed(&error)),
-        }
-    }
-
-    /// The address of the selected cluster, with the name of its context if there is one.
-    pub(crate) fn address(&self, config: &Config) -> String {
-        let address = config.cluster_url.to_string();
-        let address = address.trim_end_matches('/');
-        let context = self.context.clone().or_else(|| {
-            let kubeconfig = match &self.kubeconfig {
-                None => Kubeconfig::read(),
-                Some(path) => Kubeconfig::read_from(path),
-            };
-            kubeconfig.ok()?.current_context
-        });
-        match context {
-            Some(context) => format!("{address} (context {context})"),
-            None => address.to_owned(),
-        }
-    }
-
-    async fn read(&self) -> Result<Config, KubeconfigError> {
-        let options = KubeConfigOptions {
-            context: self.context.clone(),
-            ..KubeConfigOptions::default()
-        };
-        match &self.kubeconfig {
-            None => Config::from_kubeconfig(&options).await,
-            Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await
-            }
-        }
-    }
-}
-
-/// How the nodes of a cluster are reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum NodeAccess {
-    /// Through the kubeconfig Secret that Cluster API maintains for each Cluster.
-    #[default]
-    Workload,
-    /// The nodes are in the management cluster itself.
-    Management,
-}
-
-impl From<NodeAccess> for fivespot_controller::NodeAccess {
-    fn from(access: NodeAccess) -> Self {
-        match access {
-            NodeAccess::Workload => Self::Workload,
-            NodeAccess::Management => Self::Management,
-        }
-    }
-}
 
 /// The message of the API server's Status, or the error of the client.
 pub(crate) fn error_message(error: kube::Error) -> String {
@@ -253,38 +161,6 @@ pub(crate) fn verdict(object: &Value, lease: &Lease, now: Timestamp) -> Verdict 
         Ok(machine) => verdict::verdict(&machine, lease, now),
         Err(error) => Verdict::undecoded(error),
     }
-}
-
-/// Runs a future that sends requests to a cluster, on this thread.
-///
-/// # Errors
-/// The operating system has no more file descriptors, or `future` fails.
-pub(crate) fn block_on<T>(
-    future: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::at_start)?
-        .block_on(future)
-}
-
-fn failed(error: &KubeconfigError) -> Failure {
-    if let KubeconfigError::ReadConfig(why, path) = error {
-        return Failure::new(format!("reading the kubeconfig {}", path.display()), why)
-            .remedy(
-                "set $KUBECONFIG or --kubeconfig; without a cluster, run `5spot dev`, which \
-                 writes one",
-            );
-    }
-    Failure::new("loading the kubeconfig", error)
-        .remedy("set $KUBECONFIG, or --kubeconfig and --context")
-}
-
-/// The kubeconfig could be read, but no client could be created from it.
-pub(crate) fn no_client(error: kube::Error) -> Failure {
-    Failure::new("creating a client from the kubeconfig", error)
-        .remedy("correct it, or select another with --kubeconfig and --context")
 }
 
 /// A cluster that has responded.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{self, CompletionCandidate};
+use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use fivespot_api::lint::LINTS;
 use fivespot_api::{ScheduleOverride, ScheduledMachine, rules};
 use k8s_openapi::api::core::v1::Namespace;
@@ -46,9 +46,24 @@ pub(crate) const COMMAND: &str = "__complete";
 
 /// Handles a shell's request for completions and ends the process. Does nothing without one.
 pub(crate) fn answer_shell() {
-    CompleteEnv::with_factory(crate::command)
-        .var(VARIABLE)
-        .complete();
+    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+}
+
+/// The command line, with completions for the flags that other programs have too.
+fn command() -> clap::Command {
+    with_contexts(crate::command())
+}
+
+fn with_contexts(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|flag| {
+            if flag.get_id() == "context" {
+                flag.add(ArgValueCompleter::new(contexts))
+            } else {
+                flag
+            }
+        })
+        .mut_subcommands(with_contexts)
 }
 
 /// Completes for kubectl: one candidate in a line, with its meaning after a tab
@@ -67,7 +82,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         words.push(OsString::new());
     }
     let index = words.len() - 1;
-    let mut command = crate::command();
+    let mut command = command();
     // An unknown argument has no completions after it.
     let found = engine::complete(&mut command, words, index, None);
     for candidate in found.unwrap_or_default() {
@@ -102,7 +117,7 @@ pub(crate) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The contexts of the kubeconfig.
-pub(crate) fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
+fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
     let kubeconfig = match selected_access(typed_words()).kubeconfig() {
         None => Kubeconfig::read(),
         Some(path) => Kubeconfig::read_from(path),

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fivespot_controller::NodeAccess;
 use fivespot_dashboard::{Audience, Dashboard, LeaseLocation, Options, Reader};
 use futures::FutureExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
 
 use crate::check::LeaseFlags;
-use crate::cluster::{self, Access, NodeAccess};
+use crate::cluster::{self, Access};
 use crate::signals::Signals;
 use crate::{Failure, Outcome, explain, output, report, server_flag};
 

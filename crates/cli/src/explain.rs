@@ -15,13 +15,13 @@ use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::Lease;
 use fivespot_controller::kubeconfig::is_local_host;
-use fivespot_controller::{Inspection, Key, Namespaces, Options, inspect};
+use fivespot_controller::{Inspection, Key, Namespaces, NodeAccess, Options, inspect};
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
 
 use crate::check::LeaseFlags;
-use crate::cluster::{self, Access, NodeAccess};
+use crate::cluster::{self, Access};
 use crate::output::Format;
 use crate::reader::Reader;
 use crate::time::InstantOrDate;
@@ -173,7 +173,7 @@ pub(crate) fn options(
     let is_local = config.cluster_url.host().is_some_and(is_local_host);
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let mut options = Options::new(client, Clock::system());
-    options.node_access = node_access.into();
+    options.node_access = node_access;
     // If the management cluster runs on this host, its workload clusters may run there as well.
     options.workload_servers.local = is_local;
     Ok(options)

@@ -15,25 +15,19 @@ mod cluster;
 mod columns;
 mod completion;
 mod conformance;
-mod controller;
 mod convert;
 mod dashboard;
 mod dev;
 mod document;
 mod explain;
-mod failure;
 mod generate;
-mod log;
 mod output;
 mod overriding;
 mod parallel;
-mod plain;
-mod port;
 mod preview;
 mod reader;
 mod report;
 mod server_flag;
-mod signals;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -41,8 +35,6 @@ mod time;
 mod uninstall;
 mod validate;
 mod version;
-mod webhook;
-mod zoneinfo;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -50,18 +42,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use fivespot_program::{clap_error, exit, warn, zoneinfo};
 
-pub(crate) use failure::{Failure, Outcome};
+pub(crate) use fivespot_program::{Failure, Outcome, plain, signals};
 pub(crate) use output::Format;
 
 /// Adds machines to Cluster API clusters and removes them again, on a schedule.
 #[derive(Debug, Parser)]
 #[command(name = "5spot", version)]
 struct Cli {
-    /// Directory of compiled time zones [default: $TZDIR, then the newer of the system's and the
-    /// embedded ones]
-    #[arg(long, value_name = "DIR", global = true)]
-    zoneinfo: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,8 +59,10 @@ struct Cli {
 enum Command {
     Dev(dev::Args),
     Apiserver(apiserver::Args),
-    Controller(controller::Args),
-    Webhook(webhook::Args),
+    #[command(hide = true)]
+    Controller(fivespot_controller::program::Args),
+    #[command(hide = true)]
+    Webhook(fivespot_webhook::program::Args),
     Preview(preview::Args),
     Explain(explain::Args),
     Status(status::Args),
@@ -100,29 +91,23 @@ enum Command {
 /// Never panics on invalid arguments: they are reported, with exit code 2.
 pub fn main() -> ExitCode {
     completion::answer_shell();
-    let parsed = Cli::command()
+    let parsed = command()
         .bin_name(called_as(std::env::args_os().next()))
         .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
-        Err(error) => return report_clap_error(&error),
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return clap_error(&error),
     };
+    let named = matches.get_one::<PathBuf>(zoneinfo::FLAG);
+    let started = zoneinfo::start(named.map(PathBuf::as_path));
     let mut out = io::stdout().lock();
-    let ended = zoneinfo::start(cli.zoneinfo.as_deref())
-        .map(warn)
-        .and_then(|()| run(cli.command, &mut out))
-        .and_then(|outcome| out.flush().map(|()| outcome).map_err(Failure::from));
-    match ended {
-        Ok(outcome) => outcome.into(),
-        // A reader that closes the pipe, such as `head`, is not an error.
-        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
-        Err(failure) => {
-            let text = failure.to_string();
-            let _ = writeln!(io::stderr(), "error: {}", plain::lines(&text));
-            Outcome::NoResult.into()
-        }
-    }
+    exit(started.and_then(|warning| {
+        warning.as_deref().into_iter().for_each(warn);
+        let outcome = run(cli.command, &mut out)?;
+        out.flush()?;
+        Ok(outcome)
+    }))
 }
 
 /// The name of the command line in its help, by the name of the program: kubectl runs a plugin as
@@ -135,19 +120,28 @@ fn called_as(program: Option<OsString>) -> &'static str {
     }
 }
 
-/// Prints a warning before any other output.
-fn warn(warning: Option<String>) {
-    if let Some(warning) = warning {
-        let _ = writeln!(io::stderr(), "warning: {}", plain::lines(&warning));
-    }
+/// Says which program replaces a command.
+///
+/// Deployments of older manifests run `5spot controller` and `5spot webhook`.
+fn moved(command: &str, program: &str) {
+    warn(&format!(
+        "`5spot {command}` is removed in the next release; run `{program}`, with the same flags, \
+         in the image {program}"
+    ));
 }
 
 fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match command {
         Command::Dev(args) => dev::run(args, out),
         Command::Apiserver(args) => apiserver::run(args, out),
-        Command::Controller(args) => controller::run(&args),
-        Command::Webhook(args) => webhook::run(&args),
+        Command::Controller(args) => {
+            moved("controller", fivespot_controller::program::NAME);
+            fivespot_controller::program::run(&args)
+        }
+        Command::Webhook(args) => {
+            moved("webhook", fivespot_webhook::program::NAME);
+            fivespot_webhook::program::run(&args)
+        }
         Command::Preview(args) => preview::run(args, out),
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
@@ -173,15 +167,5 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
 
 /// The clap command, for generated pages and completions.
 pub(crate) fn command() -> clap::Command {
-    Cli::command()
-}
-
-/// Prints a clap error: help and version to standard output, errors to standard error.
-fn report_clap_error(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() {
-        Outcome::NoResult.into()
-    } else {
-        ExitCode::SUCCESS
-    }
+    Cli::command().arg(zoneinfo::flag().global(true))
 }

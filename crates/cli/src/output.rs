@@ -3,12 +3,11 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
 
-use anstream::stream::RawStream;
-use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use fivespot_api::condition::Reason;
 use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
+pub(crate) use fivespot_program::is_colored;
 use serde::Serialize;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
@@ -87,10 +86,4 @@ pub(crate) fn terminal_options() -> TerminalOptions {
         width: size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0)),
         colored: is_colored(&stdout),
     }
-}
-
-/// Whether a stream shows colours: a terminal that is not dumb, unless `NO_COLOR`, `CLICOLOR` or
-/// `CLICOLOR_FORCE` overrides this.
-pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
-    AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -11,6 +11,7 @@
 //! - `apply`: sends the actions; `report`: writes the status and publishes Events
 //! - `context`: the state shared by all reconciles; `object_state`: the state kept per object
 //! - `options`: the configuration; `telemetry`: metrics, health and their ports
+//! - [`program`]: the operator as the program `5spot-controller`
 //!
 //! ```no_run
 //! # async fn example(client: kube::Client) {
@@ -35,6 +36,7 @@ mod object_state;
 mod observe;
 mod options;
 mod orphan;
+pub mod program;
 mod provider_specs;
 mod reconcile;
 mod report;

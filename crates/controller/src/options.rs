@@ -63,12 +63,12 @@ pub struct LeaseRuntime {
 }
 
 /// How the Nodes of a workload cluster are reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum NodeAccess {
-    /// Through the kubeconfig Secret that Cluster API keeps for the Cluster.
+    /// Through the kubeconfig Secret that Cluster API maintains for each Cluster.
     #[default]
     Workload,
-    /// The management cluster is the workload cluster.
+    /// The nodes are in the management cluster itself.
     Management,
 }
 

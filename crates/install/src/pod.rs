@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use fivespot_api::port::{HEALTH as HEALTH_PORT, METRICS as METRICS_PORT};
 use serde_json::{Value, json};
 
 /// The user and the group of the processes: `nobody`.
@@ -51,11 +52,6 @@ pub(crate) fn container_security_context() -> Value {
         "capabilities": {"drop": ["ALL"]},
     })
 }
-
-/// The port of the metrics.
-pub const METRICS_PORT: u16 = 8080;
-/// The port of the probes.
-pub const HEALTH_PORT: u16 = 8081;
 
 /// The peers from which a network policy allows reads of the metrics: the pods of a namespace.
 pub(crate) fn metrics_readers(namespace: &str) -> Value {

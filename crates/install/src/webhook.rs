@@ -1,6 +1,7 @@
 //! The admission policy as a webhook, for clusters whose API servers do not support policies:
 //! its ServiceAccount, its Deployment, and its webhook configuration.
 
+pub use fivespot_api::port::WEBHOOK as PORT;
 use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
 
@@ -9,8 +10,6 @@ use crate::permission::Scope;
 use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
 use crate::role;
 
-/// The port on which the webhook serves API servers.
-pub const PORT: u16 = 9443;
 /// The port of the Service.
 const SERVICE_PORT: u16 = 443;
 /// How long an API server waits for a response.

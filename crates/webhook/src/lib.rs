@@ -11,7 +11,8 @@
 //! - [`certificate_controller`]: reconciles a Secret and the webhook configuration with the
 //!   rotation;
 //! - [`metrics`]: how many reviews there were, and when the certificate expires;
-//! - [`mounted`]: a certificate from files that another process renews.
+//! - [`mounted`]: a certificate from files that another process renews;
+//! - [`program`]: the program `5spot-webhook`.
 //!
 //! Everything fails closed: a request that cannot be read or decided is not admitted, and the
 //! webhook configuration has `failurePolicy: Fail`.
@@ -24,6 +25,7 @@ pub mod certificate_controller;
 pub mod metrics;
 pub mod mounted;
 mod object;
+pub mod program;
 mod review;
 pub mod rotation;
 pub mod serve;

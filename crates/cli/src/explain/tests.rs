@@ -1,7 +1,7 @@
 use fivespot_api::ScheduledMachine;
 use fivespot_api::verdict::Lease;
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
-use fivespot_controller::Inspection;
+use fivespot_controller::{Inspection, NodeAccess};
 use fivespot_plan::{
     Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Unknown, Workload,
 };
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::{machine, reason, report, rule};
 use crate::Outcome;
-use crate::cluster::NodeAccess;
 use crate::output::Format;
 
 const FRIDAY_EVENING: &str = "2026-03-06T23:00:30Z";

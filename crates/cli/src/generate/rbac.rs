@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
+use fivespot_controller::program::reclaim_override;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
@@ -15,7 +16,6 @@ use kubemu_admission::KubeVersion;
 
 use super::{Output, default_version, failed};
 use crate::Failure;
-use crate::controller::reclaim_override;
 
 /// The roles of the operator, and their bindings
 ///
@@ -81,7 +81,7 @@ pub(super) struct RightsArgs {
     namespace: Vec<String>,
 
     /// Grant all other permissions only in these namespaces and in those of --kubeconfig, for
-    /// `5spot controller --namespaces`
+    /// `5spot-controller --namespaces`
     #[arg(long)]
     confine: bool,
 
@@ -89,12 +89,12 @@ pub(super) struct RightsArgs {
     #[arg(long, conflicts_with = "namespace")]
     cluster_wide_secrets: bool,
 
-    /// How the operator reaches nodes; the same value as for `5spot controller --node-access`
+    /// How the operator reaches nodes; the same value as for `5spot-controller --node-access`
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
 
     /// Grant the permission to create ScheduleOverrides; the same value as for
-    /// `5spot controller --reclaim-by-override`
+    /// `5spot-controller --reclaim-by-override`
     #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
     reclaim_by_override: Option<Duration>,
 

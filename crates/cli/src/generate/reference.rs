@@ -14,21 +14,32 @@ this with `-h`.
 Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
 unreadable file, an unreachable cluster). Errors are printed to standard error as
 `error: <what>: <why>; <what to do>`.
+
+`5spot-controller` and `5spot-webhook`, at the end, are programs of their own: those of the Deployments.
 ";
 
-/// The reference page of the command line. Cannot fail.
+/// The reference page of the command line and of the programs of the Deployments. Cannot fail.
 pub(super) fn page(root: Command) -> GeneratedFile {
-    // Makes the page independent of the terminal's width.
-    let mut root = root.term_width(100);
-    root.build();
+    let root = built(root);
+    let services = [
+        fivespot_controller::program::command(),
+        fivespot_webhook::program::command(),
+    ];
     let mut text = format!("{PAGE_HEADER}{INTRODUCTION}");
-    for command in root.get_subcommands() {
+    for command in root.get_subcommands().chain(&services.map(built)) {
         section(&mut text, command, 2);
     }
     GeneratedFile {
         path: "cli.md".to_owned(),
         text,
     }
+}
+
+/// A command whose help does not depend on the terminal's width.
+fn built(command: Command) -> Command {
+    let mut command = command.term_width(100);
+    command.build();
+    command
 }
 
 fn section(text: &mut String, command: &Command, level: usize) {
@@ -140,8 +151,7 @@ mod tests {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/how-to/install.md");
         let page = fs::read_to_string(path).unwrap();
-        let command = crate::command();
-        let controller = command.find_subcommand("controller").unwrap();
+        let controller = fivespot_controller::program::command();
         let mut count = 0;
         for argument in controller.get_arguments() {
             let (Some(variable), Some(flag)) = (argument.get_env(), argument.get_long())
@@ -168,8 +178,9 @@ mod tests {
             "{page}"
         );
         let is_taken = |arguments: &[&str]| {
-            let arguments = ["5spot", "controller"].iter().chain(arguments);
-            crate::command().try_get_matches_from(arguments).is_ok()
+            let arguments = ["5spot-controller"].iter().chain(arguments);
+            let command = fivespot_controller::program::command();
+            command.try_get_matches_from(arguments).is_ok()
         };
         assert!(is_taken(&["--enable-leader-election"]));
         assert!(is_taken(&["--enable-leader-election=false"]));

@@ -7,6 +7,7 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
+use fivespot_webhook::program::ValidationActions;
 use kubemu_admission::KubeVersion;
 
 use super::image::{self, ImageArgs};
@@ -14,7 +15,6 @@ use super::node::NodeArgs;
 use super::rbac::check_namespace;
 use super::{Output, failed};
 use crate::Failure;
-use crate::webhook::ValidationActions;
 
 /// The webhook, for clusters without admission policies
 ///

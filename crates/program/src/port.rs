@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use fivespot_install::pod;
+use fivespot_api::port;
 use kubemu_https::{Detail, ProbeResponse, serve_probes};
 use tokio::net::TcpListener;
 
@@ -10,7 +10,7 @@ use crate::Failure;
 
 /// Where metrics and health are served.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Ports {
+pub struct Ports {
     /// Address for all ports
     #[arg(
         long = "bind-address",
@@ -18,13 +18,13 @@ pub(crate) struct Ports {
         value_name = "IP",
         default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     )]
-    pub(crate) address: IpAddr,
+    pub address: IpAddr,
     /// Port of /metrics; 0 selects a free port
     #[arg(
         long = "metrics-port",
         env = "METRICS_PORT",
         value_name = "PORT",
-        default_value_t = pod::METRICS_PORT
+        default_value_t = port::METRICS
     )]
     metrics: u16,
     /// Port of /healthz and /readyz; 0 selects a free port
@@ -32,14 +32,14 @@ pub(crate) struct Ports {
         long = "health-port",
         env = "HEALTH_PORT",
         value_name = "PORT",
-        default_value_t = pod::HEALTH_PORT
+        default_value_t = port::HEALTH
     )]
     health: u16,
 }
 
 /// The open listeners of the ports.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub struct Listening {
     metrics: TcpListener,
     health: TcpListener,
 }
@@ -49,7 +49,7 @@ impl Ports {
     ///
     /// # Errors
     /// A port is in use or not permitted. The failure names the flag.
-    pub(crate) async fn listen(self) -> Result<Listening, Failure> {
+    pub async fn listen(self) -> Result<Listening, Failure> {
         let metrics = bind("--metrics-port", self.address, self.metrics);
         let health = bind("--health-port", self.address, self.health);
         Ok(Listening {
@@ -61,7 +61,7 @@ impl Ports {
 
 impl Listening {
     /// Serves both ports until the process ends.
-    pub(crate) fn serve<M, H>(self, on_metrics: M, on_health: H)
+    pub fn serve<M, H>(self, on_metrics: M, on_health: H)
     where
         M: Fn(&str) -> ProbeResponse + Clone + Send + 'static,
         H: Fn(&str, Detail) -> ProbeResponse + Clone + Send + 'static,
@@ -84,7 +84,7 @@ impl Listening {
 ///
 /// # Errors
 /// The port is in use or not permitted. The failure names the flag.
-pub(crate) async fn bind(
+pub async fn bind(
     flag: &str,
     address: IpAddr,
     port: u16,

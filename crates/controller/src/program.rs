@@ -1,26 +1,44 @@
-//! `5spot controller`: the operator, in a cluster.
+//! `5spot-controller`: the operator as a program, in a cluster.
 
 mod flag;
 
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use fivespot_controller::{Coordination, LeaseRuntime, Options};
+use fivespot_program::signals::Signals;
+use fivespot_program::{Failure, Outcome, cluster, log, service};
 use kube::Config;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::signals::Signals;
-use crate::{Failure, Outcome, cluster, log};
-pub(crate) use flag::{Args, reclaim_override};
+use crate::{Coordination, LeaseRuntime, Options};
+pub use flag::{Args, reclaim_override};
 use flag::{Pod, Settings};
+
+/// The name of the program, which is also that of its image.
+pub const NAME: &str = "5spot-controller";
 
 /// How long reconciles in progress may take to finish, and the Lease to be released. Less than the
 /// grace period of a pod, 30 s.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+/// Runs the program with the arguments of this process, and returns its exit code.
+pub fn main() -> ExitCode {
+    service::main::<Args>(NAME, run)
+}
+
+/// The flags of the program.
+pub fn command() -> clap::Command {
+    service::command::<Args>(NAME)
+}
+
+/// Runs the operator until a signal.
+///
+/// # Errors
+/// A flag, the kubeconfig or a port cannot be used.
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let settings = args.settings(Pod::of_environment())?;
     log::start(args.log);
     let beside = thread_beside().map_err(Failure::at_start)?;
@@ -52,11 +70,10 @@ async fn operate(
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let config: Config = args.source.config_or_in_cluster().await?;
-    let client =
-        fivespot_controller::client(config.clone()).map_err(cluster::no_client)?;
+    let client = crate::client(config.clone()).map_err(cluster::no_client)?;
     let ports = settings.ports();
     let started = beside.spawn(async move {
-        let client = fivespot_controller::client(config).map_err(cluster::no_client)?;
+        let client = crate::client(config).map_err(cluster::no_client)?;
         Ok::<_, Failure>((ports.listen().await?, client))
     });
     let started = started
@@ -94,7 +111,7 @@ async fn operate(
 /// [`SHUTDOWN_GRACE`].
 async fn run_until_signal(options: Options, signals: &mut Signals) -> Outcome {
     let (stop, stopped) = oneshot::channel::<()>();
-    let mut running = Box::pin(fivespot_controller::run_until(options, stopped));
+    let mut running = Box::pin(crate::run_until(options, stopped));
     tokio::select! {
         () = signals.received() => {}
         // The operator ended without a signal.

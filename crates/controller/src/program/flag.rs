@@ -5,18 +5,18 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use fivespot_api::name;
-use fivespot_controller::kubeconfig::Allowed;
-use fivespot_controller::{
-    Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces, Options,
-};
+use fivespot_program::cluster::Source;
+use fivespot_program::port::Ports;
+use fivespot_program::{Failure, duration, log};
 use fivespot_schedule::Duration;
 use jiff::SignedDuration;
 use kube::Client;
 use kubemu_clock::Clock;
 
-use crate::cluster::{NodeAccess, Source};
-use crate::port::Ports;
-use crate::{Failure, log};
+use crate::kubeconfig::Allowed;
+use crate::{
+    Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces, NodeAccess, Options,
+};
 
 /// Run the operator until it receives a signal.
 ///
@@ -29,10 +29,10 @@ use crate::{Failure, log};
 /// a port).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  5spot controller --kubeconfig ~/.kube/config --context management
-  5spot controller --namespaces team-a,team-b --node-access management
-  5spot controller --enable-leader-election=false")]
-pub(crate) struct Args {
+  5spot-controller --kubeconfig ~/.kube/config --context management
+  5spot-controller --namespaces team-a,team-b --node-access management
+  5spot-controller --enable-leader-election=false")]
+pub struct Args {
     #[command(flatten)]
     pub(crate) source: Source,
     /// Namespaces to watch [default: all]
@@ -293,7 +293,7 @@ impl Settings {
     pub(crate) fn options(self, client: Client) -> Options {
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
-        options.node_access = self.node_access.into();
+        options.node_access = self.node_access;
         options.workload_servers = self.workload_servers;
         options.max_concurrent = self.max_concurrent;
         options.coordination = self.coordination;
@@ -313,8 +313,8 @@ impl Settings {
 ///
 /// # Errors
 /// The text is not a duration, or not a valid length of an override.
-pub(crate) fn reclaim_override(text: &str) -> Result<Duration, String> {
-    let span = crate::time::duration(text)?;
+pub fn reclaim_override(text: &str) -> Result<Duration, String> {
+    let span = duration(text)?;
     let longest = Duration::hours(14 * 24);
     if span < Duration::minutes(1) || span > longest {
         return Err("must be from 1m to 336h".to_owned());

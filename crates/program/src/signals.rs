@@ -5,7 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::Failure;
 
 /// The signals SIGINT (Ctrl-C) and SIGTERM.
-pub(crate) struct Signals {
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
@@ -15,7 +15,7 @@ impl Signals {
     ///
     /// # Errors
     /// The system refuses to register a handler.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(Failure::at_start);
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -24,7 +24,7 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn received(&mut self) {
+    pub async fn received(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

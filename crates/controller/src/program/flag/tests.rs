@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use super::*;
 
 #[derive(Debug, Parser)]
-#[command(name = "5spot controller", term_width = 100)]
+#[command(name = "5spot-controller", term_width = 100)]
 struct Command {
     #[command(flatten)]
     args: Args,
@@ -12,7 +12,7 @@ struct Command {
 
 /// The settings of a command line, or the error message of clap or of the checks.
 fn settings_text(words: &str, pod: Option<&str>) -> String {
-    let command = ["5spot controller"]
+    let command = ["5spot-controller"]
         .into_iter()
         .chain(words.split_whitespace());
     let pod = Pod {

@@ -2,16 +2,16 @@
 
 use std::io;
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use tracing_subscriber::EnvFilter;
-
-use crate::output::is_colored;
 
 /// The filter for messages of libraries, unless RUST_LOG is set.
 const LIBRARIES: &str = "info,kube=warn,hyper=warn,tower=warn";
 
 /// How much is logged, and in which form.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Format of the log on standard error: json, or anything else for text
     #[arg(
         long,
@@ -85,7 +85,7 @@ fn format(text: &str) -> Result<Format, String> {
 }
 
 /// Starts logging. Called once in a process.
-pub(crate) fn start(settings: Settings) {
+pub fn start(settings: Settings) {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(settings.filter()));
     let log = tracing_subscriber::fmt()
@@ -95,6 +95,12 @@ pub(crate) fn start(settings: Settings) {
         Format::Json => log.json().init(),
         Format::Text => log.with_ansi(is_colored(&io::stderr())).init(),
     }
+}
+
+/// Whether a stream shows colours: a terminal that is not dumb, unless `NO_COLOR`, `CLICOLOR` or
+/// `CLICOLOR_FORCE` overrides this.
+pub fn is_colored(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }
 
 #[cfg(test)]

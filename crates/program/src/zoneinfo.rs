@@ -6,9 +6,13 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use clap::{Arg, value_parser};
 use fivespot_schedule::{ZoneData, ZoneRelease, ZoneSource, embedded_release};
 
 use crate::Failure;
+
+/// The name of [`flag`].
+pub const FLAG: &str = "zoneinfo";
 
 /// The directories of the system's tz database.
 const SYSTEM: [&str; 3] = [
@@ -31,13 +35,25 @@ const MAX_DEPTH: usize = 4;
 /// setting of this machine.
 const IGNORED: [&str; 4] = ["posix", "right", "localtime", "posixrules"];
 
+/// The flag that selects the tz database, with a path as its value.
+pub fn flag() -> Arg {
+    Arg::new(FLAG)
+        .long(FLAG)
+        .value_name("DIR")
+        .value_parser(value_parser!(PathBuf))
+        .help(
+            "Directory of compiled time zones [default: $TZDIR, then the newer of the system's \
+             and the embedded ones]",
+        )
+}
+
 /// Selects the tz database of this process and sets it, before any schedule is read.
 ///
 /// Returns a warning about the given directory, if any.
 ///
 /// # Errors
 /// The given directory cannot be read or contains no zones.
-pub(crate) fn start(named: Option<&Path>) -> Result<Option<String>, Failure> {
+pub fn start(named: Option<&Path>) -> Result<Option<String>, Failure> {
     let choice = choose(named, std::env::var_os("TZDIR"), &SYSTEM.map(Path::new))?;
     let (data, warning) = choice;
     // No zone has been used yet. A second call has no effect.

@@ -1,26 +1,28 @@
-//! `5spot webhook`: the admission policy, for API servers without ValidatingAdmissionPolicy.
+//! `5spot-webhook`: the admission policy as a program, for API servers without ValidatingAdmissionPolicy.
 
 mod probe;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_api::{RESOURCES, name};
-use fivespot_webhook::certificate_controller::{
-    self, CertificateController, RenewalHealth,
-};
-use fivespot_webhook::mounted::MountedCertificate;
-use fivespot_webhook::{Certificate, Metrics, Validator};
+use fivespot_api::{RESOURCES, name, port};
+use fivespot_program::cluster::Source;
+use fivespot_program::port::{Ports, bind};
+use fivespot_program::signals::Signals;
+use fivespot_program::{Failure, Outcome, cluster, log, service};
 use kube::Client;
 use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
-use crate::cluster::Source;
-use crate::port::{Ports, bind};
-use crate::signals::Signals;
-use crate::{Failure, Outcome, cluster, log};
+use crate::certificate_controller::{self, CertificateController, RenewalHealth};
+use crate::mounted::MountedCertificate;
+use crate::{Certificate, Metrics, Validator};
 use probe::Probes;
+
+/// The name of the program, which is also that of its image.
+pub const NAME: &str = "5spot-webhook";
 
 /// Serve the admission policy as a webhook.
 ///
@@ -37,11 +39,11 @@ use probe::Probes;
 /// certificate).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  5spot webhook
-  5spot webhook --certificate-dir /etc/webhook/certificate
-  5spot webhook --validation-actions Warn,Audit
-  5spot webhook --kubeconfig ~/.kube/config --bind-address 127.0.0.1 --serving-name 127.0.0.1")]
-pub(crate) struct Args {
+  5spot-webhook
+  5spot-webhook --certificate-dir /etc/webhook/certificate
+  5spot-webhook --validation-actions Warn,Audit
+  5spot-webhook --kubeconfig ~/.kube/config --bind-address 127.0.0.1 --serving-name 127.0.0.1")]
+pub struct Args {
     #[command(flatten)]
     source: Source,
     /// Directory with tls.crt and tls.key, such as a mounted Secret; they are not renewed, but
@@ -71,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = name::WEBHOOK_CONFIGURATION)]
     configuration: String,
     /// Port for requests of API servers; 0 selects a free port
-    #[arg(long, value_name = "PORT", default_value_t = fivespot_install::webhook::PORT)]
+    #[arg(long, value_name = "PORT", default_value_t = port::WEBHOOK)]
     port: u16,
     #[command(flatten)]
     ports: Ports,
@@ -85,7 +87,7 @@ pub(crate) struct Args {
 
 /// What the webhook does with an object that violates a rule.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ValidationActions {
+pub struct ValidationActions {
     /// What to do with an object that violates a rule, as in a ValidatingAdmissionPolicyBinding:
     /// Deny, Warn, Audit
     #[arg(
@@ -94,7 +96,7 @@ pub(crate) struct ValidationActions {
         value_delimiter = ',',
         default_value = "Deny"
     )]
-    pub(crate) validation_actions: Vec<String>,
+    pub validation_actions: Vec<String>,
 }
 
 impl ValidationActions {
@@ -102,7 +104,7 @@ impl ValidationActions {
     ///
     /// # Errors
     /// An action does not exist, or two of them exclude each other.
-    pub(crate) fn validator(&self) -> Result<Validator, Failure> {
+    pub fn validator(&self) -> Result<Validator, Failure> {
         Validator::new(&self.validation_actions).map_err(|error| {
             Failure::new("--validation-actions", error).remedy(
                 "give Deny, Warn or Audit, or Audit together with one of the others",
@@ -111,7 +113,21 @@ impl ValidationActions {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+/// Runs the program with the arguments of this process, and returns its exit code.
+pub fn main() -> ExitCode {
+    service::main::<Args>(NAME, run)
+}
+
+/// The flags of the program.
+pub fn command() -> clap::Command {
+    service::command::<Args>(NAME)
+}
+
+/// Serves until a signal.
+///
+/// # Errors
+/// A flag, the kubeconfig, a port or the certificate cannot be used.
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let validator = args.actions.validator()?;
     log::start(args.log);
     cluster::block_on(operate(args, validator))
@@ -142,7 +158,7 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     let (stop, stopped) = oneshot::channel::<()>();
     let observed = (Arc::new(validator), probes.metrics.clone() as _);
     let stopped = async { _ = stopped.await };
-    let serving = fivespot_webhook::serve(https, &certificate, observed, stopped);
+    let serving = crate::serve(https, &certificate, observed, stopped);
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = signals.received() => {}

@@ -10,7 +10,7 @@ use fivespot_capi::is_active_character;
 
 /// `text` on one line. Line breaks and tabs become single spaces; any other character that a
 /// terminal could interpret is shown as its escape, such as `\u{1b}`.
-pub(crate) fn line(text: &str) -> Cow<'_, str> {
+pub fn line(text: &str) -> Cow<'_, str> {
     replace_active(text, |found, out| match found {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => {
             if !out.ends_with(' ') {
@@ -22,7 +22,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for text of several lines, with its line breaks and tabs.
-pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+pub fn lines(text: &str) -> Cow<'_, str> {
     replace_active(text, |found, out| match found {
         '\n' | '\t' => out.push(found),
         other => out.extend(other.escape_unicode()),

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fivespot_webhook::certificate_controller::RenewalHealth;
-use fivespot_webhook::{Certificate, Metrics};
 use kubemu_clock::Clock;
 use kubemu_https::{Detail, ProbeResponse};
+
+use crate::certificate_controller::RenewalHealth;
+use crate::{Certificate, Metrics};
 
 /// The state of the webhook that its metrics and health ports report. Clones share it.
 #[derive(Clone, Debug, Default)]

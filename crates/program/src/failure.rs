@@ -8,7 +8,7 @@ use crate::plain;
 
 /// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Yes, or done: exit code 0.
     Yes,
     /// No: exit code 1. The reason was printed as the command's output.
@@ -32,7 +32,7 @@ impl From<Outcome> for ExitCode {
 /// Displayed as `<what>: <why>; <what to do>`; the caller prepends `error: `. Further lines of the
 /// reason, for example an excerpt of the text at fault, follow below.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     what: String,
     why: String,
     remedy: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// A failure to do `what`, because of `why`.
-    pub(crate) fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
+    pub fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
         Self {
             what: what.to_string(),
             why: why.to_string(),
@@ -51,27 +51,27 @@ impl Failure {
     }
 
     /// A failure to start, because of a limit of the system.
-    pub(crate) fn at_start(error: io::Error) -> Self {
+    pub fn at_start(error: io::Error) -> Self {
         Self::new("starting", error).remedy(
             "raise the limits of open files and processes (`ulimit -a` shows them)",
         )
     }
 
     /// A failure to decode an object of 5-Spot, which is named by `what`.
-    pub(crate) fn undecodable(what: impl fmt::Display, error: serde_json::Error) -> Self {
+    pub fn undecodable(what: impl fmt::Display, error: serde_json::Error) -> Self {
         Self::new(what, error).remedy(
             "correct it; `5spot validate` reports everything that a server would reject",
         )
     }
 
     /// Adds what to do about it.
-    pub(crate) fn remedy(mut self, remedy: impl fmt::Display) -> Self {
+    pub fn remedy(mut self, remedy: impl fmt::Display) -> Self {
         self.remedy = Some(remedy.to_string());
         self
     }
 
     /// Adds an alternative to what to do about it.
-    pub(crate) fn or(mut self, alternative: &str) -> Self {
+    pub fn or(mut self, alternative: &str) -> Self {
         self.remedy = Some(match self.remedy {
             Some(remedy) => format!("{remedy}, or {alternative}"),
             None => alternative.to_owned(),
@@ -80,7 +80,7 @@ impl Failure {
     }
 
     /// Whether the reader of the output has closed it.
-    pub(crate) fn is_closed_pipe(&self) -> bool {
+    pub fn is_closed_pipe(&self) -> bool {
         self.closed_pipe
     }
 }

@@ -1,4 +1,4 @@
-//! The time zones that the program uses, as a user observes them.
+//! The program as a user observes it: the time zones that it uses, and the commands that moved.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
 
@@ -39,6 +39,33 @@ fn fivespot(zones: &Zones, args: &[&str]) -> Output {
         .env("TZDIR", &zones.0)
         .output()
         .unwrap()
+}
+
+#[test]
+fn a_command_that_moved_names_its_program_in_one_line_and_still_runs() {
+    for (command, flags) in [
+        ("controller", &["--kubeconfig=/nowhere"][..]),
+        ("webhook", &["--port=0", "--certificate-dir=/nowhere"]),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
+            .args([command, "--bind-address=127.0.0.1"])
+            .args(flags)
+            .args(["--metrics-port=0", "--health-port=0"])
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        let (first, rest) = error.split_once('\n').unwrap();
+        let expected =
+            format!("warning: `5spot {command}` is removed in the next release");
+        assert!(first.starts_with(&expected), "{error}");
+        assert!(first.contains(&format!("`5spot-{command}`")), "{error}");
+        // What the command itself says about its flag.
+        assert!(
+            rest.starts_with("error: ") && rest.contains("/nowhere"),
+            "{error}"
+        );
+        assert_eq!(output.status.code(), Some(2));
+    }
 }
 
 /// The preview of the example, which opens on Monday 2026-03-09 at nine in New York.
