@@ -36,7 +36,7 @@ struct Args {
     #[arg(long, default_value_t = 30)]
     machines: usize,
     /// The program to run
-    #[arg(long, default_value = "target/release/5spot")]
+    #[arg(long, default_value = "target/release/5spot-controller")]
     operator: PathBuf,
     /// The audit log of the API server
     #[arg(long, default_value = "target/cluster/run/audit.log")]

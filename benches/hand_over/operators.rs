@@ -63,7 +63,7 @@ impl Operators {
             Role::Shard => ("--instance-count", "=3"),
         };
         let child = Command::new(&self.program)
-            .args(["controller", &format!("{flag}{value}")])
+            .arg(format!("{flag}{value}"))
             .args(["--namespaces", &self.namespace])
             .args(["--lease-namespace", &self.namespace])
             .args(["--metrics-port", "0", "--health-port", "0"])

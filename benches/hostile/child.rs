@@ -64,14 +64,14 @@ pub(crate) fn free_address() -> Result<SocketAddr, BoxError> {
 }
 
 impl Child {
-    /// Starts the program with these arguments and those of its ports, under the CPU limit of
+    /// Starts a program with these arguments and those of its ports, under the CPU limit of
     /// `args`. Returns when it is healthy. Its log goes to a file.
     pub(crate) async fn start(
         args: &Args,
+        program: &Path,
         arguments: &[String],
         log: &Path,
     ) -> Result<Self, BoxError> {
-        let program = &args.program;
         let (health, metrics) = (free_address()?, free_address()?);
         let log = File::create(log)?;
         let process = Command::new(program)
@@ -85,8 +85,7 @@ impl Child {
             .spawn()
             .map_err(|error| {
                 format!(
-                    "{}: {error}; build it with `cargo build --profile dist --bin 5spot --features \
-                     fivespot-cli/allocator`",
+                    "{}: {error}; `hostile/main.rs` says how to build it",
                     program.display()
                 )
             })?;

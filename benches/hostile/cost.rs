@@ -344,7 +344,6 @@ pub(crate) async fn measure(
             .await?;
     }
     let arguments = [
-        "controller",
         "--allow-loopback-workload-server",
         "--enable-leader-election",
         "--kubeconfig",
@@ -357,7 +356,7 @@ pub(crate) async fn measure(
         Event::TakeOver => management.hold_lease(clock.now()).await?,
         _ => {}
     }
-    let mut child = Child::start(args, &arguments, &log).await?;
+    let mut child = Child::start(args, &args.controller, &arguments, &log).await?;
     let is_settled = row.event == Event::Start || settle(&mut child).await;
     if row.event == Event::OverrideEnds {
         await_end(&management, clock.now()).await?;

@@ -2,11 +2,12 @@
 //! a hostile workload cluster and hostile clients.
 //!
 //! ```console
-//! $ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+//! $ cargo build --profile dist --bin 5spot-controller --bin 5spot-webhook \
+//!     --features fivespot-controller/allocator,fivespot-webhook/allocator
 //! $ cargo run --release --bin hostile
 //! ```
 //!
-//! Runs an API server of its own. Each row starts the program as a new child process within the
+//! Runs an API server of its own. Each row starts the operator or the webhook as a new child process within the
 //! CPU limit of the manifests, and prints its peak memory, the longest wait for `/healthz`, and the
 //! wait of an honest client: for the operator, how late an unrelated machine was created at its
 //! edge; for the webhook, the duration of an honest review. The second table has what one event of
@@ -40,9 +41,12 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Measures the cost of hostile input for the operator and the webhook.
 #[derive(Debug, Parser)]
 struct Args {
-    /// The program, as it is shipped
-    #[arg(long, default_value = "target/dist/5spot")]
-    program: PathBuf,
+    /// The operator, as it is shipped
+    #[arg(long, default_value = "target/dist/5spot-controller")]
+    controller: PathBuf,
+    /// The webhook, as it is shipped
+    #[arg(long, default_value = "target/dist/5spot-webhook")]
+    webhook: PathBuf,
     /// The CPU limit in thousandths of a core: that of the manifests; 0 sets none
     #[arg(long, default_value_t = 500)]
     cpu_millis: u32,

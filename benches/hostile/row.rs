@@ -126,14 +126,13 @@ async fn operator(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     }
     let edge = management.add_unrelated().await?;
     let arguments = [
-        "controller",
         "--allow-loopback-workload-server",
         "--kubeconfig",
         &kubeconfig.display().to_string(),
     ]
     .map(str::to_owned);
     let log = args.folder.join("operator.log");
-    let mut child = Child::start(args, &arguments, &log).await?;
+    let mut child = Child::start(args, &args.controller, &arguments, &log).await?;
     let _clients = match threat {
         Threat::SilentOperator => clients::silent(64, child.health()),
         _ => JoinSet::new(),
@@ -155,7 +154,6 @@ async fn webhook(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     let (address, folder) = (free_address()?, args.folder.join("certificate"));
     let webhook = Webhook::prepare(address, &folder)?;
     let arguments = [
-        "webhook",
         "--certificate-dir",
         &folder.display().to_string(),
         "--port",
@@ -163,7 +161,7 @@ async fn webhook(args: &Args, threat: Threat) -> Result<RowResult, BoxError> {
     ]
     .map(str::to_owned);
     let log = args.folder.join("webhook.log");
-    let mut child = Child::start(args, &arguments, &log).await?;
+    let mut child = Child::start(args, &args.webhook, &arguments, &log).await?;
     let _clients = match threat {
         Threat::SilentWebhook => clients::silent(64, child.health()),
         Threat::Idle => clients::idle(256, &webhook),

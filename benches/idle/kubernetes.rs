@@ -78,7 +78,7 @@ fn start(
 ) -> Result<Child, Box<dyn Error + Send + Sync>> {
     let log = File::create(args.audit_log.with_file_name(format!("idle-{name}.log")))?;
     let child = Command::new(&args.operator)
-        .args(["controller", "--enable-leader-election"])
+        .arg("--enable-leader-election")
         .args(["--namespaces", namespace, "--lease-namespace", namespace])
         .args(["--metrics-port", "0", "--health-port", "0"])
         .env("POD_NAME", format!("idle-{name}"))

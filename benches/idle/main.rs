@@ -3,7 +3,7 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --release --bin 5spot --features fivespot-cli/allocator
+//! $ cargo build --release --bin 5spot-controller --features fivespot-controller/allocator
 //! $ cargo run --release --bin idle -- --machines 1000 --minutes 60
 //! ```
 //!
@@ -38,7 +38,7 @@ struct Args {
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
     /// The program to run, on a real Kubernetes
-    #[arg(long, default_value = "target/release/5spot")]
+    #[arg(long, default_value = "target/release/5spot-controller")]
     operator: PathBuf,
     /// The audit log of the API server, on a real Kubernetes
     #[arg(long, default_value = "target/cluster/run/audit.log")]

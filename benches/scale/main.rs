@@ -3,7 +3,7 @@
 //!
 //! ```console
 //! $ cargo xtask cluster up                       # and export what it prints
-//! $ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+//! $ cargo build --profile dist --bin 5spot-controller --features fivespot-controller/allocator
 //! $ cargo run --release --bin scale -- --machines 1000
 //! ```
 //!
@@ -33,7 +33,7 @@
 //! `--controller FILE` describes another operator than the one that was built, as JSON:
 //!
 //! ```json
-//! {"command": ["5spot", "controller", "--namespaces", "$NAMESPACE"],
+//! {"command": ["5spot-controller", "--namespaces", "$NAMESPACE"],
 //!  "environment": {"RUST_LOG": "warn"}, "edge": "cron"}
 //! ```
 //!

@@ -58,10 +58,9 @@ impl Description {
     /// with the profile.
     pub(crate) fn read(args: &Args) -> Result<Self, BoxError> {
         let Some(file) = &args.controller else {
-            let program = format!("target/{}/5spot", args.profile);
+            let program = format!("target/{}/5spot-controller", args.profile);
             let command = [
                 program.as_str(),
-                "controller",
                 "--allow-loopback-workload-server",
                 "--namespaces",
                 "$NAMESPACE",

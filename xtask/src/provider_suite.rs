@@ -98,7 +98,7 @@ fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     let running = cluster::running(root, choice)?;
     let program = build(root)?;
     define(root, &program, &running.kubeconfig)?;
-    let _operator = start(&program, &running.kubeconfig)?;
+    let _operator = start(root, &running.kubeconfig)?;
     let cases = match running.versions["providers"].as_str() {
         Some("real") => OF_REAL,
         _ => OF_STAND_INS,
@@ -116,10 +116,10 @@ fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds `5spot` and returns its path.
+/// Builds `5spot` and the operator, and returns the path of the former.
 fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words = ["build", "--quiet", "--bin", "5spot"];
+    let words = ["build", "--quiet", "--bin=5spot", "--bin=5spot-controller"];
     process::run(Command::new(cargo).args(words).current_dir(root))?;
     Ok(cluster::target(root).join("debug/5spot"))
 }
@@ -149,16 +149,15 @@ fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn 
 }
 
 /// Starts an operator for all namespaces. Its log is next to the kubeconfig.
-fn start(program: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
+fn start(root: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
     let log = fs::File::create(kubeconfig.with_file_name("5spot.log"))?;
     let words = [
-        "controller",
         "--lease-namespace=default",
         "--allow-loopback-workload-server",
         "--metrics-port=0",
         "--health-port=0",
     ];
-    let child = Command::new(program)
+    let child = Command::new(cluster::target(root).join("debug/5spot-controller"))
         .args(words)
         .arg("--kubeconfig")
         .arg(kubeconfig)

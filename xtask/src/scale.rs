@@ -46,7 +46,7 @@ On a real cluster:
 
 ```console
 $ cargo xtask cluster up                       # and export what it prints
-$ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+$ cargo build --profile dist --bin 5spot-controller --features fivespot-controller/allocator
 $ cargo run --release --bin scale -- --machines 1000 --opening-alone \\
     --record benches/results/kubernetes-1000.json
 ```

@@ -41,7 +41,7 @@ The last two columns are empty for runs that ended when the last Machine existed
 API takes long until a thousand machines serve.
 
 ```console
-$ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+$ cargo build --profile dist --bin 5spot-controller --features fivespot-controller/allocator
 $ cargo build --release --bin scale
 $ target/release/scale --machines 300 --burst edge --pairs 3 --open-minutes 8 \\
     --record benches/bursts/edge-300.json

@@ -26,7 +26,8 @@ CPU limit below. All objects pass the shipped CRDs and policies; a calendar has 
 - *Lease*: the longest time between two renewals of the Lease, which lapses after 15 s.
 
 ```console
-$ cargo build --profile dist --bin 5spot --features fivespot-cli/allocator
+$ cargo build --profile dist --bin 5spot-controller --bin 5spot-webhook \
+    --features fivespot-controller/allocator,fivespot-webhook/allocator
 $ cargo run --release --bin hostile -- --record benches/costs/events.json
 ```
 
