@@ -40,6 +40,14 @@ const TIME: &str = "1770000000";
 /// The files next to the program.
 const NOTICES: [&str; 3] = ["LICENSE", "RUST-LICENSES.html", "THIRD-PARTY-LICENSES"];
 
+/// The images by their targets, with their programs, in the order in which they are built.
+const IMAGES: [(&str, &str); 4] = [
+    ("controller", "5spot-controller"),
+    ("agent", "5spot-reclaim-agent"),
+    ("webhook", "5spot-webhook"),
+    ("cli", "5spot"),
+];
+
 /// A folder of its own with buildah's storage. Both are removed at the end.
 struct BuildahFolder(Folder);
 
@@ -61,11 +69,11 @@ impl BuildahFolder {
         program::output(&mut buildah).await.trim().to_owned()
     }
 
-    /// Builds both images, and returns their ids.
+    /// Builds all images, and returns their ids.
     async fn build(&self, program: impl Fn(&str) -> PathBuf) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let context = self.0.path().join("context");
-        for name in ["5spot", "5spot-reclaim-agent"] {
+        for (_, name) in IMAGES {
             let to = context.join("amd64").join(name);
             std::fs::copy(program(name), to).unwrap();
         }
@@ -75,7 +83,7 @@ impl BuildahFolder {
         let file = root.join("Containerfile");
         let (file, context) = (file.to_str().unwrap(), context.to_str().unwrap());
         let mut ids = Vec::new();
-        for target in ["operator", "agent"] {
+        for (target, _) in IMAGES {
             let words = [
                 "build",
                 "--quiet",
@@ -105,7 +113,7 @@ async fn an_image_is_one_program_that_runs_as_nobody() {
     let ids = one.build(program).await;
     let again = other.build(program).await;
     assert_eq!(ids, again, "the bytes depend on the place");
-    for (id, name) in ids.iter().zip(["5spot", "5spot-reclaim-agent"]) {
+    for (id, (_, name)) in ids.iter().zip(IMAGES) {
         let config = one.buildah(&["inspect", "--type", "image", id]).await;
         let config: Value = serde_json::from_str(&config).unwrap();
         let config = &config["OCIv1"]["config"];

@@ -44,12 +44,14 @@ const ADMISSION: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 const CHART: &str = "deploy/chart";
 const OPENED: &str = "2026-03-06T22:50:00Z";
-const IMAGE: &str = "image.repository=registry.example/5spot";
+const IMAGES: &str = "image.repository=registry.example/5spot-controller,\
+                      webhook.image.repository=registry.example/5spot-webhook,\
+                      dashboard.image.repository=registry.example/5spot";
 
 /// All settings of the values at once.
 fn every_value() -> Value {
     json!({
-        "image": {"repository": "registry.example/5spot", "digest": format!("sha256:{:064}", 7)},
+        "image": {"repository": "registry.example/5spot-controller", "digest": format!("sha256:{:064}", 7)},
         "imagePullSecrets": [{"name": "registry"}],
         "nodeSelector": {"zone": "a"},
         "tolerations": [{"key": "infra", "operator": "Exists"}],
@@ -110,12 +112,11 @@ async fn helm_installs_upgrades_and_uninstalls_and_every_machine_stays() {
     );
     assert_eq!(pod["spec"]["priorityClassName"], "system-cluster-critical");
     let container = &pod["spec"]["containers"][0];
-    let digest = format!("registry.example/5spot@sha256:{:064}", 7);
+    let digest = format!("registry.example/5spot-controller@sha256:{:064}", 7);
     assert_eq!(container["image"], digest.as_str());
     assert_eq!(
         container["args"],
         json!([
-            "controller",
             "--enable-leader-election",
             "--log-level=debug",
             "--log-format=text",
@@ -204,7 +205,7 @@ async fn helm_upgrades_from_the_chart_before() {
         "5spot",
         CHART,
         "--set",
-        IMAGE,
+        IMAGES,
         "--take-ownership",
     ];
     let upgraded = helm(&words).await;
@@ -212,7 +213,10 @@ async fn helm_upgrades_from_the_chart_before() {
     let deployment = "/apis/apps/v1/namespaces/5spot-system/deployments/5spot-controller";
     let deployment = cluster.get(deployment).await.unwrap();
     let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
-    let expected = format!("registry.example/5spot:{}", env!("CARGO_PKG_VERSION"));
+    let expected = format!(
+        "registry.example/5spot-controller:{}",
+        env!("CARGO_PKG_VERSION")
+    );
     assert_eq!(image, expected.as_str());
     cluster.bring_up(&scheduled_machine("worker")).await;
 }
@@ -272,7 +276,7 @@ async fn helm_renders_what_kubectl_applies() {
 /// Compares the chart with these values with the manifests for the same settings.
 async fn renders_the_same(values: &str, settings: &Settings) {
     let session = Session::start(OPENED).await;
-    let set = format!("{IMAGE},{values}");
+    let set = format!("{IMAGES},{values}");
     let rendered = session
         .run(
             "helm",
@@ -304,7 +308,7 @@ async fn renders_the_same(values: &str, settings: &Settings) {
 /// The documents that Helm renders with these settings.
 async fn rendered(settings: &str, namespace: &str) -> Vec<Value> {
     let session = Session::start(OPENED).await;
-    let set = format!("{IMAGE},{settings}");
+    let set = format!("{IMAGES},{settings}");
     let words = ["template", "spot", CHART, "-n", namespace, "--set", &set];
     let text = session.run("helm", &words).await;
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
@@ -347,7 +351,7 @@ async fn audit_applies_to_the_webhook() {
         it["kind"] == "Deployment" && it["metadata"]["name"] == "5spot-webhook"
     });
     let args = &webhook.unwrap()["spec"]["template"]["spec"]["containers"][0]["args"];
-    assert_eq!(*args, json!(["webhook", "--validation-actions=Audit"]));
+    assert_eq!(*args, json!(["--validation-actions=Audit"]));
 }
 
 async fn two_releases_share_no_object() {
@@ -375,15 +379,24 @@ async fn two_releases_share_no_object() {
 async fn helm_refuses_what_could_not_run() {
     let session = Session::start(OPENED).await;
     let helm = async |words: &[&str]| session.run("helm", words).await;
-    let lint = helm(&["lint", CHART, "--strict", "--set", IMAGE]).await;
+    let lint = helm(&["lint", CHART, "--strict", "--set", IMAGES]).await;
     assert!(lint.contains("0 chart(s) failed"), "{lint}");
     let unnamed = helm(&["template", CHART]).await;
     assert!(unnamed.contains("image.repository is not set"), "{unnamed}");
     for (setting, said) in [
         (
-            "image.repository=finos/5spot",
-            "image.repository \"finos/5spot\" has no registry; for Docker Hub, write \
-             docker.io/finos/5spot",
+            "image.repository=finos/5spot-controller",
+            "image.repository \"finos/5spot-controller\" has no registry; for Docker Hub, write \
+             docker.io/finos/5spot-controller",
+        ),
+        (
+            "image.repository=registry.example/5spot",
+            "image.repository \"registry.example/5spot\" is the image of the command line; give \
+             that of 5spot-controller, such as registry.example/5spot-controller",
+        ),
+        (
+            "webhook.enabled=true,webhook.image.repository=",
+            "webhook.image.repository is not set",
         ),
         ("image.repository=http://registry", "image.repository"),
         ("admission=deny", "admission"),
@@ -395,7 +408,7 @@ async fn helm_refuses_what_could_not_run() {
         ("reclaimByOverride=1s", "reclaimByOverride"),
         ("reclaimByOverride=400h", "reclaimByOverride"),
     ] {
-        let refused = helm(&["template", CHART, "--set", IMAGE, "--set", setting]).await;
+        let refused = helm(&["template", CHART, "--set", IMAGES, "--set", setting]).await;
         let name = said.replace('.', "/");
         assert!(
             refused.contains("exit status: 1")
@@ -415,7 +428,7 @@ async fn helm_refuses_what_could_not_run() {
     ]
     .join(",");
     let rendered =
-        helm(&["template", "5spot", CHART, "--set", IMAGE, "--set", &whole]).await;
+        helm(&["template", "5spot", CHART, "--set", IMAGES, "--set", &whole]).await;
     let documents: Vec<Value> = serde_saphyr::from_multiple(&rendered).unwrap();
     for kind in ["DaemonSet", "ValidatingWebhookConfiguration", "Certificate"] {
         assert!(documents.iter().any(|it| it["kind"] == kind), "{kind}");
@@ -442,7 +455,11 @@ async fn every_overlay_of_kustomize_applies() {
             "clusterrole.rbac.authorization.k8s.io/5spot-controller-kubeconfigs",
             "- secrets",
         ),
-        ("webhook", "deployment.apps/5spot-webhook", "- webhook"),
+        (
+            "webhook",
+            "deployment.apps/5spot-webhook",
+            "image: 5spot-webhook:",
+        ),
     ] {
         let folder = format!("deploy/kustomize/overlays/{overlay}");
         let words = format!("apply --server-side --force-conflicts -k {folder}");

@@ -184,7 +184,7 @@ fn connections() -> Diagram {
             shape("management cluster", &["API server, Cluster API"], 1, 0),
             shape("webhook", &["only without policies"], 2, 0),
             shape("Prometheus", &["metrics"], 0, 1),
-            shape("operator", &["5spot controller"], 1, 1),
+            shape("operator", &["5spot-controller"], 1, 1),
             shape("workload cluster", &["API server"], 2, 1),
             shape("reclaim agent", &["on each node that has one"], 2, 2),
         ],

@@ -101,7 +101,7 @@ usage: cargo xtask <task>
                  build all files of a release in target/release-files: archives,
                  images (needs buildah), chart, manifests, krew manifest, bills of materials
                  (needs cargo-cyclonedx), sums; fail if an image is too large
-  release --check-reproducible [--program 5spot|5spot-reclaim-agent]
+  release --check-reproducible [--program NAME]
                  build the last commit on two paths, with images, and compare the bytes
   release --licences TRIPLE DIR
                  write the licences of the packages that are linked for a target

@@ -39,17 +39,26 @@ pub(super) const ARCHITECTURES: [(&str, &str); 2] = [
 ];
 
 /// The packages that are released, with the feature that a build for development leaves out.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 10] = [
     "-p",
     "fivespot-cli",
     "-p",
+    "fivespot-controller",
+    "-p",
+    "fivespot-webhook",
+    "-p",
     "fivespot-agent",
     "--features",
-    "fivespot-cli/allocator",
+    "fivespot-cli/allocator,fivespot-controller/allocator,fivespot-webhook/allocator",
 ];
 
-/// The programs of a release.
-const PROGRAMS: [&str; 2] = ["5spot", "5spot-reclaim-agent"];
+/// The programs of a release. Each is in an image of its name.
+const PROGRAMS: [&str; 4] = [
+    "5spot",
+    "5spot-controller",
+    "5spot-webhook",
+    "5spot-reclaim-agent",
+];
 
 /// The arguments of `--dry-run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,13 +181,12 @@ pub(crate) fn krew(folder: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Writes the manifests with the images of this release.
 fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
-    let operator = plan.image("5spot");
     let install = file::install(&Settings {
-        image: operator.clone(),
+        image: plan.image("5spot-controller"),
         ..Settings::default()
     })?;
     let webhook = file::webhook(&webhook::Settings {
-        image: operator,
+        image: plan.image("5spot-webhook"),
         ..webhook::Settings::default()
     })?;
     let agent = file::agent(&agent::Settings {
@@ -200,9 +208,15 @@ fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn
     }
     for mut file in file::chart()? {
         if file.path == "values.yaml" {
-            for name in ["5spot", "5spot-reclaim-agent"] {
+            let images = [
+                "5spot-controller",
+                "5spot-webhook",
+                "5spot",
+                "5spot-reclaim-agent",
+            ];
+            for name in images {
                 let named = format!("repository: \"{}/{name}\"", plan.registry);
-                // The operator's image is the first one.
+                // In the order of the values: those of the operator, webhook, dashboard, agent.
                 file.text = file.text.replacen("repository: \"\"", &named, 1);
             }
         }

@@ -47,7 +47,7 @@ enum Artifact {
     /// Prints one stream of documents. With --output-dir, also writes them as separate files in
     /// folders, as under deploy/ in the source tree.
     #[command(
-        after_help = "Example:\n  5spot generate manifests --image registry.example/5spot:0.1.0 \\\n    \
+        after_help = "Example:\n  5spot generate manifests --image registry.example/5spot-controller:0.1.0 \\\n    \
                       --kubeconfig team-a/prod | kubectl apply --server-side -f -"
     )]
     Manifests(manifests::Args),
@@ -316,8 +316,10 @@ mod tests {
             },
             ..fivespot_install::controller::Settings::default()
         };
-        let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
-        let parsed = crate::command().try_get_matches_from(arguments);
+        let name = fivespot_controller::program::NAME.to_owned();
+        let arguments = [name].into_iter().chain(settings.arguments());
+        let command = fivespot_controller::program::command();
+        let parsed = command.try_get_matches_from(arguments);
         assert!(parsed.is_ok(), "{parsed:?}");
     }
 
@@ -327,13 +329,15 @@ mod tests {
             validation_actions: vec!["Audit".to_owned()],
             ..fivespot_install::webhook::Settings::default()
         };
-        let arguments = ["5spot".to_owned()].into_iter().chain(settings.arguments());
-        let parsed = crate::command().try_get_matches_from(arguments);
+        let name = fivespot_webhook::program::NAME.to_owned();
+        let arguments = [name].into_iter().chain(settings.arguments());
+        let command = fivespot_webhook::program::command();
+        let parsed = command.try_get_matches_from(arguments);
         assert!(parsed.is_ok(), "{parsed:?}");
         let (_, text) = generate(&[
             "webhook",
             "--image",
-            "registry.example/5spot:1",
+            "registry.example/5spot-webhook:1",
             "--operator-namespace",
             "ops",
         ]);
@@ -345,7 +349,7 @@ mod tests {
         let (_, text) = generate(&[
             "webhook",
             "--image",
-            "registry.example/5spot:1",
+            "registry.example/5spot-controller:1",
             "--egress-port",
             "16443",
             "--validation-actions",
@@ -363,13 +367,20 @@ mod tests {
             let error = run(line, &mut Vec::new()).unwrap_err();
             error.to_string()
         };
-        let given = ["manifests", "--image", "registry.example/5spot:1"];
+        let given = [
+            "manifests",
+            "--image",
+            "registry.example/5spot-controller:1",
+        ];
         let directory = [given.as_slice(), &["-o", "unwritten"]].concat();
+        let agent = ["--agent-image", "registry.example/agent:1"];
+        let with_agent = [directory.as_slice(), &agent].concat();
         for (arguments, flag) in [
             (["manifests"].as_slice(), "--image"),
             (&["webhook"], "--image"),
             (&["agent"], "--image"),
             (&directory, "--agent-image"),
+            (&with_agent, "--webhook-image"),
         ] {
             let error = refused(arguments);
             assert!(error.contains(&format!("{flag}: ")), "{error}");
@@ -393,7 +404,11 @@ mod tests {
     }
 
     /// Arguments of `generate manifests` with an image.
-    const MANIFESTS: [&str; 3] = ["manifests", "--image", "registry.example/5spot:1"];
+    const MANIFESTS: [&str; 3] = [
+        "manifests",
+        "--image",
+        "registry.example/5spot-controller:1",
+    ];
 
     #[test]
     fn roles_for_an_older_kubernetes_have_no_policy_that_limits_them() {
@@ -454,7 +469,7 @@ mod tests {
         let (_, older) = generate(&[
             "manifests",
             "--image",
-            "registry.example/5spot:1",
+            "registry.example/5spot-controller:1",
             "--kube-version",
             "1.28",
         ]);

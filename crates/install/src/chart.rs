@@ -50,10 +50,8 @@ const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
   port: {{ . }}
 {{- end }}";
 
-/// The argument of the webhook that is set by a value.
-const WEBHOOK_ARGUMENTS: &str = r#"{{- if eq $.Values.admission "Audit" }}
-- --validation-actions=Audit
-{{- end }}"#;
+/// What the webhook does with an object that violates a rule.
+const WEBHOOK_ACTION: &str = r#"eq $.Values.admission "Audit" | ternary "Audit" "Deny""#;
 
 /// The files of the chart.
 ///
@@ -154,8 +152,9 @@ fn label(document: &mut Value) {
     }
 }
 
-/// Adds marks where a pod of the operator or the webhook may differ.
-fn pod(deployment: &mut Value, replicas: &str) {
+/// Adds marks where a pod of the operator, the webhook or the dashboard may differ. `group` has the
+/// values of its image.
+fn pod(deployment: &mut Value, replicas: &str, group: &str) {
     deployment["spec"]["replicas"] = template::bare(replicas).into();
     let template = &mut deployment["spec"]["template"];
     template["metadata"]["labels"][template::entries("$.Values.podLabels")] = true.into();
@@ -171,7 +170,7 @@ fn pod(deployment: &mut Value, replicas: &str) {
     pod["securityContext"][template::included("5spot.appArmor")] = true.into();
     pod[template::included("5spot.userNamespaces")] = true.into();
     pod["containers"][0]["imagePullPolicy"] =
-        template::text("$.Values.image.pullPolicy").into();
+        template::text(&format!("$.Values.{group}.pullPolicy")).into();
 }
 
 fn controller(settings: &Settings) -> Vec<Block> {
@@ -179,7 +178,7 @@ fn controller(settings: &Settings) -> Vec<Block> {
     account["metadata"]["annotations"] =
         json!({template::entries("$.Values.serviceAccount.annotations"): true});
     let mut deployment = settings.deployment();
-    pod(&mut deployment, "int $.Values.replicas");
+    pod(&mut deployment, "int $.Values.replicas", "image");
     let pod = &mut deployment["spec"]["template"]["spec"];
     pod[template::included("5spot.zoneinfoVolumes")] = true.into();
     let container = &mut pod["containers"][0];
@@ -231,8 +230,9 @@ fn webhook(settings: &Settings) -> Vec<Block> {
     .map(|(certificate_manager, action)| {
         let settings = webhook::Settings {
             namespace: settings.rights.namespace.clone(),
-            image: settings.image.clone(),
+            image: image("webhook.image"),
             certificate_manager,
+            validation_actions: vec![template::text(WEBHOOK_ACTION)],
             network: settings.network.clone(),
             kube_minor: controller::POLICIES_SINCE,
             ..webhook::Settings::default()
@@ -244,11 +244,11 @@ fn webhook(settings: &Settings) -> Vec<Block> {
         policies.iter_mut().for_each(allow_egress_ports);
         let others = others.into_iter().map(|mut document| {
             if document["kind"] == "Deployment" {
-                pod(&mut document, "int $.Values.webhook.replicas");
-                let pod = &mut document["spec"]["template"]["spec"];
-                if let Some(args) = pod["containers"][0]["args"].as_array_mut() {
-                    args.push(template::lines(WEBHOOK_ARGUMENTS).into());
-                }
+                pod(
+                    &mut document,
+                    "int $.Values.webhook.replicas",
+                    "webhook.image",
+                );
             }
             document
         });
@@ -312,10 +312,10 @@ const NEEDS_PROXY: &str = r#"{{- if not $.Values.dashboard.proxy }}
 fn dashboard(settings: &Settings) -> Vec<Block> {
     let settings = dashboard::Settings {
         namespace: settings.rights.namespace.clone(),
-        image: settings.image.clone(),
+        image: image("dashboard.image"),
     };
     let [account, mut deployment] = settings.workload();
-    pod(&mut deployment, "1");
+    pod(&mut deployment, "1", "dashboard.image");
     if let Some(containers) =
         deployment["spec"]["template"]["spec"]["containers"].as_array_mut()
     {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::agent;
 use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
 use crate::role::{NamespaceScope, Rights, metadata};
+use crate::webhook;
 
 /// The ports on which API servers usually listen.
 const API_SERVER_PORTS: [u16; 2] = [443, 6443];
@@ -35,10 +36,12 @@ pub const POLICIES_SINCE: u32 = 30;
 pub struct Settings {
     /// Its permissions and its namespace.
     pub rights: Rights,
-    /// The image with `5spot` as its entry point.
+    /// The image with `5spot-controller` as its entry point.
     pub image: String,
     /// The image of the agent, in the files beside `install.yaml`.
     pub agent_image: String,
+    /// The image of the webhook, in the files beside `install.yaml`.
+    pub webhook_image: String,
     /// Number of replicas; one is the leader, the others are on standby.
     pub replicas: u32,
     /// The oldest Kubernetes version that must accept the manifests, 1.`kube_minor`.
@@ -87,8 +90,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             rights: Rights::default(),
-            image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
+            image: format!("5spot-controller:{}", env!("CARGO_PKG_VERSION")),
             agent_image: agent::Settings::default().image,
+            webhook_image: webhook::Settings::default().image,
             replicas: 2,
             kube_minor: crd::SHIPPED_MINOR,
             network: Network::default(),
@@ -176,11 +180,9 @@ impl Settings {
         })
     }
 
-    /// The arguments of `5spot` with which the operator is started.
+    /// The arguments of `5spot-controller` with which the operator is started.
     pub fn arguments(&self) -> Vec<String> {
-        let mut words: Vec<String> = ["controller", "--enable-leader-election"]
-            .map(str::to_owned)
-            .into();
+        let mut words = vec!["--enable-leader-election".to_owned()];
         if let NamespaceScope::Only(namespaces) = &self.rights.namespaces {
             let named: Vec<&str> = namespaces.iter().map(String::as_str).collect();
             words.push(format!("--namespaces={}", named.join(",")));

@@ -124,7 +124,7 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     }
     files.push(webhook(&webhook::Settings {
         namespace: settings.rights.namespace.clone(),
-        image: settings.image.clone(),
+        image: settings.webhook_image.clone(),
         kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
         network: settings.network.clone(),
         ..webhook::Settings::default()

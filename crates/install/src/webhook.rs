@@ -37,7 +37,7 @@ pub enum CertificateManager {
 pub struct Settings {
     /// The namespace in which it runs. Its objects are excluded from the webhook.
     pub namespace: String,
-    /// The image with `5spot` as its entry point.
+    /// The image with `5spot-webhook` as its entry point.
     pub image: String,
     /// Number of replicas; all of them serve.
     pub replicas: u32,
@@ -57,7 +57,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             namespace: name::SYSTEM_NAMESPACE.to_owned(),
-            image: format!("5spot:{}", env!("CARGO_PKG_VERSION")),
+            image: format!("5spot-webhook:{}", env!("CARGO_PKG_VERSION")),
             replicas: 2,
             kube_minor: MATCH_CONDITIONS_SINCE,
             certificate_manager: CertificateManager::default(),
@@ -252,13 +252,10 @@ impl Settings {
         })
     }
 
-    /// The arguments of `5spot` with which the webhook is started.
+    /// The arguments of `5spot-webhook` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
-        let mut words = vec!["webhook".to_owned()];
-        if self.validation_actions != ["Deny"] {
-            let actions = self.validation_actions.join(",");
-            words.push(format!("--validation-actions={actions}"));
-        }
+        let actions = self.validation_actions.join(",");
+        let mut words = vec![format!("--validation-actions={actions}")];
         if self.certificate_manager == CertificateManager::CertManager {
             words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
         }

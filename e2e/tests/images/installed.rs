@@ -28,7 +28,7 @@ const NAME: &str = "released";
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/chart");
 
-const IMAGE: &str = "image.repository=registry.example/5spot";
+const IMAGE: &str = "image.repository=registry.example/5spot-controller";
 
 /// One namespace of a cluster, accessed by programs as a user does.
 struct TestRelease {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-use super::{BINARIES, BuildahFolder};
+use super::{BINARIES, BuildahFolder, IMAGES};
 use crate::program;
 
 /// The host name of the API server for clients that resolve it.
@@ -362,7 +362,7 @@ impl Pod {
 
 /// The program of an image with one program.
 fn entry_point(root: &str) -> String {
-    let names = ["5spot", "5spot-reclaim-agent"].map(|name| format!("/{name}"));
+    let names = IMAGES.map(|(_, name)| format!("/{name}"));
     let mut names = names.into_iter();
     names
         .find(|name| Path::new(&format!("{root}{name}")).exists())

@@ -9,8 +9,12 @@ use super::{archive, licences};
 use crate::process;
 
 /// The targets of the Containerfile, one per program, and the names of the images.
-const TARGETS: [(&str, &str); 2] =
-    [("operator", "5spot"), ("agent", "5spot-reclaim-agent")];
+const TARGETS: [(&str, &str); 4] = [
+    ("cli", "5spot"),
+    ("controller", "5spot-controller"),
+    ("webhook", "5spot-webhook"),
+    ("agent", "5spot-reclaim-agent"),
+];
 
 /// The inputs of the images.
 pub(super) struct Images<'r> {

@@ -11,8 +11,10 @@ use serde_json::Value;
 use crate::process;
 
 /// The folders of the packages, and the programs that they build.
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("crates/cli", "5spot"),
+    ("crates/controller", "5spot-controller"),
+    ("crates/webhook", "5spot-webhook"),
     ("crates/agent", "5spot-reclaim-agent"),
 ];
 

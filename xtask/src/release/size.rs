@@ -20,7 +20,12 @@ const RESULTS: &str = "xtask/results/release.json";
 const MARK: &str = "<!-- generated from here on: cargo xtask release --record -->\n";
 
 /// The images, with the limit of each in MiB, compressed as registries store it.
-const LIMITS: [(&str, u64); 2] = [("5spot", 15), ("5spot-reclaim-agent", 5)];
+const LIMITS: [(&str, u64); 4] = [
+    ("5spot", 15),
+    ("5spot-controller", 8),
+    ("5spot-webhook", 8),
+    ("5spot-reclaim-agent", 5),
+];
 
 const MIB: u64 = 1 << 20;
 

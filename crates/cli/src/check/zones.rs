@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn of_image() -> Value {
-        deployment(&json!({"args": ["controller"]}))
+        deployment(&json!({"args": ["--enable-leader-election"]}))
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_about_the_release_that_a_deployment_mounts() {
-        let argument = json!({"args": ["controller", "--zoneinfo=/usr/share/zoneinfo"]});
+        let argument = json!({"args": ["--enable-leader-election", "--zoneinfo=/usr/share/zoneinfo"]});
         let variable = json!({"env": [{"name": "TZDIR", "value": "/zones"}]});
         for container in [argument, variable] {
             let line = line(Some(&deployment(&container)), "2999a", RELEASED);

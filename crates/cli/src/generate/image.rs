@@ -9,10 +9,22 @@ pub(super) struct ImageFlag {
     example: &'static str,
 }
 
-/// The image of the operator and of the webhook.
+/// The image of the operator.
 pub(super) const IMAGE: ImageFlag = ImageFlag {
     flag: "--image",
-    example: "registry.example/5spot:0.1.0",
+    example: "registry.example/5spot-controller:0.1.0",
+};
+
+/// The image of the webhook, where it is the only one.
+pub(super) const ONLY_WEBHOOK_IMAGE: ImageFlag = ImageFlag {
+    flag: "--image",
+    example: "registry.example/5spot-webhook:0.1.0",
+};
+
+/// The image of the webhook, beside that of the operator.
+pub(super) const WEBHOOK_IMAGE: ImageFlag = ImageFlag {
+    flag: "--webhook-image",
+    ..ONLY_WEBHOOK_IMAGE
 };
 
 /// The image of the agent, where it is the only one.
@@ -36,12 +48,19 @@ pub(super) struct ImageArgs {
 }
 
 impl ImageArgs {
-    /// Checks that an image reference has a registry. The default registry of a reference without
-    /// one has no image of 5-Spot.
+    /// Checks that an image reference has a registry, and that it is not the image of the command
+    /// line. The default registry of a reference without one has no image of 5-Spot.
     ///
     /// # Errors
-    /// The image reference has no registry, and such images are not accepted.
+    /// The image reference has no registry, and such images are not accepted; or its repository is
+    /// named `5spot`.
     pub(super) fn check(&self, flag: ImageFlag, image: &str) -> Result<(), Failure> {
+        let name = image.rsplit('/').next().unwrap_or(image);
+        if name.split([':', '@']).next() == Some("5spot") {
+            let why = format!("{image:?} is the image of the command line");
+            let remedy = format!("give that of the program, such as {}", flag.example);
+            return Err(Failure::new(flag.flag, why).remedy(remedy));
+        }
         let is_registry = |part: &str| part == "localhost" || part.contains(['.', ':']);
         match image.split_once('/') {
             Some((registry, _)) if is_registry(registry) => Ok(()),
@@ -69,15 +88,33 @@ mod tests {
             allow_unqualified_image: false,
         };
         for image in [
-            "registry.example/5spot:0.1.0",
-            "localhost/5spot",
-            "127.0.0.1:5000/5spot@sha256:00",
+            "registry.example/5spot-controller:0.1.0",
+            "localhost/controller",
+            "127.0.0.1:5000/5spot-controller@sha256:00",
         ] {
             assert!(args.check(IMAGE, image).is_ok(), "{image}");
         }
-        for image in ["5spot:0.1.0", "team/5spot", ""] {
+        for image in ["5spot-controller:0.1.0", "team/controller", ""] {
             let refused = args.check(IMAGE, image).unwrap_err().to_string();
             assert!(refused.contains("--allow-unqualified-image"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_image_of_the_command_line_is_refused() {
+        let args = ImageArgs {
+            allow_unqualified_image: true,
+        };
+        for image in [
+            "registry.example/5spot:0.1.0",
+            "127.0.0.1:5000/5spot@sha256:00",
+            "5spot",
+        ] {
+            let refused = args.check(IMAGE, image).unwrap_err().to_string();
+            assert!(
+                refused.ends_with("registry.example/5spot-controller:0.1.0"),
+                "{refused}"
+            );
         }
     }
 }

@@ -19,13 +19,18 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// Image of the operator, with 5spot as its entry point, such as registry.example/5spot:0.1.0
+    /// Image of the operator, with 5spot-controller as its entry point, such as
+    /// registry.example/5spot-controller:0.1.0
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
 
     /// Image of the agent in the files of --output-dir, with 5spot-reclaim-agent as its entry point
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().agent_image)]
     agent_image: String,
+
+    /// Image of the webhook in the files of --output-dir, with 5spot-webhook as its entry point
+    #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().webhook_image)]
+    webhook_image: String,
 
     #[command(flatten)]
     images: ImageArgs,
@@ -79,8 +84,12 @@ impl Args {
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
         self.images.check(image::IMAGE, &self.image)?;
         let has_agent = self.kube_version.minor() >= POLICIES_SINCE;
-        if !self.output.is_printed() && has_agent {
-            self.images.check(image::AGENT_IMAGE, &self.agent_image)?;
+        if !self.output.is_printed() {
+            if has_agent {
+                self.images.check(image::AGENT_IMAGE, &self.agent_image)?;
+            }
+            self.images
+                .check(image::WEBHOOK_IMAGE, &self.webhook_image)?;
         }
         check_namespace(&self.metrics_namespace)?;
         self.rights.warn();
@@ -88,6 +97,7 @@ impl Args {
             rights: self.rights.rights()?,
             image: self.image.clone(),
             agent_image: self.agent_image.clone(),
+            webhook_image: self.webhook_image.clone(),
             replicas: self.replicas.get(),
             kube_minor: self.kube_version.minor(),
             network: Network {

@@ -26,14 +26,15 @@ use crate::Failure;
 /// Kubernetes 1.30 or later a policy limits it to the caBundle.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  5spot generate webhook --image registry.example/5spot:0.1.0 | \
+    after_help = "Example:\n  5spot generate webhook --image registry.example/5spot-webhook:0.1.0 | \
                       kubectl apply -f -"
 )]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
-    /// Image of the webhook, with 5spot as its entry point, such as registry.example/5spot:0.1.0
+    /// Image of the webhook, with 5spot-webhook as its entry point, such as
+    /// registry.example/5spot-webhook:0.1.0
     #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
     image: String,
 
@@ -103,7 +104,7 @@ impl Args {
     /// A namespace has an invalid name, the image has no registry, the actions do not exist or
     /// exclude each other, or that version of Kubernetes lacks what the nodes must support.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
-        self.images.check(image::IMAGE, &self.image)?;
+        self.images.check(image::ONLY_WEBHOOK_IMAGE, &self.image)?;
         self.actions.validator()?;
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;

@@ -21,8 +21,12 @@ helm.sh/resource-policy: keep
 {{- end -}}
 {{- /* Reference of an image. */ -}}
 {{- define "5spot.image" -}}
+{{- $program := get (dict "image" "5spot-controller" "webhook.image" "5spot-webhook" "dashboard.image" "5spot" "agent.image" "5spot-reclaim-agent") .path -}}
 {{- if not .image.repository -}}
-{{- fail (printf "%s.repository is not set; give the registry and repository of the image, such as registry.example/5spot" .path) -}}
+{{- fail (printf "%s.repository is not set; give the registry and repository of the image, such as registry.example/%s" .path $program) -}}
+{{- end -}}
+{{- if and (ne $program "5spot") (hasSuffix "/5spot" .image.repository) -}}
+{{- fail (printf "%s.repository %q is the image of the command line; give that of %s, such as registry.example/%s" .path .image.repository $program $program) -}}
 {{- end -}}
 {{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" .image.repository) -}}
 {{- fail (printf "%s.repository %q has no registry; for Docker Hub, write docker.io/%s" .path .image.repository .image.repository) -}}

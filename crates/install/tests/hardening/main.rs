@@ -337,6 +337,25 @@ fn the_policy_about_annotations_admits_the_operator_in_its_namespace() {
 }
 
 #[test]
+fn each_workload_has_the_image_of_its_program() {
+    let settings = Settings {
+        image: "registry.example/operator:1".to_owned(),
+        agent_image: "registry.example/agent:1".to_owned(),
+        webhook_image: "registry.example/webhook:1".to_owned(),
+        ..Settings::default()
+    };
+    let files = file::manifests(&settings).unwrap();
+    for (path, image) in [
+        ("controller/controller.yaml", &settings.image),
+        ("agent/agent.yaml", &settings.agent_image),
+        ("webhook/webhook.yaml", &settings.webhook_image),
+    ] {
+        let text = &files.iter().find(|it| it.path == path).unwrap().text;
+        assert!(text.contains(&format!("image: {image}\n")), "{path}");
+    }
+}
+
+#[test]
 fn a_disruption_keeps_a_replica_and_allows_node_drains() {
     let replicas = of_kind("Deployment")[0]["spec"]["replicas"]
         .as_u64()

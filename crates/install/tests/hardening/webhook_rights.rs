@@ -22,7 +22,10 @@ fn with_cert_manager_the_webhook_has_no_rights() {
     assert_eq!(pod["automountServiceAccountToken"], false);
     assert_eq!(
         pod["containers"][0]["args"],
-        json!(["webhook", "--certificate-dir=/etc/5spot/certificate"])
+        json!([
+            "--validation-actions=Deny",
+            "--certificate-dir=/etc/5spot/certificate"
+        ])
     );
     let documents = settings.documents();
     let of_kind = |kind: &str| documents.iter().find(|it| it["kind"] == kind).unwrap();

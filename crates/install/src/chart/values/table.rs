@@ -15,7 +15,7 @@ const NODE_ACCESS: [&str; 2] = ["workload", "management"];
 /// The log levels.
 const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// From 1 minute to 336 hours, as `5spot controller --reclaim-by-override` accepts it.
+/// From 1 minute to 336 hours, as `5spot-controller --reclaim-by-override` accepts it.
 const RECLAIM_SPAN: &str = "^(\
     ([6-9][0-9]|[1-9][0-9]{2,5}|1[01][0-9]{5}|120[0-8][0-9]{3}|1209[0-5][0-9]{2}|1209600)s\
     |([1-9][0-9]{0,3}|1[0-9]{4}|200[0-9]{2}|201[0-5][0-9]|20160)m\
@@ -24,10 +24,7 @@ const RECLAIM_SPAN: &str = "^(\
 
 /// Every value, in the order of `values.yaml`.
 pub(super) fn entries() -> Vec<Entry> {
-    let mut all = image(
-        "image",
-        "the operator and of the webhook, with 5spot as its entry point",
-    );
+    let mut all = image("image", "the operator", "5spot-controller");
     all.extend(deployment());
     all.extend(scheduling());
     all.extend(pod());
@@ -83,8 +80,13 @@ fn label() -> Value {
     json!({"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"})
 }
 
-fn image(group: &str, of: &str) -> Vec<Entry> {
+/// The values of the image of a part, whose entry point is `program`.
+fn image(group: &str, part: &str, program: &str) -> Vec<Entry> {
     let path = |name: &str| format!("{group}.{name}");
+    let condition = match group.split_once('.') {
+        Some((optional, _)) => format!(" with {optional}.enabled"),
+        None => String::new(),
+    };
     let repository = json!({
         "type": "string",
         // Whether there is a registry is checked where the error can say what to write.
@@ -97,8 +99,9 @@ fn image(group: &str, of: &str) -> Vec<Entry> {
             json!(""),
             repository,
             &format!(
-                "Registry and repository of the image of {of}, such as registry.example/5spot, or \
-                 docker.io/example/5spot on Docker Hub. Required."
+                "Registry and repository of the image of {part}, with {program} as its entry \
+                 point, such as registry.example/{program}, or docker.io/example/{program} on \
+                 Docker Hub. Required{condition}."
             ),
         ),
         entry(
@@ -208,7 +211,7 @@ fn pod() -> Vec<Entry> {
             "extraArgs",
             json!([]),
             list(text()),
-            "Additional arguments of `5spot controller`.",
+            "Additional arguments of `5spot-controller`.",
         ),
         entry(
             "extraEnv",

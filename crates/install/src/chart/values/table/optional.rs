@@ -69,6 +69,9 @@ pub(super) fn optional_parts() -> Vec<Entry> {
             "Whether cert-manager issues the certificate of the webhook. If false, the webhook \
              issues it itself.",
         ),
+    ];
+    all.extend(image("webhook.image", "the webhook", "5spot-webhook"));
+    all.extend([
         entry(
             "dashboard.enabled",
             json!(false),
@@ -90,6 +93,9 @@ pub(super) fn optional_parts() -> Vec<Entry> {
             json!({"type": "integer", "minimum": 1, "maximum": 65535}),
             "Port on which the proxy listens; the Service machines-dashboard forwards to it.",
         ),
+    ]);
+    all.extend(image("dashboard.image", "the dashboard", "5spot"));
+    all.extend([
         entry(
             "agent.enabled",
             json!(false),
@@ -104,11 +110,8 @@ pub(super) fn optional_parts() -> Vec<Entry> {
             "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
              the network namespace of the host) or scan (of /proc, without root).",
         ),
-    ];
-    all.extend(image(
-        "agent.image",
-        "the agent, with 5spot-reclaim-agent as its entry point",
-    ));
+    ]);
+    all.extend(image("agent.image", "the agent", "5spot-reclaim-agent"));
     all
 }
 
