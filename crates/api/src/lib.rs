@@ -4,6 +4,7 @@
 //! - [`resource`]: the kinds of the group; everything that is rendered iterates over them
 //! - [`schedule_override`], [`schedule_calendar`]: objects that change schedules from outside
 //! - [`spot_schedule`]: schedules that many objects share
+//! - [`scheduled_capacity`]: a value of another object that follows a schedule
 //! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was observed and
 //!   decided
 //! - [`name`]: every label, annotation and child name, built and parsed in one place
@@ -34,6 +35,7 @@ pub mod resource;
 pub mod rules;
 pub mod schedule_calendar;
 pub mod schedule_override;
+pub mod scheduled_capacity;
 pub mod scheduled_machine;
 mod schema;
 pub mod spec_hash;
@@ -47,7 +49,10 @@ pub use resource::{RESOURCES, Resource};
 pub use schedule_calendar::{CalendarDate, ScheduleCalendar, ScheduleCalendarSpec};
 pub use schedule_override::{
     OverrideMode, ScheduleOverride, ScheduleOverrideSpec, ScheduleOverrideStatus,
-    TargetRef,
+    TargetKind, TargetRef,
+};
+pub use scheduled_capacity::{
+    CapacityPhase, ScheduledCapacity, ScheduledCapacitySpec, ScheduledCapacityStatus,
 };
 pub use scheduled_machine::{
     CalendarRef, EnabledField, EndPolicy, Enforcement, ExceptionAction, InlineMetadata,

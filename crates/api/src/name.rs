@@ -56,6 +56,10 @@ pub const TIME_BASED_PLURAL: &str = "timebasedspotschedules";
 pub const CAPITAL_MARKETS_KIND: &str = "CapitalMarketsSchedule";
 /// Its plural, as in URLs.
 pub const CAPITAL_MARKETS_PLURAL: &str = "capitalmarketsschedules";
+/// The kind of a value of another object that follows a schedule.
+pub const CAPACITY_KIND: &str = "ScheduledCapacity";
+/// Its plural, as in URLs.
+pub const CAPACITY_PLURAL: &str = "scheduledcapacities";
 /// Annotation on a ScheduleOverride that is kept after its end; only the value `true` has an
 /// effect.
 pub const KEEP_ANNOTATION: &str = "5spot.finos.org/keep";

@@ -186,6 +186,7 @@ fn type_of(schema: &Value) -> String {
     }
     match text(schema, "format") {
         "date-time" => "RFC 3339 time".to_owned(),
+        "" if text(schema, "type").is_empty() => "integer, boolean or string".to_owned(),
         _ => text(schema, "type").to_owned(),
     }
 }

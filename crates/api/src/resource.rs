@@ -1,5 +1,5 @@
-//! The kinds of the API: ScheduledMachine, ScheduleOverride, ScheduleCalendar, and the schedules
-//! that many objects share.
+//! The kinds of the API: ScheduledMachine, ScheduledCapacity, ScheduleOverride, ScheduleCalendar,
+//! and the schedules that many objects share.
 //!
 //! CRDs, policies, webhooks and reference pages are rendered by iterating over [`RESOURCES`].
 
@@ -10,7 +10,8 @@ use serde_json::Value;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::{
-    CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, time_based_rules,
+    CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, capacity_rules,
+    time_based_rules,
 };
 use crate::{name, schema};
 
@@ -86,9 +87,11 @@ pub const SCHEDULE_CALENDAR: &Resource = &RESOURCES[2];
 pub const TIME_BASED_SPOT_SCHEDULE: &Resource = &RESOURCES[3];
 /// CapitalMarketsSchedule.
 pub const CAPITAL_MARKETS_SCHEDULE: &Resource = &RESOURCES[4];
+/// ScheduledCapacity.
+pub const SCHEDULED_CAPACITY: &Resource = &RESOURCES[5];
 
 /// Every kind.
-pub static RESOURCES: [Resource; 5] = [
+pub static RESOURCES: [Resource; 6] = [
     Resource {
         group: name::GROUP,
         versions: &[name::VERSION, name::BETA_VERSION],
@@ -229,6 +232,31 @@ pub static RESOURCES: [Resource; 5] = [
         ],
         has_status: false,
         schema: schema::capital_markets_schedule,
+    },
+    Resource {
+        group: name::GROUP,
+        versions: &[name::VERSION],
+        kind: name::CAPACITY_KIND,
+        list_kind: "ScheduledCapacityList",
+        plural: name::CAPACITY_PLURAL,
+        singular: "scheduledcapacity",
+        short_name: "scap",
+        policy: "scheduledcapacity-validation",
+        policy_binding: "scheduledcapacity-validation-binding",
+        webhook: "scheduledcapacity-validation.5spot.finos.org",
+        webhook_path: "/validate-scheduledcapacity",
+        rules: capacity_rules,
+        columns: &[
+            column("Phase", "string", ".status.phase"),
+            column("Value", "string", ".status.writtenValue"),
+            column("Target", "string", ".status.targetRef.name"),
+            column("Next", "string", ".status.nextTransition"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Kind", ".spec.target.kind"),
+            wide("Message", ".status.message"),
+        ],
+        has_status: true,
+        schema: schema::scheduled_capacity,
     },
 ];
 

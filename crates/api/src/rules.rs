@@ -5,6 +5,7 @@
 //! A rule is written once, in CEL on `self`, next to its message and its examples.
 
 mod calendar_table;
+mod capacity_table;
 mod capital_markets_table;
 mod example;
 mod override_table;
@@ -22,14 +23,16 @@ use serde_json::{Value, json};
 
 use crate::resource::{
     CAPITAL_MARKETS_SCHEDULE, RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE,
-    SCHEDULED_MACHINE, TIME_BASED_SPOT_SCHEDULE,
+    SCHEDULED_CAPACITY, SCHEDULED_MACHINE, TIME_BASED_SPOT_SCHEDULE,
 };
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
+use crate::scheduled_capacity::ScheduledCapacity;
 use crate::scheduled_machine::ScheduledMachine;
 use crate::spot_schedule::SharedSchedule;
 
 pub use calendar_table::CALENDAR_RULES;
+pub use capacity_table::capacity_rules;
 pub use capital_markets_table::CAPITAL_MARKETS_RULES;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
@@ -252,6 +255,11 @@ pub fn check_override(object: &ScheduleOverride) -> Vec<Violation> {
 /// As [`check`], for a ScheduleCalendar.
 pub fn check_calendar(object: &ScheduleCalendar) -> Vec<Violation> {
     check_value(SCHEDULE_CALENDAR, &json!({"spec": object.spec}))
+}
+
+/// As [`check`], for a ScheduledCapacity.
+pub fn check_capacity(object: &ScheduledCapacity) -> Vec<Violation> {
+    check_value(SCHEDULED_CAPACITY, &json!({"spec": object.spec}))
 }
 
 /// As [`check`], for the spec of a schedule that objects share.

@@ -38,7 +38,7 @@ pub struct ScheduleOverride {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleOverrideSpec {
-    /// The ScheduledMachine, in the same namespace.
+    /// The ScheduledMachine or ScheduledCapacity, in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_ref: Option<TargetRef>,
     /// Selects ScheduledMachines of the same namespace by their labels, instead of targetRef.
@@ -60,12 +60,24 @@ pub struct ScheduleOverrideSpec {
     pub reason: Option<String>,
 }
 
-/// A ScheduledMachine of the same namespace.
+/// A ScheduledMachine or ScheduledCapacity of the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct TargetRef {
-    /// Name of the ScheduledMachine.
+    /// Kind; ScheduledMachine if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TargetKind>,
+    /// Name of the object.
     #[schemars(length(max = MAX_NAME))]
     pub name: String,
+}
+
+/// What an override is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+pub enum TargetKind {
+    /// A machine.
+    ScheduledMachine,
+    /// A value of another object.
+    ScheduledCapacity,
 }
 
 /// What an override does.
@@ -156,10 +168,19 @@ impl ScheduleOverride {
         label: impl Fn(&str) -> Option<&'a str>,
     ) -> bool {
         match (&self.spec.target_ref, &self.spec.selector) {
-            (Some(target), None) => target.name == name,
+            (Some(target), None) => {
+                target.kind != Some(TargetKind::ScheduledCapacity) && target.name == name
+            }
             (None, Some(selector)) => selects(selector, label),
             _ => false,
         }
+    }
+
+    /// The name of the ScheduledCapacity that it targets, if it targets one.
+    pub fn capacity(&self) -> Option<&str> {
+        let target = self.spec.target_ref.as_ref()?;
+        let is_capacity = target.kind == Some(TargetKind::ScheduledCapacity);
+        (is_capacity && self.spec.selector.is_none()).then_some(target.name.as_str())
     }
 
     /// Whether it stops what `other` stops by name, from `now` on and not for a shorter time. Who
@@ -358,6 +379,20 @@ mod tests {
             "selector": {}, "mode": "Stop", "endTime": "2026-03-06T22:00:00Z",
         }));
         assert!(!empty.is_about("a", &labels(&[("team", "x")])));
+    }
+
+    #[test]
+    fn an_override_of_a_capacity_is_about_no_machine_of_that_name() {
+        let of = |kind: &str| {
+            overriding(&json!({
+                "targetRef": {"kind": kind, "name": "a"},
+                "mode": "Hold", "endTime": "2026-03-06T22:00:00Z",
+            }))
+        };
+        let (machine, capacity) = (of("ScheduledMachine"), of("ScheduledCapacity"));
+        assert!(machine.is_about("a", &labels(&[])) && machine.capacity().is_none());
+        assert!(!capacity.is_about("a", &labels(&[])));
+        assert_eq!(capacity.capacity(), Some("a"));
     }
 
     #[test]

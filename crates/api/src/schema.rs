@@ -18,13 +18,14 @@ use serde_json::{Value, json};
 
 use crate::schedule_calendar::ScheduleCalendarSpec;
 use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
+use crate::scheduled_capacity::{ScheduledCapacitySpec, ScheduledCapacityStatus};
 use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
 use crate::spot_schedule::CapitalMarketsScheduleSpec;
 use crate::status::ScheduledMachineStatus;
 
 pub(crate) use foreign::{
-    conditions_of_schedule_override, conditions_of_scheduled_machine, label_selector,
-    passed_on,
+    conditions_of_schedule_override, conditions_of_scheduled_capacity,
+    conditions_of_scheduled_machine, label_selector, passed_on, scalar,
 };
 
 /// The longest name of a Kubernetes object.
@@ -75,6 +76,14 @@ pub(crate) fn capital_markets_schedule() -> Value {
     whole::<CapitalMarketsScheduleSpec>(
         "The sessions of a market with its holidays and early closes, for many ScheduledMachines.",
     )
+}
+
+/// The schema of a whole ScheduledCapacity.
+pub(crate) fn scheduled_capacity() -> Value {
+    let schema = whole::<ScheduledCapacitySpec>(
+        "A value of another object, such as the replicas of a Deployment, that follows a schedule.",
+    );
+    with_status::<ScheduledCapacityStatus>(schema)
 }
 
 /// The schema of a whole object with that spec.
@@ -178,7 +187,12 @@ mod tests {
             nodes(root, "", &mut all);
         }
         for (path, node) in &all {
-            let bound = match node["type"].as_str().unwrap() {
+            let Some(of_type) = node["type"].as_str() else {
+                // A value of several types; a rule bounds it.
+                assert_eq!(node["x-kubernetes-preserve-unknown-fields"], true, "{path}");
+                continue;
+            };
+            let bound = match of_type {
                 "string" => "maxLength",
                 "array" => "maxItems",
                 _ if node.get("additionalProperties").is_some() => "maxProperties",

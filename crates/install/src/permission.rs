@@ -138,6 +138,18 @@ pub const PERMISSIONS: &[Permission] = &[
     ),
     permission(
         Scope::Management,
+        ("5spot.finos.org", "scheduledcapacities"),
+        READ_VERBS,
+        "write the values of other objects that follow a schedule",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledcapacities/status"),
+        &["patch"],
+        "update the status of capacities",
+    ),
+    permission(
+        Scope::Management,
         ("5spot.finos.org", "schedulecalendars"),
         READ_VERBS,
         "read the dates of exceptions",

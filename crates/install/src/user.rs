@@ -19,18 +19,19 @@ pub enum Aggregation {
     None,
 }
 
-/// The roles `5spot-view` and `5spot-edit`. Rules that are aggregated into `view` are also in
+/// The roles `5spot-view`, `5spot-edit` and `5spot-capacity-editor`. Rules that are aggregated into `view` are also in
 /// `edit`, and those in `edit` also in `admin`. Cannot fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
-    let rules = |verbs: &[&str]| {
+    let rules = |verbs: &[&str], except: &str| {
         let groups = [name::GROUP, name::SPOT_GROUP];
         groups.map(|group| {
             let of_group = RESOURCES.iter().filter(|it| it.group == group);
-            let resources: Vec<&str> = of_group.map(|it| it.plural).collect();
+            let plurals = of_group.map(|it| it.plural).filter(|it| *it != except);
+            let resources: Vec<&str> = plurals.collect();
             json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
         })
     };
-    let (read, write) = (rules(&READ), rules(&WRITE));
+    let (read, write) = (rules(&READ, ""), rules(&WRITE, name::CAPACITY_PLURAL));
     let (mut view, mut edit) = (
         role("view", json!(read)),
         role("edit", json!([read, write].concat())),
@@ -41,7 +42,20 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     if aggregation == Aggregation::Both {
         aggregate(&mut edit, "edit");
     }
-    vec![view, edit]
+    vec![view, edit, capacity_editor()]
+}
+
+/// The rights of users who may write ScheduledCapacities. They let the operator change objects that
+/// the user may not change, so that no role of Kubernetes contains them: the cluster administrator
+/// binds this one.
+fn capacity_editor() -> Value {
+    let verbs = [&READ[..], &WRITE].concat();
+    let rule = json!({
+        "apiGroups": [name::GROUP],
+        "resources": [name::CAPACITY_PLURAL],
+        "verbs": verbs,
+    });
+    role("capacity-editor", json!([rule]))
 }
 
 /// Aggregates a role into Kubernetes' own role of that level.

@@ -45,6 +45,11 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
             "timezone": "America/New_York",
             "sessions": [{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-15"]}],
         }),
+        name::CAPACITY_KIND => json!({
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]},
+            "target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "capacity": {"field": "replicas", "activeValue": 3},
+        }),
         _ => return acceptable(),
     };
     json!({
@@ -136,6 +141,12 @@ impl Rule {
         } else if let Some((path, siblings)) = required_siblings(self.path) {
             place(&mut object, path, siblings);
         }
+        if self.path.starts_with("spec.fields[]") {
+            // The other form excludes it.
+            if let Some(spec) = object["spec"].as_object_mut() {
+                spec.shift_remove("capacity");
+            }
+        }
         if self.path == "spec.selector" {
             place(
                 &mut object,
@@ -193,6 +204,11 @@ fn required_siblings(path: &str) -> Option<(&'static str, Value)> {
             let dates = with_member(dates, "startDate", "0000-01-01");
             ("spec.schedule.exceptions[]", dates)
         }
+        path if path.starts_with("spec.fields[]") => (
+            "spec.fields[]",
+            json!({"field": "paused", "activeValue": false, "inactiveValue": true}),
+        ),
+        "spec.handback.timeout" => ("spec.handback", json!({"drainedPath": "replicas"})),
         "spec.earlyCloses[].date" => ("spec.earlyCloses[]", json!({"closeHour": 12})),
         "spec.dates[].startDate" => (
             "spec.dates[]",

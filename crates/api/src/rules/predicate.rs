@@ -22,6 +22,7 @@ pub(super) use time::{
 };
 
 use crate::name;
+use crate::scheduled_capacity::{FieldPath, is_scalar};
 use crate::scheduled_machine::NodeTaint;
 use crate::schema::MAX_NAME;
 
@@ -470,4 +471,54 @@ pub(super) fn is_name(node: &Value, _: &Value) -> bool {
 
 pub(super) fn is_object_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.split('.').all(is_dns_label))
+}
+
+pub(super) fn is_field_path(node: &Value, _: &Value) -> bool {
+    text(node, |path| path.parse::<FieldPath>().is_ok())
+}
+
+pub(super) fn is_scalar_value(node: &Value, _: &Value) -> bool {
+    is_scalar(node)
+}
+
+pub(super) fn has_capacity_or_fields(node: &Value, _: &Value) -> bool {
+    is_set(node, "capacity") != is_set(node, "fields")
+}
+
+pub(super) fn has_name_or_template(node: &Value, _: &Value) -> bool {
+    let target = node.get("target").unwrap_or(&Value::Null);
+    is_set(target, "name") != is_set(node, "template")
+}
+
+pub(super) fn is_scale(node: &Value, _: &Value) -> bool {
+    text(node, |text| text == "scale")
+}
+
+pub(super) fn scales_only_replicas(node: &Value, _: &Value) -> bool {
+    let subresource = node.pointer("/target/subresource");
+    if subresource.and_then(Value::as_str) != Some("scale") {
+        return true;
+    }
+    let is_replicas = |field: Option<&Value>| {
+        field
+            .and_then(Value::as_str)
+            .is_none_or(|it| it == "replicas")
+    };
+    let fields = node.get("fields").and_then(Value::as_array);
+    !is_set(node, "template")
+        && is_replicas(node.pointer("/capacity/field"))
+        && fields.is_none_or(|all| all.iter().all(|it| is_replicas(it.get("field"))))
+}
+
+pub(super) fn is_group_version(node: &Value, _: &Value) -> bool {
+    text(node, |text| match text.split_once('/') {
+        Some((group, version)) => {
+            group.split('.').all(is_dns_label) && is_version(version)
+        }
+        None => is_version(text),
+    })
+}
+
+pub(super) fn is_target_kind(node: &Value, object: &Value) -> bool {
+    is_not_empty(node, object) && is_kind(node, object)
 }

@@ -20,6 +20,16 @@ pub(crate) fn conditions_of_schedule_override(_: &mut SchemaGenerator) -> Schema
     conditions("A condition of the ScheduleOverride.")
 }
 
+pub(crate) fn conditions_of_scheduled_capacity(_: &mut SchemaGenerator) -> Schema {
+    conditions("A condition of the ScheduledCapacity.")
+}
+
+/// An integer, a boolean or a string: no schema of Kubernetes has a choice of types, so that a
+/// rule says so.
+pub(crate) fn scalar(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"x-kubernetes-preserve-unknown-fields": true})
+}
+
 /// The bounds and the format of a reason are those of Kubernetes' own conditions.
 fn conditions(description: &str) -> Schema {
     json_schema!({

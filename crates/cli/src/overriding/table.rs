@@ -79,8 +79,12 @@ fn by_machine(overrides: &[ScheduleOverride]) -> ByMachine<'_> {
     all
 }
 
-/// The namespace and name of the ScheduledMachine. `None` for a selector.
+/// The namespace and name of the ScheduledMachine. `None` for a selector and for a
+/// ScheduledCapacity.
 fn machine(it: &ScheduleOverride) -> Option<(Option<&str>, &str)> {
+    if it.capacity().is_some() {
+        return None;
+    }
     let target = it.spec.target_ref.as_ref()?;
     Some((it.metadata.namespace.as_deref(), target.name.as_str()))
 }
