@@ -27,6 +27,7 @@
 //! and the steps that depend on it, so that the reconcile continues at step 5 and ends.
 //!
 //! # Layout
+//! - [`capacity`]: the decisions about a ScheduledCapacity, which has no machine
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
 //!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
 //!   objects to read; `subject` is the ScheduledMachine itself, `owned` its three objects and who
@@ -47,6 +48,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod act;
+pub mod capacity;
 pub mod explain;
 pub mod observed;
 pub mod overrides;
@@ -60,6 +62,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use act::action::{Action, Call, Request, Side, Step, Target};
 pub use act::memory::{Cause, Failure, Memory};
+pub use capacity::{CapacityFacts, CapacityPlan, CapacityWrite, plan_capacity};
 pub use decide::record::Precondition;
 pub use explain::{Explanation, PrecedenceReport, explain};
 pub use observed::location::Locations;

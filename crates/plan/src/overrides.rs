@@ -84,7 +84,8 @@ pub fn plan_override(
         };
     }
     let [active, expired] = in_force(&override_, now);
-    let found = [active, expired, target_found(matched), ignored(matched)];
+    let target = target_found(object, matched);
+    let found = [active, expired, target, ignored(matched)];
     let mut plan = planned(
         object,
         &before,
@@ -138,8 +139,26 @@ fn in_force(override_: &Override, now: Timestamp) -> [OverrideCondition; 2] {
     [active, expired]
 }
 
-fn target_found(matched: &Matched) -> OverrideCondition {
-    match matched.machines {
+fn target_found(object: &ScheduleOverride, matched: &Matched) -> OverrideCondition {
+    match (matched.machines, object.capacity()) {
+        (0, Some(name)) => OverrideCondition::new(
+            "TargetFound",
+            false,
+            "NotFound",
+            format!("there is no ScheduledCapacity {name}"),
+        ),
+        (_, Some(name)) => OverrideCondition::new(
+            "TargetFound",
+            true,
+            "Found",
+            format!("it matches ScheduledCapacity {name}"),
+        ),
+        (machines, None) => machines_found(machines),
+    }
+}
+
+fn machines_found(machines: usize) -> OverrideCondition {
+    match machines {
         0 => {
             let message = "no ScheduledMachine matches it";
             OverrideCondition::new("TargetFound", false, "NotFound", message.to_owned())

@@ -90,7 +90,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    fn of(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<Self> {
+    pub(crate) fn of(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<Self> {
         let reference = spec.reference()?;
         let (schedule, generation) = match &spec.resolved {
             Some(Resolved::Shared { spec, generation }) => {

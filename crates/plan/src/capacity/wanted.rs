@@ -1,0 +1,154 @@
+//! Which values apply: the active or the inactive ones, or those that are written.
+
+use fivespot_api::FollowedSchedule;
+use fivespot_api::rules;
+use fivespot_api::scheduled_capacity::{
+    ScheduledCapacity, ScheduledCapacitySpec, ScheduledCapacityStatus,
+};
+use fivespot_api::time::next_whole_second;
+use fivespot_schedule::{Duration, OverrideMode, Schedule, Steps};
+use jiff::Timestamp;
+
+use super::CapacityFacts;
+use super::report::Problem;
+use crate::MAX_STEPS;
+use crate::decide::resolve::Followed;
+
+/// Why the values are those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Schedule,
+    Governed,
+    Disabled,
+    Killed,
+}
+
+/// The values that apply now.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) is_active: bool,
+    /// When that changes.
+    pub(super) until: Option<Timestamp>,
+    /// When to decide again at the latest.
+    pub(super) look_again: Option<Timestamp>,
+    why: Why,
+    followed: Option<FollowedSchedule>,
+}
+
+impl Wanted {
+    /// The values that apply, or why those that are written are kept.
+    pub(super) fn of(
+        object: &ScheduledCapacity,
+        facts: &CapacityFacts,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
+        let spec = &object.spec;
+        let violations = rules::check_capacity(object);
+        let is_about_schedule =
+            |field: &str| field.starts_with("spec.schedule") || field == "spec.leadTime";
+        let mut others = violations.iter();
+        if let Some(other) = others.find(|it| !is_about_schedule(&it.field)) {
+            return Err(Problem::invalid(other.to_string()));
+        }
+        let why = if spec.kill_switch {
+            Why::Killed
+        } else if !spec.is_enabled() {
+            Why::Disabled
+        } else if facts.governor.is_some() {
+            Why::Governed
+        } else {
+            if let Some(violation) = violations.first() {
+                return Err(Problem::invalid(violation.to_string()));
+            }
+            return Self::by_schedule(spec, facts, now);
+        };
+        Ok(Self {
+            is_active: false,
+            until: None,
+            look_again: None,
+            why,
+            followed: None,
+        })
+    }
+
+    fn by_schedule(
+        spec: &ScheduledCapacitySpec,
+        facts: &CapacityFacts,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
+        if let Some(unknown) = &facts.schedule.unknown {
+            return Err(Problem::unread(unknown, "the inputs of the schedule"));
+        }
+        let steps = Steps::at_most(MAX_STEPS);
+        let followed = match Followed::of(&spec.schedule, &facts.schedule) {
+            None => None,
+            Some(followed) => {
+                let own = followed.schedule.as_ref().map_err(Problem::unresolved)?;
+                Some(FollowedSchedule {
+                    api_version: followed.reference.api_version.clone(),
+                    kind: followed.reference.kind.clone(),
+                    name: followed.reference.name.clone(),
+                    active: own.at(now).is_open(),
+                    next_transition_time: own.at_within(now, &steps).until(),
+                    observed_generation: followed.generation,
+                })
+            }
+        };
+        let schedule = schedule(spec, facts)?;
+        if let Some(held) = schedule
+            .override_at(now)
+            .filter(|it| it.mode == OverrideMode::Hold)
+        {
+            return Err(Problem::held(&held.name, held.end));
+        }
+        let need = schedule.needed(now, &steps);
+        let ends = [need.until(), need.known_until(), next_override(facts, now)];
+        Ok(Self {
+            is_active: need.is_needed(),
+            until: need.until(),
+            look_again: ends.into_iter().flatten().filter(|at| *at > now).min(),
+            why: Why::Schedule,
+            followed,
+        })
+    }
+
+    pub(super) fn is_governed(&self) -> bool {
+        self.why == Why::Governed
+    }
+
+    /// Whether a closing for this reason waits until the target is not in use.
+    pub(super) fn awaits(&self) -> bool {
+        matches!(self.why, Why::Schedule | Why::Governed)
+    }
+
+    /// Records what was decided, apart from the values.
+    pub(super) fn record(
+        &self,
+        spec: &ScheduledCapacitySpec,
+        status: &mut ScheduledCapacityStatus,
+    ) {
+        if self.followed.is_some() || spec.schedule.reference().is_none() {
+            status.spot_schedule = self.followed.clone();
+        }
+    }
+}
+
+/// When the next override begins or ends.
+pub(super) fn next_override(facts: &CapacityFacts, now: Timestamp) -> Option<Timestamp> {
+    let overrides = facts.schedule.overrides.iter();
+    let edges = overrides.flat_map(|of| of.start.into_iter().chain([of.end]));
+    edges.map(next_whole_second).filter(|at| *at > now).min()
+}
+
+fn schedule(
+    spec: &ScheduledCapacitySpec,
+    facts: &CapacityFacts,
+) -> Result<Schedule, Problem> {
+    let schedule = spec.schedule.schedule_with(&facts.schedule.calendars);
+    let schedule =
+        schedule.map_err(|error| Problem::invalid(format!("spec.schedule: {error}")))?;
+    let lead = spec.lead_time.parse().unwrap_or(Duration::ZERO);
+    Ok(schedule
+        .with_overrides(facts.schedule.overrides.clone())
+        .with_lead_time(lead))
+}
