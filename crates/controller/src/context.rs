@@ -33,6 +33,7 @@ use crate::observe::workload::{Workload, pods_of};
 use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override::{self, Overrides};
+use crate::scheduled_capacity::{self, Capacities};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, SharedReads, Task};
@@ -59,6 +60,8 @@ pub(crate) struct Context {
     pub(crate) queue: WorkQueue,
     /// The overrides, which have a controller of their own.
     pub(crate) overrides: Overrides,
+    /// The ScheduledCapacities, which have a controller of their own.
+    pub(crate) capacities: Capacities,
     /// The dates of calendars.
     pub(crate) calendars: Calendars,
     pub(crate) fence: Arc<Fence>,
@@ -137,6 +140,7 @@ impl Context {
             queue: WorkQueue::new(options.clock.clone(), backoff, options.max_concurrent),
             calendars: Calendars::default(),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence),
+            capacities: Capacities::new(options.clock.clone(), backoff, &fence),
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
@@ -255,30 +259,48 @@ impl Context {
         let _ = self.tasks.send(future.boxed());
     }
 
-    /// Starts the watches of ScheduledMachines, ScheduleOverrides and CustomResourceDefinitions.
+    /// Starts the watches of ScheduledMachines, ScheduledCapacities, ScheduleOverrides and
+    /// CustomResourceDefinitions.
     pub(crate) fn start(self: &Arc<Self>) {
         let informer = self.scheduled_machines.clone();
         self.watch(&informer, None);
         schedule_override::informer(self);
+        if self.options.controllers.capacity {
+            scheduled_capacity::informer(self);
+        }
         self.spawn_detached(follow_crds(self.clone()));
     }
 
     /// Starts one watch per configured namespace, or one for all.
-    fn watch(self: &Arc<Self>, informer: &Arc<KindInformer>, selector: Option<Selector>) {
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        informer: &Arc<KindInformer>,
+        selector: Option<Selector>,
+    ) {
         let namespaces = match &self.options.namespaces {
             Namespaces::All => vec![None],
             Namespaces::Only(some) => some.iter().cloned().map(Some).collect(),
         };
         for namespace in namespaces {
-            let scope = WatchScope {
-                api: self.api.clone(),
-                namespace,
-                selector: selector.clone(),
-                link: None,
-                budget: None,
-            };
-            informer.add_task(self.spawn(fill(self.clone(), informer.clone(), scope)));
+            self.watch_in(informer, namespace, selector.clone());
         }
+    }
+
+    /// Starts one watch, in a namespace or of everything.
+    pub(crate) fn watch_in(
+        self: &Arc<Self>,
+        informer: &Arc<KindInformer>,
+        namespace: Option<String>,
+        selector: Option<Selector>,
+    ) {
+        let scope = WatchScope {
+            api: self.api.clone(),
+            namespace,
+            selector,
+            link: None,
+            budget: None,
+        };
+        informer.add_task(self.spawn(fill(self.clone(), informer.clone(), scope)));
     }
 
     /// The cache of a kind of the management cluster. The first call starts its watch.
@@ -394,11 +416,11 @@ impl Context {
         for name in failing {
             let waiting = self.cache(&name).map(|informer| informer.record_success());
             self.drop_cache(&name);
-            self.enqueue_keys(waiting.into_iter().flatten());
+            self.enqueue_waiting(waiting.into_iter().flatten());
         }
         let is_awaited = !keys.is_empty();
         self.enqueue_keys(keys);
-        is_awaited
+        self.group_of_targets_changed(group) || is_awaited
     }
 
     /// A CustomResourceDefinition of 5-Spot has changed: starts the watches that failed again, and
@@ -410,6 +432,9 @@ impl Context {
             self.watch(&informer, None);
         }
         schedule_override::informer(self);
+        if self.options.controllers.capacity {
+            scheduled_capacity::informer(self);
+        }
         own_crd::refresh(self).await;
     }
 
@@ -427,7 +452,9 @@ impl Context {
         let others: Vec<Arc<KindInformer>> = {
             let mut tables = self.tables();
             let is_other = |informer: &Arc<KindInformer>| {
-                informer.resource.group == group && informer.resource.version != version
+                informer.resource.group == group
+                    && informer.resource.version != version
+                    && !informer.projection.is_of_targets()
             };
             let others: Vec<_> = tables.informers.values().cloned().collect();
             let others: Vec<_> = others.into_iter().filter(is_other).collect();
@@ -450,7 +477,9 @@ impl Context {
 
     /// The groups of which a kind was requested that is not served.
     pub(crate) fn unserved_groups(&self) -> Vec<String> {
-        self.tables().unserved.keys().cloned().collect()
+        let mut groups: Vec<String> = self.tables().unserved.keys().cloned().collect();
+        groups.extend(self.capacities.unserved_groups());
+        groups
     }
 
     /// Reads or changes the state kept for `key`.
@@ -502,13 +531,14 @@ impl Context {
         })
     }
 
-    /// Enqueues every ScheduledMachine and override that this replica may act on.
+    /// Enqueues every ScheduledMachine, ScheduledCapacity and override that this replica may act on.
     pub(crate) fn enqueue_owned(&self) {
         if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
             let all = overrides.store.all().into_iter();
             let own = all.filter(|(_, object)| self.fence.covers(&object.uid));
             self.overrides.enqueue(own.map(|(key, _)| key));
         }
+        self.enqueue_capacities();
         let keys = self.scheduled_machines.store.keys();
         self.enqueue_keys(keys.into_iter().filter(|key| self.is_own(key)));
     }

@@ -1,8 +1,8 @@
 //! The API resources of the kinds that the controller watches and writes.
 
 use fivespot_api::{
-    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledMachine,
-    TimeBasedSpotSchedule, name,
+    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
+    ScheduledMachine, TimeBasedSpotSchedule, name,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
@@ -18,6 +18,11 @@ pub(crate) fn cache_name(resource: &ApiResource) -> String {
 /// ScheduledMachines, as a kind.
 pub(crate) fn scheduled_machine() -> ApiResource {
     ApiResource::erase::<ScheduledMachine>(&())
+}
+
+/// ScheduledCapacities, as a kind.
+pub(crate) fn scheduled_capacity() -> ApiResource {
+    ApiResource::erase::<ScheduledCapacity>(&())
 }
 
 /// ScheduleOverrides, as a kind.

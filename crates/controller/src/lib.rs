@@ -42,6 +42,7 @@ mod reconcile;
 mod report;
 mod run;
 mod schedule_override;
+mod scheduled_capacity;
 mod telemetry;
 
 pub use connect::{Connect, NetworkConnect, client};
@@ -51,7 +52,9 @@ pub use inspect::{Inspection, inspect};
 pub use kubemu_https::{Detail, ProbeResponse};
 pub use listener::{Listener, NoListener, StepTaken, Transition};
 pub use observe::kubeconfig;
-pub use options::{Coordination, LeaseRuntime, Namespaces, NodeAccess, Options};
+pub use options::{
+    Controllers, Coordination, LeaseRuntime, Namespaces, NodeAccess, Options,
+};
 pub use run::{run, run_until};
 pub use telemetry::health::{Check, Health};
 pub use telemetry::instruments::Instruments;

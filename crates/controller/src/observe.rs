@@ -9,7 +9,7 @@ pub(crate) mod discovery;
 pub(crate) mod json_text;
 pub mod kubeconfig;
 pub(crate) mod live_reads;
-mod management;
+pub(crate) mod management;
 pub(crate) mod name_conflict;
 mod node;
 pub(crate) mod own_crd;

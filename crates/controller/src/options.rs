@@ -30,6 +30,24 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+/// Which objects are reconciled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// ScheduledMachines and ScheduleOverrides.
+    pub machines: bool,
+    /// ScheduledCapacities.
+    pub capacity: bool,
+}
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self {
+            machines: true,
+            capacity: true,
+        }
+    }
+}
+
 /// How replicas coordinate which of them acts on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Coordination {
@@ -83,6 +101,8 @@ pub struct Options {
     pub clock: Clock,
     /// The namespaces in which ScheduledMachines are watched.
     pub namespaces: Namespaces,
+    /// Which objects are reconciled.
+    pub controllers: Controllers,
     /// How Nodes are reached.
     pub node_access: NodeAccess,
     /// How replicas coordinate which of them acts on an object.
@@ -124,6 +144,7 @@ impl Options {
             client,
             clock,
             namespaces: Namespaces::All,
+            controllers: Controllers::default(),
             node_access: NodeAccess::Workload,
             coordination: Coordination::Alone,
             lease_runtime: None,

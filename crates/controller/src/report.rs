@@ -10,7 +10,7 @@ use fivespot_schedule::Steps;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
@@ -247,9 +247,9 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
 ///
 /// Both statuses are dropped before the patch is sent: at an edge, many reconciles wait for
 /// responses.
-fn patch(
+pub(crate) fn patch<S: Serialize>(
     stored: &Value,
-    status: &ScheduledMachineStatus,
+    status: &S,
     version: &str,
 ) -> serde_json::Result<Option<Value>> {
     let change = difference(stored, serde_json::to_value(status)?);

@@ -10,11 +10,11 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
-use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::reconcile::reconcile;
-use crate::schedule_override;
+use crate::{Controllers, Options};
+use crate::{schedule_override, scheduled_capacity};
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
@@ -41,11 +41,14 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let mut beside = FuturesUnordered::new();
     let mut reconciles = FuturesUnordered::new();
     let mut of_overrides = FuturesUnordered::new();
+    let mut of_capacities = FuturesUnordered::new();
+    let Controllers { machines, capacity } = context.options.controllers;
     let mut last_id = 0;
     let mut stop = pin!(stop);
     let mut stopped = None;
     loop {
-        let is_idle = reconciles.is_empty() && of_overrides.is_empty();
+        let is_idle =
+            reconciles.is_empty() && of_overrides.is_empty() && of_capacities.is_empty();
         let is_stopped = stopped.is_some();
         if is_stopped && is_idle {
             // The reconciles that have ended have written their results.
@@ -57,25 +60,33 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             Some(task) = started.recv() => beside.push(task),
             Some(()) = reconciles.next(), if !reconciles.is_empty() => {}
             Some(()) = of_overrides.next(), if !of_overrides.is_empty() => {}
+            Some(()) = of_capacities.next(), if !of_capacities.is_empty() => {}
             value = &mut stop, if stopped.is_none() => stopped = Some(value),
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
-            (key, busy) = context.queue.next(), if !is_stopped => {
+            (key, busy) = context.queue.next(), if machines && !is_stopped => {
                 last_id += 1;
                 // A slow response takes time, on a virtual clock too.
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.stop_while_busy(reconciling));
             }
-            (own, busy) = context.overrides.queue.next(), if !is_stopped => {
+            (own, busy) = context.overrides.queue.next(), if machines && !is_stopped => {
                 last_id += 1;
                 let reconciling =
                     schedule_override::reconcile(context.clone(), own, busy, last_id);
                 of_overrides.push(context.clock.stop_while_busy(reconciling));
+            }
+            (own, busy) = context.capacities.queue.next(), if capacity && !is_stopped => {
+                last_id += 1;
+                let reconciling =
+                    scheduled_capacity::reconcile(context.clone(), own, busy, last_id);
+                of_capacities.push(context.clock.stop_while_busy(reconciling));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }
         if is_coordinated
             && reconciles.is_empty()
             && of_overrides.is_empty()
+            && of_capacities.is_empty()
             && let Some(value) = stopped.take()
         {
             return value;

@@ -27,6 +27,7 @@ use crate::kind::schedule_override;
 use crate::observe::projection::{CachedKind, Object};
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
+use crate::scheduled_capacity;
 use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
 
@@ -95,6 +96,18 @@ impl Overrides {
         labels: &BTreeMap<String, String>,
     ) -> Vec<Arc<ScheduleOverride>> {
         self.index.of_machine(key, labels)
+    }
+
+    /// The considered overrides of a ScheduledCapacity.
+    pub(crate) fn of_capacity(&self, key: &Key) -> Vec<Arc<ScheduleOverride>> {
+        self.index.of_capacity(key)
+    }
+
+    /// The cache of capacities shows a change of one: enqueues the overrides of it.
+    pub(crate) fn capacity_changed(&self, key: &Key) {
+        let own = self.index.of_capacity(key);
+        let names = own.iter().filter_map(|of| of.metadata.name.as_deref());
+        self.enqueue(names.map(|name| Key::new(key.namespace.clone(), name)));
     }
 
     /// Whether one of mode Stop would be considered that is created now in a namespace.
@@ -243,7 +256,14 @@ impl OverrideReconcile<'_> {
         let now = queue.now();
         // An override that has ended stays ended.
         let end = ended.end_of(self.object, now);
-        let matched = index.matched(own);
+        let mut matched = index.matched(own);
+        if let Some(name) = self.object.capacity()
+            && !matched.is_beyond_limit
+        {
+            let key = Key::new(own.namespace.clone(), name);
+            matched.machines =
+                usize::from(scheduled_capacity::exists(self.context, &key));
+        }
         let plan = plan_override(self.object, &matched, end.unwrap_or(now).max(now));
         let resource = schedule_override();
         let at = Address {

@@ -10,7 +10,9 @@ mod outage;
 mod uri;
 
 pub use chunks::MAX_OBJECT_BYTES;
-pub use client::{Address, ApiClient, EventStream, Page, WatchEvent, is_segment};
+pub use client::{
+    Address, ApiClient, EventStream, Page, PatchFormat, WatchEvent, is_segment,
+};
 pub use connect::{Connection, client};
 pub use local::{is_local, is_local_host};
 pub use outage::{Outage, track_outages};

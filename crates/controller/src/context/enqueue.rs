@@ -14,6 +14,7 @@ use crate::observe::projection::{
 };
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
+use crate::scheduled_capacity;
 
 /// Enqueues the ScheduledMachines that a change of a cache affects.
 pub(crate) struct Enqueue {
@@ -39,7 +40,12 @@ impl Enqueue {
                     Target::One(key) => Some(key),
                     _ => None,
                 });
-                overrides.machines_changed(&self.informer, keys);
+                overrides.machines_changed(&self.informer, keys.clone());
+                let namespaces: BTreeSet<&str> =
+                    keys.map(|key| key.namespace.as_str()).collect();
+                for namespace in namespaces {
+                    self.context.machines_of_changed(namespace);
+                }
             }
             CachedKind::Override => {
                 let keys = affected.iter().filter_map(|target| match target {
@@ -57,6 +63,47 @@ impl Enqueue {
                 }
             }
             _ => {}
+        }
+        self.enqueue_capacities(affected);
+    }
+
+    /// Enqueues the ScheduledCapacities that a change affects, and the overrides of those that have
+    /// changed.
+    fn enqueue_capacities(&self, affected: &BTreeSet<Target>) {
+        let Context {
+            capacities,
+            overrides,
+            ..
+        } = &*self.context;
+        for target in affected {
+            match target {
+                Target::Capacity(key) => {
+                    capacities.enqueue([key.clone()]);
+                    if self.informer.projection == CachedKind::Capacity {
+                        overrides.capacity_changed(key);
+                    }
+                }
+                Target::CapacityTarget(terms) => {
+                    for term in terms {
+                        capacities.enqueue(self.context.capacities_by(term));
+                    }
+                }
+                Target::SpotSchedule(term) => {
+                    capacities.enqueue(self.context.capacities_by(term));
+                }
+                Target::Calendar(calendar) => {
+                    let term = calendar_term(calendar);
+                    capacities.enqueue(self.context.capacities_by(&term));
+                    for followed in self.context.spot_schedules(&term) {
+                        capacities.enqueue(self.context.capacities_by(&followed));
+                    }
+                }
+                Target::One(_)
+                | Target::Named(_)
+                | Target::Override(_)
+                | Target::Cluster(_)
+                | Target::Machine(_) => {}
+            }
         }
     }
 }
@@ -94,7 +141,7 @@ impl Handler<Target> for Enqueue {
             }
             _ => {}
         }
-        self.context.enqueue_keys(waiting);
+        self.context.enqueue_waiting(waiting);
     }
 
     fn responded(&self) {
@@ -109,16 +156,25 @@ impl Handler<Target> for Enqueue {
             format_args!("watch of {} failed", self.informer.name),
             &message,
         );
-        self.context.enqueue_keys(waiting);
+        self.context.enqueue_waiting(waiting);
         if let Some(WatchedCluster { workload, .. }) = &self.link {
             workload.handle_error(&self.context, error);
         }
     }
 
-    /// A Node without a Machine is not kept.
+    /// A Node without a Machine is not kept, and of a kind of targets only those that are followed.
     fn needs_content(&self, affected: &[Target]) -> bool {
-        !matches!(self.informer.projection, CachedKind::Node(_))
-            || self.context.has_any(affected)
+        match self.informer.projection {
+            CachedKind::Node(_) => self.context.has_any(affected),
+            CachedKind::CapacityTarget => affected.iter().any(|target| {
+                let Target::CapacityTarget(terms) = target else {
+                    return false;
+                };
+                let mut terms = terms.iter();
+                terms.any(|term| !self.context.capacities_by(term).is_empty())
+            }),
+            _ => true,
+        }
     }
 }
 
@@ -149,8 +205,9 @@ impl Context {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
                 }
-                // The index of overrides finds its machines.
-                Target::Override(_) => {}
+                // The index of overrides finds its machines; capacities have another queue.
+                Target::Override(_) | Target::Capacity(_) | Target::CapacityTarget(_) => {
+                }
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
                     keys.extend(self.scheduled_machines.store.found_by(&term));
@@ -184,6 +241,20 @@ impl Context {
                 .expectations
                 .has_written_version(&informer.name, object, version)
         })
+    }
+
+    /// Enqueues the keys that have waited for a list: ScheduledMachines, or ScheduledCapacities of
+    /// that name.
+    pub(crate) fn enqueue_waiting(&self, waiting: impl IntoIterator<Item = Key>) {
+        for key in waiting {
+            let is_capacity = scheduled_capacity::exists(self, &key);
+            if is_capacity {
+                self.capacities.enqueue([key.clone()]);
+            }
+            if !is_capacity || self.scheduled_machines.store.get(&key).is_some() {
+                self.queue.enqueue(&key);
+            }
+        }
     }
 
     /// Enqueues these keys.

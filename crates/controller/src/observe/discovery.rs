@@ -22,7 +22,15 @@ pub(crate) struct Discovery {
 type Document<T> = Arc<OnceCell<T>>;
 
 /// The kinds of one version, by name.
-type Kinds = BTreeMap<String, ApiResource>;
+type Kinds = BTreeMap<String, ServedKind>;
+
+/// A kind that is served.
+#[derive(Clone, Debug)]
+pub(crate) struct ServedKind {
+    pub(crate) resource: ApiResource,
+    /// Whether its objects are in namespaces.
+    pub(crate) is_namespaced: bool,
+}
 
 #[derive(Default)]
 struct Group {
@@ -52,8 +60,22 @@ impl Discovery {
         Ok(Contract::choose(versions.iter().map(String::as_str)))
     }
 
-    /// The kind that `place` names; without a version, in the most preferred version that has it.
+    /// The kind of that group and version, namespaced or not; the group of the core is empty.
     /// `None` if it is not served.
+    pub(crate) async fn served(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> kube::Result<Option<ServedKind>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if !(group.is_empty() || is_segment(group)) || !is_segment(version) {
+            return Ok(None);
+        }
+        self.kind(group, version, kind).await
+    }
+
+    /// The namespaced kind that `place` names; without a version, in the most preferred version
+    /// that has it. `None` if it is not served.
     pub(crate) async fn resource(
         &self,
         place: &Reference,
@@ -68,8 +90,9 @@ impl Discovery {
         };
         for version in versions {
             let found = self.kind(&place.group, &version, &place.kind).await?;
-            if found.is_some() {
-                return Ok(found);
+            let found = found.filter(|found| found.is_namespaced);
+            if let Some(found) = found {
+                return Ok(Some(found.resource));
             }
         }
         Ok(None)
@@ -98,14 +121,17 @@ impl Discovery {
         group: &str,
         version: &str,
         kind: &str,
-    ) -> kube::Result<Option<ApiResource>> {
+    ) -> kube::Result<Option<ServedKind>> {
         let document = {
             let mut groups = self.groups();
             let group = groups.entry(group.to_owned()).or_default();
             group.kinds.entry(version.to_owned()).or_default().clone()
         };
         let kinds = document.get_or_try_init(|| async {
-            let path = format!("/apis/{group}/{version}");
+            let path = match group {
+                "" => format!("/api/{version}"),
+                group => format!("/apis/{group}/{version}"),
+            };
             let answer = self.api.document(&path).await?;
             Ok::<_, kube::Error>(kinds(&answer.unwrap_or_default(), group, version))
         });
@@ -127,7 +153,7 @@ fn versions(group: &Value) -> Vec<String> {
     versions
 }
 
-/// The namespaced kinds of an APIResourceList document.
+/// The kinds of an APIResourceList document.
 fn kinds(list: &Value, group: &str, version: &str) -> Kinds {
     let resources = list["resources"].as_array().into_iter().flatten();
     let mut kinds = BTreeMap::new();
@@ -138,17 +164,24 @@ fn kinds(list: &Value, group: &str, version: &str) -> Kinds {
             continue;
         };
         // Subresources are listed next to their kinds.
-        if plural.contains('/') || resource["namespaced"] != Value::Bool(true) {
+        if plural.contains('/') {
             continue;
         }
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: format!("{group}/{version}"),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
+        let api_version = match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
         };
-        kinds.insert(kind.to_owned(), resource);
+        let served = ServedKind {
+            resource: ApiResource {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                api_version,
+                kind: kind.to_owned(),
+                plural: plural.to_owned(),
+            },
+            is_namespaced: resource["namespaced"] == true,
+        };
+        kinds.insert(kind.to_owned(), served);
     }
     kinds
 }
@@ -212,8 +245,15 @@ mod tests {
             {"kind": "Nameless", "namespaced": true},
         ]});
         let found = kinds(&list, "g", "v1");
-        let plurals: Vec<&str> =
-            found.values().map(|found| found.plural.as_str()).collect();
-        assert_eq!(plurals, ["metal3machines", "proxies"]);
+        let found: Vec<_> = found
+            .values()
+            .map(|found| (found.resource.plural.as_str(), found.is_namespaced))
+            .collect();
+        let expected = [
+            ("metal3machines", true),
+            ("proxies", true),
+            ("regions", false),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -42,11 +42,11 @@ pub(super) struct ObservedObject<'a> {
 }
 
 /// The reconcile that objects are read for, and how they are read.
-pub(super) struct Source<'a> {
-    pub(super) context: &'a Arc<Context>,
-    pub(super) key: &'a Key,
-    pub(super) freshness: Freshness,
-    pub(super) reads: &'a LiveReads,
+pub(crate) struct Source<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    pub(crate) key: &'a Key,
+    pub(crate) freshness: Freshness,
+    pub(crate) reads: &'a LiveReads,
 }
 
 impl Source<'_> {

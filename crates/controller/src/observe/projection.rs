@@ -1,11 +1,14 @@
 //! Which fields of an object a cache keeps, which keys it enqueues, and how it is indexed.
 
+mod capacity;
+
 use fivespot_api::name;
 use fivespot_capi::{machine, provider};
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use crate::provider_specs;
+pub(crate) use capacity::{hosted_term, machine_node_term, target_group_term};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::FieldMask;
 use fivespot_runtime::cache::{self, CacheProjection, Projection};
@@ -56,6 +59,16 @@ const LABELLED_META: FieldMask = FieldMask::Only(
     &[
         ("labels", FieldMask::All),
         ("annotations", FieldMask::Domains(&DOMAINS)),
+    ],
+);
+
+/// A target of ScheduledCapacities: paths of its spec and its status are read.
+static CAPACITY_TARGET: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        ("spec", FieldMask::All),
+        ("status", FieldMask::All),
     ],
 );
 
@@ -177,6 +190,10 @@ pub(crate) enum Target {
     Calendar(Key),
     /// Every ScheduledMachine that follows this schedule, by its [`spot_schedule_term`].
     SpotSchedule(String),
+    /// A ScheduledCapacity.
+    Capacity(Key),
+    /// Every ScheduledCapacity of a target: those that these index terms find.
+    CapacityTarget(Vec<String>),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
@@ -198,6 +215,10 @@ pub(crate) enum CachedKind {
     Calendar,
     /// The schedules of this kind that ScheduledMachines follow.
     SpotSchedule(String),
+    /// ScheduledCapacities.
+    Capacity,
+    /// The targets of ScheduledCapacities, of any kind.
+    CapacityTarget,
     /// Clusters of Cluster API.
     Cluster,
     /// Machines of Cluster API, those of other owners too: they may have a name that we need, or
@@ -267,6 +288,8 @@ impl CachedKind {
             | Self::Override
             | Self::Calendar
             | Self::SpotSchedule(_)
+            | Self::Capacity
+            | Self::CapacityTarget
             | Self::Cluster
             | Self::Machine
             | Self::Provider => false,
@@ -281,6 +304,8 @@ impl CachedKind {
             | Self::Override
             | Self::Calendar
             | Self::SpotSchedule(_)
+            | Self::Capacity
+            | Self::CapacityTarget
             | Self::Cluster
             | Self::Machine
             | Self::Node(_)
@@ -292,7 +317,12 @@ impl CachedKind {
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
         match self {
             Self::ScheduledMachine => scheduled_machine_links(object, own),
-            Self::Override => (vec![Target::Override(own.clone())], Vec::new()),
+            Self::Override => (capacity::of_override(object, own), Vec::new()),
+            Self::Capacity => (
+                vec![Target::Capacity(own.clone())],
+                capacity::terms(object, own),
+            ),
+            Self::CapacityTarget => (capacity::target(object, own), Vec::new()),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
             Self::SpotSchedule(kind) => {
                 let target = Target::SpotSchedule(spot_schedule_term(kind, own));
@@ -351,18 +381,26 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     (labelled_or_named(object, own), terms)
 }
 
-/// The targets of a ScheduledMachine, and its index terms: its Cluster and its calendars.
+/// The targets of a ScheduledMachine, and its index terms: its Cluster, its calendars and its Node.
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
-    let schedule = &object["spec"]["schedule"];
-    terms.extend(calendar_terms(schedule, own));
+    terms.extend(schedule_terms(&object["spec"]["schedule"], own));
+    if let Some(node) = object["status"]["nodeRef"]["name"].as_str() {
+        terms.push(machine_node_term(&own.namespace, node));
+    }
+    (vec![Target::One(own.clone())], terms)
+}
+
+/// The index terms of the calendars of a schedule, and of the schedule that it follows.
+fn schedule_terms(schedule: &Value, own: &Key) -> Vec<String> {
+    let mut terms: Vec<String> = calendar_terms(schedule, own).collect();
     if let (Some(kind), Some(name)) =
         (schedule["kind"].as_str(), schedule["name"].as_str())
     {
         let followed = Key::new(own.namespace.clone(), name);
         terms.push(spot_schedule_term(kind, &followed));
     }
-    (vec![Target::One(own.clone())], terms)
+    terms
 }
 
 /// The index terms of the calendars of a schedule.
@@ -381,7 +419,10 @@ impl Projection for CachedKind {
     fn mask(&self) -> &'static FieldMask {
         match self {
             Self::ScheduledMachine => &SCHEDULED_MACHINE,
-            Self::Override | Self::Calendar | Self::SpotSchedule(_) => &SCHEDULE_INPUT,
+            Self::Override | Self::Calendar | Self::SpotSchedule(_) | Self::Capacity => {
+                &SCHEDULE_INPUT
+            }
+            Self::CapacityTarget => &CAPACITY_TARGET,
             Self::Cluster => &CLUSTER,
             Self::Machine => &MACHINE,
             Self::Provider => &PROVIDER,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    Resolved, ScheduleCalendar, ScheduleOverride, ScheduledMachine, SharedSchedule,
-    SpotScheduleRef,
+    Resolved, ScheduleCalendar, ScheduleOverride, ScheduleSpec, ScheduledMachine,
+    SharedSchedule, SpotScheduleRef,
 };
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
 use fivespot_runtime::Key;
@@ -29,27 +29,8 @@ pub(super) async fn schedule_inputs(
     source: &Source<'_>,
     object: &mut ScheduledMachine,
 ) -> Result<ScheduleInputs, Incomplete> {
-    let mut inputs = ScheduleInputs::default();
-    if let Some(reference) = object.spec.schedule.reference() {
-        match followed(source, &reference).await? {
-            Fact::Known(found) => object.spec.schedule.resolved = found,
-            Fact::Unknown(Unknown::NotServed { .. }) => inputs.is_kind_missing = true,
-            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
-        }
-    }
+    let mut inputs = without_overrides(source, &mut object.spec.schedule).await?;
     let object = &*object;
-    for name in object.spec.schedule.calendars() {
-        if inputs.calendars.contains_key(name) {
-            continue;
-        }
-        match calendar(source, name).await? {
-            Fact::Known(Some(dates)) => {
-                inputs.calendars.insert(name.to_owned(), dates);
-            }
-            Fact::Known(None) | Fact::Unknown(Unknown::NotServed { .. }) => {}
-            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
-        }
-    }
     match overrides_of(source, object).await? {
         Ok(own) => {
             let now = source.context.queue.now();
@@ -63,6 +44,34 @@ pub(super) async fn schedule_inputs(
         }
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),
+    }
+    Ok(inputs)
+}
+
+/// The same without overrides, for any object with a schedule.
+pub(crate) async fn without_overrides(
+    source: &Source<'_>,
+    schedule: &mut ScheduleSpec,
+) -> Result<ScheduleInputs, Incomplete> {
+    let mut inputs = ScheduleInputs::default();
+    if let Some(reference) = schedule.reference() {
+        match followed(source, &reference).await? {
+            Fact::Known(found) => schedule.resolved = found,
+            Fact::Unknown(Unknown::NotServed { .. }) => inputs.is_kind_missing = true,
+            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
+        }
+    }
+    for name in schedule.calendars() {
+        if inputs.calendars.contains_key(name) {
+            continue;
+        }
+        match calendar(source, name).await? {
+            Fact::Known(Some(dates)) => {
+                inputs.calendars.insert(name.to_owned(), dates);
+            }
+            Fact::Known(None) | Fact::Unknown(Unknown::NotServed { .. }) => {}
+            Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
+        }
     }
     Ok(inputs)
 }

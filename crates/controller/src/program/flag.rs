@@ -15,7 +15,8 @@ use kubemu_clock::Clock;
 
 use crate::kubeconfig::Allowed;
 use crate::{
-    Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces, NodeAccess, Options,
+    Controllers, Coordination, Lease, LeaseTiming, LeaseTimingError, Namespaces,
+    NodeAccess, Options,
 };
 
 /// Run the operator until it receives a signal.
@@ -38,6 +39,16 @@ pub struct Args {
     /// Namespaces to watch [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     namespaces: Vec<String>,
+    /// What to reconcile: machines (ScheduledMachines and ScheduleOverrides), capacity
+    /// (ScheduledCapacities)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_values_t = [Controller::Machines, Controller::Capacity]
+    )]
+    controllers: Vec<Controller>,
     /// How to reach the nodes of a cluster
     #[arg(long, value_enum, default_value_t)]
     node_access: NodeAccess,
@@ -151,6 +162,13 @@ pub struct Args {
     pub(crate) log: log::Settings,
 }
 
+/// A controller of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Controller {
+    Machines,
+    Capacity,
+}
+
 /// The pod that the operator runs in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pod {
@@ -172,6 +190,7 @@ impl Pod {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     namespaces: Namespaces,
+    controllers: Controllers,
     node_access: NodeAccess,
     workload_servers: Allowed,
     max_concurrent: NonZeroUsize,
@@ -196,6 +215,10 @@ impl Args {
         let identity = self.identity(pod)?;
         Ok(Settings {
             namespaces,
+            controllers: Controllers {
+                machines: self.controllers.contains(&Controller::Machines),
+                capacity: self.controllers.contains(&Controller::Capacity),
+            },
             node_access: self.node_access,
             workload_servers: Allowed {
                 path: self.allow_workload_server_path,
@@ -293,6 +316,7 @@ impl Settings {
     pub(crate) fn options(self, client: Client) -> Options {
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
+        options.controllers = self.controllers;
         options.node_access = self.node_access;
         options.workload_servers = self.workload_servers;
         options.max_concurrent = self.max_concurrent;

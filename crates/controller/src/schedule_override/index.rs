@@ -177,6 +177,15 @@ impl OverrideIndex {
         own.cloned().collect()
     }
 
+    /// The considered overrides of a ScheduledCapacity.
+    pub(crate) fn of_capacity(&self, key: &Key) -> Vec<Arc<ScheduleOverride>> {
+        let namespaces = self.namespaces();
+        let considered = namespaces.get(&key.namespace).map(|of| &of.considered);
+        let all = considered.into_iter().flat_map(ConsideredOverrides::iter);
+        let own = all.filter(|of| of.capacity() == Some(key.name.as_str()));
+        own.cloned().collect()
+    }
+
     /// Whether one of mode Stop would be considered that is created now in a namespace.
     pub(crate) fn has_room_for_stop(&self, namespace: &str) -> bool {
         let namespaces = self.namespaces();

@@ -92,6 +92,31 @@ impl Address<'_> {
     }
 }
 
+/// The format of the body of a PATCH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchFormat {
+    /// A JSON merge patch (RFC 7386).
+    Merge,
+    /// A JSON patch (RFC 6902): a list of operations.
+    Json,
+    /// The object as it is applied, with the fields that this client manages.
+    Apply {
+        /// Whether fields that another client manages are taken over.
+        force: bool,
+    },
+}
+
+impl PatchFormat {
+    /// The media type.
+    fn content(self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Json => "application/json-patch+json",
+            Self::Apply { .. } => "application/apply-patch+yaml",
+        }
+    }
+}
+
 /// The form of a response.
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -209,6 +234,29 @@ impl ApiClient {
         self.send(Method::PATCH, &path, bytes(patch), at).await
     }
 
+    /// Patches an object in another format than [`patch`](Self::patch).
+    pub async fn patch_as(
+        &self,
+        format: PatchFormat,
+        at: &Address<'_>,
+        patch: &Value,
+    ) -> kube::Result<Value> {
+        let force = match format {
+            PatchFormat::Apply { force: true } => "&force=true",
+            PatchFormat::Apply { force: false }
+            | PatchFormat::Merge
+            | PatchFormat::Json => "",
+        };
+        let path = format!("{}?fieldManager={}{force}", at.path(), self.manager);
+        let content = format.content();
+        let response = self
+            .exchange_as(content, Method::PATCH, &path, bytes(patch), JSON)
+            .await?;
+        let response =
+            response::read_to_end(response, &self.large_response_permits).await?;
+        at.parse(&response.bytes)
+    }
+
     /// Deletes the object of that uid with background propagation, and a pod with a grace period
     /// in seconds if one is given. Returns the object if it still must be finalized, otherwise a
     /// Status.
@@ -322,10 +370,21 @@ impl ApiClient {
         accept: &str,
     ) -> kube::Result<Response<Body>> {
         let content = if method == Method::PATCH {
-            "application/merge-patch+json"
+            PatchFormat::Merge.content()
         } else {
-            "application/json"
+            JSON
         };
+        self.exchange_as(content, method, path, body, accept).await
+    }
+
+    async fn exchange_as(
+        &self,
+        content: &'static str,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+        accept: &str,
+    ) -> kube::Result<Response<Body>> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)

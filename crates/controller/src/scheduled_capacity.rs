@@ -1,0 +1,498 @@
+//! The controller of ScheduledCapacities: values of other objects that follow a schedule.
+
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fivespot_api::{ScheduledCapacity, ScheduledCapacityStatus, name};
+use fivespot_capi::one_line;
+use fivespot_plan::capacity::{capacity_events, capacity_write_failed, manager_of};
+use fivespot_plan::{
+    CapacityFacts, CapacityPlan, CapacityWrite, Event, Fact, Freshness, Unknown,
+    plan_capacity,
+};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::{
+    CacheProjection as _, FieldMask, Health, Projection, Version,
+};
+use fivespot_runtime::http::{Address, PatchFormat};
+use fivespot_runtime::lease::{Fence, Fenced};
+use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use jiff::Timestamp;
+use kubemu_clock::{Busy, Clock, after};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+use tracing::Instrument as _;
+
+use crate::context::Context;
+use crate::kind::scheduled_capacity;
+use crate::observe::Incomplete;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::management::Source;
+use crate::observe::projection::{
+    CachedKind, Object, hosted_term, machine_node_term, target_group_term,
+};
+use crate::observe::schedule_inputs;
+use crate::observe::watch::KindInformer;
+use crate::{failure, report, schedule_override};
+use target::{Located, locate};
+
+/// How many are reconciled concurrently: those of one edge get their share of a server.
+const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// The queue of the ScheduledCapacities.
+#[derive(Debug)]
+pub(crate) struct Capacities {
+    pub(crate) queue: WorkQueue,
+    /// The fence of their reconciles.
+    fence: Fence,
+    /// By API group: those whose target is of a kind that was not served.
+    unserved: Mutex<BTreeMap<String, BTreeSet<Key>>>,
+}
+
+impl Capacities {
+    /// An empty queue. `fence` is that of the machines.
+    pub(crate) fn new(clock: Clock, backoff: Backoff, fence: &Fence) -> Self {
+        Self {
+            queue: WorkQueue::new(clock, backoff, MAX_CONCURRENT),
+            fence: fence.of_kind(name::CAPACITY_KIND),
+            unserved: Mutex::default(),
+        }
+    }
+
+    /// Enqueues these.
+    pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
+        for key in keys {
+            self.queue.enqueue(&key);
+        }
+    }
+
+    fn unserved(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<Key>>> {
+        self.unserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record_unserved(&self, group: &str, key: &Key) {
+        let mut unserved = self.unserved();
+        let keys = unserved.entry(group.to_owned()).or_default();
+        keys.insert(key.clone());
+    }
+
+    /// The groups of which a kind was requested that is not served.
+    pub(crate) fn unserved_groups(&self) -> Vec<String> {
+        self.unserved().keys().cloned().collect()
+    }
+}
+
+impl Context {
+    /// The cached ScheduledCapacities that an index term finds; none before they are watched.
+    pub(crate) fn capacities_by(&self, term: &str) -> Vec<Key> {
+        let cache = self.cache(&crate::kind::cache_name(&scheduled_capacity()));
+        cache.map_or_else(Vec::new, |cache| cache.store.found_by(term))
+    }
+
+    /// Enqueues every cached ScheduledCapacity that this replica may act on.
+    pub(crate) fn enqueue_capacities(&self) {
+        let cache = self.cache(&crate::kind::cache_name(&scheduled_capacity()));
+        let all = cache.map_or_else(Vec::new, |cache| cache.store.all());
+        let own = all
+            .into_iter()
+            .filter(|(_, object)| self.fence.covers(&object.uid));
+        self.capacities.enqueue(own.map(|(key, _)| key));
+    }
+
+    /// ScheduledMachines of a namespace have changed, and with them perhaps their Nodes.
+    pub(crate) fn machines_of_changed(&self, namespace: &str) {
+        self.capacities
+            .enqueue(self.capacities_by(&hosted_term(namespace)));
+    }
+
+    /// A CustomResourceDefinition of `group` has changed. Returns whether a kind of it was awaited.
+    pub(crate) fn group_of_targets_changed(&self, group: &str) -> bool {
+        let waiting = self.capacities.unserved().remove(group);
+        self.capacities
+            .enqueue(self.capacities_by(&target_group_term(group)));
+        let is_awaited = waiting.is_some();
+        self.capacities.enqueue(waiting.into_iter().flatten());
+        is_awaited
+    }
+}
+
+/// The cache of ScheduledCapacities.
+pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
+    context.informer(&scheduled_capacity(), CachedKind::Capacity)
+}
+
+/// Whether the cache shows a ScheduledCapacity of that name.
+pub(crate) fn exists(context: &Context, key: &Key) -> bool {
+    let cache = context.cache(&crate::kind::cache_name(&scheduled_capacity()));
+    cache.is_some_and(|cache| cache.store.get(key).is_some())
+}
+
+/// Reconciles `own` and puts its key back into the queue. The future must be run by
+/// [`Clock::stop_while_busy`].
+pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
+    drop(busy);
+    let span = tracing::info_span!(
+        "reconcile",
+        namespace = own.namespace,
+        scheduledcapacity = own.name,
+        reconcile_id = id
+    );
+    let queue = &context.capacities.queue;
+    let work = result(&context, &own).instrument(span);
+    let result = queue.charging(&own, work).await;
+    queue.finish(&own, result);
+}
+
+const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
+
+async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
+    let informer = informer(context);
+    match informer.health(&own.namespace) {
+        Health::Synced => {}
+        Health::Failing(_) => return DONE,
+        // The first list enqueues it.
+        Health::Loading => return waiting(context),
+    }
+    let Some(found) = informer.store.get(own) else {
+        return DONE;
+    };
+    let stored = found.value();
+    let object = match ScheduledCapacity::deserialize(&stored) {
+        Ok(object) => object,
+        Err(error) => {
+            let error = error.to_string();
+            tracing::warn!(error, "ScheduledCapacity could not be parsed");
+            return DONE;
+        }
+    };
+    if object.metadata.deletion_timestamp.is_some() {
+        return DONE;
+    }
+    let fence = &context.capacities.fence;
+    if !fence.begin(own, &found.uid) {
+        return DONE;
+    }
+    let reconcile = Reconcile {
+        context,
+        informer: &informer,
+        own,
+        found: &found,
+        stored: &stored,
+    };
+    let result = reconcile.run(object).await;
+    fence.end(own);
+    result
+}
+
+fn waiting(context: &Context) -> ReconcileResult {
+    let until = after(context.capacities.queue.now(), EVENT_TIMEOUT);
+    ReconcileResult::Waiting { until }
+}
+
+/// Reads an object with its managed fields.
+#[derive(Debug)]
+struct WithManagers;
+
+impl Projection for WithManagers {
+    fn mask(&self) -> &'static FieldMask {
+        &FieldMask::All
+    }
+}
+
+/// A reconcile of a ScheduledCapacity, as its cache shows it.
+struct Reconcile<'a> {
+    context: &'a Arc<Context>,
+    informer: &'a KindInformer,
+    own: &'a Key,
+    found: &'a Object,
+    stored: &'a Value,
+}
+
+impl Reconcile<'_> {
+    async fn run(&self, mut object: ScheduledCapacity) -> ReconcileResult {
+        let (mut facts, located) = match self.observe(&mut object).await {
+            Ok(observed) => observed,
+            // The list that is awaited enqueues it.
+            Err(Incomplete::NotYet | Incomplete::NotCached) => {
+                return waiting(self.context);
+            }
+        };
+        let now = self.context.capacities.queue.now();
+        let plan = self.plan(&object, &mut facts, &located, now).await;
+        let sent = match &plan.write {
+            None => None,
+            Some(write) => match self.send(&located, write).await {
+                Err(Fenced) => return DONE,
+                Ok(sent) => Some(sent),
+            },
+        };
+        let response = match sent {
+            Some(Err(error)) if failure::code(&error) == Some(409) => {
+                // The watch delivers the change.
+                return ReconcileResult::Stale { requeue_at: None };
+            }
+            Some(Err(error)) => return self.failed(&object, &error, now).await,
+            Some(Ok(response)) => Some(response),
+            None => None,
+        };
+        let status = plan.status_after(response.as_ref());
+        let requeue_at = if plan.repeats {
+            Some(now)
+        } else {
+            plan.requeue_at
+        };
+        match self.report(&object, &status, now).await {
+            Reported::Done => ReconcileResult::Succeeded { requeue_at },
+            Reported::Stale => ReconcileResult::Stale { requeue_at },
+            Reported::Failed => ReconcileResult::Failed { requeue_at },
+        }
+    }
+
+    async fn observe(
+        &self,
+        object: &mut ScheduledCapacity,
+    ) -> Result<(CapacityFacts, Located), Incomplete> {
+        let (context, own) = (self.context, self.own);
+        let reads = LiveReads::default();
+        let source = Source {
+            context,
+            key: own,
+            freshness: Freshness::Cached,
+            reads: &reads,
+        };
+        let spec = &mut object.spec.schedule;
+        let mut schedule = schedule_inputs::without_overrides(&source, spec).await?;
+        let overrides = schedule_override::informer(context);
+        match overrides.health(&own.namespace) {
+            Health::Synced => {
+                let now = context.capacities.queue.now();
+                let ended = &context.overrides.ended;
+                let own = context.overrides.of_capacity(own);
+                let own = own.iter().filter(|of| {
+                    // An override that has ended by now still applies to the time before.
+                    ended.end_of(of, now).is_none_or(|end| end <= now)
+                });
+                schedule.overrides = own.filter_map(|of| of.in_schedule()).collect();
+            }
+            Health::Loading => {
+                overrides.add_waiting(own);
+                return Err(Incomplete::NotYet);
+            }
+            Health::Failing(why) => {
+                overrides.add_waiting(own);
+                match failure::of_watch(&why) {
+                    Unknown::NotServed { .. } => {}
+                    unknown => schedule.unknown = Some(unknown),
+                }
+            }
+        }
+        let governor = match &object.spec.node_name {
+            None => None,
+            Some(node) => {
+                let machines = &context.scheduled_machines;
+                if machines.health(&own.namespace) == Health::Loading {
+                    machines.add_waiting(own);
+                    return Err(Incomplete::NotYet);
+                }
+                let term = machine_node_term(&own.namespace, node);
+                machines.store.found_by(&term).into_iter().next()
+            }
+        };
+        let located = locate(context, own, object).await?;
+        let facts = CapacityFacts {
+            schedule,
+            target: located.fact.clone(),
+            governor: governor.map(|key| key.name.clone()),
+            rival: None,
+        };
+        Ok((facts, located))
+    }
+
+    /// Plans, and reads from the server what the plan asks for.
+    async fn plan(
+        &self,
+        object: &ScheduledCapacity,
+        facts: &mut CapacityFacts,
+        located: &Located,
+        now: Timestamp,
+    ) -> CapacityPlan {
+        let mut plan = plan_capacity(object, facts, now);
+        let creates = matches!(plan.write, Some(CapacityWrite::Apply(_)))
+            && matches!(facts.target, Fact::Known(None));
+        if creates {
+            // Only an object that is certainly not there is created.
+            let found = located.get(self.context, None).await;
+            facts.target = match found {
+                Ok(found) => Fact::Known(found),
+                Err(error) => Fact::Unknown(failure::unknown(&error)),
+            };
+            plan = plan_capacity(object, facts, now);
+        }
+        if plan.asks_for_rival {
+            let found = located.get(self.context, Some(&WithManagers)).await;
+            let found = found.ok().flatten().unwrap_or_default();
+            let fields = object.spec.all_fields().into_iter();
+            let managers =
+                fields.map(|it| manager_of(&found, &it.field, name::FIELD_MANAGER));
+            let rival = managers.into_iter().find(|it| !it.is_empty());
+            facts.rival = Some(rival.unwrap_or_default());
+            plan = plan_capacity(object, facts, now);
+        }
+        plan
+    }
+
+    async fn send(
+        &self,
+        located: &Located,
+        write: &CapacityWrite,
+    ) -> Result<kube::Result<Value>, Fenced> {
+        let Located {
+            place: Some(place), ..
+        } = located
+        else {
+            return Err(Fenced);
+        };
+        let at = place.address(None);
+        let api = &self.context.api;
+        let fence = &self.context.capacities.fence;
+        let sent = match write {
+            CapacityWrite::Scale(patch) => {
+                return fence
+                    .write(self.own, api.patch(&at, Some("scale"), patch))
+                    .await;
+            }
+            CapacityWrite::JsonPatch(patch) => {
+                let patch = api.patch_as(PatchFormat::Json, &at, patch);
+                fence.write(self.own, patch).await?
+            }
+            CapacityWrite::Apply(object) => {
+                let force = matches!(located.fact, Fact::Known(Some(_)));
+                let patch = api.patch_as(PatchFormat::Apply { force }, &at, object);
+                fence.write(self.own, patch).await?
+            }
+        };
+        // So that the event of the write does not enqueue it again.
+        if let (Ok(written), Fact::Known(Some(known))) = (&sent, &located.fact) {
+            let version = known["metadata"]["resourceVersion"].as_str();
+            let version = Version::new(version.unwrap_or_default());
+            place.cache(&version, written);
+        }
+        Ok(sent)
+    }
+
+    /// Reports that the server refused a write.
+    async fn failed(
+        &self,
+        object: &ScheduledCapacity,
+        error: &kube::Error,
+        now: Timestamp,
+    ) -> ReconcileResult {
+        let message = failure::message(error);
+        self.context.outage.warn(
+            format_args!(
+                "write of the target of ScheduledCapacity {} failed",
+                self.own
+            ),
+            &message,
+        );
+        let reason = match failure::code(error) {
+            Some(403) => "WriteForbidden",
+            Some(400 | 413 | 415 | 422) => "WriteRejected",
+            _ => "WriteFailed",
+        };
+        let status = capacity_write_failed(object, reason, &message, now);
+        self.report(object, &status, now).await;
+        ReconcileResult::Failed { requeue_at: None }
+    }
+
+    /// Writes the status if it differs, and publishes the events.
+    async fn report(
+        &self,
+        object: &ScheduledCapacity,
+        status: &ScheduledCapacityStatus,
+        now: Timestamp,
+    ) -> Reported {
+        let version = self.found.version.as_str();
+        let patch = match report::patch(&self.stored["status"], status, version) {
+            Ok(Some(patch)) => patch,
+            Ok(None) => return Reported::Done,
+            Err(_) => return Reported::Failed,
+        };
+        let at = Address {
+            resource: &self.informer.resource,
+            namespace: Some(&self.own.namespace),
+            name: &self.own.name,
+            projection: Some(&CachedKind::Capacity),
+        };
+        let sent = self.context.api.patch(&at, Some("status"), &patch);
+        let fence = &self.context.capacities.fence;
+        match fence.write(self.own, sent).await {
+            Err(Fenced) => return Reported::Done,
+            Ok(Ok(written)) => {
+                let resource = &self.informer.resource;
+                let cached = self.informer.projection.cache(written, resource);
+                let store = &self.informer.store;
+                store.wrote(self.own, &self.found.version, cached);
+            }
+            Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
+                return Reported::Stale;
+            }
+            Ok(Err(error)) => {
+                let message = failure::message(&error);
+                self.context.outage.warn(
+                    format_args!("status of ScheduledCapacity {} not written", self.own),
+                    &message,
+                );
+                return Reported::Failed;
+            }
+        }
+        let before = object.status.clone().unwrap_or_default();
+        for (place, event) in (0..).zip(capacity_events(&before, status)) {
+            let body = self.event(&event, now, place);
+            report::create_event(self.context, fence, self.own, &body).await;
+        }
+        Reported::Done
+    }
+
+    fn event(&self, event: &Event, at: Timestamp, place: i128) -> Value {
+        let mut hasher = DefaultHasher::new();
+        (&self.found.uid, &event.reason, &event.note).hash(&mut hasher);
+        let time = at.as_nanosecond() + place;
+        json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {
+                "namespace": self.own.namespace,
+                "name": format!("{time:016x}.{:016x}", hasher.finish()),
+            },
+            "eventTime": format!("{at:.6}"),
+            "reportingController": name::FIELD_MANAGER,
+            "reportingInstance": self.context.options.identity,
+            "type": event.kind.as_str(),
+            "reason": one_line(&event.reason),
+            "action": event.action,
+            "note": event.note,
+            "regarding": {
+                "apiVersion": name::API_VERSION,
+                "kind": name::CAPACITY_KIND,
+                "namespace": self.own.namespace,
+                "name": self.own.name,
+                "uid": self.found.uid,
+            },
+        })
+    }
+}
+
+/// The outcome of writing a status.
+enum Reported {
+    /// It is written, or there was nothing to write.
+    Done,
+    /// The ScheduledCapacity has changed, or is gone.
+    Stale,
+    /// It could not be written.
+    Failed,
+}
