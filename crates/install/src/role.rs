@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fivespot_api::name;
 use serde_json::{Value, json};
 
+use crate::capacity_target::{Access, CapacityTarget};
 use crate::controller;
 use crate::permission::{PERMISSIONS, PROVIDER, Permission, Scope};
 use crate::provider::Provider;
@@ -32,6 +33,8 @@ pub struct Rights {
     pub clusters: BTreeSet<(String, String)>,
     /// Whether the machines' Nodes are those of the management cluster itself.
     pub is_workload_cluster: bool,
+    /// The kinds whose objects ScheduledCapacities may change.
+    pub capacity_targets: BTreeSet<CapacityTarget>,
     /// For how long a reclaim stops a machine with an override, a duration such as `4h`. `None`
     /// if it disables the schedule.
     pub reclaim_override: Option<String>,
@@ -55,6 +58,7 @@ impl Default for Rights {
             kubeconfigs: NamespaceScope::Only(BTreeSet::new()),
             clusters: BTreeSet::new(),
             is_workload_cluster: false,
+            capacity_targets: BTreeSet::new(),
             reclaim_override: None,
         }
     }
@@ -83,6 +87,10 @@ impl Rights {
         if self.reclaim_override.is_some() {
             all.push(reclaim_role());
             all.extend(self.bindings(&reclaim_role_name(), &self.namespaces));
+        }
+        if !self.capacity_targets.is_empty() {
+            all.push(capacity_role(&self.capacity_targets));
+            all.extend(self.bindings(&capacity_role_name(), &self.namespaces));
         }
         if self.is_workload_cluster {
             if self.namespace != name::SYSTEM_NAMESPACE {
@@ -299,6 +307,38 @@ pub(crate) fn crd_role() -> Value {
 /// The operator's rights on overrides, if a reclaim creates one.
 pub(crate) fn reclaim_role() -> Value {
     cluster_role(&reclaim_role_name(), &rules(Scope::ReclaimOverride))
+}
+
+/// The operator's rights on the targets of ScheduledCapacities.
+fn capacity_role(targets: &BTreeSet<CapacityTarget>) -> Value {
+    let rules = targets.iter().flat_map(|target| {
+        let CapacityTarget {
+            group,
+            plural,
+            access,
+        } = target;
+        let read = ["get", "list", "watch"];
+        let of = |resource: &str, verbs: &[&str]| {
+            rule(group, &BTreeSet::from([resource]), verbs)
+        };
+        match access {
+            Access::Patch => vec![of(plural, &[&read[..], &["patch"]].concat())],
+            Access::Template => {
+                vec![of(plural, &[&read[..], &["create", "patch"]].concat())]
+            }
+            Access::Scale => {
+                vec![
+                    of(plural, &read),
+                    of(&format!("{plural}/scale"), &["patch"]),
+                ]
+            }
+        }
+    });
+    cluster_role(&capacity_role_name(), &rules.collect::<Vec<_>>())
+}
+
+fn capacity_role_name() -> String {
+    format!("{}-capacity", name::CONTROLLER)
 }
 
 pub(crate) fn reclaim_role_name() -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::role::{NamespaceScope, Rights};
 use serde_json::{Value, json};
 
@@ -38,6 +39,7 @@ pub(crate) fn cluster_wide() -> Vec<Value> {
     all(&Rights {
         kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
+        capacity_targets: capacity_targets(),
         reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
@@ -49,10 +51,23 @@ pub(crate) fn in_namespaces(namespaces: &[String], providers: Providers) -> Vec<
     all(&Rights {
         providers: providers.of_roles(),
         namespaces: reach.clone(),
+        capacity_targets: capacity_targets(),
         kubeconfigs: reach,
         reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
+}
+
+/// The kinds of the targets of ScheduledCapacities in tests.
+fn capacity_targets() -> BTreeSet<CapacityTarget> {
+    let kinds = [
+        "cronjobs.batch",
+        "deployments.apps/scale",
+        "horizontalpodautoscalers.autoscaling",
+        "resourcequotas/template",
+        "statefulsets.apps/scale",
+    ];
+    kinds.iter().filter_map(|kind| kind.parse().ok()).collect()
 }
 
 fn all(rights: &Rights) -> Vec<Value> {

@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
 use fivespot_controller::program::reclaim_override;
+use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
@@ -44,7 +45,7 @@ pub(super) struct Args {
     /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
         ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access",
-         "reclaim_by_override"])]
+         "reclaim_by_override", "capacity_target"])]
     workload: bool,
 
     /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policies that limit
@@ -97,6 +98,13 @@ pub(super) struct RightsArgs {
     /// `5spot-controller --reclaim-by-override`
     #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
     reclaim_by_override: Option<Duration>,
+
+    /// Kinds whose objects ScheduledCapacities may change: PLURAL.GROUP, with /scale for the
+    /// subresource alone, with /template for objects that are created. Whoever may create a
+    /// ScheduledCapacity may then change such objects of its namespace, and every one of a kind
+    /// of cluster scope
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    capacity_target: Vec<CapacityTarget>,
 
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
@@ -192,6 +200,7 @@ impl RightsArgs {
             },
             clusters,
             is_workload_cluster: self.node_access == Access::Management,
+            capacity_targets: self.capacity_target.iter().cloned().collect(),
             reclaim_override: self.reclaim_by_override.map(|span| span.to_string()),
         })
     }
