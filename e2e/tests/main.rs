@@ -84,6 +84,7 @@ mod reports_errors;
 mod reports_readiness;
 mod reports_what_blocks_it;
 mod run;
+mod scales_on_schedule;
 mod serves_two_versions;
 mod shuts_down_in_time;
 mod starts_in_order;
@@ -115,6 +116,7 @@ const ALL: &[&[Promise]] = &[
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
     follows_shared_schedules::PROMISES,
+    scales_on_schedule::PROMISES,
     serves_two_versions::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,

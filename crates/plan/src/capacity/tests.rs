@@ -438,7 +438,7 @@ struct Wrote {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn the_laws_hold_whatever_happens(changes in prop::collection::vec(change(), 1..60)) {

@@ -1,0 +1,480 @@
+//! Values of other objects follow a schedule.
+
+use fivespot_testkit::{
+    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, path_of, scheduled_machine,
+};
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// The promises of this file.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_deployment_is_scaled_through_its_subresource),
+    promise!(an_autoscaler_a_quota_and_a_cron_job_follow_the_schedule),
+    promise!(an_edge_is_one_write_of_the_target_and_one_status),
+    promise!(idle_capacities_cause_no_requests),
+    promise!(a_value_that_another_client_changes_is_written_again_until_it_is_contested),
+    promise!(an_object_of_a_template_is_created_and_owned),
+    promise!(a_hold_keeps_the_value_until_it_ends),
+    promise!(without_the_schedule_that_is_followed_nothing_is_written),
+    promise!(the_kill_switch_writes_the_inactive_value),
+    promise!(on_the_node_of_a_machine_the_inactive_value_is_written),
+    promise!(a_kind_that_the_operator_may_not_read_is_reported),
+    promise!(a_closing_waits_until_the_target_is_drained)
+        .on_embedded_alone("plays the controller of the target"),
+];
+
+/// In New York, where [`CLOSING`] is 18:00 on Friday.
+fn capacity(name: &str, target: Value, fields: Value) -> Value {
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduledCapacity",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "schedule": {
+                "daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+                "timezone": "America/New_York",
+            },
+            "target": target,
+            "fields": fields,
+        },
+    })
+}
+
+fn scaled(name: &str, kind: &str) -> Value {
+    let target = json!({
+        "apiVersion": "apps/v1", "kind": kind, "name": name, "subresource": "scale",
+    });
+    let field = json!([{"field": "replicas", "activeValue": 3, "inactiveValue": 0}]);
+    capacity(name, target, field)
+}
+
+fn workload(name: &str, kind: &str) -> Value {
+    let labels = json!({"app": name});
+    let mut object = json!({
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "registry.example/app:1"}]},
+            },
+        },
+    });
+    if kind == "StatefulSet" {
+        object["spec"]["serviceName"] = json!(name);
+    }
+    object
+}
+
+fn deployment(name: &str) -> Value {
+    workload(name, "Deployment")
+}
+
+fn quota(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"hard": {"requests.cpu": "1"}},
+    })
+}
+
+fn quota_target(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ResourceQuota", "name": name})
+}
+
+fn cpu() -> Value {
+    json!([{"field": "hard[\"requests.cpu\"]", "activeValue": "4000m", "inactiveValue": "0"}])
+}
+
+fn capacity_path(name: &str) -> String {
+    path_of(&scaled(name, "Deployment"))
+}
+
+async fn wait_for_phase(cluster: &Cluster, name: &str, phase: &str) -> Value {
+    let is_in = |object: &Value| object["status"]["phase"] == phase;
+    cluster.wait_briefly(&capacity_path(name), is_in).await
+}
+
+async fn a_deployment_is_scaled_through_its_subresource() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.create(&deployment("web")).await.unwrap();
+    cluster.apply(&scaled("web", "Deployment")).await;
+    let active = wait_for_phase(&cluster, "web", "Active").await;
+    let status = &active["status"];
+    assert_eq!(status["writtenValue"], 3);
+    assert_eq!(status["nextTransition"], CLOSING);
+    assert_eq!(status["targetRef"]["name"], "web");
+    assert_eq!(condition(status, "Ready")["status"], "True");
+    let path = path_of(&deployment("web"));
+    assert_eq!(cluster.get(&path).await.unwrap()["spec"]["replicas"], 3);
+    cluster.advance_to(CLOSING).await;
+    let inactive = wait_for_phase(&cluster, "web", "Inactive").await;
+    assert_eq!(cluster.get(&path).await.unwrap()["spec"]["replicas"], 0);
+    // Monday at 09:00 in New York, after the change of the clocks.
+    assert_eq!(inactive["status"]["nextTransition"], "2026-03-09T13:00:00Z");
+    let written = cluster.operator_writes_to("deployments/scale");
+    assert_eq!(written.len(), 2, "{written:?}");
+    assert_eq!(cluster.operator_writes_to("deployments"), [""; 0]);
+}
+
+async fn an_autoscaler_a_quota_and_a_cron_job_follow_the_schedule() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let autoscaler = json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 2, "maxReplicas": 10,
+        },
+    });
+    let template = workload("web", "Deployment")["spec"]["template"].clone();
+    let mut pod = template["spec"].clone();
+    pod["restartPolicy"] = json!("Never");
+    let report = json!({
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "report", "namespace": "default"},
+        "spec": {
+            "schedule": "*/5 * * * *",
+            "jobTemplate": {"spec": {"template": {"spec": pod}}},
+        },
+    });
+    for object in [&autoscaler, &quota("team"), &report] {
+        cluster.create(object).await.unwrap();
+    }
+    let of = |object: &Value| {
+        json!({
+            "apiVersion": object["apiVersion"], "kind": object["kind"],
+            "name": object["metadata"]["name"],
+        })
+    };
+    let bounds = json!([
+        {"field": "minReplicas", "activeValue": 5, "inactiveValue": 1},
+        {"field": "maxReplicas", "activeValue": 20, "inactiveValue": 1},
+    ]);
+    let suspend =
+        json!([{"field": "suspend", "activeValue": false, "inactiveValue": true}]);
+    cluster
+        .apply(&capacity("autoscaler", of(&autoscaler), bounds))
+        .await;
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    cluster
+        .apply(&capacity("cron-job", of(&report), suspend))
+        .await;
+    let names = ["autoscaler", "quota", "cron-job"];
+    for name in names {
+        wait_for_phase(&cluster, name, "Active").await;
+    }
+    let spec = async |object: &Value| {
+        let found = cluster.get(&path_of(object)).await.unwrap();
+        found["spec"].clone()
+    };
+    let bounds = spec(&autoscaler).await;
+    assert_eq!(
+        (&bounds["minReplicas"], &bounds["maxReplicas"]),
+        (&json!(5), &json!(20))
+    );
+    // A server stores quantities in its own form.
+    assert_eq!(spec(&quota("team")).await["hard"]["requests.cpu"], "4");
+    assert_eq!(spec(&report).await["suspend"], false);
+    cluster.advance_to(CLOSING).await;
+    for name in names {
+        wait_for_phase(&cluster, name, "Inactive").await;
+    }
+    let bounds = spec(&autoscaler).await;
+    assert_eq!(
+        (&bounds["minReplicas"], &bounds["maxReplicas"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(spec(&quota("team")).await["hard"]["requests.cpu"], "0");
+    assert_eq!(spec(&report).await["suspend"], true);
+    for resource in ["horizontalpodautoscalers", "cronjobs", "resourcequotas"] {
+        let written = cluster.operator_writes_to(resource);
+        assert!((1..=2).contains(&written.len()), "{resource}: {written:?}");
+    }
+}
+
+async fn an_edge_is_one_write_of_the_target_and_one_status() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.create(&quota("team")).await.unwrap();
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    wait_for_phase(&cluster, "quota", "Active").await;
+    cluster.settle().await;
+    let before = cluster.operator_requests().len();
+    cluster.advance_to(CLOSING).await;
+    wait_for_phase(&cluster, "quota", "Inactive").await;
+    cluster.settle().await;
+    let requests = cluster.operator_requests();
+    let sent: Vec<_> = requests[before..]
+        .iter()
+        .filter(|event| event.is_write())
+        .map(|event| event.resource.clone())
+        .collect();
+    assert_eq!(sent, ["resourcequotas", "scheduledcapacities", "events"]);
+}
+
+async fn idle_capacities_cause_no_requests() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    for number in 0..20 {
+        let name = format!("web-{number}");
+        cluster.create(&deployment(&name)).await.unwrap();
+        cluster.apply(&scaled(&name, "Deployment")).await;
+    }
+    for number in 0..20 {
+        wait_for_phase(&cluster, &format!("web-{number}"), "Active").await;
+    }
+    cluster.advance_to("2026-03-06T15:05:00Z").await;
+    let before = cluster.operator_requests().len();
+    // A change of a target that is no change of its value.
+    let path = path_of(&deployment("web-0"));
+    let labels = json!({"metadata": {"labels": {"team": "a"}}});
+    cluster.patch(&path, &labels).await;
+    cluster.advance_to("2026-03-06T22:59:59Z").await;
+    let requests = cluster.operator_requests();
+    assert_eq!(requests[before..], []);
+}
+
+async fn a_value_that_another_client_changes_is_written_again_until_it_is_contested() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.create(&quota("team")).await.unwrap();
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    wait_for_phase(&cluster, "quota", "Active").await;
+    let path = path_of(&quota("team"));
+    let other = json!({"spec": {"hard": {"requests.cpu": "9"}}});
+    let is_ours = |object: &Value| object["spec"]["hard"]["requests.cpu"] == "4";
+    for _ in 0..2 {
+        cluster.patch(&path, &other).await;
+        cluster.wait_briefly(&path, is_ours).await;
+    }
+    cluster.patch(&path, &other).await;
+    let is_contested = |object: &Value| {
+        condition(&object["status"], "FieldContested")["status"] == "True"
+    };
+    let contested = cluster
+        .wait_briefly(&capacity_path("quota"), is_contested)
+        .await;
+    let by = contested["status"]["contestedBy"].as_str().unwrap();
+    assert!(!by.is_empty() && by != "5spot", "{by}");
+    cluster.advance_to("2026-03-06T17:00:00Z").await;
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "9");
+    // At the edge it is written, once.
+    cluster.advance_to(CLOSING).await;
+    wait_for_phase(&cluster, "quota", "Inactive").await;
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "0");
+}
+
+async fn an_object_of_a_template_is_created_and_owned() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let target = json!({"apiVersion": "v1", "kind": "ResourceQuota"});
+    let mut templated = capacity("team", target, cpu());
+    templated["spec"]["template"] = json!({"hard": {"pods": "10"}});
+    cluster.apply(&templated).await;
+    wait_for_phase(&cluster, "team", "Active").await;
+    let path = path_of(&quota("team"));
+    let created = cluster.get(&path).await.unwrap();
+    let hard = json!({"pods": "10", "requests.cpu": "4"});
+    assert_eq!(created["spec"]["hard"], hard);
+    let owner = &created["metadata"]["ownerReferences"][0];
+    assert_eq!(
+        (&owner["kind"], &owner["controller"]),
+        (&json!("ScheduledCapacity"), &json!(true),)
+    );
+    // An edit of the template reaches the object.
+    let edit = json!({"spec": {"template": {"hard": {"pods": "20"}}}});
+    cluster.patch(&capacity_path("team"), &edit).await;
+    let is_edited = |object: &Value| object["spec"]["hard"]["pods"] == "20";
+    cluster.wait_briefly(&path, is_edited).await;
+    cluster.advance_to(CLOSING).await;
+    wait_for_phase(&cluster, "team", "Inactive").await;
+    let found = cluster.get(&path).await.unwrap();
+    let hard = json!({"pods": "20", "requests.cpu": "0"});
+    assert_eq!(found["spec"]["hard"], hard);
+    // One of another owner is left alone.
+    cluster.create(&quota("other")).await.unwrap();
+    let mut other = templated.clone();
+    other["metadata"]["name"] = json!("other");
+    cluster.apply(&other).await;
+    let error = wait_for_phase(&cluster, "other", "Error").await;
+    let resolved = condition(&error["status"], "TargetResolved");
+    assert_eq!(resolved["reason"], "TargetNotOwned");
+    let found = cluster.get(&path_of(&quota("other"))).await.unwrap();
+    assert_eq!(found["spec"]["hard"], json!({"requests.cpu": "1"}));
+}
+
+async fn a_hold_keeps_the_value_until_it_ends() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.create(&quota("team")).await.unwrap();
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    wait_for_phase(&cluster, "quota", "Active").await;
+    let hold = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1",
+        "kind": "ScheduleOverride",
+        "metadata": {"name": "freeze", "namespace": "default"},
+        "spec": {
+            "targetRef": {"kind": "ScheduledCapacity", "name": "quota"},
+            "mode": "Hold",
+            "endTime": "2026-03-06T23:30:00Z",
+        },
+    });
+    cluster.apply(&hold).await;
+    let is_held =
+        |object: &Value| condition(&object["status"], "Ready")["reason"] == "Held";
+    cluster.wait_briefly(&capacity_path("quota"), is_held).await;
+    let is_found =
+        |object: &Value| condition(&object["status"], "TargetFound")["status"] == "True";
+    cluster.wait_briefly(&path_of(&hold), is_found).await;
+    cluster.advance_to("2026-03-06T23:29:59Z").await;
+    let path = path_of(&quota("team"));
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "4");
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
+    wait_for_phase(&cluster, "quota", "Inactive").await;
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "0");
+}
+
+async fn without_the_schedule_that_is_followed_nothing_is_written() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.create(&quota("team")).await.unwrap();
+    let mut follower = capacity("quota", quota_target("team"), cpu());
+    let group = "spotschedules.5spot.finos.org/v1alpha1";
+    follower["spec"]["schedule"] =
+        json!({"apiVersion": group, "kind": "TimeBasedSpotSchedule", "name": "office"});
+    cluster.apply(&follower).await;
+    let pending = wait_for_phase(&cluster, "quota", "Pending").await;
+    let resolved = condition(&pending["status"], "SpotScheduleResolved");
+    assert_eq!(resolved["reason"], "ProviderNotFound");
+    let path = path_of(&quota("team"));
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "1");
+    let office = json!({
+        "apiVersion": group,
+        "kind": "TimeBasedSpotSchedule",
+        "metadata": {"name": "office", "namespace": "default"},
+        "spec": {
+            "daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"],
+            "timezone": "America/New_York",
+        },
+    });
+    cluster.apply(&office).await;
+    let active = wait_for_phase(&cluster, "quota", "Active").await;
+    assert_eq!(active["status"]["spotSchedule"]["active"], true);
+    cluster.delete(&path_of(&office)).await;
+    let is_missing = |object: &Value| {
+        condition(&object["status"], "SpotScheduleResolved")["status"] == "False"
+    };
+    cluster
+        .wait_briefly(&capacity_path("quota"), is_missing)
+        .await;
+    cluster.advance_to("2026-03-06T23:30:00Z").await;
+    let found = cluster.get(&path).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "4");
+}
+
+async fn the_kill_switch_writes_the_inactive_value() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.create(&deployment("web")).await.unwrap();
+    cluster.apply(&scaled("web", "Deployment")).await;
+    wait_for_phase(&cluster, "web", "Active").await;
+    let kill = json!({"spec": {"killSwitch": true}});
+    cluster.patch(&capacity_path("web"), &kill).await;
+    wait_for_phase(&cluster, "web", "Terminated").await;
+    let path = path_of(&deployment("web"));
+    assert_eq!(cluster.get(&path).await.unwrap()["spec"]["replicas"], 0);
+    let back = json!({"spec": {"killSwitch": false}});
+    cluster.patch(&capacity_path("web"), &back).await;
+    wait_for_phase(&cluster, "web", "Active").await;
+    assert_eq!(cluster.get(&path).await.unwrap()["spec"]["replicas"], 3);
+}
+
+async fn on_the_node_of_a_machine_the_inactive_value_is_written() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.create(&quota("team")).await.unwrap();
+    let mut hosted = capacity("quota", quota_target("team"), cpu());
+    hosted["spec"]["nodeName"] = json!("worker");
+    cluster.apply(&hosted).await;
+    wait_for_phase(&cluster, "quota", "Active").await;
+    // The value was written before the machine came.
+    let machine = cluster.bring_up(&scheduled_machine("worker")).await;
+    assert_eq!(machine["status"]["nodeRef"]["name"], "worker");
+    let is_governed = |object: &Value| {
+        condition(&object["status"], "HostGovernanceConflict")["status"] == "True"
+    };
+    let governed = cluster
+        .wait_briefly(&capacity_path("quota"), is_governed)
+        .await;
+    assert_eq!(governed["status"]["governedNode"], "worker");
+    let found = cluster.get(&path_of(&quota("team"))).await.unwrap();
+    assert_eq!(found["spec"]["hard"]["requests.cpu"], "0");
+}
+
+async fn a_kind_that_the_operator_may_not_read_is_reported() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let target = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent"});
+    let field =
+        json!([{"field": "minReadySeconds", "activeValue": 1, "inactiveValue": 0}]);
+    cluster.apply(&capacity("agent", target, field)).await;
+    let pending = wait_for_phase(&cluster, "agent", "Pending").await;
+    let resolved = condition(&pending["status"], "TargetResolved");
+    assert_eq!(resolved["reason"], "Forbidden");
+    let message = resolved["message"].as_str().unwrap();
+    assert!(message.contains("--capacity-target"), "{message}");
+}
+
+async fn a_closing_waits_until_the_target_is_drained() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let database = workload("db", "StatefulSet");
+    cluster.create(&database).await.unwrap();
+    let path = path_of(&database);
+    let running = async |replicas: i64| {
+        let status = json!({"status": {"replicas": replicas}});
+        cluster.patch(&format!("{path}/status"), &status).await;
+    };
+    running(3).await;
+    let mut awaiting = scaled("db", "StatefulSet");
+    awaiting["spec"]["handback"] = json!({"drainedPath": "status.replicas"});
+    cluster.apply(&awaiting).await;
+    wait_for_phase(&cluster, "db", "Active").await;
+    cluster.advance_to(CLOSING).await;
+    let leaving = wait_for_phase(&cluster, "db", "HandingBack").await;
+    assert_eq!(
+        leaving["status"]["handbackDeadline"],
+        "2026-03-06T23:10:00Z"
+    );
+    assert_eq!(leaving["status"]["observedDrainedValue"], 3);
+    assert_eq!(cluster.get(&path).await.unwrap()["spec"]["replicas"], 0);
+    cluster.advance_to("2026-03-06T23:10:00Z").await;
+    let late = wait_for_phase(&cluster, "db", "HandbackTimedOut").await;
+    let complete = condition(&late["status"], "HandbackComplete");
+    assert_eq!(complete["reason"], "HandbackTimedOut");
+    running(0).await;
+    wait_for_phase(&cluster, "db", "Inactive").await;
+}
