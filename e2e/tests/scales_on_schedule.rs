@@ -20,6 +20,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_kill_switch_writes_the_inactive_value),
     promise!(on_the_node_of_a_machine_the_inactive_value_is_written),
     promise!(a_kind_that_the_operator_may_not_read_is_reported),
+    promise!(who_may_not_patch_a_target_cannot_make_it_follow_a_schedule)
+        .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
     promise!(a_closing_waits_until_the_target_is_drained)
         .on_embedded_alone("plays the controller of the target"),
 ];
@@ -477,4 +479,90 @@ async fn a_closing_waits_until_the_target_is_drained() {
     assert_eq!(complete["reason"], "HandbackTimedOut");
     running(0).await;
     wait_for_phase(&cluster, "db", "Inactive").await;
+}
+
+const TARGETS: &str = include_str!("../../examples/policies/capacity-targets.yaml");
+
+/// What jane may do herself.
+fn rights_of_jane() -> [Value; 2] {
+    let rules = json!([
+        {"apiGroups": ["5spot.finos.org"], "resources": ["scheduledcapacities"], "verbs": ["create"]},
+        {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["patch"]},
+        {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": ["patch"]},
+        // Without effect on objects of cluster scope.
+        {"apiGroups": ["karpenter.sh"], "resources": ["nodepools"], "verbs": ["*"]},
+    ]);
+    let metadata = json!({"name": "jane", "namespace": "default"});
+    let group = "rbac.authorization.k8s.io";
+    [
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": metadata, "rules": rules,
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "jane"},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": "jane"}],
+        }),
+    ]
+}
+
+/// Creates an object as jane; `Err` is the message of the refusal.
+async fn create_as_jane(cluster: &Cluster, object: &Value) -> Result<(), String> {
+    let request = http::Request::post(
+        "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledcapacities",
+    )
+    .header("Impersonate-User", "jane")
+    .header("Content-Type", "application/json")
+    .body(object.to_string().into_bytes())
+    .unwrap();
+    let created = cluster.client().request::<Value>(request).await;
+    created.map(drop).map_err(|error| error.to_string())
+}
+
+async fn who_may_not_patch_a_target_cannot_make_it_follow_a_schedule() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    cluster.apply_yaml(TARGETS).await;
+    for object in rights_of_jane() {
+        cluster.create(&object).await.unwrap();
+    }
+    cluster.settle().await;
+    let of = |api_version: &str, kind: &str, subresource: Option<&str>| {
+        let mut target = json!({"apiVersion": api_version, "kind": kind, "name": "web"});
+        if let Some(subresource) = subresource {
+            target["subresource"] = json!(subresource);
+        }
+        let field = json!([{"field": "replicas", "activeValue": 3, "inactiveValue": 0}]);
+        capacity("mine", target, field)
+    };
+    let mut templated = of("v1", "ResourceQuota", None);
+    templated["spec"]["target"] = json!({"apiVersion": "v1", "kind": "ResourceQuota"});
+    templated["spec"]["template"] = json!({"hard": {}});
+    let attempts = [
+        (
+            of("apps/v1", "Deployment", None),
+            "you may not patch deployments yourself",
+        ),
+        (
+            of("apps/v1", "StatefulSet", Some("scale")),
+            "you may not patch statefulsets yourself",
+        ),
+        (
+            of("example.com/v1", "Deployment", Some("scale")),
+            "Deployment.example.com is not in the ConfigMap",
+        ),
+        (of("v1", "Secret", None), "Secret is not in the ConfigMap"),
+        (
+            of("karpenter.sh/v1", "NodePool", None),
+            "you may not patch nodepools yourself",
+        ),
+        (templated, "you may not create resourcequotas yourself"),
+    ];
+    for (object, words) in attempts {
+        let refused = create_as_jane(&cluster, &object).await.unwrap_err();
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    let allowed = of("apps/v1", "Deployment", Some("scale"));
+    assert_eq!(create_as_jane(&cluster, &allowed).await, Ok(()));
 }
