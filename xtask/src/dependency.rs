@@ -82,13 +82,18 @@ const PACKAGES: &[Package] = &[
         is_pure: false,
     },
     Package {
+        name: "terminal",
+        may_use: &[],
+        is_pure: false,
+    },
+    Package {
         name: "runtime",
         may_use: &["clock"],
         is_pure: false,
     },
     Package {
         name: "program",
-        may_use: &["api", "capi", "schedule", "https"],
+        may_use: &["api", "schedule", "https", "terminal"],
         is_pure: false,
     },
     Package {
@@ -119,6 +124,11 @@ const PACKAGES: &[Package] = &[
         is_pure: false,
     },
     Package {
+        name: "kubemu",
+        may_use: &["admission", "apiserver", "cel", "clock", "terminal"],
+        is_pure: false,
+    },
+    Package {
         name: "sim",
         may_use: &["apiserver", "capi", "clock"],
         is_pure: false,
@@ -128,7 +138,7 @@ const PACKAGES: &[Package] = &[
         may_use: &[
             "schedule",
             "api",
-            "cel",
+            "kubemu",
             "admission",
             "capi",
             "plan",
@@ -160,12 +170,21 @@ const SERVICE: [&str; 7] = [
 ];
 
 /// The packages of the engine, which is a workspace of its own.
-const ENGINE: [&str; 6] = ["admission", "apiserver", "cel", "clock", "gostd", "https"];
+const ENGINE: [&str; 8] = [
+    "admission",
+    "apiserver",
+    "cel",
+    "clock",
+    "gostd",
+    "https",
+    "kubemu",
+    "terminal",
+];
 
 /// The packages of the programs in a cluster, and what they must not contain, whatever they use.
 const LEFT_OUT: [(&str, &[&str]); 2] = [
-    ("controller", &["admission", "apiserver", "cel"]),
-    ("webhook", &["apiserver"]),
+    ("controller", &["admission", "apiserver", "cel", "kubemu"]),
+    ("webhook", &["apiserver", "kubemu"]),
 ];
 
 /// The folder of a package that is no service, below the root.

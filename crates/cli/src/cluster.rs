@@ -12,18 +12,11 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
 use kube::core::ApiResource;
 use kube::{Client, Config};
+pub(crate) use kubemu::apply::error_message;
 use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::{Failure, completion};
-
-/// The message of the API server's Status, or the error of the client.
-pub(crate) fn error_message(error: kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
-}
 
 /// The API server cannot be reached, or its response is not valid.
 pub(crate) fn unreachable(address: &str, error: &kube::Error) -> Failure {

@@ -4,11 +4,9 @@
 mod audit;
 mod connect;
 mod dashboard;
-pub(crate) mod data_dir;
 mod example;
 mod goal;
-pub(crate) mod kubeconfig;
-pub(crate) mod load;
+mod load;
 mod operator;
 mod printer;
 mod run;
@@ -17,7 +15,8 @@ mod until;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::server_flag::ServerFlags;
+use kubemu::server_flag::ServerFlags;
+
 use crate::time::{self, InstantOrDate};
 use crate::{Failure, Outcome};
 use goal::Goals;
@@ -36,6 +35,9 @@ use goal::Goals;
 pub(crate) struct Args {
     #[command(flatten)]
     server: ServerFlags,
+    /// Path of the kubeconfig to write; readable only by its owner
+    #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
+    kubeconfig: PathBuf,
     /// Manifest or directory of manifests to apply (repeatable) [default: the examples]
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,

@@ -7,9 +7,7 @@
 //! Exit codes: 0 success or valid, 1 invalid or goal not reached, 2 error (wrong arguments, an
 //! unreadable file, an unreachable cluster).
 
-mod apiserver;
 mod calendar;
-mod cel;
 mod check;
 mod cluster;
 mod columns;
@@ -18,16 +16,13 @@ mod conformance;
 mod convert;
 mod dashboard;
 mod dev;
-mod document;
 mod explain;
 mod generate;
 mod output;
 mod overriding;
-mod parallel;
 mod preview;
 mod reader;
 mod report;
-mod server_flag;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -37,6 +32,7 @@ mod validate;
 mod version;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,6 +41,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fivespot_program::{clap_error, exit, warn, zoneinfo};
 
 pub(crate) use fivespot_program::{Failure, Outcome, plain, signals};
+pub(crate) use kubemu::{document, parallel, server_flag};
 pub(crate) use output::Format;
 
 /// Adds machines to Cluster API clusters and removes them again, on a schedule.
@@ -58,7 +55,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Dev(dev::Args),
-    Apiserver(apiserver::Args),
+    #[command(
+        mut_arg("kubeconfig", |flag| flag.default_value(".5spot/kubeconfig")),
+        after_help = kubemu::serve::EXAMPLES.replace("kubemu serve", "5spot apiserver")
+    )]
+    Apiserver(kubemu::serve::Args),
     #[command(hide = true)]
     Controller(fivespot_controller::program::Args),
     #[command(hide = true)]
@@ -78,7 +79,8 @@ enum Command {
     Calendar(calendar::Args),
     Validate(validate::Args),
     Convert(convert::Args),
-    Cel(cel::Args),
+    #[command(after_help = kubemu::cel::EXAMPLES.replace("kubemu cel", "5spot cel"))]
+    Cel(kubemu::cel::Args),
     Generate(generate::Args),
     Uninstall(uninstall::Args),
     Version(version::Args),
@@ -133,7 +135,7 @@ fn moved(command: &str, program: &str) {
 fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
     match command {
         Command::Dev(args) => dev::run(args, out),
-        Command::Apiserver(args) => apiserver::run(args, out),
+        Command::Apiserver(args) => kubemu::serve::run(args, out),
         Command::Controller(args) => {
             moved("controller", fivespot_controller::program::NAME);
             fivespot_controller::program::run(&args)
@@ -157,12 +159,19 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Calendar(args) => calendar::run(&args, out),
         Command::Validate(args) => validate::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
-        Command::Cel(args) => cel::run(&args, out),
+        Command::Cel(args) => kubemu::cel::run(&args, out),
         Command::Generate(args) => generate::run(args, out),
         Command::Uninstall(args) => uninstall::run(&args, out),
         Command::Version(args) => version::run(args, out),
         Command::Complete(args) => completion::run(args, out),
     }
+}
+
+/// A failure to decode an object of 5-Spot, which is named by `what`.
+pub(crate) fn undecodable(what: impl fmt::Display, error: serde_json::Error) -> Failure {
+    Failure::new(what, error).remedy(
+        "correct it; `5spot validate` reports everything that a server would reject",
+    )
 }
 
 /// The clap command, for generated pages and completions.

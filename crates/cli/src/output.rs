@@ -1,44 +1,14 @@
 //! Output formats.
 
-use std::io::{self, Write};
-use std::os::fd::AsFd as _;
+use std::io::Write;
 
-use clap::ValueEnum;
 use fivespot_api::condition::Reason;
 use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 pub(crate) use fivespot_program::is_colored;
-use serde::Serialize;
-use tokio::io::Interest;
-use tokio::net::unix::pipe::Sender;
+pub(crate) use kubemu::output::{Format, closed, json, yaml};
 
-use crate::{Failure, plain};
-
-/// The output formats of commands without additional ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Plain text
-    #[default]
-    Text,
-    /// One JSON document
-    Json,
-    /// One YAML document
-    Yaml,
-}
-
-/// Prints `value` as one indented JSON document.
-pub(crate) fn json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::new("printing JSON", error))?;
-    Ok(writeln!(out, "{text}")?)
-}
-
-/// Prints `value` as one YAML document.
-pub(crate) fn yaml(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_saphyr::to_string(value)
-        .map_err(|error| Failure::new("printing YAML", error))?;
-    Ok(write!(out, "{text}")?)
-}
+use crate::plain;
 
 /// Prints what to do about a verdict and who can, with the command that explains its reason.
 pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<()> {
@@ -60,19 +30,6 @@ pub(crate) fn notes<'n>(kind: &str, notes: impl IntoIterator<Item = &'n String>)
         // There is no other place to report that standard error is closed.
         let _ = writeln!(stderr, "{kind}: {}", plain::lines(note));
     }
-}
-
-/// Waits until the reader of standard output has closed it, as `head` does after its last line.
-/// Waits forever if standard output is a file or cannot be watched.
-pub(crate) async fn closed() {
-    // Unchecked, because the check would make the pipe non-blocking for all who write to it.
-    let stdout = io::stdout().as_fd().try_clone_to_owned();
-    if let Ok(stdout) = stdout.and_then(Sender::from_owned_fd_unchecked)
-        && stdout.ready(Interest::ERROR).await.is_ok()
-    {
-        return;
-    }
-    std::future::pending::<()>().await;
 }
 
 /// The width of output that is not a terminal.

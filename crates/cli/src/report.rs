@@ -21,7 +21,7 @@ use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
 use crate::preview::{Context, PlannedMachine};
-use crate::{Failure, Outcome, document, output, plain};
+use crate::{Failure, Outcome, document, output, plain, undecodable};
 
 /// The largest size of a file of rates, in bytes.
 const MAX_RATES_BYTES: u64 = 1024 * 1024;
@@ -262,7 +262,7 @@ fn machine(
     now: Timestamp,
 ) -> Result<Machine, Failure> {
     let mut object: ScheduledMachine = serde_json::from_value(document.object.clone())
-        .map_err(|error| Failure::undecodable(&document.origin, error))?;
+        .map_err(|error| undecodable(&document.origin, error))?;
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
     // Without the schedule that it follows, the machine counts as not wanted.
     let _ = context.resolve(&mut object.spec.schedule, &namespace);

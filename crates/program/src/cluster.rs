@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+pub use kubemu_terminal::block_on;
 
 use crate::Failure;
 
@@ -78,20 +79,6 @@ impl Source {
             }
         }
     }
-}
-
-/// Runs a future that sends requests to a cluster, on this thread.
-///
-/// # Errors
-/// The operating system has no more file descriptors, or `future` fails.
-pub fn block_on<T>(
-    future: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::at_start)?
-        .block_on(future)
 }
 
 fn failed(error: &KubeconfigError) -> Failure {

@@ -8,13 +8,14 @@ use fivespot_api::{manifest, name};
 use fivespot_install::controller::POLICIES_SINCE;
 use jiff::SignedDuration;
 use kube::Client;
+use kubemu::{data_dir, kubeconfig};
 use kubemu_apiserver::{Credentials, GroupAlias, Server, Storage, User};
 use kubemu_clock::Clock;
 use tokio::sync::oneshot;
 
 use super::printer::{Printer, instant};
 use super::until::GoalWatch;
-use super::{Args, audit, dashboard, data_dir, kubeconfig, load, operator};
+use super::{Args, audit, dashboard, load, operator};
 use crate::document::Document;
 use crate::server_flag;
 use crate::signals::Signals;
@@ -46,14 +47,14 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
     // Before this server listens, because it may use the port in its data directory.
-    kubeconfig::check_unused(&args.server.kubeconfig).await?;
+    kubeconfig::check_unused(&args.kubeconfig).await?;
     let server = server(&args, clock.clone(), storage, &credentials)?;
     let listener = data_dir::listen(args.server.listen, directory).await?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::new("reading the server's address", error))?;
     let kubeconfig = credentials.kubeconfig(address, "5spot-dev");
-    let written = kubeconfig::write(&args.server.kubeconfig, &kubeconfig)?;
+    let written = kubeconfig::write(&args.kubeconfig, &kubeconfig)?;
 
     let client = Client::new(server.in_process(), "default");
     install(&printer, &client, args.server.kube_version.minor()).await?;

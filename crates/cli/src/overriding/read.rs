@@ -7,7 +7,7 @@ use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 
 use crate::cluster::{self, Connection};
-use crate::{Failure, output};
+use crate::{Failure, output, undecodable};
 
 /// Selects all namespaces instead of the selected one.
 #[derive(Clone, Copy)]
@@ -71,6 +71,6 @@ pub(super) async fn get(
         .and_then(serde_json::from_value)
         .map_err(|error| {
             let what = format!("ScheduledMachine {namespace}/{machine}");
-            Failure::undecodable(what, error)
+            undecodable(what, error)
         })
 }

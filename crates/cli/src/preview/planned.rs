@@ -3,9 +3,9 @@
 use fivespot_api::{EnabledField, ScheduledMachine, rules};
 use fivespot_schedule::{Error, Schedule};
 
-use crate::Failure;
 use crate::document::Document;
 use crate::preview::Context;
+use crate::{Failure, undecodable};
 
 /// A ScheduledMachine and its schedule.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl PlannedMachine {
     ) -> Result<Self, Failure> {
         let mut object: ScheduledMachine =
             serde_json::from_value(document.object.clone())
-                .map_err(|error| Failure::undecodable(&document.origin, error))?;
+                .map_err(|error| undecodable(&document.origin, error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let location =

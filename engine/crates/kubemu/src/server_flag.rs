@@ -1,16 +1,15 @@
-//! The flags of the commands that start an embedded API server.
+//! The flags of the commands that start an API server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use kubemu_apiserver::{Credentials, KubeVersion, Options, Server, StartError, Storage};
 use kubemu_clock::Clock;
-
-use crate::Failure;
+use kubemu_terminal::Failure;
 
 /// Where the server listens, what it keeps, and which admission plugins it has.
 #[derive(Debug, clap::Args)]
-pub(crate) struct ServerFlags {
+pub struct ServerFlags {
     /// Address to listen on; loopback only, port 0 selects a free port
     #[arg(
         long,
@@ -18,16 +17,13 @@ pub(crate) struct ServerFlags {
         default_value = "127.0.0.1:0",
         value_parser = loopback
     )]
-    pub(crate) listen: SocketAddr,
-    /// Path of the kubeconfig to write; readable only by its owner
-    #[arg(long, value_name = "PATH", default_value = ".5spot/kubeconfig")]
-    pub(crate) kubeconfig: PathBuf,
+    pub listen: SocketAddr,
     /// Directory that stores all objects; a later run continues from it [default: in memory]
     #[arg(long, value_name = "DIR")]
-    pub(crate) data_dir: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
     /// Kubernetes version to emulate, such as 1.36
     #[arg(long, value_name = "VERSION", default_value_t)]
-    pub(crate) kube_version: KubeVersion,
+    pub kube_version: KubeVersion,
     /// Admission plugins to enable in addition to the default ones
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
@@ -47,7 +43,7 @@ impl ServerFlags {
     ///
     /// # Errors
     /// The configuration of the admission plugins cannot be read.
-    pub(crate) fn options(
+    pub fn options(
         &self,
         clock: Clock,
         storage: Option<Storage>,
@@ -80,7 +76,7 @@ impl ServerFlags {
 ///
 /// # Errors
 /// Stored objects or a flag are not valid. The failure names the flag.
-pub(crate) fn start(options: Options) -> Result<Server, Failure> {
+pub fn start(options: Options) -> Result<Server, Failure> {
     Server::new(options).map_err(|error| match error {
         StartError::Stored { .. } => Failure::new("--data-dir", error).remedy(
             "set --kube-version to the version that it was written with, or choose another --data-dir",
@@ -98,7 +94,7 @@ pub(crate) fn start(options: Options) -> Result<Server, Failure> {
 }
 
 /// Parses a loopback address with a port.
-pub(crate) fn loopback(text: &str) -> Result<SocketAddr, String> {
+pub fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text.parse().map_err(|_| {
         "must be an address and a port, such as 127.0.0.1:6443".to_owned()
     })?;

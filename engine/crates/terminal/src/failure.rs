@@ -57,13 +57,6 @@ impl Failure {
         )
     }
 
-    /// A failure to decode an object of 5-Spot, which is named by `what`.
-    pub fn undecodable(what: impl fmt::Display, error: serde_json::Error) -> Self {
-        Self::new(what, error).remedy(
-            "correct it; `5spot validate` reports everything that a server would reject",
-        )
-    }
-
     /// Adds what to do about it.
     pub fn remedy(mut self, remedy: impl fmt::Display) -> Self {
         self.remedy = Some(remedy.to_string());

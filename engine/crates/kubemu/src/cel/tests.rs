@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::{Args, EXAMPLES, run};
-use crate::{Failure, Outcome};
+use kubemu_terminal::{Failure, Outcome};
 
 #[derive(clap::Parser)]
 struct Line {
@@ -22,7 +22,7 @@ fn cel(words: &[&str]) -> Result<(String, Outcome), Failure> {
 /// Files with a CRD and with an object of its kind.
 fn files(name: &str) -> (String, String) {
     let directory =
-        std::env::temp_dir().join(format!("5spot-cel-{name}-{}", std::process::id()));
+        std::env::temp_dir().join(format!("kubemu-cel-{name}-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let write = |name: &str, text: &str| {
         let path = directory.join(name);

@@ -1,4 +1,4 @@
-//! `5spot cel`: compiles, estimates and evaluates one expression.
+//! `kubemu cel`: compiles, estimates and evaluates one expression.
 
 #[cfg(test)]
 mod tests;
@@ -16,13 +16,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::output::Format;
-use crate::{Failure, Outcome, document, output};
+use kubemu_terminal::{Failure, Outcome};
 
-const EXAMPLES: &str = "\
+use crate::{document, output};
+
+/// The examples of the command's help.
+pub const EXAMPLES: &str = "\
 Examples:
-  5spot cel '[1, 2, 3].sum() > 5'
-  5spot cel 'self.spec.replicas <= 5' --data widget.yaml
-  5spot cel 'object.spec.schedule.enabled' --data machine.yaml --schema crd.yaml -o json";
+  kubemu cel '[1, 2, 3].sum() > 5'
+  kubemu cel 'self.spec.replicas <= 5' --data widget.yaml
+  kubemu cel 'object.spec.schedule.enabled' --data machine.yaml --schema crd.yaml -o json";
 
 /// Compile, type-check, estimate and evaluate one expression in the Kubernetes dialect of CEL
 ///
@@ -31,7 +34,7 @@ Examples:
 /// has a value, 1 the value is false, 2 error (the expression does not compile or fails).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub struct Args {
     /// The expression
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
@@ -70,7 +73,11 @@ struct Estimate {
     max: u64,
 }
 
-pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+/// Evaluates the expression, and prints its value.
+///
+/// # Errors
+/// A file cannot be read, or the expression does not compile or fails.
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let object = read(args.data.as_deref())?;
     let old = read(args.old.as_deref())?;
     let declared = match &args.schema {

@@ -8,10 +8,7 @@ use std::thread;
 const MIN_ITEMS_PER_THREAD: usize = 32;
 
 /// Applies `each` to all `items` and returns the results in their order.
-pub(crate) fn map<T: Send, R: Send>(
-    items: Vec<T>,
-    each: impl Fn(T) -> R + Sync,
-) -> Vec<R> {
+pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = processors.min(items.len() / MIN_ITEMS_PER_THREAD);
     if workers < 2 {

@@ -8,7 +8,7 @@ use std::path::Path;
 use kubemu_apiserver::{Credentials, Storage};
 use tokio::net::TcpListener;
 
-use crate::Failure;
+use kubemu_terminal::Failure;
 
 /// The file with the last address of the server.
 const ADDRESS: &str = "address";
@@ -18,9 +18,7 @@ const ADDRESS: &str = "address";
 ///
 /// # Errors
 /// The directory cannot be used, or another process uses it.
-pub(crate) fn open(
-    directory: Option<&Path>,
-) -> Result<(Option<Storage>, Credentials), Failure> {
+pub fn open(directory: Option<&Path>) -> Result<(Option<Storage>, Credentials), Failure> {
     let Some(directory) = directory else {
         let credentials = Credentials::generate().map_err(|error| {
             Failure::new("generating the server's credentials", with_causes(&error))
@@ -62,7 +60,7 @@ fn with_causes(error: &(dyn Error + 'static)) -> String {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub(crate) async fn listen(
+pub async fn listen(
     address: SocketAddr,
     directory: Option<&Path>,
 ) -> Result<TcpListener, Failure> {

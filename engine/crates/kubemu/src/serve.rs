@@ -1,45 +1,56 @@
-//! `5spot apiserver`: the embedded API server alone, for tests of other programs.
+//! `kubemu serve`: the API server, for tests of other programs.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use kube::Client;
 use kubemu_clock::Clock;
+use kubemu_terminal::signals::Signals;
+use kubemu_terminal::{Failure, Outcome};
 use tokio::sync::oneshot;
 
-use crate::dev::{data_dir, kubeconfig, load};
 use crate::server_flag::{self, ServerFlags};
-use crate::signals::Signals;
-use crate::{Failure, Outcome, cluster, output};
+use crate::{apply, data_dir, document, kubeconfig, output};
 
-/// Run the embedded API server alone: Kubernetes' own kinds and CRDs, without 5-Spot.
+/// The examples of the command's help.
+pub const EXAMPLES: &str = "\
+Examples:
+  kubemu serve
+  kubemu serve --kubeconfig /tmp/kubeconfig --apply crds/ --apply policies/
+  kubemu serve --listen 127.0.0.1:6443 --data-dir /tmp/cluster";
+
+/// The field manager of the applied objects.
+const FIELD_MANAGER: &str = "kubemu";
+
+/// Run an API server: Kubernetes' own kinds, and CRDs.
 ///
 /// For evaluation, development and tests; for production use Kubernetes. Nothing runs what is
 /// stored: there are no kubelets, no scheduler, and no controllers of workloads. Ends on Ctrl-C or
 /// SIGTERM (exit code 0).
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  5spot apiserver
-  5spot apiserver --kubeconfig /tmp/kubeconfig --apply crds/ --apply policies/
-  5spot apiserver --listen 127.0.0.1:6443 --data-dir /tmp/cluster")]
-pub(crate) struct Args {
+#[command(after_help = EXAMPLES)]
+pub struct Args {
     #[command(flatten)]
     server: ServerFlags,
+    /// Path of the kubeconfig to write; readable only by its owner
+    #[arg(long, value_name = "PATH", default_value = ".kubemu/kubeconfig")]
+    kubeconfig: PathBuf,
     /// Manifest or directory of manifests to apply (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     apply: Vec<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    cluster::block_on(serve(args, out))
+/// Serves until a signal, or until nobody reads the output.
+///
+/// # Errors
+/// A flag, a manifest or the address cannot be used.
+pub fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    kubemu_terminal::block_on(serve(args, out))
 }
 
 async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
-    let objects = match args.apply.as_slice() {
-        [] => Vec::new(),
-        paths => load::read(paths)?,
-    };
+    let objects = document::read(&args.apply)?;
     let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
     let options = args
@@ -48,14 +59,14 @@ async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let server = server_flag::start(options)?;
     let client = Client::new(server.in_process(), "default");
     for object in &objects {
-        load::apply(&client, object).await?;
+        apply::apply(&client, object, FIELD_MANAGER).await?;
     }
     let listener = data_dir::listen(args.server.listen, directory).await?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::new("reading the server's address", error))?;
-    let text = credentials.kubeconfig(address, "5spot-apiserver");
-    let written = kubeconfig::write(&args.server.kubeconfig, &text)?;
+    let text = credentials.kubeconfig(address, "kubemu");
+    let written = kubeconfig::write(&args.kubeconfig, &text)?;
     let version = args.server.kube_version;
     writeln!(
         out,

@@ -6,7 +6,26 @@
 
 use std::borrow::Cow;
 
-use fivespot_capi::is_active_character;
+/// Whether a terminal or a browser could act on the character instead of showing it: controls (C0,
+/// DEL, C1), line separators, and characters that change the direction of the text after them.
+///
+/// # Example
+/// ```
+/// use kubemu_terminal::is_active_character;
+/// assert!(is_active_character('\u{1b}') && is_active_character('\u{202e}'));
+/// assert!(!is_active_character('é'));
+/// ```
+pub fn is_active_character(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+        )
+}
 
 /// `text` on one line. Line breaks and tabs become single spaces; any other character that a
 /// terminal could interpret is shown as its escape, such as `\u{1b}`.

@@ -7,13 +7,13 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter};
 
 use super::{MAX_BYTES, MAX_DOCUMENTS, MAX_VALUES, SourceLocation};
-use crate::{Failure, plain};
+use kubemu_terminal::{Failure, plain};
 
 /// A file or a text from which no object could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
+pub struct Malformed {
     /// The path of the file, or `standard input`.
-    pub(crate) file: String,
+    pub file: String,
     /// The line at fault, from 1.
     line: usize,
     /// The reason. Further lines are an excerpt of the text.
@@ -23,7 +23,7 @@ pub(crate) struct Malformed {
 
 impl Malformed {
     /// The text of `file` that cannot be parsed.
-    pub(crate) fn of(file: &str, error: &Error) -> Self {
+    pub fn of(file: &str, error: &Error) -> Self {
         let line = error.location().map_or(1, |at| at.line().max(1));
         let why = error.render_with_formatter(&Words);
         Self {
@@ -67,13 +67,13 @@ impl Malformed {
     }
 
     /// The location of the fault.
-    pub(crate) fn location(&self) -> SourceLocation {
+    pub fn location(&self) -> SourceLocation {
         SourceLocation::new(self.file.clone(), self.line, String::new())
     }
 
     /// What failed, why, and what to do about it, on one line. The excerpt is left out: the text may
     /// contain a secret, and the line may be written to the log of a pipeline.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         let why = self.why.lines().next().unwrap_or_default();
         format!(
             "reading {}: {why}; {}",

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use crate::Failure;
+use kubemu_terminal::Failure;
 
 /// Writes `text` to `path` atomically, with mode 0600. Returns the absolute path.
 ///
 /// # Errors
 /// The directory cannot be created or the file cannot be written.
-pub(crate) fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
+pub fn write(path: &Path, text: &str) -> Result<PathBuf, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
             format!("writing the kubeconfig to {}", path.display()),
@@ -35,7 +35,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// A server listens on the address in the file.
-pub(crate) async fn check_unused(path: &Path) -> Result<(), Failure> {
+pub async fn check_unused(path: &Path) -> Result<(), Failure> {
     let Some(address) = fs::read_to_string(path).ok().and_then(|it| loopback(&it)) else {
         return Ok(());
     };
@@ -61,7 +61,7 @@ fn loopback(kubeconfig: &str) -> Option<String> {
 
 /// Removes the kubeconfig of a server that has ended, unless another server has replaced it. Errors
 /// are ignored.
-pub(crate) fn remove(path: &Path, written: &str) {
+pub fn remove(path: &Path, written: &str) {
     if fs::read_to_string(path).is_ok_and(|found| found == written) {
         let _ = fs::remove_file(path);
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn only_the_owner_can_read_it_and_an_older_one_is_replaced() {
         let directory =
-            std::env::temp_dir().join(format!("5spot-{}", std::process::id()));
+            std::env::temp_dir().join(format!("kubemu-private-{}", std::process::id()));
         let path = directory.join("deep/kubeconfig");
         write(&path, "old").unwrap();
         let absolute = write(&path, "new").unwrap();
@@ -93,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn the_kubeconfig_of_a_server_that_runs_is_not_overwritten() {
         let directory =
-            std::env::temp_dir().join(format!("5spot-live-{}", std::process::id()));
+            std::env::temp_dir().join(format!("kubemu-live-{}", std::process::id()));
         let path = directory.join("kubeconfig");
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

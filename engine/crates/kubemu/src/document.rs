@@ -7,26 +7,27 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use kubemu_terminal::Failure;
 use serde_json::Value;
 
-use crate::{Failure, parallel};
-pub(crate) use location::SourceLocation;
-pub(crate) use malformed::Malformed;
+use crate::parallel;
+pub use location::SourceLocation;
+pub use malformed::Malformed;
 
 /// An object and its origin.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Document {
+pub struct Document {
     /// The file and, if it has several documents, the number of the document: `a.yaml, document 2`.
-    pub(crate) origin: String,
+    pub origin: String,
     /// The object as written.
-    pub(crate) object: Value,
+    pub object: Value,
     /// The location of its text, if it is in a file or a stream.
-    pub(crate) location: Option<SourceLocation>,
+    pub location: Option<SourceLocation>,
 }
 
 impl Document {
     /// The string at a JSON pointer. Empty if there is none.
-    pub(crate) fn text(&self, pointer: &str) -> &str {
+    pub fn text(&self, pointer: &str) -> &str {
         self.object
             .pointer(pointer)
             .and_then(Value::as_str)
@@ -36,11 +37,11 @@ impl Document {
 
 /// The objects of some paths.
 #[derive(Debug, Default)]
-pub(crate) struct Documents {
+pub struct Documents {
     /// The objects in order. A text that cannot be parsed is in the place of its objects.
-    pub(crate) items: Vec<Result<Document, Malformed>>,
+    pub items: Vec<Result<Document, Malformed>>,
     /// Whether there is a list object. It may have no items.
-    pub(crate) has_list: bool,
+    pub has_list: bool,
 }
 
 /// Reads all objects of `paths` in order. A directory is replaced by its `.yaml`, `.yml` and
@@ -49,7 +50,7 @@ pub(crate) struct Documents {
 ///
 /// # Errors
 /// A path cannot be read, or a text is neither YAML nor JSON. The failure names the file.
-pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let items = read_each(paths)?.items.into_iter();
     items.map(|it| it.map_err(Failure::from)).collect()
 }
@@ -59,7 +60,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 ///
 /// # Errors
 /// A path does not exist, or standard input cannot be read. The failure names it.
-pub(crate) fn read_each(paths: &[PathBuf]) -> Result<Documents, Failure> {
+pub fn read_each(paths: &[PathBuf]) -> Result<Documents, Failure> {
     let mut all = Documents::default();
     for path in paths {
         if path.as_os_str() == "-" {
@@ -102,7 +103,7 @@ const MAX_DOCUMENTS: usize = 100_000;
 const MAX_VALUES: usize = 2_000_000;
 
 /// Reads the whole text. Fails if it is too large.
-pub(crate) fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Malformed> {
+pub fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Malformed> {
     let mut text = String::new();
     let reading = reader.take(MAX_BYTES + 1).read_to_string(&mut text);
     let read = reading.map_err(|error| Malformed::unreadable(origin, &error))?;
@@ -116,7 +117,7 @@ pub(crate) fn read_bounded(origin: &str, reader: impl Read) -> Result<String, Ma
 ///
 /// # Errors
 /// The text is neither. The failure names `origin`.
-pub(crate) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
+pub fn parse(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
     Ok(parse_text(origin, text)?.documents)
 }
 
@@ -180,12 +181,12 @@ fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
 }
 
 /// The failure for a file that cannot be read.
-pub(crate) fn unreadable(origin: &str, error: &io::Error) -> Failure {
+pub fn unreadable(origin: &str, error: &io::Error) -> Failure {
     Malformed::unreadable(origin, error).into()
 }
 
 /// The failure for text that is neither YAML nor JSON.
-pub(crate) fn malformed(origin: &str, error: &serde_saphyr::Error) -> Failure {
+pub fn malformed(origin: &str, error: &serde_saphyr::Error) -> Failure {
     Malformed::of(origin, error).into()
 }
 
@@ -321,7 +322,7 @@ mod tests {
     fn a_directory_is_walked_and_its_links_are_read_but_not_entered() {
         use std::os::unix::fs::symlink;
         let root = std::env::temp_dir()
-            .join(format!("5spot-document-walk-{}", std::process::id()));
+            .join(format!("kubemu-document-walk-{}", std::process::id()));
         let (outside, inside) = (root.join("outside"), root.join("inside"));
         for directory in [&outside, &inside.join("b/c"), &inside.join(".git")] {
             fs::create_dir_all(directory).unwrap();

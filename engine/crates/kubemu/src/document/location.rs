@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 /// The text of an object within a file or a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SourceLocation {
+pub struct SourceLocation {
     /// The path of the file, or `standard input`.
-    pub(crate) file: String,
+    pub file: String,
     /// The line of the file on which the document begins, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     text: Arc<SourceText>,
 }
 
@@ -31,7 +31,7 @@ struct Keys {
 
 impl SourceLocation {
     /// The text of a document that begins on this line of a file.
-    pub(crate) fn new(file: String, line: usize, text: String) -> Self {
+    pub fn new(file: String, line: usize, text: String) -> Self {
         let keys = OnceLock::new();
         let text = Arc::new(SourceText { text, keys });
         Self { file, line, text }
@@ -39,7 +39,7 @@ impl SourceLocation {
 
     /// The line of the file that contains a field. If the field is not found in the text, the line
     /// of the nearest enclosing field.
-    pub(crate) fn line_of(&self, field: &str) -> usize {
+    pub fn line_of(&self, field: &str) -> usize {
         let keys = self.text.keys.get_or_init(|| Keys::of(&self.text.text));
         let (mut found, mut begin, mut end) = (0, 0, keys.ends.len());
         for key in field.split(['.', '[', ']']) {

@@ -1,0 +1,16 @@
+//! Kubernetes' API server and admission in a process, as commands of a program: `serve` and `cel`.
+//!
+//! Other programs have these commands and their parts too: the reader of manifests, the flags and
+//! the kubeconfig of a server, and the output formats.
+
+pub mod apply;
+pub mod cel;
+pub mod data_dir;
+pub mod document;
+pub mod kubeconfig;
+pub mod output;
+pub mod parallel;
+pub mod serve;
+pub mod server_flag;
+
+pub use output::Format;

@@ -1,0 +1,38 @@
+//! The `kubemu` program.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use kubemu::{cel, serve};
+use kubemu_terminal::{clap_error, exit};
+
+/// Kubernetes' API server and admission in a process.
+#[derive(Debug, Parser)]
+#[command(name = "kubemu", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Cel(cel::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return clap_error(&error),
+    };
+    let mut out = io::stdout().lock();
+    let ended = match cli.command {
+        Command::Serve(args) => serve::run(args, &mut out),
+        Command::Cel(args) => cel::run(&args, &mut out),
+    };
+    exit(ended.and_then(|outcome| {
+        out.flush()?;
+        Ok(outcome)
+    }))
+}
