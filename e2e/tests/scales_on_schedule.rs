@@ -11,6 +11,8 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_deployment_is_scaled_through_its_subresource),
     promise!(an_autoscaler_a_quota_and_a_cron_job_follow_the_schedule),
+    promise!(a_node_pool_of_cluster_scope_gets_its_limit)
+        .on_embedded_alone("installs a kind of cluster scope"),
     promise!(an_edge_is_one_write_of_the_target_and_one_status),
     promise!(idle_capacities_cause_no_requests),
     promise!(a_value_that_another_client_changes_is_written_again_until_it_is_contested),
@@ -204,6 +206,57 @@ async fn an_autoscaler_a_quota_and_a_cron_job_follow_the_schedule() {
         let written = cluster.operator_writes_to(resource);
         assert!((1..=2).contains(&written.len()), "{resource}: {written:?}");
     }
+}
+
+async fn a_node_pool_of_cluster_scope_gets_its_limit() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let limits = json!({"type": "object", "additionalProperties": {
+        "x-kubernetes-int-or-string": true,
+    }});
+    let spec = json!({"type": "object", "properties": {"limits": limits}});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nodepools.karpenter.sh"},
+        "spec": {
+            "group": "karpenter.sh",
+            "names": {"kind": "NodePool", "plural": "nodepools"},
+            "scope": "Cluster",
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    });
+    let target =
+        json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "batch"});
+    let field =
+        json!([{"field": "limits[\"cpu\"]", "activeValue": "200", "inactiveValue": "0"}]);
+    cluster.apply(&capacity("batch", target, field)).await;
+    let pending = wait_for_phase(&cluster, "batch", "Pending").await;
+    let resolved = condition(&pending["status"], "TargetResolved");
+    assert_eq!(resolved["reason"], "KindNotServed");
+    // The kind and its object come later.
+    cluster.apply(&definition).await;
+    let pool = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
+        "metadata": {"name": "batch"}, "spec": {"limits": {"memory": "1Ti"}},
+    });
+    let is_served =
+        |object: &Value| condition(&object["status"], "Established")["status"] == "True";
+    cluster.wait_briefly(&path_of(&definition), is_served).await;
+    cluster.advance_to("2026-03-06T22:52:00Z").await;
+    cluster.create(&pool).await.unwrap();
+    wait_for_phase(&cluster, "batch", "Active").await;
+    let path = path_of(&pool);
+    let limits = cluster.get(&path).await.unwrap()["spec"]["limits"].clone();
+    assert_eq!(limits, json!({"memory": "1Ti", "cpu": "200"}));
+    cluster.advance_to(CLOSING).await;
+    wait_for_phase(&cluster, "batch", "Inactive").await;
+    let limits = cluster.get(&path).await.unwrap()["spec"]["limits"].clone();
+    assert_eq!(limits, json!({"memory": "1Ti", "cpu": "0"}));
 }
 
 async fn an_edge_is_one_write_of_the_target_and_one_status() {

@@ -34,6 +34,7 @@ pub fn path_of(object: &Value) -> String {
             | "validatingwebhookconfiguration"
             | "clusterrole"
             | "clusterrolebinding"
+            | "nodepool"
     );
     let name = text("/metadata/name");
     match text("/metadata/namespace") {

@@ -64,6 +64,7 @@ fn capacity_targets() -> BTreeSet<CapacityTarget> {
         "cronjobs.batch",
         "deployments.apps/scale",
         "horizontalpodautoscalers.autoscaling",
+        "nodepools.karpenter.sh",
         "resourcequotas/template",
         "statefulsets.apps/scale",
     ];
