@@ -36,6 +36,7 @@ mod object_state;
 mod observe;
 mod options;
 mod orphan;
+mod own_object;
 pub mod program;
 mod provider_specs;
 mod reconcile;
@@ -43,6 +44,7 @@ mod report;
 mod run;
 mod schedule_override;
 mod scheduled_capacity;
+mod status_patch;
 mod telemetry;
 
 pub use connect::{Connect, NetworkConnect, client};

@@ -10,13 +10,14 @@ use fivespot_schedule::Steps;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::events::v1 as events;
 use kube::api::ApiResource;
-use serde::{Deserialize as _, Serialize};
-use serde_json::{Map, Value, json};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::kind::{cache_name, scheduled_machine};
 use crate::observe::projection::CachedKind;
 use crate::observe::{Reading, Snapshot};
+use crate::status_patch::status_patch;
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::Address;
@@ -61,7 +62,7 @@ pub(crate) async fn status(
 ) -> StatusWrite {
     let Reading { snapshot, reads } = reading;
     let StatusChange { status, version } = change;
-    let patch = match patch(&snapshot.status.value(), status, version) {
+    let patch = match status_patch(&snapshot.status.value(), status, version) {
         Ok(Some(patch)) => patch,
         Ok(None) => {
             context.state(key, |state| state.note_dropped(None));
@@ -154,7 +155,7 @@ pub(crate) async fn unreadable(
     status.observed_generation = generation;
     let version = &value["metadata"]["resourceVersion"];
     let version = version.as_str().unwrap_or_default();
-    let Ok(Some(patch)) = patch(stored, &status, version) else {
+    let Ok(Some(patch)) = status_patch(stored, &status, version) else {
         return ReconcileResult::Succeeded { requeue_at: None };
     };
     match patch_status(context, key, &patch).await {
@@ -240,45 +241,6 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     let steps = Steps::at_most(MAX_STEPS);
     let since = schedule.wanted_since(unready_since.max(earliest), now, &steps);
     since.unwrap_or(now)
-}
-
-/// The patch that turns the `stored` status into `status`, with `version` as its precondition.
-/// `None` if the two are equal.
-///
-/// Both statuses are dropped before the patch is sent: at an edge, many reconciles wait for
-/// responses.
-pub(crate) fn patch<S: Serialize>(
-    stored: &Value,
-    status: &S,
-    version: &str,
-) -> serde_json::Result<Option<Value>> {
-    let change = difference(stored, serde_json::to_value(status)?);
-    Ok(change.map(|change| {
-        let mut patch = json!({"metadata": {"resourceVersion": version}});
-        patch["status"] = change;
-        patch
-    }))
-}
-
-/// The JSON merge patch (RFC 7386) that turns `stored` into `wanted`. `None` if they are equal.
-fn difference(stored: &Value, wanted: Value) -> Option<Value> {
-    if *stored == wanted {
-        return None;
-    }
-    let (old, new) = match (stored, wanted) {
-        (Value::Object(old), Value::Object(new)) => (old, new),
-        (_, wanted) => return Some(wanted),
-    };
-    let removed = old.keys().filter(|field| !new.contains_key(*field));
-    let mut patch: Map<String, Value> =
-        removed.map(|field| (field.clone(), Value::Null)).collect();
-    for (field, value) in new {
-        let before = old.get(&field).unwrap_or(&Value::Null);
-        if let Some(change) = difference(before, value) {
-            patch.insert(field, change);
-        }
-    }
-    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 /// The reason of the event that the planner sends when a finalizer is removed although objects
@@ -392,38 +354,5 @@ pub(crate) async fn create_event(
     if let Ok(Err(error)) = fence.write(key, created).await {
         let (reason, error) = (event["reason"].as_str(), failure::message(&error));
         tracing::debug!(reason, error, "event could not be created");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_statuses_need_no_patch() {
-        let status = json!({"phase": "Active", "shutdown": {"reason": "x"}});
-        assert_eq!(difference(&status, status.clone()), None);
-    }
-
-    #[test]
-    fn a_patch_turns_the_old_status_into_the_new_one() {
-        let rows = [
-            (json!({}), json!({"phase": "Active"})),
-            (Value::Null, json!({"phase": "Active", "conditions": [1]})),
-            (
-                json!({"phase": "Active", "message": "m"}),
-                json!({"phase": "Inactive"}),
-            ),
-            (
-                json!({"shutdown": {"reason": "a", "deadline": "d"}}),
-                json!({"shutdown": {"reason": "b"}}),
-            ),
-            (json!({"conditions": [1, 2]}), json!({"conditions": [2]})),
-        ];
-        for (mut stored, wanted) in rows {
-            let patch = difference(&stored, wanted.clone()).unwrap();
-            json_patch::merge(&mut stored, &patch);
-            assert_eq!(stored, wanted, "{patch}");
-        }
     }
 }

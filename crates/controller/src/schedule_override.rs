@@ -9,24 +9,22 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
-use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus, name};
+use fivespot_api::{ScheduleOverride, name};
 use fivespot_plan::{Unknown, plan_override};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{CacheProjection as _, Health, SharedReads};
-use fivespot_runtime::http::Address;
+use fivespot_runtime::cache::{Health, SharedReads};
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
 use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use crate::context::Context;
-use crate::failure;
 use crate::kind::schedule_override;
-use crate::observe::projection::{CachedKind, Object};
+use crate::observe::projection::CachedKind;
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
+use crate::own_object::{Change, OwnObject};
 use crate::scheduled_capacity;
 use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
@@ -222,101 +220,36 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     if !fence.begin(own, &found.uid) {
         return DONE;
     }
-    let reconcile = OverrideReconcile {
+    let reconciled = OwnObject {
         context,
-        own,
+        informer: &informer,
+        fence,
+        key: own,
         found: &found,
-        object: &object,
         stored: &stored,
     };
-    let result = reconcile.run().await;
+    let result = run(&reconciled, &object).await;
     fence.end(own);
     result
 }
 
-/// A reconcile of an override, as its cache shows it.
-struct OverrideReconcile<'a> {
-    context: &'a Arc<Context>,
-    own: &'a Key,
-    found: &'a Object,
-    object: &'a ScheduleOverride,
-    stored: &'a Value,
-}
-
-impl OverrideReconcile<'_> {
-    async fn run(&self) -> ReconcileResult {
-        let Overrides {
-            queue,
-            fence,
-            index,
-            ended,
-            ..
-        } = &self.context.overrides;
-        let (api, own) = (&self.context.api, self.own);
-        let now = queue.now();
-        // An override that has ended stays ended.
-        let end = ended.end_of(self.object, now);
-        let mut matched = index.matched(own);
-        if let Some(name) = self.object.capacity()
-            && !matched.is_beyond_limit
-        {
-            let key = Key::new(own.namespace.clone(), name);
-            matched.machines =
-                usize::from(scheduled_capacity::exists(self.context, &key));
-        }
-        let plan = plan_override(self.object, &matched, end.unwrap_or(now).max(now));
-        let resource = schedule_override();
-        let at = Address {
-            resource: &resource,
-            namespace: Some(&own.namespace),
-            name: &own.name,
-            projection: Some(&CachedKind::Override),
-        };
-        let sent = if plan.is_deleted {
-            let version = self.found.version.as_str();
-            let deletion = api.delete_version(&at, &self.found.uid, version);
-            let sent = fence.write(own, deletion).await;
-            sent.map(|response| response.map(drop))
-        } else if let Some(status) = plan.status.and_then(|of| self.status_patch(&of)) {
-            let patch = api.patch(&at, Some("status"), &status);
-            let sent = fence.write(own, patch).await;
-            sent.map(|response| response.map(|written| self.cache(written)))
-        } else {
-            Ok(Ok(()))
-        };
-        let requeue_at = plan.requeue_at;
-        match sent {
-            Err(_) | Ok(Ok(())) => ReconcileResult::Succeeded { requeue_at },
-            // The watch delivers the change.
-            Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-                ReconcileResult::Succeeded { requeue_at }
-            }
-            Ok(Err(error)) => {
-                let message = failure::message(&error);
-                self.context
-                    .outage
-                    .warn(format_args!("ScheduleOverride {own} failed"), &message);
-                ReconcileResult::Failed { requeue_at }
-            }
-        }
+async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult {
+    let overrides = &own.context.overrides;
+    let now = overrides.queue.now();
+    // An override that has ended stays ended.
+    let end = overrides.ended.end_of(object, now);
+    let mut matched = overrides.index.matched(own.key);
+    if let Some(name) = object.capacity()
+        && !matched.is_beyond_limit
+    {
+        let key = Key::new(own.key.namespace.clone(), name);
+        matched.machines = usize::from(scheduled_capacity::exists(own.context, &key));
     }
-
-    /// Caches the response to the write of a status, so that its event does not enqueue the override
-    /// again.
-    fn cache(&self, written: Value) {
-        let informer = informer(self.context);
-        let cached = informer.projection.cache(written, &informer.resource);
-        informer.store.wrote(self.own, &self.found.version, cached);
-    }
-
-    /// The patch that turns the stored status into this one. `None` if they are equal.
-    fn status_patch(&self, status: &ScheduleOverrideStatus) -> Option<Value> {
-        let status = serde_json::to_value(status).ok()?;
-        (self.stored["status"] != status).then(|| {
-            json!({
-                "metadata": {"resourceVersion": self.found.version.as_str()},
-                "status": status,
-            })
-        })
-    }
+    let plan = plan_override(object, &matched, end.unwrap_or(now).max(now));
+    let change = if plan.is_deleted {
+        Some(Change::Deletion)
+    } else {
+        plan.status.map(Change::Status)
+    };
+    own.change(change, plan.requeue_at).await
 }

@@ -37,6 +37,7 @@ use crate::observe::projection::{
 };
 use crate::observe::schedule_inputs;
 use crate::observe::watch::KindInformer;
+use crate::status_patch::status_patch;
 use crate::{failure, report, schedule_override};
 use target::{Located, locate};
 
@@ -417,7 +418,7 @@ impl Reconcile<'_> {
         now: Timestamp,
     ) -> Reported {
         let version = self.found.version.as_str();
-        let patch = match report::patch(&self.stored["status"], status, version) {
+        let patch = match status_patch(&self.stored["status"], status, version) {
             Ok(Some(patch)) => patch,
             Ok(None) => return Reported::Done,
             Err(_) => return Reported::Failed,
