@@ -14,6 +14,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_leaves_at_the_early_close_of_a_market),
     promise!(an_edit_of_a_schedule_reaches_its_followers),
     promise!(an_exception_beside_the_reference_is_of_the_machine_alone),
+    promise!(a_schedule_publishes_each_transition_once),
+    promise!(an_invalid_schedule_publishes_what_it_published_last),
     promise!(while_the_schedule_is_missing_what_was_decided_last_holds_on),
 ];
 
@@ -104,6 +106,53 @@ async fn an_edit_of_a_schedule_reaches_its_followers() {
         let object = cluster.wait_for_phase(name, "Inactive", limit).await;
         assert_eq!(object["status"]["spotSchedule"]["observedGeneration"], 2);
     }
+}
+
+/// Waits until the schedule `office` publishes this for the last generation.
+async fn published(cluster: &Cluster, is_ready: &str, reason: &str) -> Value {
+    let is_published = |object: &Value| {
+        let ready = condition(&object["status"], "Ready");
+        ready["status"] == is_ready
+            && ready["reason"] == reason
+            && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+    };
+    cluster
+        .wait_briefly(&path_of(&office()), is_published)
+        .await
+}
+
+async fn a_schedule_publishes_each_transition_once() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&office()).await;
+    let open = published(&cluster, "True", "WindowOpen").await;
+    assert_eq!(open["status"]["active"], true);
+    assert_eq!(open["status"]["nextTransitionTime"], CLOSING);
+    cluster.advance_to(BEFORE_CLOSING).await;
+    let before = cluster.get(&path_of(&office())).await.unwrap();
+    assert_eq!(before, open);
+    cluster.advance_to(CLOSING).await;
+    let closed = published(&cluster, "True", "WindowClosed").await;
+    let status = &closed["status"];
+    assert_eq!(status["active"], false);
+    assert_eq!(status["lastTransitionTime"], CLOSING);
+    assert_eq!(status["nextTransitionTime"], "2026-03-09T13:00:00Z");
+}
+
+async fn an_invalid_schedule_publishes_what_it_published_last() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    cluster.apply(&office()).await;
+    published(&cluster, "True", "WindowOpen").await;
+    // The server checks the form of a zone, not whether there is one of that name.
+    let unknown = json!({"spec": {"timezone": "Atlantis/City", "hoursOfDay": ["3"]}});
+    cluster.patch(&path_of(&office()), &unknown).await;
+    let invalid = published(&cluster, "False", "InvalidSchedule").await;
+    assert_eq!(invalid["status"]["active"], true);
+    assert_eq!(invalid["status"].get("nextTransitionTime"), None);
+    let spec = json!({"spec": office()["spec"]});
+    cluster.patch(&path_of(&office()), &spec).await;
+    published(&cluster, "True", "WindowOpen").await;
 }
 
 async fn an_exception_beside_the_reference_is_of_the_machine_alone() {

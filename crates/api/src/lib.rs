@@ -62,7 +62,7 @@ pub use scheduled_machine::{
 };
 pub use spot_schedule::{
     CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Resolved, SharedSchedule,
-    SpotScheduleRef, TimeBasedSpotSchedule,
+    SharedSpec, SpotScheduleRef, SpotScheduleStatus, TimeBasedSpotSchedule,
 };
 pub use status::{
     AccountedState, FollowedSchedule, LastProvisioning, NodeRef, ObjectRef,

@@ -76,6 +76,13 @@ const fn wide(name: &'static str, path: &'static str) -> Column {
     }
 }
 
+/// Whether the condition Ready holds.
+const READY: Column = column(
+    "Ready",
+    "string",
+    ".status.conditions[?(@.type==\"Ready\")].status",
+);
+
 /// ScheduledMachine.
 pub const SCHEDULED_MACHINE: &Resource = &RESOURCES[0];
 /// ScheduleOverride.
@@ -107,11 +114,7 @@ pub static RESOURCES: [Resource; 6] = [
         rules: || RULES,
         columns: &[
             column("Phase", "string", ".status.phase"),
-            column(
-                "Ready",
-                "string",
-                ".status.conditions[?(@.type==\"Ready\")].status",
-            ),
+            READY,
             column(
                 "Reason",
                 "string",
@@ -201,15 +204,18 @@ pub static RESOURCES: [Resource; 6] = [
         webhook_path: "/validate-timebasedspotschedule",
         rules: time_based_rules,
         columns: &[
+            column("Active", "boolean", ".status.active"),
+            READY,
+            column("Next", "string", ".status.nextTransitionTime"),
             column("TimeZone", "string", ".spec.timezone"),
-            column("Enabled", "boolean", ".spec.enabled"),
             column("Age", "date", ".metadata.creationTimestamp"),
+            wide("Enabled", ".spec.enabled"),
             wide("Days", ".spec.daysOfWeek"),
             wide("Hours", ".spec.hoursOfDay"),
             wide("Cron", ".spec.cron"),
             wide("Windows", ".spec.windows"),
         ],
-        has_status: false,
+        has_status: true,
         schema: schema::time_based_spot_schedule,
     },
     Resource {
@@ -226,11 +232,14 @@ pub static RESOURCES: [Resource; 6] = [
         webhook_path: "/validate-capitalmarketsschedule",
         rules: || CAPITAL_MARKETS_RULES,
         columns: &[
+            column("Active", "boolean", ".status.active"),
+            READY,
+            column("Next", "string", ".status.nextTransitionTime"),
             column("TimeZone", "string", ".spec.timezone"),
             column("Age", "date", ".metadata.creationTimestamp"),
             wide("Sessions", ".spec.sessions"),
         ],
-        has_status: false,
+        has_status: true,
         schema: schema::capital_markets_schedule,
     },
     Resource {

@@ -29,7 +29,7 @@ use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_capacity::ScheduledCapacity;
 use crate::scheduled_machine::ScheduledMachine;
-use crate::spot_schedule::SharedSchedule;
+use crate::spot_schedule::SharedSpec;
 
 pub use calendar_table::CALENDAR_RULES;
 pub use capacity_table::capacity_rules;
@@ -263,12 +263,12 @@ pub fn check_capacity(object: &ScheduledCapacity) -> Vec<Violation> {
 }
 
 /// As [`check`], for the spec of a schedule that objects share.
-pub fn check_shared(spec: &SharedSchedule) -> Vec<Violation> {
+pub(crate) fn check_shared(spec: &SharedSpec) -> Vec<Violation> {
     match spec {
-        SharedSchedule::TimeBased(spec) => {
+        SharedSpec::TimeBased(spec) => {
             check_value(TIME_BASED_SPOT_SCHEDULE, &json!({"spec": spec}))
         }
-        SharedSchedule::CapitalMarkets(spec) => {
+        SharedSpec::CapitalMarkets(spec) => {
             check_value(CAPITAL_MARKETS_SCHEDULE, &json!({"spec": spec}))
         }
     }

@@ -20,12 +20,13 @@ use crate::schedule_calendar::ScheduleCalendarSpec;
 use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
 use crate::scheduled_capacity::{ScheduledCapacitySpec, ScheduledCapacityStatus};
 use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
-use crate::spot_schedule::CapitalMarketsScheduleSpec;
+use crate::spot_schedule::{CapitalMarketsScheduleSpec, SpotScheduleStatus};
 use crate::status::ScheduledMachineStatus;
 
 pub(crate) use foreign::{
     conditions_of_schedule_override, conditions_of_scheduled_capacity,
-    conditions_of_scheduled_machine, label_selector, passed_on, scalar,
+    conditions_of_scheduled_machine, conditions_of_spot_schedule, label_selector,
+    passed_on, scalar,
 };
 
 /// The longest name of a Kubernetes object.
@@ -66,16 +67,18 @@ pub(crate) fn schedule_calendar() -> Value {
 
 /// The schema of a whole TimeBasedSpotSchedule.
 pub(crate) fn time_based_spot_schedule() -> Value {
-    whole::<ScheduleSpec>(
+    let schema = whole::<ScheduleSpec>(
         "A schedule of days and hours, cron or windows that many ScheduledMachines share.",
-    )
+    );
+    with_status::<SpotScheduleStatus>(schema)
 }
 
 /// The schema of a whole CapitalMarketsSchedule.
 pub(crate) fn capital_markets_schedule() -> Value {
-    whole::<CapitalMarketsScheduleSpec>(
+    let schema = whole::<CapitalMarketsScheduleSpec>(
         "The sessions of a market with its holidays and early closes, for many ScheduledMachines.",
-    )
+    );
+    with_status::<SpotScheduleStatus>(schema)
 }
 
 /// The schema of a whole ScheduledCapacity.

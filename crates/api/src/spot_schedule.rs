@@ -4,23 +4,25 @@
 //! `spec.schedule` is compiled to, so that nothing else distinguishes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fivespot_schedule::{
     DateEntry, Dates, Error, Exception, ExceptionAction, Schedule, SessionText,
 };
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::name;
 use crate::resource::{
     CAPITAL_MARKETS_SCHEDULE, Stored, TIME_BASED_SPOT_SCHEDULE, Written,
 };
 use crate::scheduled_machine::{DEFAULT_TIMEZONE, ScheduleSpec, null_is_default};
-use crate::schema::MAX_SHORT;
+use crate::schema::{self, MAX_SHORT, NO_GENERATION};
+use crate::status::written_generation;
+use crate::{name, rules};
 
 /// The maximum number of items of `daysOfWeek` and `hoursOfDay`.
 const MAX_TEXTS: usize = 32;
@@ -41,6 +43,8 @@ pub struct TimeBasedSpotSchedule {
     pub metadata: ObjectMeta,
     /// The schedule, in the form of `spec.schedule` of a ScheduledMachine.
     pub spec: ScheduleSpec,
+    /// What it publishes; absent before the first reconcile.
+    pub status: Option<SpotScheduleStatus>,
 }
 
 /// The sessions of a market, its holidays and its early closes.
@@ -50,6 +54,42 @@ pub struct CapitalMarketsSchedule {
     pub metadata: ObjectMeta,
     /// The sessions.
     pub spec: CapitalMarketsScheduleSpec,
+    /// What it publishes; absent before the first reconcile.
+    pub status: Option<SpotScheduleStatus>,
+}
+
+/// What a schedule publishes for everything that follows it. It is written once for each
+/// transition.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpotScheduleStatus {
+    /// Whether what follows it is wanted. While the schedule cannot be evaluated, it is what was
+    /// published last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+    /// When active last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Timestamp>,
+    /// When active changes next; absent if it does not within ten years.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_transition_time: Option<Timestamp>,
+    /// The generation that was last evaluated.
+    #[serde(
+        default,
+        deserialize_with = "written_generation",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = NO_GENERATION))]
+    pub observed_generation: Option<i64>,
+    /// Conditions, one per type.
+    // Ready.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(schema_with = "schema::conditions_of_spot_schedule")]
+    pub conditions: Vec<Condition>,
 }
 
 /// When a market is open.
@@ -175,8 +215,8 @@ impl SpotScheduleRef {
 pub enum Resolved {
     /// The object.
     Shared {
-        /// Its spec.
-        spec: Arc<SharedSchedule>,
+        /// Its schedule.
+        schedule: Arc<SharedSchedule>,
         /// Its generation.
         generation: Option<i64>,
     },
@@ -187,13 +227,38 @@ pub enum Resolved {
     },
 }
 
+/// A schedule that other objects follow. It is checked and compiled once, however many follow it.
+#[derive(Debug)]
+pub struct SharedSchedule {
+    spec: SharedSpec,
+    fault: OnceLock<Option<String>>,
+    /// Of sessions, which have no calendars.
+    sessions: OnceLock<Result<Schedule, Error>>,
+}
+
 /// The spec of an object that other objects may follow.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SharedSchedule {
+pub enum SharedSpec {
     /// Of a TimeBasedSpotSchedule.
     TimeBased(Box<ScheduleSpec>),
     /// Of a CapitalMarketsSchedule.
     CapitalMarkets(Box<CapitalMarketsScheduleSpec>),
+}
+
+impl PartialEq for SharedSchedule {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec == other.spec
+    }
+}
+
+impl From<SharedSpec> for SharedSchedule {
+    fn from(spec: SharedSpec) -> Self {
+        Self {
+            spec,
+            fault: OnceLock::new(),
+            sessions: OnceLock::new(),
+        }
+    }
 }
 
 impl SharedSchedule {
@@ -216,11 +281,24 @@ impl SharedSchedule {
     /// # Errors
     /// A field has another type.
     pub fn of_spec(kind: &str, spec: &Value) -> serde_json::Result<Self> {
-        Ok(if kind == name::CAPITAL_MARKETS_KIND {
-            Self::CapitalMarkets(Deserialize::deserialize(spec)?)
+        let spec = if kind == name::CAPITAL_MARKETS_KIND {
+            SharedSpec::CapitalMarkets(Deserialize::deserialize(spec)?)
         } else {
-            Self::TimeBased(Deserialize::deserialize(spec)?)
-        })
+            SharedSpec::TimeBased(Deserialize::deserialize(spec)?)
+        };
+        Ok(Self::from(spec))
+    }
+
+    /// The spec.
+    pub fn spec(&self) -> &SharedSpec {
+        &self.spec
+    }
+
+    /// The first rule that it violates. `None` if it violates none.
+    pub fn fault(&self) -> Option<&str> {
+        let first = || rules::check_shared(&self.spec).into_iter().next();
+        let fault = || first().map(|violation| violation.to_string());
+        self.fault.get_or_init(fault).as_deref()
     }
 
     /// The schedule that it is compiled to, given the calendars of its namespace. A disabled one
@@ -232,25 +310,27 @@ impl SharedSchedule {
         &self,
         calendars: &BTreeMap<String, Dates>,
     ) -> Result<Schedule, Error> {
-        match self {
-            Self::TimeBased(spec) if spec.enabled => spec.schedule_with(calendars),
-            Self::TimeBased(spec) => Schedule::never(&spec.timezone),
-            Self::CapitalMarkets(spec) => spec.schedule(),
+        match &self.spec {
+            SharedSpec::TimeBased(spec) if spec.enabled => spec.schedule_with(calendars),
+            SharedSpec::TimeBased(spec) => Schedule::never(&spec.timezone),
+            SharedSpec::CapitalMarkets(spec) => {
+                self.sessions.get_or_init(|| spec.schedule()).clone()
+            }
         }
     }
 
     /// The names of the calendars that its exceptions refer to.
     pub fn calendars(&self) -> Vec<&str> {
-        match self {
-            Self::TimeBased(spec) => spec.calendars().collect(),
-            Self::CapitalMarkets(_) => Vec::new(),
+        match &self.spec {
+            SharedSpec::TimeBased(spec) => spec.calendars().collect(),
+            SharedSpec::CapitalMarkets(_) => Vec::new(),
         }
     }
 }
 
 /// The traits of a resource for one of the kinds.
 macro_rules! resource {
-    ($kind:ident, $spec:ty, $name:expr, $plural:expr, $list:literal, $resource:expr) => {
+    ($kind:ident, $name:expr, $plural:expr, $list:literal, $resource:expr) => {
         impl k8s_openapi::Resource for $kind {
             const API_VERSION: &'static str = name::SPOT_API_VERSION;
             const GROUP: &'static str = name::SPOT_GROUP;
@@ -278,11 +358,11 @@ macro_rules! resource {
 
         impl Serialize for $kind {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                Written::<_, ()> {
+                Written {
                     resource: $resource,
                     metadata: &self.metadata,
                     spec: &self.spec,
-                    status: None,
+                    status: self.status.as_ref(),
                 }
                 .serialize(serializer)
             }
@@ -292,11 +372,11 @@ macro_rules! resource {
             fn deserialize<D: Deserializer<'de>>(
                 deserializer: D,
             ) -> Result<Self, D::Error> {
-                let stored: Stored<$spec, serde::de::IgnoredAny> =
-                    Stored::deserialize(deserializer)?.of($resource)?;
+                let stored = Stored::deserialize(deserializer)?.of($resource)?;
                 Ok(Self {
                     metadata: stored.metadata,
                     spec: stored.spec,
+                    status: stored.status,
                 })
             }
         }
@@ -305,7 +385,6 @@ macro_rules! resource {
 
 resource!(
     TimeBasedSpotSchedule,
-    ScheduleSpec,
     name::TIME_BASED_KIND,
     name::TIME_BASED_PLURAL,
     "TimeBasedSpotScheduleList",
@@ -313,7 +392,6 @@ resource!(
 );
 resource!(
     CapitalMarketsSchedule,
-    CapitalMarketsScheduleSpec,
     name::CAPITAL_MARKETS_KIND,
     name::CAPITAL_MARKETS_PLURAL,
     "CapitalMarketsScheduleList",
@@ -328,7 +406,7 @@ mod tests {
     use super::*;
 
     fn shared(spec: serde_json::Value) -> SharedSchedule {
-        SharedSchedule::TimeBased(serde_json::from_value(spec).unwrap())
+        SharedSpec::TimeBased(serde_json::from_value(spec).unwrap()).into()
     }
 
     #[test]
@@ -448,7 +526,7 @@ mod tests {
                 let to = "2026-04-15T00:00:00Z".parse().unwrap();
                 schedule.transitions(from, to).collect::<Vec<_>>()
             };
-            let shared = SharedSchedule::TimeBased(Box::new(object.spec));
+            let shared = SharedSchedule::from(SharedSpec::TimeBased(Box::new(object.spec)));
             prop_assert_eq!(
                 instants(&inline.schedule_with(&calendars).unwrap()),
                 instants(&shared.schedule(&calendars).unwrap())

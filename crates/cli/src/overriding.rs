@@ -16,8 +16,7 @@ use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     CapitalMarketsSchedule, OverrideMode, ScheduleCalendar, ScheduleOverride,
-    ScheduledMachine, SharedSchedule, SpotScheduleRef, TimeBasedSpotSchedule, name,
-    rules,
+    ScheduledMachine, SharedSpec, SpotScheduleRef, TimeBasedSpotSchedule, name, rules,
 };
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
@@ -282,14 +281,11 @@ async fn effective_schedule(
         };
         if kind == name::CAPITAL_MARKETS_KIND {
             for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
-                add(
-                    it.metadata,
-                    SharedSchedule::CapitalMarkets(Box::new(it.spec)),
-                );
+                add(it.metadata, SharedSpec::CapitalMarkets(Box::new(it.spec)));
             }
         } else {
             for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
-                add(it.metadata, SharedSchedule::TimeBased(Box::new(it.spec)));
+                add(it.metadata, SharedSpec::TimeBased(Box::new(it.spec)));
             }
         }
     }

@@ -16,17 +16,17 @@ use kubemu_clock::Clock;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-use fivespot_api::{Phase, name};
+use fivespot_api::{Phase, Resolved, name};
 
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::ReadResult;
-use crate::observe::calendars::Calendars;
 use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
 use crate::observe::own_crd::{self, OwnCrd};
 use crate::observe::projection::CachedKind;
+use crate::observe::read_once::ReadOnce;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
@@ -34,6 +34,7 @@ use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override::{self, Overrides};
 use crate::scheduled_capacity::{self, Capacities};
+use crate::spot_schedule::{self, SpotSchedules};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{Health, SharedReads, Task};
@@ -44,6 +45,7 @@ use fivespot_runtime::queue::Backoff;
 use fivespot_runtime::queue::StartLimit;
 use fivespot_runtime::queue::WorkQueue;
 use fivespot_runtime::watch::Selector;
+use fivespot_schedule::Dates;
 
 /// The options, the work queue, the caches and the state kept per ScheduledMachine.
 pub(crate) struct Context {
@@ -62,8 +64,13 @@ pub(crate) struct Context {
     pub(crate) overrides: Overrides,
     /// The ScheduledCapacities, which have a controller of their own.
     pub(crate) capacities: Capacities,
-    /// The dates of calendars.
-    pub(crate) calendars: Calendars,
+    /// The dates of calendars; `None` for one that cannot be parsed.
+    pub(crate) calendars: ReadOnce<Key, Option<Dates>>,
+    /// The schedules that machines follow, by their index term; `None` for one that cannot be
+    /// parsed.
+    pub(crate) followed: ReadOnce<String, Option<Resolved>>,
+    /// The same schedules, by kind, which have a controller of their own.
+    pub(crate) spot_schedules: [SpotSchedules; 2],
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -138,7 +145,9 @@ impl Context {
             metrics,
             backoff,
             queue: WorkQueue::new(options.clock.clone(), backoff, options.max_concurrent),
-            calendars: Calendars::default(),
+            calendars: ReadOnce::default(),
+            followed: ReadOnce::default(),
+            spot_schedules: spot_schedule::all(&options.clock, backoff, &fence),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence),
             capacities: Capacities::new(options.clock.clone(), backoff, &fence),
             fence: Arc::new(fence),
@@ -259,7 +268,7 @@ impl Context {
         let _ = self.tasks.send(future.boxed());
     }
 
-    /// Starts the watches of ScheduledMachines, ScheduledCapacities, ScheduleOverrides and
+    /// Starts the watches of ScheduledMachines, of the kinds with a controller of their own, and of
     /// CustomResourceDefinitions.
     pub(crate) fn start(self: &Arc<Self>) {
         let informer = self.scheduled_machines.clone();
@@ -268,6 +277,7 @@ impl Context {
         if self.options.controllers.capacity {
             scheduled_capacity::informer(self);
         }
+        self.watch_spot_schedules();
         self.spawn_detached(follow_crds(self.clone()));
     }
 
@@ -531,7 +541,7 @@ impl Context {
         })
     }
 
-    /// Enqueues every ScheduledMachine, ScheduledCapacity and override that this replica may act on.
+    /// Enqueues everything that this replica may act on.
     pub(crate) fn enqueue_owned(&self) {
         if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
             let all = overrides.store.all().into_iter();
@@ -539,6 +549,11 @@ impl Context {
             self.overrides.enqueue(own.map(|(key, _)| key));
         }
         self.enqueue_capacities();
+        for informer in self.caches() {
+            if let CachedKind::SpotSchedule(kind) = &informer.projection {
+                self.enqueue_spot_schedules(kind, &informer.store.keys());
+            }
+        }
         let keys = self.scheduled_machines.store.keys();
         self.enqueue_keys(keys.into_iter().filter(|key| self.is_own(key)));
     }

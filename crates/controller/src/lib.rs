@@ -44,6 +44,7 @@ mod report;
 mod run;
 mod schedule_override;
 mod scheduled_capacity;
+mod spot_schedule;
 mod status_patch;
 mod telemetry;
 

@@ -2,7 +2,6 @@
 //!
 //! The only place in a reconcile that reads the clock.
 
-pub(crate) mod calendars;
 mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;
@@ -14,6 +13,7 @@ pub(crate) mod name_conflict;
 mod node;
 pub(crate) mod own_crd;
 pub(crate) mod projection;
+pub(crate) mod read_once;
 pub(crate) mod schedule_inputs;
 pub(crate) mod watch;
 pub(crate) mod workload;

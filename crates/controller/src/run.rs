@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::reconcile::reconcile;
 use crate::{Controllers, Options};
-use crate::{schedule_override, scheduled_capacity};
+use crate::{schedule_override, scheduled_capacity, spot_schedule};
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
@@ -40,15 +40,13 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let mut is_coordinated = false;
     let mut beside = FuturesUnordered::new();
     let mut reconciles = FuturesUnordered::new();
-    let mut of_overrides = FuturesUnordered::new();
-    let mut of_capacities = FuturesUnordered::new();
+    let mut of_other_kinds = FuturesUnordered::new();
     let Controllers { machines, capacity } = context.options.controllers;
     let mut last_id = 0;
     let mut stop = pin!(stop);
     let mut stopped = None;
     loop {
-        let is_idle =
-            reconciles.is_empty() && of_overrides.is_empty() && of_capacities.is_empty();
+        let is_idle = reconciles.is_empty() && of_other_kinds.is_empty();
         let is_stopped = stopped.is_some();
         if is_stopped && is_idle {
             // The reconciles that have ended have written their results.
@@ -59,8 +57,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             biased;
             Some(task) = started.recv() => beside.push(task),
             Some(()) = reconciles.next(), if !reconciles.is_empty() => {}
-            Some(()) = of_overrides.next(), if !of_overrides.is_empty() => {}
-            Some(()) = of_capacities.next(), if !of_capacities.is_empty() => {}
+            Some(()) = of_other_kinds.next(), if !of_other_kinds.is_empty() => {}
             value = &mut stop, if stopped.is_none() => stopped = Some(value),
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
             (key, busy) = context.queue.next(), if machines && !is_stopped => {
@@ -73,20 +70,24 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                 last_id += 1;
                 let reconciling =
                     schedule_override::reconcile(context.clone(), own, busy, last_id);
-                of_overrides.push(context.clock.stop_while_busy(reconciling));
+                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
+            }
+            due = spot_schedule::next_due(&context), if machines && !is_stopped => {
+                last_id += 1;
+                let reconciling = spot_schedule::reconcile(context.clone(), due, last_id);
+                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             (own, busy) = context.capacities.queue.next(), if capacity && !is_stopped => {
                 last_id += 1;
                 let reconciling =
                     scheduled_capacity::reconcile(context.clone(), own, busy, last_id);
-                of_capacities.push(context.clock.stop_while_busy(reconciling));
+                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }
         if is_coordinated
             && reconciles.is_empty()
-            && of_overrides.is_empty()
-            && of_capacities.is_empty()
+            && of_other_kinds.is_empty()
             && let Some(value) = stopped.take()
         {
             return value;

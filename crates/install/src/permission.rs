@@ -168,6 +168,18 @@ pub const PERMISSIONS: &[Permission] = &[
     ),
     permission(
         Scope::Management,
+        ("spotschedules.5spot.finos.org", "timebasedspotschedules/status"),
+        &["patch"],
+        "publish whether a schedule is active",
+    ),
+    permission(
+        Scope::Management,
+        ("spotschedules.5spot.finos.org", "capitalmarketsschedules/status"),
+        &["patch"],
+        "publish whether a schedule is active",
+    ),
+    permission(
+        Scope::Management,
         ("cluster.x-k8s.io", "clusters"),
         READ_VERBS,
         "read whether the Cluster is ready, and whether it is paused",

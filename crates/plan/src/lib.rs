@@ -52,6 +52,7 @@ pub mod capacity;
 pub mod explain;
 pub mod observed;
 pub mod overrides;
+pub mod spot_schedule;
 pub mod status;
 
 mod decide;
@@ -71,6 +72,7 @@ pub use observed::state::{
     Access, Fact, Freshness, Lookup, Observed, ScheduleInputs, Specs, Unknown, Workload,
 };
 pub use overrides::{Matched, OverridePlan, plan_override};
+pub use spot_schedule::{SpotSchedule, SpotSchedulePlan, plan_spot_schedule};
 pub use status::event::{Event, EventType};
 pub use status::usage::usage_until;
 

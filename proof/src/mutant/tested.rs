@@ -58,6 +58,7 @@ const LIMIT: Duration = Duration::from_mins(10);
 
 const ENDED: &str = "crates/controller/src/schedule_override/ended.rs";
 const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
+const SPOT_SCHEDULE: &str = "crates/controller/src/spot_schedule.rs";
 const INPUTS: &str = "crates/controller/src/observe/schedule_inputs.rs";
 const OBSERVE: &str = "crates/controller/src/observe.rs";
 const OWN_CRD: &str = "crates/controller/src/observe/own_crd.rs";
@@ -71,6 +72,7 @@ const OVERRIDING: &str = "crates/schedule/src/overriding.rs";
 const WINDOW: &str = "crates/schedule/src/window.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
 const OVERRIDES: &str = "crates/plan/src/overrides.rs";
+const PLAN_SPOT_SCHEDULE: &str = "crates/plan/src/spot_schedule.rs";
 const SERVE: &str = "crates/plan/src/decide/serve.rs";
 const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
 const EVENT: &str = "crates/plan/src/status/event.rs";
@@ -93,6 +95,12 @@ macro_rules! mutants {
 }
 
 mutants! {
+    "published-plans-followers", "plans everything that follows a schedule when it has published", SPOT_SCHEDULE,
+        "let is_other = shown.get(key) != Some(&now);" => "let is_other = true;",
+        "context::tests::a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its_status";
+    "invalid-publishes-closed", "publishes that a schedule is closed which cannot be evaluated", PLAN_SPOT_SCHEDULE,
+        "next_transition_time: None,\n        ..before.clone()" => "next_transition_time: None,\n        active: Some(false),\n        ..before.clone()",
+        "what_was_published_stays_while_the_schedule_cannot_be_evaluated";
     "ended-override-returns", "obeys an override that has ended after the clock was set back", INPUTS,
         ".filter(|of| !is_over(of))" => ".filter(|_| true)",
         "overrides::an_override_that_has_ended_does_not_return_when_the_clock_is_set_back";

@@ -8,14 +8,14 @@ use super::{
     OVERNIGHT_TAIL, REDUNDANT_WINDOW, TIME_ZONE, of_schedule_within, warning,
 };
 use crate::rules::acceptable;
-use crate::spot_schedule::{CapitalMarketsScheduleSpec, SharedSchedule};
+use crate::spot_schedule::{CapitalMarketsScheduleSpec, SharedSpec};
 use crate::{ScheduleSpec, ScheduledMachine};
 
 /// The warnings about a schedule alone, without those about what follows it.
-pub fn of_shared(spec: &SharedSchedule, now: Timestamp) -> Vec<LintWarning> {
+pub fn of_shared(spec: &SharedSpec, now: Timestamp) -> Vec<LintWarning> {
     match spec {
-        SharedSchedule::TimeBased(spec) => of_time_based(spec, now),
-        SharedSchedule::CapitalMarkets(spec) => of_capital_markets(spec, now),
+        SharedSpec::TimeBased(spec) => of_time_based(spec, now),
+        SharedSpec::CapitalMarkets(spec) => of_capital_markets(spec, now),
     }
 }
 

@@ -140,7 +140,7 @@ impl ScheduleSpec {
         }
         let zone = &self.timezone;
         let shared = match &self.resolved {
-            Some(Resolved::Shared { spec, .. }) => spec.schedule(calendars)?,
+            Some(Resolved::Shared { schedule, .. }) => schedule.schedule(calendars)?,
             Some(Resolved::Held { active: true }) => Schedule::always(zone)?,
             Some(Resolved::Held { active: false }) | None => Schedule::never(zone)?,
         };
@@ -173,7 +173,7 @@ impl ScheduleSpec {
         let references = exceptions.filter_map(|it| it.calendar_ref.as_ref());
         let own = references.map(|reference| reference.name.as_str());
         let shared = match &self.resolved {
-            Some(Resolved::Shared { spec, .. }) => spec.calendars(),
+            Some(Resolved::Shared { schedule, .. }) => schedule.calendars(),
             Some(Resolved::Held { .. }) | None => Vec::new(),
         };
         own.chain(shared)

@@ -24,6 +24,10 @@ pub(crate) fn conditions_of_scheduled_capacity(_: &mut SchemaGenerator) -> Schem
     conditions("A condition of the ScheduledCapacity.")
 }
 
+pub(crate) fn conditions_of_spot_schedule(_: &mut SchemaGenerator) -> Schema {
+    conditions("A condition of the schedule.")
+}
+
 /// An integer, a boolean or a string: no schema of Kubernetes has a choice of types, so that a
 /// rule says so.
 pub(crate) fn scalar(_: &mut SchemaGenerator) -> Schema {

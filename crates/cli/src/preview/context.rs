@@ -84,7 +84,7 @@ impl Context {
         let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));
         let key = [namespace, kind, name].map(ToOwned::to_owned);
         match SharedSchedule::of_spec(kind, &document.object["spec"]) {
-            Ok(spec) => self.set_shared(key, spec),
+            Ok(schedule) => self.set_shared(key, schedule),
             Err(error) => self.warnings.push(format!(
                 "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
                  server would reject)",
@@ -94,9 +94,13 @@ impl Context {
     }
 
     /// Adds a schedule that machines follow, by its namespace, kind and name.
-    pub(crate) fn set_shared(&mut self, key: [String; 3], spec: SharedSchedule) {
+    pub(crate) fn set_shared(
+        &mut self,
+        key: [String; 3],
+        schedule: impl Into<SharedSchedule>,
+    ) {
         let resolved = Resolved::Shared {
-            spec: Arc::new(spec),
+            schedule: Arc::new(schedule.into()),
             generation: None,
         };
         self.shared.insert(key, resolved);

@@ -198,7 +198,7 @@ impl Engine {
             return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, now));
         }
         if let Some(shared) = SharedSchedule::of_object(object) {
-            return shared.map_or(Vec::new(), |it| lint::of_shared(&it, now));
+            return shared.map_or(Vec::new(), |it| lint::of_shared(it.spec(), now));
         }
         let Some(machine) = scheduled_machine(object) else {
             return Vec::new();

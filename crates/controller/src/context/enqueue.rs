@@ -9,9 +9,7 @@ use fivespot_runtime::http::ApiClient;
 use super::Context;
 use crate::Key;
 use crate::failure;
-use crate::observe::projection::{
-    CachedKind, Target, calendar_term, cluster_term, spot_schedule_term,
-};
+use crate::observe::projection::{CachedKind, Target, calendar_term, cluster_term};
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
 use crate::scheduled_capacity;
@@ -34,7 +32,7 @@ impl Enqueue {
     /// machines that it affects through overrides.
     fn index(&self, affected: &BTreeSet<Target>) {
         let overrides = &self.context.overrides;
-        match self.informer.projection {
+        match &self.informer.projection {
             CachedKind::ScheduledMachine => {
                 let keys = affected.iter().filter_map(|target| match target {
                     Target::One(key) => Some(key),
@@ -59,6 +57,15 @@ impl Enqueue {
                 for target in affected {
                     if let Target::Calendar(key) = target {
                         self.context.calendars.forget(key);
+                        self.context.calendar_changed(key);
+                    }
+                }
+            }
+            CachedKind::SpotSchedule(kind) => {
+                for target in affected {
+                    if let Target::SpotSchedule(key) = target {
+                        self.context
+                            .spot_schedule_changed(&self.informer, kind, key);
                     }
                 }
             }
@@ -88,18 +95,14 @@ impl Enqueue {
                         capacities.enqueue(self.context.capacities_by(term));
                     }
                 }
-                Target::SpotSchedule(term) => {
-                    capacities.enqueue(self.context.capacities_by(term));
-                }
                 Target::Calendar(calendar) => {
                     let term = calendar_term(calendar);
                     capacities.enqueue(self.context.capacities_by(&term));
-                    for followed in self.context.spot_schedules(&term) {
-                        capacities.enqueue(self.context.capacities_by(&followed));
-                    }
                 }
                 Target::One(_)
                 | Target::Named(_)
+                // `index` enqueues what follows one whose spec has changed.
+                | Target::SpotSchedule(_)
                 | Target::Override(_)
                 | Target::Cluster(_)
                 | Target::Machine(_) => {}
@@ -205,17 +208,14 @@ impl Context {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
                 }
-                // The index of overrides finds its machines; capacities have another queue.
-                Target::Override(_) | Target::Capacity(_) | Target::CapacityTarget(_) => {
-                }
+                // `index` finds those of overrides and of shared schedules; capacities have another
+                // queue.
+                Target::Override(_)
+                | Target::SpotSchedule(_)
+                | Target::Capacity(_)
+                | Target::CapacityTarget(_) => {}
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
-                    keys.extend(self.scheduled_machines.store.found_by(&term));
-                    for followed in self.spot_schedules(&term) {
-                        keys.extend(self.scheduled_machines.store.found_by(&followed));
-                    }
-                }
-                Target::SpotSchedule(term) => {
                     keys.extend(self.scheduled_machines.store.found_by(&term));
                 }
                 Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
@@ -272,20 +272,17 @@ impl Context {
         keys
     }
 
-    /// The index terms of the schedules that the index term of a calendar finds.
-    fn spot_schedules(&self, term: &str) -> Vec<String> {
-        let tables = self.tables();
-        let informers = tables.informers.values();
-        let found = informers.filter_map(|informer| match &informer.projection {
-            CachedKind::SpotSchedule(kind) => Some((kind, informer.store.found_by(term))),
-            _ => None,
-        });
-        found
-            .flat_map(|(kind, keys)| {
-                let terms = keys.into_iter();
-                terms.map(|key| spot_schedule_term(kind, &key))
-            })
-            .collect()
+    /// A calendar has changed: enqueues the schedules that refer to it, and what follows them.
+    fn calendar_changed(&self, calendar: &Key) {
+        let term = calendar_term(calendar);
+        for informer in self.caches() {
+            if let CachedKind::SpotSchedule(kind) = &informer.projection {
+                for key in informer.store.found_by(&term) {
+                    self.enqueue_spot_schedules(kind, [&key]);
+                    self.enqueue_followers(kind, &key);
+                }
+            }
+        }
     }
 
     /// The ScheduledMachines of the Machines that the index term finds: a Machine has the name of

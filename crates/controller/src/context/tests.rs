@@ -1,11 +1,13 @@
 use fivespot_capi::Contract;
 use fivespot_plan::Freshness;
 use fivespot_runtime::cache::Object;
+use fivespot_runtime::queue::ReconcileResult;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kind::cluster_api;
+use crate::kind::{cluster_api, spot_schedule};
 use crate::observe::live_reads::LiveReads;
+use crate::observe::projection::spot_schedule_term;
 use crate::observe::{Incomplete, Observation, observe};
 
 /// A context with a server that never responds.
@@ -89,4 +91,45 @@ async fn a_first_list_of_provider_objects_is_awaited_where_one_waits_for_it() {
     assert_eq!(loading("default"), Some(provider.name.clone()));
     assert_eq!(loading("another"), None);
     assert_eq!(loading("defaul"), None);
+}
+
+/// Five thousand machines that follow one schedule are not planned again because it has published
+/// that it is closed.
+#[tokio::test]
+async fn a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its_status()
+{
+    let context = context();
+    let [follower, schedule] = ["worker", "office"].map(|it| Key::new("default", it));
+    let kind = name::TIME_BASED_KIND;
+    let informer = context.informer(
+        &spot_schedule(kind),
+        CachedKind::SpotSchedule(kind.to_owned()),
+    );
+    let term = spot_schedule_term(kind, &schedule);
+    let machine = Object::new(json!({"metadata": {}}), Vec::new(), vec![term]);
+    let machines = &context.scheduled_machines.store;
+    machines.begin(&None);
+    machines.list(&None, follower.clone(), machine);
+    machines.end(&None);
+    let rows = [
+        ("a", 1, true, "it was not known"),
+        ("a", 1, false, "its status is written"),
+        ("a", 2, true, "its spec is edited"),
+        ("b", 2, true, "another of the same name is created"),
+    ];
+    for (uid, generation, is_planned, why) in rows {
+        let meta = json!({"uid": uid, "generation": generation});
+        let shown = Object::new(json!({"metadata": meta}), Vec::new(), Vec::new());
+        informer.store.begin(&None);
+        informer.store.list(&None, schedule.clone(), shown);
+        informer.store.end(&None);
+        context.spot_schedule_changed(&informer, kind, &schedule);
+        assert_eq!(context.queue.due() == 1, is_planned, "{why}");
+        if is_planned {
+            let (key, _busy) = context.queue.next().await;
+            let requeue_at = None;
+            let done = ReconcileResult::Succeeded { requeue_at };
+            context.queue.finish(&key, done);
+        }
+    }
 }

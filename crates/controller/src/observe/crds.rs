@@ -98,6 +98,9 @@ fn change(context: &Arc<Context>, group: &str) {
         let own = context.clone();
         context.spawn_detached(async move { own.own_group_changed().await });
     }
+    if group == name::SPOT_GROUP {
+        context.watch_spot_schedules();
+    }
     if !is_awaited {
         return;
     }

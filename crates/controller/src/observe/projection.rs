@@ -188,8 +188,8 @@ pub(crate) enum Target {
     Override(Key),
     /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
     Calendar(Key),
-    /// Every ScheduledMachine that follows this schedule, by its [`spot_schedule_term`].
-    SpotSchedule(String),
+    /// A schedule that ScheduledMachines follow.
+    SpotSchedule(Key),
     /// A ScheduledCapacity.
     Capacity(Key),
     /// Every ScheduledCapacity of a target: those that these index terms find.
@@ -324,10 +324,9 @@ impl CachedKind {
             ),
             Self::CapacityTarget => (capacity::target(object, own), Vec::new()),
             Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
-            Self::SpotSchedule(kind) => {
-                let target = Target::SpotSchedule(spot_schedule_term(kind, own));
+            Self::SpotSchedule(_) => {
                 let terms = calendar_terms(&object["spec"], own).collect();
-                (vec![target], terms)
+                (vec![Target::SpotSchedule(own.clone())], terms)
             }
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),

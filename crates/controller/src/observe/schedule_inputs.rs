@@ -19,7 +19,7 @@ use super::Incomplete;
 use super::management::Source;
 use crate::failure;
 use crate::kind::{self, schedule_calendar};
-use crate::observe::projection::CachedKind;
+use crate::observe::projection::{CachedKind, spot_schedule_term};
 use crate::observe::watch::KindInformer;
 use crate::schedule_override;
 
@@ -84,16 +84,33 @@ async fn followed(
     if !reference.is_known() {
         return Ok(Fact::Known(None));
     }
-    let resource = kind::spot_schedule(&reference.kind);
-    let cached = CachedKind::SpotSchedule(reference.kind.clone());
-    let found = source.object(&resource, cached, &reference.name).await?;
+    let SpotScheduleRef { kind, name, .. } = reference;
+    let (context, namespace) = (source.context, &source.key.namespace);
+    let resource = kind::spot_schedule(kind);
+    let cached_kind = CachedKind::SpotSchedule(kind.clone());
+    let at = Key::new(namespace.clone(), name);
+    let term = spot_schedule_term(kind, &at);
+    let informer = context.informer(&resource, cached_kind.clone());
+    if !source.is_live()
+        && informer.health(namespace) == Health::Synced
+        && let Some(cached) = informer.store.get(&at)
+        && let Some(known) = context.followed.get(&term, cached.version.as_str())
+    {
+        return Ok(Fact::Known(known));
+    }
+    let found = source.object(&resource, cached_kind, name).await?;
     Ok(match found {
         Fact::Known(Some(value)) => {
-            let spec = SharedSchedule::of_spec(&reference.kind, &value["spec"]).ok();
-            Fact::Known(spec.map(|spec| Resolved::Shared {
-                spec: Arc::new(spec),
-                generation: value["metadata"]["generation"].as_i64(),
-            }))
+            let version = value["metadata"]["resourceVersion"].as_str();
+            let read = || {
+                let schedule = SharedSchedule::of_spec(kind, &value["spec"]).ok()?;
+                Some(Resolved::Shared {
+                    schedule: Arc::new(schedule),
+                    generation: value["metadata"]["generation"].as_i64(),
+                })
+            };
+            let version = version.unwrap_or_default();
+            Fact::Known(context.followed.get_or_read(&term, version, read))
         }
         Fact::Known(None) => Fact::Known(None),
         Fact::Unknown(unknown) => Fact::Unknown(unknown),
@@ -112,9 +129,9 @@ async fn calendar(
     if !source.is_live()
         && informer.health(namespace) == Health::Synced
         && let Some(cached) = informer.store.get(&at)
-        && let Some(read) = context.calendars.get(&at, cached.version.as_str())
+        && let Some(dates) = context.calendars.get(&at, cached.version.as_str())
     {
-        return Ok(Fact::Known(read.dates));
+        return Ok(Fact::Known(dates));
     }
     let found = source.object(&resource, CachedKind::Calendar, name).await?;
     Ok(match found {

@@ -93,13 +93,14 @@ impl Followed {
     pub(crate) fn of(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<Self> {
         let reference = spec.reference()?;
         let (schedule, generation) = match &spec.resolved {
-            Some(Resolved::Shared { spec, generation }) => {
-                let violation = rules::check_shared(spec).into_iter().next();
-                let fault = violation.map(|it| it.to_string());
-                let compiled = spec.schedule(&inputs.calendars);
-                let schedule = match (fault, compiled) {
+            Some(Resolved::Shared {
+                schedule: shared,
+                generation,
+            }) => {
+                let compiled = shared.schedule(&inputs.calendars);
+                let schedule = match (shared.fault(), compiled) {
                     (None, Ok(schedule)) => Ok(schedule),
-                    (Some(why), _) => Err(why),
+                    (Some(why), _) => Err(why.to_owned()),
                     (None, Err(error)) => Err(error.to_string()),
                 };
                 let SpotScheduleRef { kind, name, .. } = &reference;
