@@ -13,6 +13,8 @@ use crate::child::{Child, Usage};
 use crate::management::{Management, OTHER, TENANT, collection};
 use crate::{Args, BoxError};
 
+const SPOT_API_VERSION: &str = "spotschedules.5spot.finos.org/v1alpha1";
+
 /// How long the operator may take to come to rest before the event.
 const MAX_SETTLE: Duration = Duration::from_mins(3);
 /// Below this share of a core the operator is at rest.
@@ -72,6 +74,8 @@ enum Event {
     MachineRelabelled,
     /// A calendar to which every machine refers gets other dates.
     CalendarEdited,
+    /// The market that every machine follows loses its early closes.
+    SharedEdited,
     /// The provider's side of ten machines' status is overwritten by another client.
     StatusWritten,
 }
@@ -120,7 +124,7 @@ impl Row {
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         row(0, 0, Target::Nobody, Event::None),
         row(
             0,
@@ -178,6 +182,7 @@ impl Row {
         row(1_500, 0, Target::Every, Event::StatusWritten),
         row(1_500, 1, Target::Every, Event::OverrideEnds),
         row(1_500, 0, Target::Nobody, Event::CalendarEdited).exceptions(1),
+        row(5_000, 0, Target::Nobody, Event::SharedEdited),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
         row(10_000, 256, Target::Nobody, Event::Start),
     ];
@@ -190,6 +195,9 @@ impl Row {
         }
         if self.exceptions > 0 {
             parts.push(format!("{} calendars", self.exceptions));
+        }
+        if self.event == Event::SharedEdited {
+            parts.push("a market that all follow".to_owned());
         }
         if self.overrides > 0 {
             let of = self.target.as_str();
@@ -221,6 +229,7 @@ impl Row {
             Event::OverrideEnds => "the override ends".to_owned(),
             Event::MachineRelabelled => "a machine relabelled".to_owned(),
             Event::CalendarEdited => "the calendar edited".to_owned(),
+            Event::SharedEdited => "the market edited".to_owned(),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
         }
     }
@@ -469,8 +478,20 @@ async fn prepare(
             .create_in(TENANT, "schedulecalendars", calendar(number, today)?)
             .await?;
     }
+    if row.event == Event::SharedEdited {
+        let market = market(today)?;
+        management
+            .create_in(TENANT, "capitalmarketsschedules", market)
+            .await?;
+    }
     for number in 0..row.machines {
-        let object = machine(number, row.exceptions);
+        let mut object = machine(number, row.exceptions);
+        if row.event == Event::SharedEdited {
+            object["spec"]["schedule"] = json!({
+                "apiVersion": SPOT_API_VERSION, "kind": "CapitalMarketsSchedule",
+                "name": "tenant",
+            });
+        }
         management
             .create_in(TENANT, "scheduledmachines", object)
             .await?;
@@ -565,6 +586,12 @@ async fn happen(
             let patch = json!({"spec": {"dates": [{"name": "new", "date": "01-01"}]}});
             management.merge(&path, patch).await?;
         }
+        Event::SharedEdited => {
+            let path =
+                format!("{}/tenant", collection(TENANT, "capitalmarketsschedules"));
+            let patch = json!({"spec": {"earlyCloses": []}});
+            management.merge(&path, patch).await?;
+        }
         Event::StatusWritten => {
             for number in 0..10 {
                 let path = format!(
@@ -613,6 +640,30 @@ fn calendar(number: u32, today: Date) -> Result<Value, BoxError> {
     Ok(json!({
         "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleCalendar",
         "metadata": {"name": format!("tenant-{number}")}, "spec": {"dates": dates},
+    }))
+}
+
+/// A market that is open in one hour of a week other than today's, with as many holidays and early
+/// closes as admission allows.
+fn market(today: Date) -> Result<Value, BoxError> {
+    let day = today.checked_add(3.days())?;
+    let session = json!({"daysOfWeek": [day.strftime("%a").to_string().to_lowercase()], "hoursOfDay": ["0"]});
+    let mut holidays = Vec::new();
+    let mut early = Vec::new();
+    for index in 0..DATES {
+        let holiday = today.checked_add(i64::from(10 + 2 * index).days())?;
+        holidays.push(holiday.to_string());
+        early.push(
+            json!({"date": holiday.tomorrow()?.to_string(), "closeHour": index % 24}),
+        );
+    }
+    Ok(json!({
+        "apiVersion": SPOT_API_VERSION, "kind": "CapitalMarketsSchedule",
+        "metadata": {"name": "tenant"},
+        "spec": {
+            "timezone": "America/New_York", "sessions": [session], "holidays": holidays,
+            "earlyCloses": early,
+        },
     }))
 }
 

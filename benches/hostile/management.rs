@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fivespot_api::name;
+use fivespot_api::{RESOURCES, name};
 use fivespot_sim::Contract;
 use fivespot_testkit::{cluster_object, scheduled_machine};
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Unit};
@@ -36,7 +36,9 @@ pub(crate) const OTHER: &str = "other";
 
 /// The path of a kind of 5-Spot in a namespace.
 pub(crate) fn collection(namespace: &str, plural: &str) -> String {
-    format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/{plural}")
+    let ours = RESOURCES.iter().find(|of| of.plural == plural);
+    let group = ours.map_or(name::GROUP, |of| of.group);
+    format!("/apis/{group}/v1alpha1/namespaces/{namespace}/{plural}")
 }
 
 /// How long before its window opens a machine is created.
