@@ -53,6 +53,7 @@ mod fails_over;
 mod faults;
 mod finalizes_when_deleted;
 mod folder;
+mod follows_other_providers;
 mod follows_shared_schedules;
 mod foreign_objects_survive;
 mod health;
@@ -115,6 +116,7 @@ const ALL: &[&[Promise]] = &[
     comes_back_from_a_backup::PROMISES,
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,
+    follows_other_providers::PROMISES,
     follows_shared_schedules::PROMISES,
     scales_on_schedule::PROMISES,
     serves_two_versions::PROMISES,

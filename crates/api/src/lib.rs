@@ -61,8 +61,9 @@ pub use scheduled_machine::{
     ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use spot_schedule::{
-    CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Resolved, SharedSchedule,
-    SharedSpec, SpotScheduleRef, SpotScheduleStatus, TimeBasedSpotSchedule,
+    CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Provided, Resolved,
+    SharedSchedule, SharedSpec, SpotScheduleRef, SpotScheduleStatus,
+    TimeBasedSpotSchedule, Unfollowable,
 };
 pub use status::{
     AccountedState, FollowedSchedule, LastProvisioning, NodeRef, ObjectRef,

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use fivespot_schedule::{
-    DateEntry, Dates, Error, Exception, ExceptionAction, Schedule, SessionText,
+    DateEntry, Dates, Error, Exception, ExceptionAction, Override, OverrideMode,
+    Schedule, SessionText,
 };
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
@@ -220,11 +221,91 @@ pub enum Resolved {
         /// Its generation.
         generation: Option<i64>,
     },
+    /// An object of another provider.
+    Provided {
+        /// What it publishes, or why that may not be followed.
+        published: Result<Provided, Unfollowable>,
+        /// Whether it changes too often and is followed once a minute.
+        is_flapping: bool,
+    },
     /// The object cannot be read: what was decided last holds on.
     Held {
         /// Whether a machine is wanted.
         active: bool,
     },
+}
+
+/// What a schedule of another provider publishes. Of its spec nothing is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provided {
+    /// Whether a machine is wanted.
+    pub active: bool,
+    /// When that changes. `None` if only the present is known.
+    pub until: Option<Timestamp>,
+    /// The generation that the status is about, or else that of the object.
+    pub generation: Option<i64>,
+}
+
+/// Why the status of a provider's object may not be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfollowable {
+    /// It has no `active`.
+    ActiveMissing,
+    /// Its condition Ready is not true; with its message.
+    NotReady(String),
+}
+
+impl Provided {
+    /// Reads the status of a provider's object. What is of another type counts as absent.
+    ///
+    /// # Errors
+    /// No `active`, or a condition Ready that is not `True`.
+    pub fn of_object(object: &Value) -> Result<Self, Unfollowable> {
+        let status = &object["status"];
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let ready = conditions.find(|of| of["type"] == "Ready");
+        if let Some(ready) = ready.filter(|of| of["status"] != "True") {
+            let [reason, message] = ["reason", "message"]
+                .map(|field| ready[field].as_str().unwrap_or_default());
+            return Err(Unfollowable::NotReady(format!("{reason}: {message}")));
+        }
+        let active = status["active"].as_bool();
+        let next = status["nextTransitionTime"].as_str();
+        let generations = [
+            &status["observedGeneration"],
+            &object["metadata"]["generation"],
+        ];
+        Ok(Self {
+            active: active.ok_or(Unfollowable::ActiveMissing)?,
+            until: next.and_then(|text| text.parse().ok()),
+            generation: generations.into_iter().find_map(Value::as_i64),
+        })
+    }
+
+    /// The schedule that this is: open or closed until the next transition, and the opposite after
+    /// it; without one for ever.
+    ///
+    /// # Errors
+    /// The time zone is not in the tz database.
+    pub fn schedule(&self, zone: &str) -> Result<Schedule, Error> {
+        let (now, then) = if self.active {
+            (Schedule::always(zone)?, OverrideMode::Stop)
+        } else {
+            (Schedule::never(zone)?, OverrideMode::Run)
+        };
+        let Some(until) = self.until else {
+            return Ok(now);
+        };
+        let after = Override {
+            name: "nextTransitionTime".to_owned(),
+            mode: then,
+            start: Some(until),
+            end: Timestamp::MAX,
+            created: None,
+        };
+        // As the schedule of another object, so that overrides of the machine do not replace it.
+        Schedule::following(now.with_overrides(vec![after]), zone)
+    }
 }
 
 /// A schedule that other objects follow. It is checked and compiled once, however many follow it.
@@ -424,6 +505,58 @@ mod tests {
         };
         assert!(is_open(spec));
         assert!(!is_open(off));
+    }
+
+    #[test]
+    fn a_provider_that_publishes_its_next_transition_is_followed_beyond_it() {
+        let object = json!({
+            "metadata": {"generation": 3},
+            "status": {"active": true, "nextTransitionTime": "2026-03-06T23:00:00Z"},
+        });
+        let provided = Provided::of_object(&object).unwrap();
+        assert_eq!(provided.generation, Some(3));
+        let schedule = provided.schedule("Asia/Tokyo").unwrap();
+        let [before, after] = ["2026-03-06T22:59:59Z", "2026-03-06T23:00:00Z"]
+            .map(|at| schedule.at(at.parse().unwrap()));
+        assert!(before.is_open() && !after.is_open());
+        assert_eq!(
+            before.until(),
+            Some("2026-03-06T23:00:00Z".parse().unwrap())
+        );
+        assert_eq!(after.until(), None);
+        let closed = Provided {
+            active: false,
+            until: None,
+            generation: None,
+        };
+        let closed = closed.schedule("UTC").unwrap();
+        let at = closed.at("2026-03-06T22:59:59Z".parse().unwrap());
+        assert!(!at.is_open() && at.until().is_none());
+    }
+
+    #[test]
+    fn a_provider_is_not_followed_without_active_or_while_it_is_not_ready() {
+        let of =
+            |status: serde_json::Value| Provided::of_object(&json!({"status": status}));
+        assert_eq!(of(json!({})), Err(Unfollowable::ActiveMissing));
+        assert_eq!(
+            of(json!({"active": "yes"})),
+            Err(Unfollowable::ActiveMissing)
+        );
+        let ready = |status: &str| {
+            json!([
+                {"type": "Synced", "status": "False"},
+                {"type": "Ready", "status": status, "reason": "Down", "message": "no feed"},
+            ])
+        };
+        for status in ["False", "Unknown"] {
+            let found = of(json!({"active": true, "conditions": ready(status)}));
+            assert_eq!(
+                found,
+                Err(Unfollowable::NotReady("Down: no feed".to_owned()))
+            );
+        }
+        assert!(of(json!({"active": true, "conditions": ready("True")})).is_ok());
     }
 
     #[test]

@@ -283,15 +283,17 @@ async fn effective_schedule(
             for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
                 add(it.metadata, SharedSpec::CapitalMarkets(Box::new(it.spec)));
             }
-        } else {
+        } else if kind == name::TIME_BASED_KIND {
             for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
                 add(it.metadata, SharedSpec::TimeBased(Box::new(it.spec)));
             }
         }
     }
     let mut spec = machine.spec.clone();
+    let observed = machine.status.as_ref();
+    let observed = observed.and_then(|status| status.spot_schedule.as_ref());
     context
-        .resolve(&mut spec.schedule, &namespace)
+        .resolve(&mut spec.schedule, &namespace, observed)
         .map_err(|why| {
             Failure::new(format!("the schedule of ScheduledMachine {name}"), why)
                 .remedy("create it")

@@ -265,7 +265,9 @@ fn machine(
         .map_err(|error| undecodable(&document.origin, error))?;
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
     // Without the schedule that it follows, the machine counts as not wanted.
-    let _ = context.resolve(&mut object.spec.schedule, &namespace);
+    let observed = object.status.as_ref();
+    let observed = observed.and_then(|status| status.spot_schedule.as_ref());
+    let _ = context.resolve(&mut object.spec.schedule, &namespace, observed);
     let metadata = &object.metadata;
     let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();
     let schedule = schedule

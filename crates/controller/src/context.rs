@@ -26,6 +26,7 @@ use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
 use crate::observe::own_crd::{self, OwnCrd};
 use crate::observe::projection::CachedKind;
+use crate::observe::provided::{MAX_KINDS, ProvidedSchedules};
 use crate::observe::read_once::ReadOnce;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
@@ -71,6 +72,8 @@ pub(crate) struct Context {
     pub(crate) followed: ReadOnce<String, Option<Resolved>>,
     /// The same schedules, by kind, which have a controller of their own.
     pub(crate) spot_schedules: [SpotSchedules; 2],
+    /// The schedules of other providers.
+    pub(crate) provided: ProvidedSchedules,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -147,6 +150,7 @@ impl Context {
             queue: WorkQueue::new(options.clock.clone(), backoff, options.max_concurrent),
             calendars: ReadOnce::default(),
             followed: ReadOnce::default(),
+            provided: ProvidedSchedules::default(),
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence),
             capacities: Capacities::new(options.clock.clone(), backoff, &fence),
@@ -338,12 +342,24 @@ impl Context {
         let tables = self.tables();
         let mut informers = tables.informers.values();
         let found = informers.find(|informer| {
-            informer.projection == CachedKind::Provider
-                && (&informer.resource.group, &informer.resource.kind)
-                    == (&place.group, &place.kind)
+            matches!(
+                informer.projection,
+                CachedKind::Provider | CachedKind::ProvidedSchedule(_)
+            ) && (&informer.resource.group, &informer.resource.kind)
+                == (&place.group, &place.kind)
                 && !informer.is_failing()
         });
         found.map(|informer| informer.resource.clone())
+    }
+
+    /// Whether the schedules of another kind of another provider may be watched.
+    pub(crate) fn has_room_for_provider(&self, resource: &ApiResource) -> bool {
+        let tables = self.tables();
+        let mut kinds = tables.informers.iter().filter(|(_, informer)| {
+            matches!(informer.projection, CachedKind::ProvidedSchedule(_))
+        });
+        let own = cache_name(resource);
+        kinds.clone().count() < MAX_KINDS || kinds.any(|(name, _)| *name == own)
     }
 
     /// The cache of that name.

@@ -13,6 +13,7 @@ pub(crate) mod name_conflict;
 mod node;
 pub(crate) mod own_crd;
 pub(crate) mod projection;
+pub(crate) mod provided;
 pub(crate) mod read_once;
 pub(crate) mod schedule_inputs;
 pub(crate) mod watch;

@@ -107,6 +107,7 @@ pub(crate) async fn status(
         state.note_dropped(dropped)
     });
     transition(context, key, snapshot, status);
+    count_unresolved(context, snapshot, status);
     if written_version == Some(version) && !is_newly_dropped {
         StatusWrite::Dropped
     } else {
@@ -216,6 +217,25 @@ fn transition(
         to,
         message: status.message.clone().unwrap_or_default(),
     });
+}
+
+/// Counts it if the schedule that the machine follows has become unresolved.
+fn count_unresolved(
+    context: &Context,
+    snapshot: &Snapshot,
+    status: &ScheduledMachineStatus,
+) {
+    let reason = |status: &ScheduledMachineStatus| {
+        let kind = ConditionType::SpotScheduleResolved;
+        let found = condition::find(&status.conditions, kind);
+        let found = found.filter(|of| of.status == "False")?;
+        Some(found.reason.clone())
+    };
+    let before = snapshot.object.status.as_ref().and_then(reason);
+    let now = reason(status).filter(|now| before.as_ref() != Some(now));
+    if let Some(now) = now {
+        context.metrics.count_unresolved(&now);
+    }
 }
 
 /// How far back the opening of the window is searched.

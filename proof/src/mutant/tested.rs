@@ -58,6 +58,8 @@ const LIMIT: Duration = Duration::from_mins(10);
 
 const ENDED: &str = "crates/controller/src/schedule_override/ended.rs";
 const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
+const PROVIDED: &str = "crates/controller/src/observe/provided.rs";
+const API_SPOT_SCHEDULE: &str = "crates/api/src/spot_schedule.rs";
 const SPOT_SCHEDULE: &str = "crates/controller/src/spot_schedule.rs";
 const INPUTS: &str = "crates/controller/src/observe/schedule_inputs.rs";
 const OBSERVE: &str = "crates/controller/src/observe.rs";
@@ -98,6 +100,12 @@ mutants! {
     "published-plans-followers", "plans everything that follows a schedule when it has published", SPOT_SCHEDULE,
         "let is_other = shown.get(key) != Some(&now);" => "let is_other = true;",
         "context::tests::a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its_status";
+    "flapping-followed", "follows a provider at once that changes to and fro", PROVIDED,
+        "self.changes.len() > MAX_CHANGES\n" => "false\n",
+        "observe::provided::tests::what_changes_more_often_is_followed_once_a_minute_until_it_is_quiet";
+    "not-ready-followed", "follows a provider that is not ready", API_SPOT_SCHEDULE,
+        ".filter(|of| of[\"status\"] != \"True\")" => ".filter(|_| false)",
+        "spot_schedule::tests::a_provider_is_not_followed_without_active_or_while_it_is_not_ready";
     "invalid-publishes-closed", "publishes that a schedule is closed which cannot be evaluated", PLAN_SPOT_SCHEDULE,
         "next_transition_time: None,\n        ..before.clone()" => "next_transition_time: None,\n        active: Some(false),\n        ..before.clone()",
         "what_was_published_stays_while_the_schedule_cannot_be_evaluated";

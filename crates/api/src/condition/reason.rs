@@ -305,11 +305,18 @@ reasons! {
     /// The kind of the schedule that the machine follows is not served. What was decided last
     /// holds on.
     ProviderCRDNotInstalled (PlatformTeam):
-        "Install the CRDs of this version: `5spot check`.";
+        "Install the CRDs of this version, or those of the provider of that kind: `5spot check`.";
     /// The schedule that the machine follows does not exist. What was decided last holds on.
     ProviderNotFound (Owner):
         "Create the object that `spec.schedule` names, or correct the name: `kubectl get tbss,cms \
          -n NAMESPACE`.";
+    /// The schedule that the machine follows has no `status.active`. What was decided last holds on.
+    StatusActiveMissing (PlatformTeam):
+        "Look whether the controller of that kind runs: it has not published `status.active`.";
+    /// The schedule that the machine follows has changed more than 6 times in 10 minutes. It is
+    /// followed once a minute.
+    ProviderFlapping (PlatformTeam):
+        "Look at the controller of that kind: `status.active` changes to and fro.";
     /// The schedule that the machine follows cannot be evaluated. What was decided last holds on.
     ProviderNotReady (Owner):
         "Correct the object that `spec.schedule` names; the message says what is wrong.";

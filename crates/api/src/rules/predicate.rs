@@ -148,8 +148,7 @@ pub(super) fn is_of_spot_group(node: &Value, _: &Value) -> bool {
 }
 
 pub(super) fn is_schedule_kind(node: &Value, _: &Value) -> bool {
-    let kinds = [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND];
-    text(node, |text| kinds.contains(&text))
+    text(node, is_kind_name)
 }
 
 pub(super) fn are_days(node: &Value, _: &Value) -> bool {
@@ -271,12 +270,13 @@ pub(super) fn has_version(node: &Value, _: &Value) -> bool {
 }
 
 pub(super) fn is_kind(node: &Value, _: &Value) -> bool {
-    text(node, |text| {
-        text.is_empty()
-            || text.len() <= 63
-                && text.starts_with(|first: char| first.is_ascii_uppercase())
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    })
+    text(node, |text| text.is_empty() || is_kind_name(text))
+}
+
+fn is_kind_name(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 pub(super) fn is_kind_of_one_machine(node: &Value, _: &Value) -> bool {

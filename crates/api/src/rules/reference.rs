@@ -34,9 +34,10 @@ pub(super) const SPOT_GROUP: Requirement = Requirement::new(
 );
 
 pub(super) const SCHEDULE_KIND: Requirement = Requirement::new(
-    "self in ['TimeBasedSpotSchedule', 'CapitalMarketsSchedule']",
+    "self.matches('^[A-Z][A-Za-z0-9]{0,62}$')",
     predicate::is_schedule_kind,
-    "must be TimeBasedSpotSchedule or CapitalMarketsSchedule",
+    "must be a kind, such as TimeBasedSpotSchedule: at most 63 letters and digits, the first an \
+    upper-case letter",
 );
 
 pub(super) const SCHEDULE_NAME: Requirement = Requirement::new(

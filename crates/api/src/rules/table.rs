@@ -1135,10 +1135,14 @@ pub const RULES: &[Rule] = &[
         path: "spec.schedule.kind",
         requirement: SCHEDULE_KIND,
         examples: Examples::Text {
-            accepts: &["TimeBasedSpotSchedule", "CapitalMarketsSchedule"],
-            rejects: &["", "ManualSchedule", "timebasedspotschedule"],
+            accepts: &[
+                "TimeBasedSpotSchedule",
+                "CapitalMarketsSchedule",
+                "ManualSchedule",
+            ],
+            rejects: &["", "timebasedspotschedule", "Manual.Schedule", "A/B"],
         },
-        why: "These are the kinds that the operator evaluates.",
+        why: "The operator looks for the kind in the API server's discovery.",
     },
     Rule {
         id: "SM109",

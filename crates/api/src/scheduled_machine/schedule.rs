@@ -58,8 +58,8 @@ pub struct ScheduleSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_NAME))]
     pub api_version: Option<String>,
-    /// Kind of the schedule that the machine follows: TimeBasedSpotSchedule or
-    /// CapitalMarketsSchedule.
+    /// Kind of the schedule that the machine follows: TimeBasedSpotSchedule,
+    /// CapitalMarketsSchedule, or a kind of another provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_SHORT))]
     pub kind: Option<String>,
@@ -141,8 +141,14 @@ impl ScheduleSpec {
         let zone = &self.timezone;
         let shared = match &self.resolved {
             Some(Resolved::Shared { schedule, .. }) => schedule.schedule(calendars)?,
+            Some(Resolved::Provided {
+                published: Ok(provided),
+                ..
+            }) => provided.schedule(zone)?,
             Some(Resolved::Held { active: true }) => Schedule::always(zone)?,
-            Some(Resolved::Held { active: false }) | None => Schedule::never(zone)?,
+            Some(Resolved::Held { active: false } | Resolved::Provided { .. }) | None => {
+                Schedule::never(zone)?
+            }
         };
         if exceptions.is_empty() {
             // As an inline schedule, so that it costs no more than one.
@@ -174,7 +180,7 @@ impl ScheduleSpec {
         let own = references.map(|reference| reference.name.as_str());
         let shared = match &self.resolved {
             Some(Resolved::Shared { schedule, .. }) => schedule.calendars(),
-            Some(Resolved::Held { .. }) | None => Vec::new(),
+            Some(Resolved::Held { .. } | Resolved::Provided { .. }) | None => Vec::new(),
         };
         own.chain(shared)
     }

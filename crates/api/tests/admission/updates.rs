@@ -119,7 +119,7 @@ fn violators() -> [Value; 7] {
             "shutdown": {"lastCall": "25h"},
         })),
         violator(json!({
-            "schedule": {"apiVersion": "v1", "kind": "Other", "cron": "0 9 * * *"},
+            "schedule": {"apiVersion": "v1", "kind": "other", "cron": "0 9 * * *"},
             "clusterName": "prod",
             "bootstrapSpec": {"apiVersion": "k0smotron.io/v1", "kind": "K0sWorkerConfig", "spec": {}},
             "infrastructureSpec":

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    Resolved, ScheduleCalendar, ScheduleOverride, ScheduleSpec, ScheduledMachine,
-    SharedSchedule, SpotScheduleRef,
+    FollowedSchedule, Provided, Resolved, ScheduleCalendar, ScheduleOverride,
+    ScheduleSpec, ScheduledMachine, SharedSchedule, SpotScheduleRef,
 };
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
@@ -106,7 +106,8 @@ impl Context {
         self.shared.insert(key, resolved);
     }
 
-    /// Resolves the reference of a schedule, if it is one.
+    /// Resolves the reference of a schedule, if it is one. That of another provider counts as what
+    /// the operator has `observed` of it last, if that is of the same object.
     ///
     /// # Errors
     /// The object that it names is not here. The error says which.
@@ -114,11 +115,30 @@ impl Context {
         &self,
         schedule: &mut ScheduleSpec,
         namespace: &str,
+        observed: Option<&FollowedSchedule>,
     ) -> Result<(), String> {
         let Some(reference) = schedule.reference() else {
             return Ok(());
         };
         let SpotScheduleRef { kind, name, .. } = &reference;
+        if !reference.is_known() {
+            let observed = observed.filter(|observed| observed.is_of(&reference));
+            schedule.resolved = observed.map(|observed| Resolved::Provided {
+                published: Ok(Provided {
+                    active: observed.active,
+                    until: observed.next_transition_time,
+                    generation: observed.observed_generation,
+                }),
+                is_flapping: false,
+            });
+            return match observed {
+                Some(_) => Ok(()),
+                None => Err(format!(
+                    "{kind} {name} is of another provider: only the operator in a cluster knows \
+                     whether it is open"
+                )),
+            };
+        }
         let found = self
             .shared
             .get(&[namespace, kind, name].map(ToOwned::to_owned));
@@ -178,13 +198,13 @@ spec: {daysOfWeek: [mon], hoursOfDay: ['9']}
         }))
         .unwrap();
         assert_eq!(
-            context.resolve(&mut schedule, "team-b"),
+            context.resolve(&mut schedule, "team-b", None),
             Err(
                 "there is no TimeBasedSpotSchedule office in namespace team-b".to_owned()
             )
         );
         assert_eq!(schedule.resolved, None);
-        assert_eq!(context.resolve(&mut schedule, "team-a"), Ok(()));
+        assert_eq!(context.resolve(&mut schedule, "team-a", None), Ok(()));
         let monday = "2026-03-09T09:30:00Z".parse().unwrap();
         assert!(schedule.schedule().unwrap().at(monday).is_open());
     }
@@ -251,5 +271,41 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
         let all = context.overrides(&machine, "default");
         assert_eq!(all.len(), 256);
         assert!(!all.iter().any(|of| of.name == "o-256"), "the youngest");
+    }
+
+    #[test]
+    fn the_schedule_of_another_provider_is_what_the_operator_has_observed_of_it() {
+        let mut schedule: ScheduleSpec = serde_json::from_value(serde_json::json!({
+            "apiVersion": "spotschedules.5spot.finos.org/v1",
+            "kind": "ManualSchedule", "name": "office",
+        }))
+        .unwrap();
+        let context = Context::default();
+        let why = context.resolve(&mut schedule, "team-a", None).unwrap_err();
+        assert!(
+            why.starts_with("ManualSchedule office is of another provider"),
+            "{why}"
+        );
+        let mut observed = FollowedSchedule {
+            api_version: "spotschedules.5spot.finos.org/v1".to_owned(),
+            kind: "ManualSchedule".to_owned(),
+            name: "another".to_owned(),
+            active: true,
+            next_transition_time: None,
+            observed_generation: None,
+        };
+        assert!(
+            context
+                .resolve(&mut schedule, "team-a", Some(&observed))
+                .is_err()
+        );
+        "office".clone_into(&mut observed.name);
+        assert_eq!(
+            context.resolve(&mut schedule, "team-a", Some(&observed)),
+            Ok(())
+        );
+        let at = "2026-03-06T12:00:00Z".parse().unwrap();
+        let evaluated = schedule.schedule().unwrap();
+        assert!(evaluated.at(at).is_open());
     }
 }

@@ -43,8 +43,10 @@ impl PlannedMachine {
         };
         let of_object = object.metadata.namespace.as_deref();
         let namespace = of_object.or(namespace).unwrap_or("default").to_owned();
+        let observed = object.status.as_ref();
+        let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         context
-            .resolve(&mut object.spec.schedule, &namespace)
+            .resolve(&mut object.spec.schedule, &namespace, observed)
             .map_err(|why| fault("spec.schedule", why))?;
         let calendars = context.calendars(&namespace);
         let schedule = object

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fivespot_api::Provided;
 use fivespot_runtime::cache::{Handler, Version};
 use fivespot_runtime::http::ApiClient;
 
 use super::Context;
 use crate::Key;
 use crate::failure;
-use crate::observe::projection::{CachedKind, Target, calendar_term, cluster_term};
+use crate::observe::projection::{
+    CachedKind, Target, calendar_term, cluster_term, spot_schedule_term,
+};
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
 use crate::scheduled_capacity;
@@ -66,6 +69,13 @@ impl Enqueue {
                     if let Target::SpotSchedule(key) = target {
                         self.context
                             .spot_schedule_changed(&self.informer, kind, key);
+                    }
+                }
+            }
+            CachedKind::ProvidedSchedule(kind) => {
+                for target in affected {
+                    if let Target::SpotSchedule(key) = target {
+                        self.context.provided_changed(&self.informer, kind, key);
                     }
                 }
             }
@@ -270,6 +280,36 @@ impl Context {
         let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
         keys.extend(self.machines(&term));
         keys
+    }
+
+    /// The cache shows a change of a schedule of another provider. Enqueues the machines that follow
+    /// it; if it changes too often, once a minute.
+    fn provided_changed(
+        self: &Arc<Self>,
+        informer: &KindInformer,
+        kind: &str,
+        key: &Key,
+    ) {
+        let term = spot_schedule_term(kind, key);
+        let Some(cached) = informer.store.get(key) else {
+            self.provided.forget(&term);
+            self.enqueue_followers(kind, key);
+            return;
+        };
+        let published = Provided::of_object(&cached.value());
+        let following = self.provided.follow(&term, &published, self.queue.now());
+        let Some(next) = following.next else {
+            self.enqueue_followers(kind, key);
+            return;
+        };
+        if self.provided.await_turn(&term) {
+            let (own, kind, key) = (self.clone(), kind.to_owned(), key.clone());
+            self.spawn_detached(async move {
+                own.clock.sleep_until_or_set_back(next).await;
+                own.provided.turn(&term);
+                own.enqueue_followers(&kind, &key);
+            });
+        }
     }
 
     /// A calendar has changed: enqueues the schedules that refer to it, and what follows them.

@@ -177,6 +177,21 @@ static SCHEDULE_INPUT: FieldMask = FieldMask::Only(
     &[("metadata", META)],
 );
 
+/// A schedule of another provider: its status is read, and nothing of its spec.
+static PROVIDED_SCHEDULE: FieldMask = FieldMask::Only(
+    KIND,
+    &[
+        ("metadata", META),
+        (
+            "status",
+            FieldMask::Only(
+                &["active", "nextTransitionTime", "observedGeneration"],
+                &[("conditions", FieldMask::Conditions(&["Ready"]))],
+            ),
+        ),
+    ],
+);
+
 /// The keys that an object enqueues.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
@@ -215,6 +230,8 @@ pub(crate) enum CachedKind {
     Calendar,
     /// The schedules of this kind that ScheduledMachines follow.
     SpotSchedule(String),
+    /// The schedules of this kind of another provider, which are followed by their status.
+    ProvidedSchedule(String),
     /// ScheduledCapacities.
     Capacity,
     /// The targets of ScheduledCapacities, of any kind.
@@ -288,6 +305,7 @@ impl CachedKind {
             | Self::Override
             | Self::Calendar
             | Self::SpotSchedule(_)
+            | Self::ProvidedSchedule(_)
             | Self::Capacity
             | Self::CapacityTarget
             | Self::Cluster
@@ -304,6 +322,7 @@ impl CachedKind {
             | Self::Override
             | Self::Calendar
             | Self::SpotSchedule(_)
+            | Self::ProvidedSchedule(_)
             | Self::Capacity
             | Self::CapacityTarget
             | Self::Cluster
@@ -327,6 +346,9 @@ impl CachedKind {
             Self::SpotSchedule(_) => {
                 let terms = calendar_terms(&object["spec"], own).collect();
                 (vec![Target::SpotSchedule(own.clone())], terms)
+            }
+            Self::ProvidedSchedule(_) => {
+                (vec![Target::SpotSchedule(own.clone())], Vec::new())
             }
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),
@@ -422,6 +444,7 @@ impl Projection for CachedKind {
                 &SCHEDULE_INPUT
             }
             Self::CapacityTarget => &CAPACITY_TARGET,
+            Self::ProvidedSchedule(_) => &PROVIDED_SCHEDULE,
             Self::Cluster => &CLUSTER,
             Self::Machine => &MACHINE,
             Self::Provider => &PROVIDER,
@@ -432,7 +455,7 @@ impl Projection for CachedKind {
     }
 
     fn rejects_too_many_values(&self) -> bool {
-        self.is_of_workload()
+        self.is_of_workload() || matches!(self, Self::ProvidedSchedule(_))
     }
 
     /// Prepares an object that was read [with these fields](Self::mask) for planning. The

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    Resolved, ScheduleCalendar, ScheduleOverride, ScheduleSpec, ScheduledMachine,
-    SharedSchedule, SpotScheduleRef,
+    Provided, Resolved, ScheduleCalendar, ScheduleOverride, ScheduleSpec,
+    ScheduledMachine, SharedSchedule, SpotScheduleRef, Unfollowable, name,
 };
+use fivespot_capi::Reference;
 use fivespot_plan::{Fact, ScheduleInputs, Unknown};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
@@ -20,6 +21,7 @@ use super::management::Source;
 use crate::failure;
 use crate::kind::{self, schedule_calendar};
 use crate::observe::projection::{CachedKind, spot_schedule_term};
+use crate::observe::provided::MAX_KINDS;
 use crate::observe::watch::KindInformer;
 use crate::schedule_override;
 
@@ -82,7 +84,7 @@ async fn followed(
     reference: &SpotScheduleRef,
 ) -> Result<Fact<Option<Resolved>>, Incomplete> {
     if !reference.is_known() {
-        return Ok(Fact::Known(None));
+        return provided(source, reference).await;
     }
     let SpotScheduleRef { kind, name, .. } = reference;
     let (context, namespace) = (source.context, &source.key.namespace);
@@ -111,6 +113,56 @@ async fn followed(
             };
             let version = version.unwrap_or_default();
             Fact::Known(context.followed.get_or_read(&term, version, read))
+        }
+        Fact::Known(None) => Fact::Known(None),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    })
+}
+
+/// What a reference to an object of another provider resolves to.
+async fn provided(
+    source: &Source<'_>,
+    reference: &SpotScheduleRef,
+) -> Result<Fact<Option<Resolved>>, Incomplete> {
+    let SpotScheduleRef { kind, name, .. } = reference;
+    let context = source.context;
+    let place = Reference {
+        group: name::SPOT_GROUP.to_owned(),
+        // Group and kind are matched: a provider may serve any version.
+        version: None,
+        kind: kind.clone(),
+        name: name.clone(),
+    };
+    let resource = match source.resource(&place).await {
+        Ok(Some(resource)) => resource,
+        Ok(None) => {
+            context.record_unserved(&place.group, source.key);
+            let message = format!("the API server does not serve {kind}");
+            return Ok(Fact::Unknown(Unknown::NotServed { message }));
+        }
+        Err(error) => return Ok(Fact::Unknown(failure::unknown(&error))),
+    };
+    let resolved = |published, is_flapping| {
+        Fact::Known(Some(Resolved::Provided {
+            published,
+            is_flapping,
+        }))
+    };
+    if !context.has_room_for_provider(&resource) {
+        let why =
+            format!("{MAX_KINDS} other kinds are followed already, and no more are");
+        return Ok(resolved(Err(Unfollowable::NotReady(why)), false));
+    }
+    let cached = CachedKind::ProvidedSchedule(kind.clone());
+    let found = source.object(&resource, cached, name).await?;
+    Ok(match found {
+        Fact::Known(Some(value)) => {
+            let term =
+                spot_schedule_term(kind, &Key::new(source.key.namespace.clone(), name));
+            let published = Provided::of_object(&value);
+            let now = context.queue.now();
+            let following = context.provided.follow(&term, &published, now);
+            resolved(following.published, following.is_flapping)
         }
         Fact::Known(None) => Fact::Known(None),
         Fact::Unknown(unknown) => Fact::Unknown(unknown),

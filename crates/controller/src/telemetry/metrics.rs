@@ -68,6 +68,7 @@ pub(crate) struct Metrics {
     orphans: Gauge,
     evaluations: Counters<1>,
     kill_switches: Counter,
+    unresolved: Counters<1>,
     drains: Counters<1>,
     evictions: Counters<1>,
     releases: Counter,
@@ -136,6 +137,7 @@ impl Metrics {
             orphans: Gauge::default(),
             evaluations: Family::default(),
             kill_switches: Counter::default(),
+            unresolved: Family::default(),
             drains: Family::default(),
             evictions: Family::default(),
             releases: Counter::default(),
@@ -206,6 +208,11 @@ impl Metrics {
             registry,
             "fivespot_kill_switch_activations_total",
             &self.kill_switches,
+        );
+        register(
+            registry,
+            "fivespot_spot_schedule_resolution_errors_total",
+            &self.unresolved,
         );
         register(registry, "fivespot_node_drains_total", &self.drains);
         register(registry, "fivespot_pod_evictions_total", &self.evictions);
@@ -295,6 +302,13 @@ impl Metrics {
     /// Counts a machine that was removed by its kill switch.
     pub(crate) fn count_kill(&self) {
         self.kill_switches.inc();
+    }
+
+    /// Counts a machine whose schedule, which it follows, has become unresolved for that reason.
+    pub(crate) fn count_unresolved(&self, reason: &str) {
+        self.unresolved
+            .get_or_create(&[("reason", reason.to_owned())])
+            .inc();
     }
 
     /// Counts a finalizer that was removed although objects remained.
@@ -412,6 +426,7 @@ mod tests {
         metrics.count_reconcile("Active", true, SignedDuration::from_millis(3));
         metrics.observe_lateness(SignedDuration::from_millis(20));
         metrics.count_evaluation(true);
+        metrics.count_unresolved("ProviderNotFound");
         metrics.count_drain(false);
         metrics.count_eviction(true);
         metrics.count_error(ErrorType::KubeApi);

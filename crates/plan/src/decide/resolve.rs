@@ -12,7 +12,7 @@ use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
     EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, MachineTemplate,
     NodeTaint, Resolved, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
-    SpotScheduleRef, name,
+    SpotScheduleRef, Unfollowable, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
@@ -85,6 +85,8 @@ pub(crate) struct Followed {
     pub(crate) reference: SpotScheduleRef,
     /// The generation of the object.
     pub(crate) generation: Option<i64>,
+    /// Whether it changes too often and is followed once a minute.
+    pub(crate) is_flapping: bool,
     /// The object's own schedule, or why there is none.
     pub(crate) schedule: Result<Schedule, InvalidSchedule>,
 }
@@ -112,16 +114,55 @@ impl Followed {
                 });
                 (schedule, *generation)
             }
+            Some(Resolved::Provided {
+                published: Ok(provided),
+                ..
+            }) => {
+                let schedule = provided.schedule(&spec.timezone);
+                let schedule = schedule.map_err(|error| InvalidSchedule {
+                    reason: Reason::UnknownTimeZone,
+                    message: error.to_string(),
+                });
+                (schedule, provided.generation)
+            }
+            Some(Resolved::Provided {
+                published: Err(why),
+                ..
+            }) => (Err(unfollowable(&reference, why)), None),
             Some(Resolved::Held { .. }) | None => {
                 (Err(missing(&reference, inputs.is_kind_missing)), None)
             }
         };
+        let is_flapping = matches!(
+            &spec.resolved,
+            Some(Resolved::Provided {
+                is_flapping: true,
+                ..
+            })
+        );
         Some(Self {
             reference,
             generation,
+            is_flapping,
             schedule,
         })
     }
+}
+
+fn unfollowable(reference: &SpotScheduleRef, why: &Unfollowable) -> InvalidSchedule {
+    let SpotScheduleRef { kind, name, .. } = reference;
+    let held = "what was decided last holds on";
+    let (reason, message) = match why {
+        Unfollowable::ActiveMissing => (
+            Reason::StatusActiveMissing,
+            format!("{kind} {name} has not published status.active, {held}"),
+        ),
+        Unfollowable::NotReady(why) => (
+            Reason::ProviderNotReady,
+            format!("{kind} {name} is not ready, {held}: {why}"),
+        ),
+    };
+    InvalidSchedule { reason, message }
 }
 
 fn missing(reference: &SpotScheduleRef, is_kind_missing: bool) -> InvalidSchedule {

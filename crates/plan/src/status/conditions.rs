@@ -198,6 +198,14 @@ pub(super) fn spot_schedule_resolved(case: &Case<'_>) -> ConditionChange {
         return ConditionChange::Keep;
     }
     ConditionChange::Set(match &followed.schedule {
+        Ok(_) if followed.is_flapping => {
+            let (of, name) = (&followed.reference.kind, &followed.reference.name);
+            let message = format!(
+                "{of} {name} has changed more than 6 times in 10 minutes: it is followed once a \
+                 minute"
+            );
+            ConditionUpdate::new(kind, true, Reason::ProviderFlapping, message)
+        }
         Ok(_) => {
             let (of, name) = (&followed.reference.kind, &followed.reference.name);
             let message = format!("{of} {name} is evaluated");

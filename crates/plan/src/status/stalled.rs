@@ -1,6 +1,8 @@
 //! The condition `Stalled`: no progress is expected without a user. It changes no decision.
 
-use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
+use fivespot_api::condition::{
+    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -11,6 +13,10 @@ use crate::{Cause, Failure, Step};
 
 /// How long a step may be refused before it is reported as Stalled.
 const REFUSALS: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long the schedule that a machine follows may be unresolved before that is reported as
+/// Stalled.
+const UNRESOLVED: SignedDuration = SignedDuration::from_mins(10);
 
 /// The steps that create a machine.
 const CREATES: [Step; 3] = [
@@ -32,6 +38,7 @@ pub(crate) fn condition(
     failure: Option<&Failure>,
 ) -> ConditionChange {
     let found = invalid_schedule(case)
+        .or_else(|| unresolved(case))
         .or_else(|| missing(case, failure))
         .or_else(|| refused(case, failure))
         .or_else(|| removal(outcome))
@@ -81,7 +88,10 @@ pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     });
     let is_awaited = is_provisioning(case, outcome);
     let timeout = is_awaited.then(|| timeout_at(case)).flatten();
-    let all = refusals.chain(timeout).chain(forbidden_until(case));
+    let all = refusals
+        .chain(timeout)
+        .chain(forbidden_until(case))
+        .chain(unresolved_until(case));
     all.filter(|due| *due > case.now).min()
 }
 
@@ -90,6 +100,27 @@ fn invalid_schedule(case: &Case<'_>) -> Option<StalledReason> {
     Some(StalledReason {
         reason: invalid.reason.clone(),
         message: format!("{}; correct spec.schedule", invalid.message),
+    })
+}
+
+/// Until when it is not reported yet that the schedule which the machine follows is unresolved.
+fn unresolved_until(case: &Case<'_>) -> Option<Timestamp> {
+    let found = condition::find(
+        &case.subject.status.conditions,
+        ConditionType::SpotScheduleResolved,
+    );
+    let since = found.filter(|of| of.status == "False")?;
+    Some(after(since.last_transition_time.0, UNRESOLVED))
+}
+
+/// The schedule that the machine follows has been unresolved for ten minutes.
+fn unresolved(case: &Case<'_>) -> Option<StalledReason> {
+    let followed = case.desired.followed.as_ref()?;
+    let fault = followed.schedule.as_ref().err()?;
+    let is_long = unresolved_until(case).is_some_and(|due| due <= case.now);
+    is_long.then(|| StalledReason {
+        reason: fault.reason.clone(),
+        message: format!("for ten minutes: {}", fault.message),
     })
 }
 

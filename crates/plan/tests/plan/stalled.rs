@@ -74,6 +74,26 @@ fn an_invalid_schedule_is_stalled_until_it_is_corrected() {
 }
 
 #[test]
+fn a_schedule_that_is_missing_is_stalled_after_ten_minutes() {
+    let (mut simulation, mut memory) = new_world();
+    let usual = simulation.sm().spec.schedule.clone();
+    let reference = json!({
+        "apiVersion": "spotschedules.5spot.finos.org/v1", "kind": "ManualSchedule",
+        "name": "office",
+    });
+    simulation.edit(|sm| sm.spec.schedule = serde_json::from_value(reference).unwrap());
+    simulation.run_until(&mut memory, "2026-03-06T08:09:59Z");
+    assert_eq!(stalled(&simulation), None);
+    simulation.run_until(&mut memory, "2026-03-06T08:10:00Z");
+    let reason = "ProviderNotFound";
+    assert_eq!(stalled(&simulation).as_deref(), Some(reason));
+    assert_eq!(warnings(&simulation, reason), 1, "{:#?}", simulation.events);
+    simulation.edit(|sm| sm.spec.schedule = usual);
+    simulation.run_until(&mut memory, NOON);
+    assert_eq!(stalled(&simulation), None);
+}
+
+#[test]
 fn a_cluster_that_is_missing_is_stalled_while_a_machine_is_wanted() {
     let (mut simulation, mut memory) = new_world();
     let key = ("Cluster".to_owned(), "prod".to_owned());

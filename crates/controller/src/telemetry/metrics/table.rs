@@ -107,6 +107,13 @@ pub const METRICS: &[Row] = &[
         "Machines removed by their kill switch",
     ),
     row(
+        "fivespot_spot_schedule_resolution_errors_total",
+        "counter",
+        &["reason"],
+        "Times that the schedule which a ScheduledMachine follows became unresolved, by the reason \
+         of SpotScheduleResolved",
+    ),
+    row(
         "fivespot_node_drains_total",
         "counter",
         &["result"],

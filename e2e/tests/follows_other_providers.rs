@@ -1,0 +1,189 @@
+//! A machine follows a schedule of another provider, by its status.
+
+use std::process::Stdio;
+
+use fivespot_testkit::{condition, instant, machine_path, scheduled_machine};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::kubectl::session::Session;
+use crate::program;
+use crate::promise::{Promise, promise};
+
+/// The promises of this file.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_machine_follows_what_another_provider_publishes).with_kubectl(),
+    promise!(a_provider_that_knows_its_next_transition_is_followed_beyond_it)
+        .with_kubectl(),
+    promise!(what_may_not_be_followed_changes_nothing).with_kubectl(),
+    promise!(the_example_of_a_provider_is_followed)
+        .with_kubectl()
+        .on_embedded_alone("publishes the schedules of all other promises, too"),
+];
+
+const OPENING: &str = "2026-03-06T15:00:00Z";
+
+fn follower() -> Value {
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["schedule"] = json!({
+        // Another version than the one that is served.
+        "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+        "kind": "ManualSchedule", "name": "office",
+    });
+    worker
+}
+
+/// A session with the kind, an object of it, and a machine that follows it.
+async fn following() -> Session {
+    let session = Session::start(OPENING).await;
+    session.cluster.add_cluster().await;
+    let definition = "apply -f examples/manual-schedule/definition.yaml";
+    session.kubectl(definition).await;
+    session
+        .kubectl("wait --for=condition=Established crd/manualschedules.spotschedules.5spot.finos.org")
+        .await;
+    session
+        .kubectl("apply -f examples/manual-schedule/office.yaml")
+        .await;
+    session.kubectl_reading("apply", &follower()).await;
+    session
+}
+
+async fn publish(session: &Session, status: &Value) {
+    let patch = json!({"status": status}).to_string();
+    let words = [
+        "patch",
+        "manualschedule",
+        "office",
+        "--subresource=status",
+        "--type=merge",
+        "--patch",
+        &patch,
+    ];
+    let printed = session.kubectl_with(&words).await;
+    assert!(printed.ends_with("patched"), "{printed}");
+}
+
+/// Waits until the reason of `SpotScheduleResolved` is this one.
+async fn resolved(session: &Session, reason: &str) -> Value {
+    let is_so = |object: &Value| {
+        condition(&object["status"], "SpotScheduleResolved")["reason"] == reason
+    };
+    let cluster = &session.cluster;
+    cluster.wait_briefly(&machine_path("worker"), is_so).await
+}
+
+async fn a_machine_follows_what_another_provider_publishes() {
+    let session = following().await;
+    let object = resolved(&session, "StatusActiveMissing").await;
+    assert_eq!(object["status"]["phase"], "Inactive");
+    publish(&session, &json!({"active": true})).await;
+    let limit = instant("2026-03-06T15:20:00Z");
+    let object = session
+        .cluster
+        .wait_for_phase("worker", "Active", limit)
+        .await;
+    let followed = &object["status"]["spotSchedule"];
+    assert_eq!(followed["active"], true);
+    assert_eq!(followed.get("nextTransitionTime"), None);
+    publish(&session, &json!({"active": false})).await;
+    let limit = instant("2026-03-06T15:40:00Z");
+    session
+        .cluster
+        .wait_for_phase("worker", "Inactive", limit)
+        .await;
+}
+
+async fn a_provider_that_knows_its_next_transition_is_followed_beyond_it() {
+    let session = following().await;
+    let next = "2026-03-06T16:00:00Z";
+    let status = json!({"active": true, "nextTransitionTime": next});
+    publish(&session, &status).await;
+    let limit = instant("2026-03-06T15:20:00Z");
+    let cluster = &session.cluster;
+    let object = cluster.wait_for_phase("worker", "Active", limit).await;
+    assert_eq!(object["status"]["nextCleanup"], next);
+    // The provider is silent, and the machine leaves.
+    cluster.advance_to(next).await;
+    let limit = instant("2026-03-06T16:20:00Z");
+    let object = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(object["status"]["spotSchedule"]["active"], false);
+}
+
+async fn what_may_not_be_followed_changes_nothing() {
+    let session = following().await;
+    publish(&session, &json!({"active": true})).await;
+    let limit = instant("2026-03-06T15:20:00Z");
+    let cluster = &session.cluster;
+    cluster.wait_for_phase("worker", "Active", limit).await;
+    let ready = json!([{"type": "Ready", "status": "False", "reason": "Down", "message": "no feed"}]);
+    publish(&session, &json!({"active": false, "conditions": ready})).await;
+    let object = resolved(&session, "ProviderNotReady").await;
+    assert_eq!(object["status"]["phase"], "Active");
+    let now = cluster.clock().now();
+    cluster
+        .advance_to(&(now + jiff::SignedDuration::from_mins(11)).to_string())
+        .await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    assert_eq!(status["spotSchedule"]["active"], true);
+    let stalled = condition(&status, "Stalled");
+    assert_eq!(stalled["reason"], "ProviderNotReady");
+    session.kubectl("delete manualschedule office").await;
+    let object = resolved(&session, "ProviderNotFound").await;
+    assert_eq!(object["status"]["phase"], "Active");
+}
+
+async fn the_example_of_a_provider_is_followed() {
+    let session = following().await;
+    let kubectl = program::path("kubectl").unwrap();
+    let mut path = std::ffi::OsString::from(kubectl.parent().unwrap());
+    path.push(":/usr/bin:/bin");
+    let provider = Command::new("sh")
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../examples/manual-schedule/provider.sh"
+        ))
+        .env("KUBECONFIG", session.folder().join("kubeconfig"))
+        .env("HOME", session.folder())
+        .env("PATH", path)
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let _provider = Group(provider.id());
+    // Nothing else tells that it has seen the object.
+    while resolved_reason(&session).await != "Resolved" {
+        tokio::task::yield_now().await;
+    }
+    let words = [
+        "patch",
+        "manualschedule",
+        "office",
+        "--type=merge",
+        "--patch",
+        r#"{"spec": {"enabled": true}}"#,
+    ];
+    session.kubectl_with(&words).await;
+    while session.cluster.status("worker").await["spotSchedule"]["active"] != true {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A process and its children. Dropping it stops them.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.unwrap());
+        let stopped = std::process::Command::new("kill")
+            .args(["--", &group])
+            .status();
+        assert!(stopped.unwrap().success());
+    }
+}
+
+async fn resolved_reason(session: &Session) -> Value {
+    let status = session.cluster.status("worker").await;
+    condition(&status, "SpotScheduleResolved")["reason"].clone()
+}
