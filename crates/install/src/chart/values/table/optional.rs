@@ -71,7 +71,30 @@ pub(super) fn optional_parts() -> Vec<Entry> {
         ),
     ];
     all.extend(image("webhook.image", "the webhook", "5spot-webhook"));
+    all.extend(dashboard());
+    all.extend(image("dashboard.image", "the dashboard", "5spot"));
     all.extend([
+        entry(
+            "agent.enabled",
+            json!(false),
+            flag(),
+            "Whether to install the agent of emergency reclaim in this cluster. Needed where \
+             nodeAccess is management; workload clusters get it by `5spot generate agent`.",
+        ),
+        entry(
+            "agent.detection",
+            json!("events"),
+            json!({"enum": ["events", "scan"]}),
+            "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
+             the network namespace of the host) or scan (of /proc, without root).",
+        ),
+    ]);
+    all.extend(image("agent.image", "the agent", "5spot-reclaim-agent"));
+    all
+}
+
+fn dashboard() -> [Entry; 3] {
+    [
         entry(
             "dashboard.enabled",
             json!(false),
@@ -93,26 +116,7 @@ pub(super) fn optional_parts() -> Vec<Entry> {
             json!({"type": "integer", "minimum": 1, "maximum": 65535}),
             "Port on which the proxy listens; the Service machines-dashboard forwards to it.",
         ),
-    ]);
-    all.extend(image("dashboard.image", "the dashboard", "5spot"));
-    all.extend([
-        entry(
-            "agent.enabled",
-            json!(false),
-            flag(),
-            "Whether to install the agent of emergency reclaim in this cluster. Needed where \
-             nodeAccess is management; workload clusters get it by `5spot generate agent`.",
-        ),
-        entry(
-            "agent.detection",
-            json!("events"),
-            json!({"enum": ["events", "scan"]}),
-            "How the agent detects processes: events (of the kernel, as root with NET_ADMIN in \
-             the network namespace of the host) or scan (of /proc, without root).",
-        ),
-    ]);
-    all.extend(image("agent.image", "the agent", "5spot-reclaim-agent"));
-    all
+    ]
 }
 
 pub(super) fn metadata() -> Vec<Entry> {

@@ -1,0 +1,168 @@
+//! The caches of the kinds that are watched.
+
+use std::sync::Arc;
+
+use fivespot_api::name;
+use fivespot_capi::Reference;
+use fivespot_runtime::cache::Health;
+use fivespot_runtime::watch::Selector;
+use kube::api::ApiResource;
+
+use super::{Context, Tables};
+use crate::Namespaces;
+use crate::kind::cache_name;
+use crate::observe::projection::CachedKind;
+use crate::observe::provided::MAX_KINDS;
+use crate::observe::watch::KindInformer;
+
+impl Context {
+    /// All caches.
+    pub(crate) fn caches(&self) -> Vec<Arc<KindInformer>> {
+        self.tables().informers.values().cloned().collect()
+    }
+
+    /// Whether a cache is synced for every namespace that is watched.
+    pub(crate) fn cache_health(&self, informer: &KindInformer) -> Health {
+        let Namespaces::Only(some) = &self.options.namespaces else {
+            return informer.health("");
+        };
+        let all = some.iter().map(|namespace| informer.health(namespace));
+        let mut lacking = all.filter(|health| *health != Health::Synced);
+        lacking.next().unwrap_or(Health::Synced)
+    }
+
+    /// The cache of a kind of the management cluster. The first call starts its watch.
+    pub(crate) fn informer(
+        self: &Arc<Self>,
+        resource: &ApiResource,
+        projection: CachedKind,
+    ) -> Arc<KindInformer> {
+        let selector = (projection == CachedKind::Provider)
+            .then(|| Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()));
+        let cache = cache_name(resource);
+        let (informer, is_new) = self.ensure(cache, resource.clone(), projection);
+        if is_new {
+            self.watch(&informer, selector);
+        }
+        informer
+    }
+
+    /// The kind that `place` names without a version, if it is already watched in one version: two
+    /// watches would show the same objects twice.
+    pub(crate) fn watched_resource(&self, place: &Reference) -> Option<ApiResource> {
+        if place.version.is_some() {
+            return None;
+        }
+        let tables = self.tables();
+        let mut informers = tables.informers.values();
+        let found = informers.find(|informer| {
+            matches!(
+                informer.projection,
+                CachedKind::Provider | CachedKind::ProvidedSchedule(_)
+            ) && (&informer.resource.group, &informer.resource.kind)
+                == (&place.group, &place.kind)
+                && !informer.is_failing()
+        });
+        found.map(|informer| informer.resource.clone())
+    }
+
+    /// Whether the schedules of another kind of another provider may be watched.
+    pub(crate) fn has_room_for_provider(&self, resource: &ApiResource) -> bool {
+        let tables = self.tables();
+        let mut kinds = tables.informers.iter().filter(|(_, informer)| {
+            matches!(informer.projection, CachedKind::ProvidedSchedule(_))
+        });
+        let own = cache_name(resource);
+        kinds.clone().count() < MAX_KINDS || kinds.any(|(name, _)| *name == own)
+    }
+
+    /// The cache of that name.
+    pub(crate) fn cache(&self, name: &str) -> Option<Arc<KindInformer>> {
+        self.tables().informers.get(name).cloned()
+    }
+
+    /// A cache whose first list is under way, and which reconciles in a namespace read: all of them,
+    /// or one that waits for it already.
+    ///
+    /// Asked before a ScheduledMachine is parsed: at a start thousands wait for each of these in
+    /// turn, and parsing all of them each time would delay those that are due. The list of a kind
+    /// that only some of them read delays no other namespace.
+    pub(crate) fn loading(&self, namespace: &str) -> Option<Arc<KindInformer>> {
+        let Tables {
+            informers,
+            unfilled,
+            ..
+        } = &mut *self.tables();
+        unfilled.retain(|name| {
+            let cache = informers.get(name);
+            cache.is_some_and(|cache| self.cache_health(cache) != Health::Synced)
+        });
+        let caches = unfilled.iter().filter_map(|name| informers.get(name));
+        let mut read = caches.filter(|cache| match cache.projection {
+            CachedKind::ScheduledMachine
+            | CachedKind::Override
+            | CachedKind::Machine
+            | CachedKind::Cluster => true,
+            _ => cache.is_awaited_in(namespace),
+        });
+        read.find(|cache| cache.health(namespace) == Health::Loading)
+            .cloned()
+    }
+
+    /// The cache of that name, and whether it is new and must be filled.
+    pub(crate) fn ensure(
+        &self,
+        name: String,
+        resource: ApiResource,
+        projection: CachedKind,
+    ) -> (Arc<KindInformer>, bool) {
+        let mut tables = self.tables();
+        if let Some(informer) = tables.informers.get(&name) {
+            return (informer.clone(), false);
+        }
+        let informer = Arc::new(KindInformer::new(name.clone(), resource, projection));
+        if !informer.projection.is_of_workload() {
+            tables.unfilled.insert(name.clone());
+        }
+        tables.informers.insert(name, informer.clone());
+        (informer, true)
+    }
+
+    /// Removes a cache and stops its watches.
+    pub(crate) fn drop_cache(&self, name: &str) {
+        let dropped = self.tables().informers.remove(name);
+        if let Some(informer) = dropped {
+            informer.stop();
+        }
+    }
+
+    /// The kind of `informer` is not served under that version any more, or is briefly
+    /// unavailable: the next read uses discovery again.
+    pub(crate) fn invalidate_discovery(&self, informer: &KindInformer) {
+        self.discovery.forget(&informer.resource.group);
+        if informer.name != self.scheduled_machines.name {
+            self.drop_cache(&informer.name);
+        }
+    }
+
+    /// Uses the kinds of `group` in `version` and stops the watches of its other versions.
+    pub(crate) fn use_version(&self, group: &str, version: &str) {
+        let others: Vec<Arc<KindInformer>> = {
+            let mut tables = self.tables();
+            let is_other = |informer: &Arc<KindInformer>| {
+                informer.resource.group == group
+                    && informer.resource.version != version
+                    && !informer.projection.is_of_targets()
+            };
+            let others: Vec<_> = tables.informers.values().cloned().collect();
+            let others: Vec<_> = others.into_iter().filter(is_other).collect();
+            for informer in &others {
+                tables.informers.remove(&informer.name);
+            }
+            others
+        };
+        for informer in others {
+            informer.stop();
+        }
+    }
+}
