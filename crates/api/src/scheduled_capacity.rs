@@ -111,8 +111,9 @@ pub struct CapacityTarget {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CapacityField {
-    /// The path below spec: names joined by dots, ["any key"] for the key of a map, [name=value]
-    /// for the item of a list with that value, [0] for an item by its place. At most ten steps.
+    /// The path below spec: names joined by dots, a quoted key in brackets for that of a map,
+    /// [name=value] for the item of a list with that value, [0] for an item by its place. At most
+    /// ten steps.
     #[schemars(length(max = MAX_PATH))]
     pub field: String,
     /// The value while the schedule is active: an integer, a boolean or a string.

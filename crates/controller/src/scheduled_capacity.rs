@@ -143,7 +143,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u
         reconcile_id = id
     );
     let queue = &context.capacities.queue;
-    let work = result(&context, &own).instrument(span);
+    let work = Box::pin(result(&context, &own)).instrument(span);
     let result = queue.charging(&own, work).await;
     queue.finish(&own, result);
 }

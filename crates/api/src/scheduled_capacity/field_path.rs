@@ -156,7 +156,10 @@ impl Step {
                 let is_it = |item: &Value| match &item[member] {
                     Value::String(text) => text == value,
                     Value::Null | Value::Array(_) | Value::Object(_) => false,
-                    other => other.to_string() == *value,
+                    Value::Bool(_) | Value::Number(_) => {
+                        let text = item[member].to_string();
+                        text == *value
+                    }
                 };
                 items.position(is_it).map(|place| place.to_string())
             }
@@ -234,23 +237,15 @@ impl FieldPath {
 
     /// The steps up to this place, as they are written.
     fn shown(&self, last: usize) -> String {
-        let mut text = String::new();
-        for step in self.steps.iter().take(last + 1) {
-            match step {
-                Step::Member(name) if member(name).is_none() => {
-                    text.push_str(&format!("[\"{name}\"]"));
-                }
-                Step::Member(name) => {
-                    let dot = if text.is_empty() { "" } else { "." };
-                    text.push_str(&format!("{dot}{name}"));
-                }
-                Step::Item { member, value } => {
-                    text.push_str(&format!("[{member}={value}]"));
-                }
-                Step::Place(place) => text.push_str(&format!("[{place}]")),
-            }
-        }
-        text
+        let steps = self.steps.iter().take(last + 1).enumerate();
+        let steps = steps.map(|(place, step)| match step {
+            Step::Member(name) if member(name).is_none() => format!("[\"{name}\"]"),
+            Step::Member(name) if place == 0 => name.clone(),
+            Step::Member(name) => format!(".{name}"),
+            Step::Item { member, value } => format!("[{member}={value}]"),
+            Step::Place(place) => format!("[{place}]"),
+        });
+        steps.collect()
     }
 
     /// The path as `managedFields` write it: `f:` before members, a key in JSON before items.

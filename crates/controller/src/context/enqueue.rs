@@ -100,7 +100,7 @@ impl Enqueue {
                         overrides.capacity_changed(key);
                     }
                 }
-                Target::CapacityTarget(terms) => {
+                Target::Capacities(terms) => {
                     for term in terms {
                         capacities.enqueue(self.context.capacities_by(term));
                     }
@@ -180,7 +180,7 @@ impl Handler<Target> for Enqueue {
         match self.informer.projection {
             CachedKind::Node(_) => self.context.has_any(affected),
             CachedKind::CapacityTarget => affected.iter().any(|target| {
-                let Target::CapacityTarget(terms) = target else {
+                let Target::Capacities(terms) = target else {
                     return false;
                 };
                 let mut terms = terms.iter();
@@ -223,7 +223,7 @@ impl Context {
                 Target::Override(_)
                 | Target::SpotSchedule(_)
                 | Target::Capacity(_)
-                | Target::CapacityTarget(_) => {}
+                | Target::Capacities(_) => {}
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
                     keys.extend(self.scheduled_machines.store.found_by(&term));

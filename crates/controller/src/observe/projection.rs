@@ -208,7 +208,7 @@ pub(crate) enum Target {
     /// A ScheduledCapacity.
     Capacity(Key),
     /// Every ScheduledCapacity of a target: those that these index terms find.
-    CapacityTarget(Vec<String>),
+    Capacities(Vec<String>),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of

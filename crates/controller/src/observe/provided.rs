@@ -97,7 +97,7 @@ impl History {
 
     fn show(&mut self, shown: &Published, now: Timestamp) {
         if self.shown != *shown {
-            self.shown = shown.clone();
+            self.shown.clone_from(shown);
             self.changes.push_back(now);
         }
         let is_over = |at: &Timestamp| after(*at, PERIOD) <= now;
@@ -109,7 +109,7 @@ impl History {
         // A clock that was set back ends the turn.
         let is_turn = after(self.followed_at, TURN) <= now || now < self.followed_at;
         if !self.is_flapping() || is_turn {
-            self.followed = self.shown.clone();
+            self.followed.clone_from(&self.shown);
             self.followed_at = now;
         }
     }
@@ -131,6 +131,7 @@ impl History {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "the type that is followed")]
     fn published(active: bool) -> Published {
         Ok(Provided {
             active,

@@ -128,7 +128,7 @@ impl Wanted {
         status: &mut ScheduledCapacityStatus,
     ) {
         if self.followed.is_some() || spec.schedule.reference().is_none() {
-            status.spot_schedule = self.followed.clone();
+            status.spot_schedule.clone_from(&self.followed);
         }
     }
 }

@@ -30,7 +30,7 @@ fn target_term(group: &str, kind: &str, target: &Key) -> String {
 /// The ScheduledCapacities of a target.
 pub(super) fn target(object: &Value, own: &Key) -> Vec<Target> {
     let (group, kind) = (group_of(&object["apiVersion"]), text(&object["kind"]));
-    vec![Target::CapacityTarget(vec![target_term(group, kind, own)])]
+    vec![Target::Capacities(vec![target_term(group, kind, own)])]
 }
 
 /// The targets of an override: itself, and the ScheduledCapacity that it names.
