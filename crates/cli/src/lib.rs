@@ -127,8 +127,8 @@ fn called_as(program: Option<OsString>) -> &'static str {
 /// Deployments of older manifests run `5spot controller` and `5spot webhook`.
 fn moved(command: &str, program: &str) {
     warn(&format!(
-        "`5spot {command}` is removed in the next release; run `{program}`, with the same flags, \
-         in the image {program}"
+        "`5spot {command}` will be removed; run `{program}`, with the same flags, in the image \
+         {program}"
     ));
 }
 

@@ -70,6 +70,27 @@ fn a_stop_override_shuts_the_machine_down_until_its_end() {
 }
 
 #[test]
+fn a_holiday_is_reported_while_the_machine_is_closed_for_weeks() {
+    let mut memory = Memory::default();
+    let mut simulation = Simulation::new(Contract::V1Beta2, BEFORE);
+    let schedule = serde_json::json!({
+        "cron": "0 9 1 * *",
+        "exceptions": [{"name": "holiday", "action": "Stop",
+                        "startDate": "2026-03-25", "endDate": "2026-03-25"}],
+    });
+    simulation.edit(|sm| sm.spec.schedule = serde_json::from_value(schedule).unwrap());
+    for (until, expected) in [
+        ("2026-03-24T23:59:59Z", "False ScheduleInactive"),
+        ("2026-03-25T00:00:00Z", "False ExceptionStop"),
+        ("2026-03-26T00:00:00Z", "False ScheduleInactive"),
+    ] {
+        simulation.run_until(&mut memory, until);
+        let found = reason(&simulation, ConditionType::Scheduled);
+        assert_eq!(found, expected, "{until}");
+    }
+}
+
+#[test]
 fn under_hold_nothing_is_created_or_shut_down() {
     let until = "2026-03-06T19:00:00Z";
     let hold = || vec![overriding(OverrideMode::Hold, None, until)];
