@@ -141,6 +141,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     assert!(cluster.writes_of(&["b"]).is_empty());
     assert_snapshot!(readiness(&first), @r"
     503
+    [+]cache capitalmarketsschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]cache clusters.cluster.x-k8s.io/v1beta2 ok
     [+]cache k0sworkerconfigs.bootstrap.cluster.x-k8s.io/v1beta1 ok
     [+]cache machines.cluster.x-k8s.io/v1beta2 ok
@@ -148,6 +149,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache scheduledcapacities.5spot.finos.org/v1alpha1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
+    [+]cache timebasedspotschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]crd ok
     [-]lease failed: the Lease could not be renewed in time
     [+]api-server ok
@@ -155,6 +157,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     ");
     assert_snapshot!(readiness(&second), @r"
     200
+    [+]cache capitalmarketsschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]cache clusters.cluster.x-k8s.io/v1beta2 ok
     [+]cache k0sworkerconfigs.bootstrap.cluster.x-k8s.io/v1beta1 ok
     [+]cache machines.cluster.x-k8s.io/v1beta2 ok
@@ -162,6 +165,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache scheduledcapacities.5spot.finos.org/v1alpha1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
+    [+]cache timebasedspotschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]crd ok
     [+]lease ok: a is the leader
     [+]api-server ok

@@ -90,8 +90,8 @@ async fn explain_shows_the_description_of_a_field() {
         means its first and its last hours. Entries may be comma-separated lists.
 
       kind	<string>
-        Kind of the schedule that the machine follows: TimeBasedSpotSchedule or
-        CapitalMarketsSchedule.
+        Kind of the schedule that the machine follows: TimeBasedSpotSchedule,
+        CapitalMarketsSchedule, or a kind of another provider.
 
       name	<string>
         Name of the schedule that the machine follows, in the same namespace.
