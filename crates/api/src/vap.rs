@@ -123,10 +123,26 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
     })
 }
 
+/// The expression of a rule in the policy. The API server checks the types of a policy's expressions
+/// and knows no field whose schema has no type: what leads to such a field has no type, either.
+fn expression(resource: &Resource, rule: &Rule) -> String {
+    let typed = typed_expression(resource, rule);
+    let schema = (resource.schema)();
+    let members = rule.path.replace('.', "/properties/");
+    let pointer = format!("/properties/{}", members.replace("[]", "/items"));
+    let node = schema.pointer(&pointer);
+    if node.is_none_or(|node| node.get("type").is_some()) {
+        return typed;
+    }
+    typed
+        .replace("oldObject.?", "dyn(oldObject).?")
+        .replace("object.?", "dyn(object).?")
+}
+
 /// The expression of a rule in the policy: the rule is true, or its inputs are unchanged.
 ///
 /// It contains the expression of the rule unchanged, with `self` bound to the node.
-fn expression(resource: &Resource, rule: &Rule) -> String {
+fn typed_expression(resource: &Resource, rule: &Rule) -> String {
     let Requirement {
         cel, inputs, layer, ..
     } = rule.requirement;

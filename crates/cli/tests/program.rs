@@ -55,8 +55,7 @@ fn a_command_that_moved_names_its_program_in_one_line_and_still_runs() {
             .unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         let (first, rest) = error.split_once('\n').unwrap();
-        let expected =
-            format!("warning: `5spot {command}` will be removed");
+        let expected = format!("warning: `5spot {command}` will be removed");
         assert!(first.starts_with(&expected), "{error}");
         assert!(first.contains(&format!("`5spot-{command}`")), "{error}");
         // What the command itself says about its flag.
