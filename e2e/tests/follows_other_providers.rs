@@ -2,7 +2,10 @@
 
 use std::process::Stdio;
 
-use fivespot_testkit::{condition, instant, machine_path, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, condition, instant, machine_path, path_of, scheduled_machine,
+};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -12,10 +15,9 @@ use crate::promise::{Promise, promise};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_machine_follows_what_another_provider_publishes).with_kubectl(),
-    promise!(a_provider_that_knows_its_next_transition_is_followed_beyond_it)
-        .with_kubectl(),
-    promise!(what_may_not_be_followed_changes_nothing).with_kubectl(),
+    promise!(a_machine_follows_what_another_provider_publishes),
+    promise!(a_provider_that_knows_its_next_transition_is_followed_beyond_it),
+    promise!(what_may_not_be_followed_changes_nothing),
     promise!(the_example_of_a_provider_is_followed)
         .with_kubectl()
         .on_embedded_alone("publishes the schedules of all other promises, too"),
@@ -33,74 +35,74 @@ fn follower() -> Value {
     worker
 }
 
-/// A session with the kind, an object of it, and a machine that follows it.
-async fn following() -> Session {
-    let session = Session::start(OPENING).await;
-    session.cluster.add_cluster().await;
-    let definition = "apply -f examples/manual-schedule/definition.yaml";
-    session.kubectl(definition).await;
-    session
-        .kubectl("wait --for=condition=Established crd/manualschedules.spotschedules.5spot.finos.org")
-        .await;
-    session
-        .kubectl("apply -f examples/manual-schedule/office.yaml")
-        .await;
-    session.kubectl_reading("apply", &follower()).await;
-    session
+/// The objects of a file of the example.
+fn example(text: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(text).unwrap()
 }
 
-async fn publish(session: &Session, status: &Value) {
-    let patch = json!({"status": status}).to_string();
-    let words = [
-        "patch",
-        "manualschedule",
-        "office",
-        "--subresource=status",
-        "--type=merge",
-        "--patch",
-        &patch,
-    ];
-    let printed = session.kubectl_with(&words).await;
-    assert!(printed.ends_with("patched"), "{printed}");
+fn office() -> Value {
+    let mut all = example(include_str!("../../examples/manual-schedule/office.yaml"));
+    let mut office = all.remove(0);
+    office["metadata"]["namespace"] = json!("default");
+    office
+}
+
+/// Creates the kind, an object of it, and a machine that follows it.
+async fn follow(cluster: &Cluster) {
+    let definitions = example(include_str!(
+        "../../examples/manual-schedule/definition.yaml"
+    ));
+    for object in &definitions {
+        cluster.apply(object).await;
+    }
+    let limit = cluster.deadline_in(SignedDuration::from_mins(1));
+    let is_served =
+        |object: &Value| condition(&object["status"], "Established")["status"] == "True";
+    let definition = path_of(&definitions[0]);
+    cluster.wait_for(&definition, limit, is_served).await;
+    cluster.add_cluster().await;
+    cluster.apply(&office()).await;
+    cluster.apply(&follower()).await;
+}
+
+async fn publish(cluster: &Cluster, status: &Value) {
+    let path = format!("{}/status", path_of(&office()));
+    cluster.patch(&path, &json!({"status": status})).await;
 }
 
 /// Waits until the reason of `SpotScheduleResolved` is this one.
-async fn resolved(session: &Session, reason: &str) -> Value {
+async fn resolved(cluster: &Cluster, reason: &str) -> Value {
     let is_so = |object: &Value| {
         condition(&object["status"], "SpotScheduleResolved")["reason"] == reason
     };
-    let cluster = &session.cluster;
     cluster.wait_briefly(&machine_path("worker"), is_so).await
 }
 
 async fn a_machine_follows_what_another_provider_publishes() {
-    let session = following().await;
-    let object = resolved(&session, "StatusActiveMissing").await;
+    let cluster = Cluster::start(instant(OPENING)).await;
+    let _operator = cluster.operator();
+    follow(&cluster).await;
+    let object = resolved(&cluster, "StatusActiveMissing").await;
     assert_eq!(object["status"]["phase"], "Inactive");
-    publish(&session, &json!({"active": true})).await;
+    publish(&cluster, &json!({"active": true})).await;
     let limit = instant("2026-03-06T15:20:00Z");
-    let object = session
-        .cluster
-        .wait_for_phase("worker", "Active", limit)
-        .await;
+    let object = cluster.wait_for_phase("worker", "Active", limit).await;
     let followed = &object["status"]["spotSchedule"];
     assert_eq!(followed["active"], true);
     assert_eq!(followed.get("nextTransitionTime"), None);
-    publish(&session, &json!({"active": false})).await;
+    publish(&cluster, &json!({"active": false})).await;
     let limit = instant("2026-03-06T15:40:00Z");
-    session
-        .cluster
-        .wait_for_phase("worker", "Inactive", limit)
-        .await;
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 
 async fn a_provider_that_knows_its_next_transition_is_followed_beyond_it() {
-    let session = following().await;
+    let cluster = Cluster::start(instant(OPENING)).await;
+    let _operator = cluster.operator();
+    follow(&cluster).await;
     let next = "2026-03-06T16:00:00Z";
     let status = json!({"active": true, "nextTransitionTime": next});
-    publish(&session, &status).await;
+    publish(&cluster, &status).await;
     let limit = instant("2026-03-06T15:20:00Z");
-    let cluster = &session.cluster;
     let object = cluster.wait_for_phase("worker", "Active", limit).await;
     assert_eq!(object["status"]["nextCleanup"], next);
     // The provider is silent, and the machine leaves.
@@ -111,31 +113,33 @@ async fn a_provider_that_knows_its_next_transition_is_followed_beyond_it() {
 }
 
 async fn what_may_not_be_followed_changes_nothing() {
-    let session = following().await;
-    publish(&session, &json!({"active": true})).await;
+    let cluster = Cluster::start(instant(OPENING)).await;
+    let _operator = cluster.operator();
+    follow(&cluster).await;
+    publish(&cluster, &json!({"active": true})).await;
     let limit = instant("2026-03-06T15:20:00Z");
-    let cluster = &session.cluster;
     cluster.wait_for_phase("worker", "Active", limit).await;
     let ready = json!([{"type": "Ready", "status": "False", "reason": "Down", "message": "no feed"}]);
-    publish(&session, &json!({"active": false, "conditions": ready})).await;
-    let object = resolved(&session, "ProviderNotReady").await;
+    publish(&cluster, &json!({"active": false, "conditions": ready})).await;
+    let object = resolved(&cluster, "ProviderNotReady").await;
     assert_eq!(object["status"]["phase"], "Active");
     let now = cluster.clock().now();
     cluster
-        .advance_to(&(now + jiff::SignedDuration::from_mins(11)).to_string())
+        .advance_to(&(now + SignedDuration::from_mins(11)).to_string())
         .await;
     let status = cluster.status("worker").await;
     assert_eq!(status["phase"], "Active");
     assert_eq!(status["spotSchedule"]["active"], true);
     let stalled = condition(&status, "Stalled");
     assert_eq!(stalled["reason"], "ProviderNotReady");
-    session.kubectl("delete manualschedule office").await;
-    let object = resolved(&session, "ProviderNotFound").await;
+    cluster.delete(&path_of(&office())).await;
+    let object = resolved(&cluster, "ProviderNotFound").await;
     assert_eq!(object["status"]["phase"], "Active");
 }
 
 async fn the_example_of_a_provider_is_followed() {
-    let session = following().await;
+    let session = Session::start(OPENING).await;
+    follow(&session.cluster).await;
     let kubectl = program::path("kubectl").unwrap();
     let mut path = std::ffi::OsString::from(kubectl.parent().unwrap());
     path.push(":/usr/bin:/bin");

@@ -471,20 +471,21 @@ async fn on_the_node_of_a_machine_the_inactive_value_is_written() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
     cluster.create(&quota("team")).await.unwrap();
-    let mut hosted = capacity("quota", quota_target("team"), cpu());
-    hosted["spec"]["nodeName"] = json!("worker");
+    let hosted = capacity("quota", quota_target("team"), cpu());
     cluster.apply(&hosted).await;
     wait_for_phase(&cluster, "quota", "Active").await;
-    // The value was written before the machine came.
+    // The value was written before its Node was that of a machine.
     let machine = cluster.bring_up(&scheduled_machine("worker")).await;
-    assert_eq!(machine["status"]["nodeRef"]["name"], "worker");
+    let node = &machine["status"]["nodeRef"]["name"];
+    let on_node = json!({"spec": {"nodeName": node}});
+    cluster.patch(&capacity_path("quota"), &on_node).await;
     let is_governed = |object: &Value| {
         condition(&object["status"], "HostGovernanceConflict")["status"] == "True"
     };
     let governed = cluster
         .wait_briefly(&capacity_path("quota"), is_governed)
         .await;
-    assert_eq!(governed["status"]["governedNode"], "worker");
+    assert_eq!(governed["status"]["governedNode"], *node);
     let found = cluster.get(&path_of(&quota("team"))).await.unwrap();
     assert_eq!(found["spec"]["hard"]["requests.cpu"], "0");
 }
