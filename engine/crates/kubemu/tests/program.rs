@@ -1,7 +1,5 @@
 //! The program, as its users start it.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

@@ -58,12 +58,14 @@ impl Failure {
     }
 
     /// Adds what to do about it.
+    #[must_use]
     pub fn remedy(mut self, remedy: impl fmt::Display) -> Self {
         self.remedy = Some(remedy.to_string());
         self
     }
 
     /// Adds an alternative to what to do about it.
+    #[must_use]
     pub fn or(mut self, alternative: &str) -> Self {
         self.remedy = Some(match self.remedy {
             Some(remedy) => format!("{remedy}, or {alternative}"),
