@@ -362,3 +362,70 @@ impl<P: Serialize, S: Serialize> Serialize for Written<'_, P, S> {
         object.end()
     }
 }
+
+/// The traits of a namespaced kind that is stored in version [`name::VERSION`].
+macro_rules! namespaced {
+    ($type:ident, api_version: $api_version:expr, group: $group:expr, kind: $kind:expr,
+     list_kind: $list_kind:expr, plural: $plural:expr) => {
+        impl k8s_openapi::Resource for $type {
+            const API_VERSION: &'static str = $api_version;
+            const GROUP: &'static str = $group;
+            const KIND: &'static str = $kind;
+            const VERSION: &'static str = $crate::name::VERSION;
+            const URL_PATH_SEGMENT: &'static str = $plural;
+            type Scope = k8s_openapi::NamespaceResourceScope;
+        }
+
+        impl k8s_openapi::ListableResource for $type {
+            const LIST_KIND: &'static str = $list_kind;
+        }
+
+        impl k8s_openapi::Metadata for $type {
+            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+            fn metadata(&self) -> &Self::Ty {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut Self::Ty {
+                &mut self.metadata
+            }
+        }
+    };
+}
+pub(crate) use namespaced;
+
+/// How an object with a spec and a status is read and written.
+macro_rules! with_status {
+    ($type:ident, $resource:expr) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                $crate::resource::Written {
+                    resource: $resource,
+                    metadata: &self.metadata,
+                    spec: &self.spec,
+                    status: self.status.as_ref(),
+                }
+                .serialize(serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                let stored = $crate::resource::Stored::deserialize(deserializer)?;
+                let stored = stored.of($resource)?;
+                Ok(Self {
+                    metadata: stored.metadata,
+                    spec: stored.spec,
+                    status: stored.status,
+                })
+            }
+        }
+    };
+}
+pub(crate) use with_status;

@@ -1,13 +1,12 @@
 //! ScheduleCalendar: named dates, to which the exceptions of schedules refer.
 
 use fivespot_schedule::{DateEntry, Dates, ParseError};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name;
-use crate::resource::{SCHEDULE_CALENDAR, Stored, Written};
+use crate::resource::{SCHEDULE_CALENDAR, Stored, Written, namespaced};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::MAX_NAME;
 
@@ -82,30 +81,14 @@ impl ScheduleCalendarSpec {
     }
 }
 
-impl k8s_openapi::Resource for ScheduleCalendar {
-    const API_VERSION: &'static str = name::API_VERSION;
-    const GROUP: &'static str = name::GROUP;
-    const KIND: &'static str = name::CALENDAR_KIND;
-    const VERSION: &'static str = name::VERSION;
-    const URL_PATH_SEGMENT: &'static str = name::CALENDAR_PLURAL;
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::ListableResource for ScheduleCalendar {
-    const LIST_KIND: &'static str = "ScheduleCalendarList";
-}
-
-impl k8s_openapi::Metadata for ScheduleCalendar {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+namespaced!(
+    ScheduleCalendar,
+    api_version: name::API_VERSION,
+    group: name::GROUP,
+    kind: name::CALENDAR_KIND,
+    list_kind: "ScheduleCalendarList",
+    plural: name::CALENDAR_PLURAL
+);
 
 impl Serialize for ScheduleCalendar {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

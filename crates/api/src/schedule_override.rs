@@ -4,15 +4,14 @@
 mod considered;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::resource::{SCHEDULE_OVERRIDE, Stored, Written};
+use crate::resource::{SCHEDULE_OVERRIDE, namespaced, with_status};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
@@ -279,53 +278,15 @@ fn holds(expression: &LabelSelectorRequirement, found: Option<&str>) -> bool {
     }
 }
 
-impl k8s_openapi::Resource for ScheduleOverride {
-    const API_VERSION: &'static str = name::API_VERSION;
-    const GROUP: &'static str = name::GROUP;
-    const KIND: &'static str = name::OVERRIDE_KIND;
-    const VERSION: &'static str = name::VERSION;
-    const URL_PATH_SEGMENT: &'static str = name::OVERRIDE_PLURAL;
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::ListableResource for ScheduleOverride {
-    const LIST_KIND: &'static str = "ScheduleOverrideList";
-}
-
-impl k8s_openapi::Metadata for ScheduleOverride {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-impl Serialize for ScheduleOverride {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written {
-            resource: SCHEDULE_OVERRIDE,
-            metadata: &self.metadata,
-            spec: &self.spec,
-            status: self.status.as_ref(),
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ScheduleOverride {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?.of(SCHEDULE_OVERRIDE)?;
-        Ok(Self {
-            metadata: stored.metadata,
-            spec: stored.spec,
-            status: stored.status,
-        })
-    }
-}
+namespaced!(
+    ScheduleOverride,
+    api_version: name::API_VERSION,
+    group: name::GROUP,
+    kind: name::OVERRIDE_KIND,
+    list_kind: "ScheduleOverrideList",
+    plural: name::OVERRIDE_PLURAL
+);
+with_status!(ScheduleOverride, SCHEDULE_OVERRIDE);
 
 #[cfg(test)]
 mod tests {

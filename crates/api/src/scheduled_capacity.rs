@@ -4,13 +4,12 @@ mod field_path;
 
 use fivespot_schedule::Duration;
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::resource::{SCHEDULED_CAPACITY, Stored, Written};
+use crate::resource::{SCHEDULED_CAPACITY, namespaced, with_status};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::{FollowedSchedule, ObjectRef, written_generation};
@@ -341,50 +340,12 @@ fn zero() -> Value {
     Value::from(0)
 }
 
-impl k8s_openapi::Resource for ScheduledCapacity {
-    const API_VERSION: &'static str = name::API_VERSION;
-    const GROUP: &'static str = name::GROUP;
-    const KIND: &'static str = name::CAPACITY_KIND;
-    const VERSION: &'static str = name::VERSION;
-    const URL_PATH_SEGMENT: &'static str = name::CAPACITY_PLURAL;
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::ListableResource for ScheduledCapacity {
-    const LIST_KIND: &'static str = "ScheduledCapacityList";
-}
-
-impl k8s_openapi::Metadata for ScheduledCapacity {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-impl Serialize for ScheduledCapacity {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written {
-            resource: SCHEDULED_CAPACITY,
-            metadata: &self.metadata,
-            spec: &self.spec,
-            status: self.status.as_ref(),
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ScheduledCapacity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?.of(SCHEDULED_CAPACITY)?;
-        Ok(Self {
-            metadata: stored.metadata,
-            spec: stored.spec,
-            status: stored.status,
-        })
-    }
-}
+namespaced!(
+    ScheduledCapacity,
+    api_version: name::API_VERSION,
+    group: name::GROUP,
+    kind: name::CAPACITY_KIND,
+    list_kind: "ScheduledCapacityList",
+    plural: name::CAPACITY_PLURAL
+);
+with_status!(ScheduledCapacity, SCHEDULED_CAPACITY);

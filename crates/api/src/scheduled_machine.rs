@@ -11,13 +11,12 @@ mod schedule;
 use std::collections::BTreeMap;
 
 use fivespot_schedule::{Dates, Duration, Schedule};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::resource::{SCHEDULED_MACHINE, Stored, Written};
+use crate::resource::{SCHEDULED_MACHINE, Stored, Written, namespaced};
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
@@ -456,30 +455,14 @@ impl TaintEffect {
     }
 }
 
-impl k8s_openapi::Resource for ScheduledMachine {
-    const API_VERSION: &'static str = name::API_VERSION;
-    const GROUP: &'static str = name::GROUP;
-    const KIND: &'static str = name::KIND;
-    const VERSION: &'static str = name::VERSION;
-    const URL_PATH_SEGMENT: &'static str = name::PLURAL;
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::ListableResource for ScheduledMachine {
-    const LIST_KIND: &'static str = name::LIST_KIND;
-}
-
-impl k8s_openapi::Metadata for ScheduledMachine {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+namespaced!(
+    ScheduledMachine,
+    api_version: name::API_VERSION,
+    group: name::GROUP,
+    kind: name::KIND,
+    list_kind: name::LIST_KIND,
+    plural: name::PLURAL
+);
 
 impl Serialize for ScheduledMachine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

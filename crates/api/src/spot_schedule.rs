@@ -11,14 +11,13 @@ use fivespot_schedule::{
     Schedule, SessionText,
 };
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::resource::{
-    CAPITAL_MARKETS_SCHEDULE, Stored, TIME_BASED_SPOT_SCHEDULE, Written,
+    CAPITAL_MARKETS_SCHEDULE, TIME_BASED_SPOT_SCHEDULE, namespaced, with_status,
 };
 use crate::scheduled_machine::{DEFAULT_TIMEZONE, ScheduleSpec, null_is_default};
 use crate::schema::{self, MAX_SHORT, NO_GENERATION};
@@ -409,75 +408,24 @@ impl SharedSchedule {
     }
 }
 
-/// The traits of a resource for one of the kinds.
-macro_rules! resource {
-    ($kind:ident, $name:expr, $plural:expr, $list:literal, $resource:expr) => {
-        impl k8s_openapi::Resource for $kind {
-            const API_VERSION: &'static str = name::SPOT_API_VERSION;
-            const GROUP: &'static str = name::SPOT_GROUP;
-            const KIND: &'static str = $name;
-            const VERSION: &'static str = name::VERSION;
-            const URL_PATH_SEGMENT: &'static str = $plural;
-            type Scope = NamespaceResourceScope;
-        }
-
-        impl k8s_openapi::ListableResource for $kind {
-            const LIST_KIND: &'static str = $list;
-        }
-
-        impl k8s_openapi::Metadata for $kind {
-            type Ty = ObjectMeta;
-
-            fn metadata(&self) -> &ObjectMeta {
-                &self.metadata
-            }
-
-            fn metadata_mut(&mut self) -> &mut ObjectMeta {
-                &mut self.metadata
-            }
-        }
-
-        impl Serialize for $kind {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                Written {
-                    resource: $resource,
-                    metadata: &self.metadata,
-                    spec: &self.spec,
-                    status: self.status.as_ref(),
-                }
-                .serialize(serializer)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $kind {
-            fn deserialize<D: Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<Self, D::Error> {
-                let stored = Stored::deserialize(deserializer)?.of($resource)?;
-                Ok(Self {
-                    metadata: stored.metadata,
-                    spec: stored.spec,
-                    status: stored.status,
-                })
-            }
-        }
-    };
-}
-
-resource!(
+namespaced!(
     TimeBasedSpotSchedule,
-    name::TIME_BASED_KIND,
-    name::TIME_BASED_PLURAL,
-    "TimeBasedSpotScheduleList",
-    TIME_BASED_SPOT_SCHEDULE
+    api_version: name::SPOT_API_VERSION,
+    group: name::SPOT_GROUP,
+    kind: name::TIME_BASED_KIND,
+    list_kind: "TimeBasedSpotScheduleList",
+    plural: name::TIME_BASED_PLURAL
 );
-resource!(
+with_status!(TimeBasedSpotSchedule, TIME_BASED_SPOT_SCHEDULE);
+namespaced!(
     CapitalMarketsSchedule,
-    name::CAPITAL_MARKETS_KIND,
-    name::CAPITAL_MARKETS_PLURAL,
-    "CapitalMarketsScheduleList",
-    CAPITAL_MARKETS_SCHEDULE
+    api_version: name::SPOT_API_VERSION,
+    group: name::SPOT_GROUP,
+    kind: name::CAPITAL_MARKETS_KIND,
+    list_kind: "CapitalMarketsScheduleList",
+    plural: name::CAPITAL_MARKETS_PLURAL
 );
+with_status!(CapitalMarketsSchedule, CAPITAL_MARKETS_SCHEDULE);
 
 #[cfg(test)]
 mod tests {
