@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::CacheProjection as _;
 use fivespot_runtime::http::Address;
-use fivespot_runtime::lease::Fence;
+use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -36,6 +36,19 @@ pub(crate) enum Change<S> {
     Deletion,
 }
 
+/// How a write of the object ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnWrite {
+    /// There was nothing to write, or another replica writes now.
+    None,
+    /// It is written.
+    Done,
+    /// The object has changed, or is gone.
+    Outdated,
+    /// The server refused it or did not respond; that is logged.
+    Failed,
+}
+
 impl OwnObject<'_> {
     /// Changes the object, guarded by the version that the cache shows, and returns how the
     /// reconcile ends. A status that is stored already is not written.
@@ -44,42 +57,60 @@ impl OwnObject<'_> {
         change: Option<Change<S>>,
         requeue_at: Option<Timestamp>,
     ) -> ReconcileResult {
-        let api = &self.context.api;
-        let at = Address {
+        let written = match change {
+            Some(Change::Deletion) => {
+                let version = self.found.version.as_str();
+                let at = self.address();
+                let api = &self.context.api;
+                let deletion = api.delete_version(&at, &self.found.uid, version);
+                let sent = self.fence.write(self.key, deletion).await;
+                self.outcome(sent.map(|response| response.map(drop)))
+            }
+            Some(Change::Status(status)) => self.write_status(&status).await,
+            None => OwnWrite::None,
+        };
+        match written {
+            // The watch delivers the change of one that is outdated.
+            OwnWrite::None | OwnWrite::Done | OwnWrite::Outdated => {
+                ReconcileResult::Succeeded { requeue_at }
+            }
+            OwnWrite::Failed => ReconcileResult::Failed { requeue_at },
+        }
+    }
+
+    /// Writes the status, if another one is stored.
+    pub(crate) async fn write_status(&self, status: &impl Serialize) -> OwnWrite {
+        let Some(patch) = self.patch(status) else {
+            return OwnWrite::None;
+        };
+        let at = self.address();
+        let patch = self.context.api.patch(&at, Some("status"), &patch);
+        let sent = self.fence.write(self.key, patch).await;
+        self.outcome(sent.map(|response| response.map(|written| self.cache(written))))
+    }
+
+    fn address(&self) -> Address<'_> {
+        Address {
             resource: &self.informer.resource,
             namespace: Some(&self.key.namespace),
             name: &self.key.name,
             projection: Some(&self.informer.projection),
-        };
-        let sent = match change {
-            Some(Change::Deletion) => {
-                let version = self.found.version.as_str();
-                let deletion = api.delete_version(&at, &self.found.uid, version);
-                let sent = self.fence.write(self.key, deletion).await;
-                sent.map(|response| response.map(drop))
-            }
-            Some(Change::Status(status)) => match self.patch(&status) {
-                Some(patch) => {
-                    let patch = api.patch(&at, Some("status"), &patch);
-                    let sent = self.fence.write(self.key, patch).await;
-                    sent.map(|response| response.map(|written| self.cache(written)))
-                }
-                None => Ok(Ok(())),
-            },
-            None => Ok(Ok(())),
-        };
+        }
+    }
+
+    fn outcome(&self, sent: Result<kube::Result<()>, Fenced>) -> OwnWrite {
         match sent {
-            Err(_) | Ok(Ok(())) => ReconcileResult::Succeeded { requeue_at },
-            // The watch delivers the change.
+            Err(Fenced) => OwnWrite::None,
+            Ok(Ok(())) => OwnWrite::Done,
             Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-                ReconcileResult::Succeeded { requeue_at }
+                OwnWrite::Outdated
             }
             Ok(Err(error)) => {
                 let (kind, key) = (&self.informer.resource.kind, self.key);
                 let message = failure::message(&error);
                 let outage = &self.context.outage;
                 outage.warn(format_args!("{kind} {key} failed"), &message);
-                ReconcileResult::Failed { requeue_at }
+                OwnWrite::Failed
             }
         }
     }

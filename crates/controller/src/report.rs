@@ -294,41 +294,68 @@ impl Unpublished {
         })
     }
 
-    /// The name of the Event. It begins with the time, because `kubectl describe` shows events in
-    /// the order of their names. The same event of the same reconcile has the same name, so that
-    /// it is published once.
-    fn name(&self, key: &Key) -> String {
-        let mut hasher = DefaultHasher::new();
+    fn body(&self, context: &Context, key: &Key) -> Value {
+        let Self {
+            at,
+            uid,
+            place,
+            event,
+        } = self;
+        let regarding = Regarding {
+            kind: name::KIND,
+            key,
+            uid,
+        };
+        regarding.event(context, event, *at, *place)
+    }
+}
+
+/// The object that an Event is about.
+pub(crate) struct Regarding<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) key: &'a Key,
+    pub(crate) uid: &'a str,
+}
+
+impl Regarding<'_> {
+    /// The Event, as JSON. `place` is its position among those of the same instant.
+    ///
+    /// Its name begins with the time, because `kubectl describe` shows events in the order of their
+    /// names. The same event of the same reconcile has the same name, so that it is published once.
+    pub(crate) fn event(
+        &self,
+        context: &Context,
+        event: &Event,
+        at: Timestamp,
+        place: i128,
+    ) -> Value {
+        let Self { kind, key, uid } = self;
         let Event {
             reason,
             action,
             note,
             ..
-        } = &self.event;
-        (&self.uid, reason, action, note).hash(&mut hasher);
-        let time = self.at.as_nanosecond() + self.place;
-        format!("{time:016x}.{:016x}.{}", hasher.finish(), key.name)
-    }
-
-    fn body(&self, context: &Context, key: &Key) -> Value {
-        let Self { at, uid, event, .. } = self;
+        } = event;
+        let mut hasher = DefaultHasher::new();
+        (uid, reason, action, note).hash(&mut hasher);
+        let time = at.as_nanosecond() + place;
         json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
                 "namespace": key.namespace,
-                "name": self.name(key),
+                "name": format!("{time:016x}.{:016x}.{}", hasher.finish(), key.name),
             },
             "eventTime": format!("{at:.6}"),
             "reportingController": name::FIELD_MANAGER,
             "reportingInstance": context.options.identity,
             "type": event.kind.as_str(),
-            "reason": event.reason,
-            "action": event.action,
-            "note": event.note,
+            "reason": reason,
+            "action": action,
+            "note": note,
             "regarding": {
                 "apiVersion": name::API_VERSION,
-                "kind": name::KIND,
+                "kind": kind,
                 "namespace": key.namespace,
                 "name": key.name,
                 "uid": uid,

@@ -3,28 +3,23 @@
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::{ScheduledCapacity, ScheduledCapacityStatus, name};
-use fivespot_capi::one_line;
-use fivespot_plan::capacity::{capacity_events, capacity_write_failed, manager_of};
+use fivespot_plan::capacity::{capacity_event, capacity_write_failed, manager_of};
 use fivespot_plan::{
-    CapacityFacts, CapacityPlan, CapacityWrite, Event, Fact, Freshness, Unknown,
-    plan_capacity,
+    CapacityFacts, CapacityPlan, CapacityWrite, Fact, Freshness, Unknown, plan_capacity,
 };
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{
-    CacheProjection as _, FieldMask, Health, Projection, Version,
-};
-use fivespot_runtime::http::{Address, PatchFormat};
+use fivespot_runtime::cache::{FieldMask, Health, Projection, Version};
+use fivespot_runtime::http::PatchFormat;
 use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
 use jiff::Timestamp;
 use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tracing::Instrument as _;
 
 use crate::context::Context;
@@ -33,11 +28,12 @@ use crate::observe::Incomplete;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
 use crate::observe::projection::{
-    CachedKind, Object, hosted_term, machine_node_term, target_group_term,
+    CachedKind, hosted_term, machine_node_term, target_group_term,
 };
 use crate::observe::schedule_inputs;
 use crate::observe::watch::KindInformer;
-use crate::status_patch::status_patch;
+use crate::own_object::{OwnObject, OwnWrite};
+use crate::report::Regarding;
 use crate::{failure, report, schedule_override};
 use target::{Located, locate};
 
@@ -177,13 +173,14 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     if !fence.begin(own, &found.uid) {
         return DONE;
     }
-    let reconcile = Reconcile {
+    let reconcile = Reconcile(OwnObject {
         context,
         informer: &informer,
-        own,
+        fence,
+        key: own,
         found: &found,
         stored: &stored,
-    };
+    });
     let result = reconcile.run(object).await;
     fence.end(own);
     result
@@ -205,13 +202,7 @@ impl Projection for WithManagers {
 }
 
 /// A reconcile of a ScheduledCapacity, as its cache shows it.
-struct Reconcile<'a> {
-    context: &'a Arc<Context>,
-    informer: &'a KindInformer,
-    own: &'a Key,
-    found: &'a Object,
-    stored: &'a Value,
-}
+struct Reconcile<'a>(OwnObject<'a>);
 
 impl Reconcile<'_> {
     async fn run(&self, mut object: ScheduledCapacity) -> ReconcileResult {
@@ -219,10 +210,10 @@ impl Reconcile<'_> {
             Ok(observed) => observed,
             // The list that is awaited enqueues it.
             Err(Incomplete::NotYet | Incomplete::NotCached) => {
-                return waiting(self.context);
+                return waiting(self.0.context);
             }
         };
-        let now = self.context.capacities.queue.now();
+        let now = self.0.context.capacities.queue.now();
         let plan = self.plan(&object, &mut facts, &located, now).await;
         let sent = match &plan.write {
             None => None,
@@ -247,9 +238,9 @@ impl Reconcile<'_> {
             plan.requeue_at
         };
         match self.report(&object, &status, now).await {
-            Reported::Done => ReconcileResult::Succeeded { requeue_at },
-            Reported::Stale => ReconcileResult::Stale { requeue_at },
-            Reported::Failed => ReconcileResult::Failed { requeue_at },
+            OwnWrite::None | OwnWrite::Done => ReconcileResult::Succeeded { requeue_at },
+            OwnWrite::Outdated => ReconcileResult::Stale { requeue_at },
+            OwnWrite::Failed => ReconcileResult::Failed { requeue_at },
         }
     }
 
@@ -257,7 +248,7 @@ impl Reconcile<'_> {
         &self,
         object: &mut ScheduledCapacity,
     ) -> Result<(CapacityFacts, Located), Incomplete> {
-        let (context, own) = (self.context, self.own);
+        let (context, own) = (self.0.context, self.0.key);
         let reads = LiveReads::default();
         let source = Source {
             context,
@@ -326,7 +317,7 @@ impl Reconcile<'_> {
             && matches!(facts.target, Fact::Known(None));
         if creates {
             // Only an object that is certainly not there is created.
-            let found = located.get(self.context, None).await;
+            let found = located.get(self.0.context, None).await;
             facts.target = match found {
                 Ok(found) => Fact::Known(found),
                 Err(error) => Fact::Unknown(failure::unknown(&error)),
@@ -334,7 +325,7 @@ impl Reconcile<'_> {
             plan = plan_capacity(object, facts, now);
         }
         if plan.asks_for_rival {
-            let found = located.get(self.context, Some(&WithManagers)).await;
+            let found = located.get(self.0.context, Some(&WithManagers)).await;
             let found = found.ok().flatten().unwrap_or_default();
             let fields = object.spec.all_fields().into_iter();
             let managers =
@@ -358,22 +349,22 @@ impl Reconcile<'_> {
             return Err(Fenced);
         };
         let at = place.address(None);
-        let api = &self.context.api;
-        let fence = &self.context.capacities.fence;
+        let api = &self.0.context.api;
+        let fence = &self.0.context.capacities.fence;
         let sent = match write {
             CapacityWrite::Scale(patch) => {
                 return fence
-                    .write(self.own, api.patch(&at, Some("scale"), patch))
+                    .write(self.0.key, api.patch(&at, Some("scale"), patch))
                     .await;
             }
             CapacityWrite::JsonPatch(patch) => {
                 let patch = api.patch_as(PatchFormat::Json, &at, patch);
-                fence.write(self.own, patch).await?
+                fence.write(self.0.key, patch).await?
             }
             CapacityWrite::Apply(object) => {
                 let force = matches!(located.fact, Fact::Known(Some(_)));
                 let patch = api.patch_as(PatchFormat::Apply { force }, &at, object);
-                fence.write(self.own, patch).await?
+                fence.write(self.0.key, patch).await?
             }
         };
         // So that the event of the write does not enqueue it again.
@@ -393,10 +384,10 @@ impl Reconcile<'_> {
         now: Timestamp,
     ) -> ReconcileResult {
         let message = failure::message(error);
-        self.context.outage.warn(
+        self.0.context.outage.warn(
             format_args!(
                 "write of the target of ScheduledCapacity {} failed",
-                self.own
+                self.0.key
             ),
             &message,
         );
@@ -410,90 +401,32 @@ impl Reconcile<'_> {
         ReconcileResult::Failed { requeue_at: None }
     }
 
-    /// Writes the status if it differs, and publishes the events.
+    /// Writes the status if it differs, and publishes the event about it.
     async fn report(
         &self,
         object: &ScheduledCapacity,
         status: &ScheduledCapacityStatus,
         now: Timestamp,
-    ) -> Reported {
-        let version = self.found.version.as_str();
-        let patch = match status_patch(&self.stored["status"], status, version) {
-            Ok(Some(patch)) => patch,
-            Ok(None) => return Reported::Done,
-            Err(_) => return Reported::Failed,
-        };
-        let at = Address {
-            resource: &self.informer.resource,
-            namespace: Some(&self.own.namespace),
-            name: &self.own.name,
-            projection: Some(&CachedKind::Capacity),
-        };
-        let sent = self.context.api.patch(&at, Some("status"), &patch);
-        let fence = &self.context.capacities.fence;
-        match fence.write(self.own, sent).await {
-            Err(Fenced) => return Reported::Done,
-            Ok(Ok(written)) => {
-                let resource = &self.informer.resource;
-                let cached = self.informer.projection.cache(written, resource);
-                let store = &self.informer.store;
-                store.wrote(self.own, &self.found.version, cached);
-            }
-            Ok(Err(error)) if matches!(failure::code(&error), Some(404 | 409)) => {
-                return Reported::Stale;
-            }
-            Ok(Err(error)) => {
-                let message = failure::message(&error);
-                self.context.outage.warn(
-                    format_args!("status of ScheduledCapacity {} not written", self.own),
-                    &message,
-                );
-                return Reported::Failed;
-            }
-        }
+    ) -> OwnWrite {
+        let written = self.0.write_status(status).await;
         let before = object.status.clone().unwrap_or_default();
-        for (place, event) in (0..).zip(capacity_events(&before, status)) {
-            let body = self.event(&event, now, place);
-            report::create_event(self.context, fence, self.own, &body).await;
+        let event = capacity_event(&before, status);
+        if let Some(event) = event.filter(|_| written == OwnWrite::Done) {
+            let OwnObject {
+                context,
+                fence,
+                key,
+                found,
+                ..
+            } = self.0;
+            let regarding = Regarding {
+                kind: name::CAPACITY_KIND,
+                key,
+                uid: &found.uid,
+            };
+            let body = regarding.event(context, &event, now, 0);
+            report::create_event(context, fence, key, &body).await;
         }
-        Reported::Done
+        written
     }
-
-    fn event(&self, event: &Event, at: Timestamp, place: i128) -> Value {
-        let mut hasher = DefaultHasher::new();
-        (&self.found.uid, &event.reason, &event.note).hash(&mut hasher);
-        let time = at.as_nanosecond() + place;
-        json!({
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {
-                "namespace": self.own.namespace,
-                "name": format!("{time:016x}.{:016x}", hasher.finish()),
-            },
-            "eventTime": format!("{at:.6}"),
-            "reportingController": name::FIELD_MANAGER,
-            "reportingInstance": self.context.options.identity,
-            "type": event.kind.as_str(),
-            "reason": one_line(&event.reason),
-            "action": event.action,
-            "note": event.note,
-            "regarding": {
-                "apiVersion": name::API_VERSION,
-                "kind": name::CAPACITY_KIND,
-                "namespace": self.own.namespace,
-                "name": self.own.name,
-                "uid": self.found.uid,
-            },
-        })
-    }
-}
-
-/// The outcome of writing a status.
-enum Reported {
-    /// It is written, or there was nothing to write.
-    Done,
-    /// The ScheduledCapacity has changed, or is gone.
-    Stale,
-    /// It could not be written.
-    Failed,
 }

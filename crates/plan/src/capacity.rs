@@ -101,12 +101,12 @@ pub fn capacity_write_failed(
     report::write_failed(object, reason, message, now)
 }
 
-/// The events for the difference between two statuses.
-pub fn capacity_events(
+/// The event for the difference between two statuses.
+pub fn capacity_event(
     before: &ScheduledCapacityStatus,
     after: &ScheduledCapacityStatus,
-) -> Vec<Event> {
-    report::events(before, after)
+) -> Option<Event> {
+    report::event(before, after)
 }
 
 /// One decision: the input, and the status and plan as they become.

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{Case, write};
 use crate::decide::resolve::InvalidSchedule;
-use crate::{Event, EventType, Unknown};
+use crate::{Event, Unknown};
 
 /// How many characters of a message the status contains at most.
 const MAX_MESSAGE: usize = 1_024;
@@ -367,31 +367,26 @@ pub(super) fn write_failed(
     status
 }
 
-/// One event for a change of phase, else one if `Ready` has another reason that a user should
-/// check; one for a contested field.
-pub(super) fn events(
+/// An event for a change of phase, or if `Ready` has another reason that a user should check.
+pub(super) fn event(
     before: &ScheduledCapacityStatus,
     after: &ScheduledCapacityStatus,
-) -> Vec<Event> {
-    let note = after.message.clone().unwrap_or_default();
+) -> Option<Event> {
+    let note = after.message.as_deref().unwrap_or_default();
     let ready = |status: &ScheduledCapacityStatus| {
         let mut all = status.conditions.iter();
         let ready = all.find(|of| of.type_ == READY)?;
         Some((ready.status.clone(), ready.reason.clone()))
     };
     let (was, is) = (ready(before), ready(after));
-    let is_well = is.as_ref().is_some_and(|(status, _)| status == "True");
-    let reason = is.as_ref().map(|(_, reason)| reason.clone());
+    let (status, reason) = is.as_ref()?;
+    let is_well = status == "True";
     let changed = before.phase != after.phase || !is_well && was != is;
-    let event = reason.filter(|_| changed).map(|reason| Event {
-        kind: if is_well {
-            EventType::Normal
+    changed.then(|| {
+        if is_well {
+            Event::normal(reason, "Schedule", note)
         } else {
-            EventType::Warning
-        },
-        reason,
-        action: "Schedule".to_owned(),
-        note,
-    });
-    event.into_iter().collect()
+            Event::warning(reason, "Schedule", note)
+        }
+    })
 }

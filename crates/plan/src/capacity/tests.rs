@@ -556,3 +556,14 @@ proptest! {
         }
     }
 }
+
+/// Kubernetes rejects an Event with a longer note, so that nobody would see it.
+#[test]
+fn the_note_of_an_event_has_at_most_a_kibibyte() {
+    let object = plain();
+    let before = ScheduledCapacityStatus::default();
+    let refused = "é".repeat(2_000);
+    let status = capacity_write_failed(&object, "WriteRejected", &refused, at(OPEN));
+    let length = capacity_event(&before, &status).unwrap().note.len();
+    assert!((900..=1024).contains(&length), "{length}");
+}

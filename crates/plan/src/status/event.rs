@@ -113,12 +113,8 @@ pub(crate) fn omitted(
     after: &ScheduledMachineStatus,
     state: &State,
 ) -> Option<Event> {
-    let normal = |reason: &str| Event {
-        kind: EventType::Normal,
-        reason: reason.to_owned(),
-        action: "Audit".to_owned(),
-        note: cut(after.message.as_deref().unwrap_or_default()),
-    };
+    let note = after.message.as_deref().unwrap_or_default();
+    let normal = |reason: &str| Event::normal(reason, "Audit", note);
     let would_run = |status| audited(status) == Some(true);
     match state {
         State::Audited(Omitted::Creation) if !would_run(before) => {
@@ -295,8 +291,17 @@ fn cut(note: &str) -> String {
 impl Event {
     /// A Warning: a problem that a user should check.
     pub(crate) fn warning(reason: &str, action: &str, note: &str) -> Self {
+        Self::of(EventType::Warning, reason, action, note)
+    }
+
+    /// Expected operation.
+    pub(crate) fn normal(reason: &str, action: &str, note: &str) -> Self {
+        Self::of(EventType::Normal, reason, action, note)
+    }
+
+    fn of(kind: EventType, reason: &str, action: &str, note: &str) -> Self {
         Self {
-            kind: EventType::Warning,
+            kind,
             reason: reason.to_owned(),
             action: action.to_owned(),
             note: cut(note),
