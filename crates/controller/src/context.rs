@@ -98,7 +98,7 @@ struct Tables {
     workloads: BTreeMap<Key, Arc<Workload>>,
     /// Boxed, because a map reserves up to twice the space of its entries.
     states: BTreeMap<Key, Box<ObjectState>>,
-    /// By API group: the keys that requested a kind that was not served.
+    /// By API group: the keys of machines and capacities that requested a kind that was not served.
     unserved: BTreeMap<String, BTreeSet<Key>>,
 }
 
@@ -324,8 +324,9 @@ impl Context {
             self.enqueue_waiting(waiting.into_iter().flatten());
         }
         let is_awaited = !keys.is_empty();
-        self.enqueue_keys(keys);
-        self.group_of_targets_changed(group) || is_awaited
+        self.enqueue_waiting(keys);
+        self.group_of_targets_changed(group);
+        is_awaited
     }
 
     /// A CustomResourceDefinition of 5-Spot has changed: starts the watches that failed again, and
@@ -352,9 +353,7 @@ impl Context {
 
     /// The groups of which a kind was requested that is not served.
     pub(crate) fn unserved_groups(&self) -> Vec<String> {
-        let mut groups: Vec<String> = self.tables().unserved.keys().cloned().collect();
-        groups.extend(self.capacities.unserved_groups());
-        groups
+        self.tables().unserved.keys().cloned().collect()
     }
 
     /// Reads or changes the state kept for `key`.
@@ -381,12 +380,18 @@ impl Context {
         self.release(key, None);
         self.drop_cache(&pods_of(key));
         self.name_conflicts.forget(key);
-        let mut tables = self.tables();
-        tables.states.remove(key);
-        for keys in tables.unserved.values_mut() {
-            keys.remove(key);
+        self.tables().states.remove(key);
+        if !scheduled_capacity::exists(self, key) {
+            self.forget_unserved(key);
         }
-        tables.unserved.retain(|_, keys| !keys.is_empty());
+    }
+
+    /// Forgets that `key` requested a kind that is not served.
+    pub(crate) fn forget_unserved(&self, key: &Key) {
+        self.tables().unserved.retain(|_, keys| {
+            keys.remove(key);
+            !keys.is_empty()
+        });
     }
 
     /// Whether this replica may act on `key`.

@@ -108,6 +108,20 @@ impl Overrides {
         self.enqueue(names.map(|name| Key::new(key.namespace.clone(), name)));
     }
 
+    /// These overrides as a schedule knows them. One that had ended before the clock was set back is
+    /// not among them; one that has ended by now still applies to the time before its end.
+    pub(crate) fn in_schedule(
+        &self,
+        overrides: &[Arc<ScheduleOverride>],
+    ) -> Vec<fivespot_schedule::Override> {
+        let now = self.queue.now();
+        let is_over = |of: &ScheduleOverride| {
+            self.ended.end_of(of, now).is_some_and(|end| end > now)
+        };
+        let all = overrides.iter().filter(|of| !is_over(of));
+        all.filter_map(|of| of.in_schedule()).collect()
+    }
+
     /// Whether one of mode Stop would be considered that is created now in a namespace.
     pub(crate) fn have_room_for_stop(&self, namespace: &str) -> bool {
         self.index.has_room_for_stop(namespace)

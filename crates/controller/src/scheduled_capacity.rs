@@ -2,9 +2,8 @@
 
 mod target;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fivespot_api::{ScheduledCapacity, ScheduledCapacityStatus, name};
 use fivespot_plan::capacity::{capacity_event, capacity_write_failed, manager_of};
@@ -46,8 +45,6 @@ pub(crate) struct Capacities {
     pub(crate) queue: WorkQueue,
     /// The fence of their reconciles.
     fence: Fence,
-    /// By API group: those whose target is of a kind that was not served.
-    unserved: Mutex<BTreeMap<String, BTreeSet<Key>>>,
 }
 
 impl Capacities {
@@ -56,7 +53,6 @@ impl Capacities {
         Self {
             queue: WorkQueue::new(clock, backoff, MAX_CONCURRENT),
             fence: fence.of_kind(name::CAPACITY_KIND),
-            unserved: Mutex::default(),
         }
     }
 
@@ -65,21 +61,6 @@ impl Capacities {
         for key in keys {
             self.queue.enqueue(&key);
         }
-    }
-
-    fn unserved(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<Key>>> {
-        self.unserved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn record_unserved(&self, group: &str, key: &Key) {
-        let mut unserved = self.unserved();
-        let keys = unserved.entry(group.to_owned()).or_default();
-        keys.insert(key.clone());
-    }
-
-    /// The groups of which a kind was requested that is not served.
-    pub(crate) fn unserved_groups(&self) -> Vec<String> {
-        self.unserved().keys().cloned().collect()
     }
 }
 
@@ -106,14 +87,10 @@ impl Context {
             .enqueue(self.capacities_by(&hosted_term(namespace)));
     }
 
-    /// A CustomResourceDefinition of `group` has changed. Returns whether a kind of it was awaited.
-    pub(crate) fn group_of_targets_changed(&self, group: &str) -> bool {
-        let waiting = self.capacities.unserved().remove(group);
+    /// A CustomResourceDefinition of `group` has changed, and with it perhaps what targets are.
+    pub(crate) fn group_of_targets_changed(&self, group: &str) {
         self.capacities
             .enqueue(self.capacities_by(&target_group_term(group)));
-        let is_awaited = waiting.is_some();
-        self.capacities.enqueue(waiting.into_iter().flatten());
-        is_awaited
     }
 }
 
@@ -155,6 +132,9 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
         Health::Loading => return waiting(context),
     }
     let Some(found) = informer.store.get(own) else {
+        if context.scheduled_machines.store.get(own).is_none() {
+            context.forget_unserved(own);
+        }
         return DONE;
     };
     let stored = found.value();
@@ -261,14 +241,8 @@ impl Reconcile<'_> {
         let overrides = schedule_override::informer(context);
         match overrides.health(&own.namespace) {
             Health::Synced => {
-                let now = context.capacities.queue.now();
-                let ended = &context.overrides.ended;
                 let own = context.overrides.of_capacity(own);
-                let own = own.iter().filter(|of| {
-                    // An override that has ended by now still applies to the time before.
-                    ended.end_of(of, now).is_none_or(|end| end <= now)
-                });
-                schedule.overrides = own.filter_map(|of| of.in_schedule()).collect();
+                schedule.overrides = context.overrides.in_schedule(&own);
             }
             Health::Loading => {
                 overrides.add_waiting(own);

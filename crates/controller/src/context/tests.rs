@@ -133,3 +133,19 @@ async fn a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its
         }
     }
 }
+
+/// A tenant who creates and deletes capacities of kinds that are not served costs no memory for ever.
+#[tokio::test]
+async fn a_deleted_capacity_waits_for_no_kind() {
+    let context = context();
+    let own = Key::new("default", "web");
+    let capacities = scheduled_capacity::informer(&context);
+    capacities.store.begin(&None);
+    capacities.store.end(&None);
+    context.record_unserved("example.com", &own);
+    assert_eq!(context.unserved_groups(), ["example.com"]);
+    context.capacities.enqueue([own]);
+    let (own, busy) = context.capacities.queue.next().await;
+    scheduled_capacity::reconcile(context.clone(), own, busy, 1).await;
+    assert_eq!(context.unserved_groups(), [""; 0]);
+}

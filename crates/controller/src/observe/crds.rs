@@ -100,8 +100,6 @@ fn change(context: &Arc<Context>, group: &str) {
     }
     if group == name::SPOT_GROUP {
         context.watch_spot_schedules();
-        // Those that follow a kind which was not served wait for this.
-        context.enqueue_capacities();
     }
     if !is_awaited {
         return;

@@ -34,16 +34,7 @@ pub(super) async fn schedule_inputs(
     let mut inputs = without_overrides(source, &mut object.spec.schedule).await?;
     let object = &*object;
     match overrides_of(source, object).await? {
-        Ok(own) => {
-            let now = source.context.queue.now();
-            let ended = &source.context.overrides.ended;
-            // An override that has ended by now still applies to the time before its end.
-            let is_over = |of: &ScheduleOverride| {
-                ended.end_of(of, now).is_some_and(|end| end > now)
-            };
-            let own = own.iter().filter(|of| !is_over(of));
-            inputs.overrides = own.filter_map(|of| of.in_schedule()).collect();
-        }
+        Ok(own) => inputs.overrides = source.context.overrides.in_schedule(&own),
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),
     }

@@ -90,7 +90,7 @@ pub(super) async fn locate(
                 .api_version
                 .split_once('/')
                 .map_or("", |(group, _)| group);
-            context.capacities.record_unserved(group, own);
+            context.record_unserved(group, own);
             let message = format!("{} of {}", target.kind, target.api_version);
             return Ok(unknown(Unknown::NotServed { message }));
         }
