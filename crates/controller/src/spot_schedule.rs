@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fivespot_api::{ScheduleCalendar, SharedSchedule, SpotScheduleStatus, name};
-use fivespot_plan::{SpotSchedule, plan_spot_schedule};
+use fivespot_api::{SharedSchedule, SpotScheduleStatus, name};
+use fivespot_plan::{Freshness, ScheduleInputs, SpotSchedule, plan_spot_schedule};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::Health;
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
-use fivespot_schedule::Dates;
 use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize as _;
 use tracing::Instrument as _;
 
 use crate::context::Context;
 use crate::kind;
+use crate::observe::live_reads::LiveReads;
+use crate::observe::management::Source;
 use crate::observe::projection::{CachedKind, spot_schedule_term};
+use crate::observe::schedule_inputs::add_calendars;
 use crate::observe::watch::KindInformer;
 use crate::own_object::{Change, OwnObject};
 
@@ -74,6 +75,16 @@ impl Context {
     ) {
         if let Some(of_kind) = self.of_kind(kind) {
             for key in keys {
+                of_kind.queue.enqueue(key);
+            }
+        }
+    }
+
+    /// Enqueues the cached schedules of that name.
+    pub(crate) fn enqueue_spot_schedules_named(&self, key: &Key) {
+        for of_kind in &self.spot_schedules {
+            let cache = self.cache(&kind::cache_name(&kind::spot_schedule(of_kind.kind)));
+            if cache.is_some_and(|cache| cache.store.get(key).is_some()) {
                 of_kind.queue.enqueue(key);
             }
         }
@@ -200,49 +211,33 @@ async fn publish(own: &OwnObject<'_>, schedules: &SpotSchedules) -> ReconcileRes
         return DONE;
     }
     let schedule = SharedSchedule::of_spec(schedules.kind, &own.stored["spec"]);
-    let calendars = match &schedule {
-        Ok(schedule) => own_calendars(own.context, own.key, schedule),
-        Err(_) => Some(BTreeMap::new()),
-    };
-    let Some(calendars) = calendars else {
-        // The first list enqueues it.
-        let until = after(now, EVENT_TIMEOUT);
-        return ReconcileResult::Waiting { until };
-    };
+    let mut inputs = ScheduleInputs::default();
+    if let Ok(schedule) = &schedule {
+        let source = Source {
+            context: own.context,
+            key: own.key,
+            freshness: Freshness::Cached,
+            reads: &LiveReads::default(),
+        };
+        let names = schedule.calendars().into_iter();
+        let read = add_calendars(&source, names, &mut inputs).await;
+        // Without its calendars what was published stays. The list that is awaited enqueues it.
+        if read.is_err() {
+            let until = after(now, EVENT_TIMEOUT);
+            return ReconcileResult::Waiting { until };
+        }
+        if inputs.unknown.is_some() {
+            return DONE;
+        }
+    }
     let status = SpotScheduleStatus::deserialize(&own.stored["status"]);
     let object = SpotSchedule {
         schedule: schedule.as_ref().map_err(ToString::to_string),
-        calendars: &calendars,
+        calendars: &inputs.calendars,
         generation: meta["generation"].as_i64(),
         status: &status.unwrap_or_default(),
     };
     let plan = plan_spot_schedule(&object, now);
     own.change(plan.status.map(Change::Status), plan.requeue_at)
         .await
-}
-
-/// The calendars of its namespace that a schedule refers to. `None` if they are not listed yet.
-/// While they cannot be read, none applies.
-fn own_calendars(
-    context: &Arc<Context>,
-    own: &Key,
-    schedule: &SharedSchedule,
-) -> Option<BTreeMap<String, Dates>> {
-    let mut found = BTreeMap::new();
-    for name in schedule.calendars() {
-        let informer = context.informer(&kind::schedule_calendar(), CachedKind::Calendar);
-        let calendar = Key::new(own.namespace.clone(), name);
-        match informer.health(&own.namespace) {
-            Health::Synced => {}
-            Health::Loading => return None,
-            Health::Failing(_) => continue,
-        }
-        let dates = informer.store.get(&calendar).and_then(|cached| {
-            let version = cached.version.as_str();
-            let read = || Some(cached.read::<ScheduleCalendar>().ok()?.spec.dates());
-            context.calendars.get_or_read(&calendar, version, read)
-        });
-        found.extend(dates.map(|dates| (name.to_owned(), dates)));
-    }
-    Some(found)
 }

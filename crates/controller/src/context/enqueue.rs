@@ -253,10 +253,11 @@ impl Context {
         })
     }
 
-    /// Enqueues the keys that have waited for a list: ScheduledMachines, or ScheduledCapacities of
-    /// that name.
+    /// Enqueues the keys that have waited for a list: ScheduledMachines, ScheduledCapacities or
+    /// shared schedules of that name.
     pub(crate) fn enqueue_waiting(&self, waiting: impl IntoIterator<Item = Key>) {
         for key in waiting {
+            self.enqueue_spot_schedules_named(&key);
             let is_capacity = scheduled_capacity::exists(self, &key);
             if is_capacity {
                 self.capacities.enqueue([key.clone()]);

@@ -149,3 +149,40 @@ async fn a_deleted_capacity_waits_for_no_kind() {
     scheduled_capacity::reconcile(context.clone(), own, busy, 1).await;
     assert_eq!(context.unserved_groups(), [""; 0]);
 }
+
+/// It might be a holiday: nothing is published, so that what was published stays.
+#[tokio::test]
+async fn a_schedule_is_not_published_while_its_calendars_cannot_be_read() {
+    let context = context();
+    let own = Key::new("default", "office");
+    let kind = name::TIME_BASED_KIND;
+    let cached = CachedKind::SpotSchedule(kind.to_owned());
+    let informer = context.informer(&spot_schedule(kind), cached);
+    let object = json!({
+        "metadata": {"name": "office", "namespace": "default", "uid": "a", "generation": 1},
+        "spec": {
+            "daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"],
+            "exceptions": [{"name": "holidays", "action": "Stop",
+                            "calendarRef": {"name": "holidays"}}],
+        },
+    });
+    informer.store.begin(&None);
+    let object = Object::new(object, Vec::new(), Vec::new());
+    informer.store.list(&None, own.clone(), object);
+    informer.store.end(&None);
+    let calendars = context.informer(&kind::schedule_calendar(), CachedKind::Calendar);
+    let refusal = kube::Error::Api(Box::new(kube::core::Status {
+        code: 403,
+        ..kube::core::Status::failure("forbidden", "Forbidden")
+    }));
+    calendars.record_failure(&refusal);
+    context.enqueue_spot_schedules(kind, [&own]);
+    let due = spot_schedule::next_due(&context).await;
+    // The server never responds: a write would not end.
+    let reconciled = spot_schedule::reconcile(context.clone(), due, 1).now_or_never();
+    assert_eq!(reconciled, Some(()));
+    // It is enqueued when they can be read.
+    context.enqueue_waiting(calendars.record_success());
+    let again = spot_schedule::next_due(&context).now_or_never();
+    assert!(again.is_some());
+}

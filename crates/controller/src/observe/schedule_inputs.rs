@@ -54,7 +54,17 @@ pub(crate) async fn without_overrides(
             Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
         }
     }
-    for name in schedule.calendars() {
+    add_calendars(source, schedule.calendars(), &mut inputs).await?;
+    Ok(inputs)
+}
+
+/// Reads the calendars of these names.
+pub(crate) async fn add_calendars(
+    source: &Source<'_>,
+    names: impl Iterator<Item = &str>,
+    inputs: &mut ScheduleInputs,
+) -> Result<(), Incomplete> {
+    for name in names {
         if inputs.calendars.contains_key(name) {
             continue;
         }
@@ -66,7 +76,7 @@ pub(crate) async fn without_overrides(
             Fact::Unknown(unknown) => inputs.unknown = Some(unknown),
         }
     }
-    Ok(inputs)
+    Ok(())
 }
 
 /// What a reference resolves to; `None` if the object does not exist or cannot be decoded.
