@@ -18,6 +18,9 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_follows_what_another_provider_publishes),
     promise!(a_provider_that_knows_its_next_transition_is_followed_beyond_it),
     promise!(what_may_not_be_followed_changes_nothing),
+    promise!(
+        a_provider_that_changes_to_and_fro_is_followed_once_a_minute_until_it_is_quiet
+    ),
     promise!(the_example_of_a_provider_is_followed)
         .with_kubectl()
         .on_embedded_alone("publishes the schedules of all other promises, too"),
@@ -135,6 +138,29 @@ async fn what_may_not_be_followed_changes_nothing() {
     cluster.delete(&path_of(&office())).await;
     let object = resolved(&cluster, "ProviderNotFound").await;
     assert_eq!(object["status"]["phase"], "Active");
+}
+
+async fn a_provider_that_changes_to_and_fro_is_followed_once_a_minute_until_it_is_quiet()
+{
+    let cluster = Cluster::start(instant(OPENING)).await;
+    let _operator = cluster.operator();
+    follow(&cluster).await;
+    for change in 0..8 {
+        publish(&cluster, &json!({"active": change % 2 == 0})).await;
+        // Each is seen.
+        cluster
+            .advance_until(cluster.deadline_in(SignedDuration::from_secs(1)))
+            .await;
+    }
+    let object = resolved(&cluster, "ProviderFlapping").await;
+    let resolved_at = condition(&object["status"], "SpotScheduleResolved");
+    assert_eq!(resolved_at["status"], "True");
+    let quiet = cluster.deadline_in(SignedDuration::from_mins(12));
+    cluster.advance_until(quiet).await;
+    let status = cluster.status("worker").await;
+    let reason = &condition(&status, "SpotScheduleResolved")["reason"];
+    assert_eq!(*reason, "Resolved");
+    assert_eq!(status["spotSchedule"]["active"], false);
 }
 
 async fn the_example_of_a_provider_is_followed() {

@@ -287,7 +287,7 @@ impl Context {
     /// it; if it changes too often, once a minute.
     fn provided_changed(
         self: &Arc<Self>,
-        informer: &KindInformer,
+        informer: &Arc<KindInformer>,
         kind: &str,
         key: &Key,
     ) {
@@ -304,11 +304,14 @@ impl Context {
             return;
         };
         if self.provided.await_turn(&term) {
-            let (own, kind, key) = (self.clone(), kind.to_owned(), key.clone());
+            let (own, informer) = (self.clone(), informer.clone());
+            let (kind, key) = (kind.to_owned(), key.clone());
             self.spawn_detached(async move {
                 own.clock.sleep_until_or_set_back(next).await;
                 own.provided.turn(&term);
                 own.enqueue_followers(&kind, &key);
+                // Until it is quiet, which is followed and reported, too.
+                own.provided_changed(&informer, &kind, &key);
             });
         }
     }
