@@ -61,7 +61,7 @@ const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
 const PROVIDED: &str = "crates/controller/src/observe/provided.rs";
 const API_SPOT_SCHEDULE: &str = "crates/api/src/spot_schedule.rs";
 const SPOT_SCHEDULE: &str = "crates/controller/src/spot_schedule.rs";
-const INPUTS: &str = "crates/controller/src/observe/schedule_inputs.rs";
+const OVERRIDE: &str = "crates/controller/src/schedule_override.rs";
 const OBSERVE: &str = "crates/controller/src/observe.rs";
 const OWN_CRD: &str = "crates/controller/src/observe/own_crd.rs";
 const REPORT: &str = "crates/controller/src/report.rs";
@@ -109,7 +109,7 @@ mutants! {
     "invalid-publishes-closed", "publishes that a schedule is closed which cannot be evaluated", PLAN_SPOT_SCHEDULE,
         "next_transition_time: None,\n        ..before.clone()" => "next_transition_time: None,\n        active: Some(false),\n        ..before.clone()",
         "what_was_published_stays_while_the_schedule_cannot_be_evaluated";
-    "ended-override-returns", "obeys an override that has ended after the clock was set back", INPUTS,
+    "ended-override-returns", "obeys an override that has ended after the clock was set back", OVERRIDE,
         ".filter(|of| !is_over(of))" => ".filter(|_| true)",
         "overrides::an_override_that_has_ended_does_not_return_when_the_clock_is_set_back";
     "instant-on-record-ignored", "closes a window that has opened when its clock is earlier than the last one", OBSERVE,
