@@ -53,11 +53,12 @@ pub fn policy() -> Value {
 /// an object that was stored before the rules were in force. A ScheduledMachine can always be
 /// switched off, see [`NOT_ONLY_SWITCHED_OFF`].
 pub fn policy_of(resource: &Resource) -> Value {
+    let schema = (resource.schema)();
     let rules = resource.rules().iter();
     let validations: Vec<Value> = rules
         .map(|rule| {
             json!({
-                "expression": expression(resource, rule),
+                "expression": expression(&schema, rule),
                 "message": rule.full_message(),
             })
         })
@@ -125,9 +126,8 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
 
 /// The expression of a rule in the policy. The API server checks the types of a policy's expressions
 /// and knows no field whose schema has no type: what leads to such a field has no type, either.
-fn expression(resource: &Resource, rule: &Rule) -> String {
-    let typed = typed_expression(resource, rule);
-    let schema = (resource.schema)();
+fn expression(schema: &Value, rule: &Rule) -> String {
+    let typed = typed_expression(schema, rule);
     let members = rule.path.replace('.', "/properties/");
     let pointer = format!("/properties/{}", members.replace("[]", "/items"));
     let node = schema.pointer(&pointer);
@@ -142,7 +142,7 @@ fn expression(resource: &Resource, rule: &Rule) -> String {
 /// The expression of a rule in the policy: the rule is true, or its inputs are unchanged.
 ///
 /// It contains the expression of the rule unchanged, with `self` bound to the node.
-fn typed_expression(resource: &Resource, rule: &Rule) -> String {
+fn typed_expression(schema: &Value, rule: &Rule) -> String {
     let Requirement {
         cel, inputs, layer, ..
     } = rule.requirement;
@@ -160,7 +160,7 @@ fn typed_expression(resource: &Resource, rule: &Rule) -> String {
             cel
         );
     };
-    let identity = identity(resource, list);
+    let identity = identity(schema, list);
     let list = lens(list);
     let member = member.trim_start_matches('.');
     let before = |variable: &str, inputs: &[String]| {
@@ -203,8 +203,7 @@ fn typed_expression(resource: &Resource, rule: &Rule) -> String {
 
 /// The members that identify an item of a list before and after an update, as steps. Empty if
 /// items have no identity, or if the list is too long to search for each item.
-fn identity(resource: &Resource, list: &str) -> Vec<String> {
-    let schema = (resource.schema)();
+fn identity(schema: &Value, list: &str) -> Vec<String> {
     let pointer = format!("/properties/{}", list.replace('.', "/properties/"));
     let Some(list) = schema.pointer(&pointer) else {
         return Vec::new();

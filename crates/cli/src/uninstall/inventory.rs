@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_api::{manifest, name, vap};
+use fivespot_api::{RESOURCES, manifest, vap};
 use serde_json::Value;
 
 use super::{RemovalOptions, namespace};
@@ -160,16 +160,23 @@ impl Inventory {
             ..Self::default()
         };
         inventory.crds(reader).await.map_err(failed)?;
+        let unlabelled = unlabelled();
         for kind in &RUNNING {
-            let found = inventory.installed(reader, kind).await.map_err(failed)?;
+            let found = inventory
+                .installed(reader, kind, &unlabelled)
+                .await
+                .map_err(failed)?;
             inventory.running.extend(found);
         }
         for kind in &REST {
-            let found = inventory.installed(reader, kind).await.map_err(failed)?;
+            let found = inventory
+                .installed(reader, kind, &unlabelled)
+                .await
+                .map_err(failed)?;
             inventory.rest.extend(found);
         }
         for found in inventory
-            .installed(reader, &NAMESPACE)
+            .installed(reader, &NAMESPACE, &unlabelled)
             .await
             .map_err(failed)?
         {
@@ -185,13 +192,10 @@ impl Inventory {
 
     /// Reads the installed CRDs and their objects.
     async fn crds(&mut self, reader: &Reader) -> Result<(), String> {
-        for document in manifest::installed(reader.minor) {
-            if document["kind"] != "CustomResourceDefinition" {
-                continue;
-            }
-            let name = text(&document, "/metadata/name");
+        for resource in &RESOURCES {
+            let name = resource.definition_name();
             let path = format!("{CRDS}/{name}");
-            let Response::Found(stored) = reader.get(&path).await else {
+            let Response::Found(_) = reader.get(&path).await else {
                 continue;
             };
             self.crds.push(Object {
@@ -200,14 +204,12 @@ impl Inventory {
                 name,
                 path,
             });
-            let plural = text(&stored, "/spec/names/plural");
-            let group = text(&stored, "/spec/group");
-            let root = format!("/apis/{group}/{}", name::VERSION);
+            let plural = resource.plural;
+            let root = format!("/apis/{}", resource.api_version());
             for object in reader.list(&format!("{root}/{plural}")).await? {
                 let (namespace, name) = identity(&object);
                 self.machines.push(Object {
-                    // Items of a list have no kind, so it is derived from the CRD.
-                    kind: kind_of(&document),
+                    kind: resource.kind,
                     path: format!("{root}/namespaces/{namespace}/{plural}/{name}"),
                     namespace,
                     name,
@@ -222,19 +224,17 @@ impl Inventory {
         self.machines.iter().filter(|it| it.kind == kind).count()
     }
 
-    /// The installed objects of a kind, except those of Helm.
+    /// The installed objects of a kind, with the label or among the unlabelled, except those of Helm.
     async fn installed(
         &mut self,
         reader: &Reader,
         kind: &Kind,
+        unlabelled: &[Value],
     ) -> Result<Vec<Object>, String> {
         let path = format!("{}/{}", kind.group, kind.plural);
         let mut found = reader.list_where(&path, LABEL).await?;
-        for document in unlabelled(reader.minor) {
-            if document["kind"] != kind.name {
-                continue;
-            }
-            let (namespace, name) = identity(&document);
+        for document in unlabelled.iter().filter(|of| of["kind"] == kind.name) {
+            let (namespace, name) = identity(document);
             if let Response::Found(object) =
                 reader.get(&kind.path(&namespace, &name)).await
             {
@@ -335,20 +335,11 @@ impl Inventory {
 
 /// The installed objects whose manifests do not have the label: the policies with their bindings,
 /// and the parameters with their namespace.
-fn unlabelled(kube_minor: u32) -> Vec<Value> {
-    let mut all = manifest::installed(kube_minor);
-    all.retain(|it| it["kind"] == POLICY || it["kind"] == BINDING);
+fn unlabelled() -> Vec<Value> {
+    let mut all = manifest::policies();
+    all.extend(manifest::bindings(vap::Action::Deny));
     all.extend([vap::params::allowlist(), vap::params::namespace()]);
     all
-}
-
-/// The kind that one of 5-Spot's CRDs defines.
-fn kind_of(crd: &Value) -> &'static str {
-    match crd["spec"]["names"]["kind"].as_str() {
-        Some("ScheduleOverride") => "ScheduleOverride",
-        Some("ScheduleCalendar") => "ScheduleCalendar",
-        _ => name::KIND,
-    }
 }
 
 /// The namespace and the name of an object.

@@ -264,7 +264,7 @@ async fn an_operator_is_recognized_by_the_lease_that_is_named() {
 }
 
 #[tokio::test]
-async fn an_override_is_not_counted_as_a_machine() {
+async fn objects_of_other_kinds_are_not_counted_as_machines() {
     let (cluster, _replica) = installed(NIGHT).await;
     cluster
         .apply(&json!({
@@ -276,7 +276,19 @@ async fn an_override_is_not_counted_as_a_machine() {
             },
         }))
         .await;
+    cluster
+        .apply(&json!({
+            "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+            "kind": "TimeBasedSpotSchedule",
+            "metadata": {"name": "office", "namespace": "default"},
+            "spec": {"cron": "* 9-17 * * 1-5", "timezone": "UTC"},
+        }))
+        .await;
     let (_, inventory) = inventory(&cluster, REMOVE_MACHINES).await;
-    let counts = ["ScheduledMachine", "ScheduleOverride"].map(|it| inventory.count(it));
-    assert_eq!(counts, [1, 1]);
+    let kinds = [
+        "ScheduledMachine",
+        "ScheduleOverride",
+        "TimeBasedSpotSchedule",
+    ];
+    assert_eq!(kinds.map(|kind| inventory.count(kind)), [1, 1, 1]);
 }
