@@ -138,6 +138,11 @@ impl Promise {
             .map_or(self.path, |(_, name)| name)
     }
 
+    /// The file of its subject: `pauses`.
+    pub(crate) fn file(&self) -> &'static str {
+        self.name().split("::").next().unwrap_or_default()
+    }
+
     /// Why it cannot be shown on a backend with this contract and these providers. `None` if it
     /// can.
     pub(crate) fn hindrance(

@@ -73,8 +73,27 @@ impl Environment {
     }
 }
 
-/// Runs the promises that libtest's command line selects, and prints which were not run and why.
-pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
+/// The files of `E2E_FILES`, separated by commas: only their promises are run. `None` without it.
+///
+/// # Panics
+/// If there are no promises in one of them.
+fn files_to_run(promises: &[Promise]) -> Option<Vec<String>> {
+    let named = std::env::var("E2E_FILES").ok()?;
+    let files: Vec<String> = named.split(',').map(str::to_owned).collect();
+    for file in &files {
+        let has_some = promises.iter().any(|promise| promise.file() == file);
+        assert!(has_some, "E2E_FILES: there are no promises in {file:?}");
+    }
+    Some(files)
+}
+
+/// Runs the promises that libtest's command line and `E2E_FILES` select, and prints which were not
+/// run and why.
+pub(crate) fn all(mut promises: Vec<Promise>) -> ExitCode {
+    let files = files_to_run(&promises);
+    if let Some(files) = &files {
+        promises.retain(|promise| files.iter().any(|file| file == promise.file()));
+    }
     let mut arguments = Arguments::from_args();
     let environment = Environment::chosen(!arguments.list);
     if environment.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
@@ -93,7 +112,8 @@ pub(crate) fn all(promises: Vec<Promise>) -> ExitCode {
         .iter()
         .map(|(promise, _)| trial(*promise, passed.clone(), turns.clone()))
         .collect();
-    let is_whole = arguments.filter.is_none()
+    let is_whole = files.is_none()
+        && arguments.filter.is_none()
         && arguments.skip.is_empty()
         && !arguments.list
         && !arguments.ignored;
