@@ -77,7 +77,7 @@ enum Command {
     Skip(overriding::SkipArgs),
     Overrides(overriding::ListArgs),
     Calendar(calendar::Args),
-    Validate(validate::Args),
+    Validate(validate::scheduled_machine::Args),
     Convert(convert::Args),
     #[command(after_help = kubemu::cel::EXAMPLES.replace("kubemu cel", "5spot cel"))]
     Cel(kubemu::cel::Args),
@@ -157,7 +157,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Skip(args) => overriding::skip(&args, out),
         Command::Overrides(args) => overriding::overrides(&args, out),
         Command::Calendar(args) => calendar::run(&args, out),
-        Command::Validate(args) => validate::run(args, out),
+        Command::Validate(args) => validate::scheduled_machine::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Cel(args) => kubemu::cel::run(&args, out),
         Command::Generate(args) => generate::run(args, out),

@@ -1,8 +1,9 @@
-//! `5spot validate`: validates manifests as an API server would, offline.
+//! Validates manifests as an API server would, offline.
 
 mod builtin;
 mod definitions;
 mod engine;
+mod extension;
 mod github;
 mod junit;
 mod lookup;
@@ -11,6 +12,7 @@ mod options;
 mod refusal;
 mod report;
 mod sarif;
+pub(crate) mod scheduled_machine;
 mod shared;
 mod stored;
 #[cfg(test)]
@@ -22,40 +24,23 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use fivespot_api::lint::LintWarning;
-use jiff::Timestamp;
 use kubemu_admission::KubeVersion;
 use kubemu_admission::policy::User;
-use kubemu_clock::Clock;
 
 use crate::document::{Document, Documents, Malformed};
 use crate::{Failure, Outcome, document, parallel};
 use engine::{Engine, Sources};
-use object_result::{Level, ObjectResult, Verdict};
+use extension::Extension;
+use object_result::{ObjectResult, Verdict};
 use stored::Stored;
 
-const EXAMPLES: &str = "\
-Examples:
-  5spot validate -f machine.yaml
-  5spot validate -f manifests/ -o json
-  5spot validate -f new.yaml --old stored.yaml
-  5spot validate -f machines/ --explain --lint error -o sarif
-  5spot validate -f machines/ --policy policies/ --type-check
-  5spot validate --no-builtin --crd crd.yaml --policy policies/ -f -";
-
-/// Arguments of `5spot validate`.
+/// Which manifests are validated, and as which requests.
 #[derive(Debug, clap::Args)]
-#[command(
-    about = "Validate manifests as an API server would, offline",
-    after_help = EXAMPLES
-)]
+#[group(skip)]
 pub(crate) struct Args {
     /// Files or directories with objects, - for standard input (repeatable)
     #[arg(short, long, value_name = "FILE|DIR|-", required = true)]
     file: Vec<PathBuf>,
-    /// Do not use the built-in CRD and policy of ScheduledMachine
-    #[arg(long)]
-    no_builtin: bool,
     /// Files or directories with CustomResourceDefinitions; other objects are skipped (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
@@ -100,10 +85,6 @@ pub(crate) struct Args {
     /// Show which layer, rule, policy and binding decided, and the CEL cost
     #[arg(long)]
     explain: bool,
-    /// Severity of lint warnings about legal but suspicious settings. An unknown time zone and a cron
-    /// expression that never fires are errors unless it is off
-    #[arg(long, value_enum, default_value_t)]
-    lint: LintLevel,
     /// With text output, print only invalid objects, warnings and the counts
     #[arg(short, long)]
     quiet: bool,
@@ -123,29 +104,6 @@ enum Operation {
     Delete,
 }
 
-/// The severity of lint warnings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum LintLevel {
-    /// No lint warnings
-    Off,
-    /// Print them
-    #[default]
-    Warn,
-    /// Print them, and exit with 1 if there are any
-    Error,
-}
-
-impl LintLevel {
-    /// The level of a finding for a lint warning.
-    fn level(self, found: &LintWarning) -> Level {
-        match self {
-            Self::Warn if found.is_error => Level::Error,
-            Self::Off | Self::Warn => Level::Warning,
-            Self::Error => Level::Error,
-        }
-    }
-}
-
 /// The forms in which answers are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Form {
@@ -162,37 +120,56 @@ enum Form {
     Github,
 }
 
-pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let documents = document::read_each(&args.file)?;
-    // A list without items, as `kubectl get -o yaml` prints it, has no invalid object.
-    if documents.items.is_empty() && !documents.has_list {
-        let remedy = "give files that contain objects";
-        return Err(
-            Failure::new("validate", "the input contains no objects").remedy(remedy)
-        );
+/// The given objects.
+#[derive(Default)]
+pub(crate) struct Given {
+    /// Those to validate.
+    pub(crate) documents: Documents,
+    /// Those that may be CRDs.
+    pub(crate) definitions: Documents,
+    pub(crate) policies: Vec<Document>,
+    pub(crate) params: Vec<Document>,
+    pub(crate) namespaces: Vec<Document>,
+    /// The stored objects.
+    pub(crate) old: Vec<Document>,
+}
+
+impl Given {
+    /// Reads the objects.
+    ///
+    /// # Errors
+    /// There is none to validate, or another file than those of `--file` and `--crd` cannot be read.
+    fn read(args: &Args) -> Result<Self, Failure> {
+        let documents = document::read_each(&args.file)?;
+        // A list without items, as `kubectl get -o yaml` prints it, has no invalid object.
+        if documents.items.is_empty() && !documents.has_list {
+            let remedy = "give files that contain objects";
+            return Err(
+                Failure::new("validate", "the input contains no objects").remedy(remedy)
+            );
+        }
+        Ok(Self {
+            documents,
+            definitions: document::read_each(&args.crd)?,
+            policies: document::read(&args.policy)?,
+            params: document::read(&args.param)?,
+            namespaces: document::read(&args.namespace_object)?,
+            old: document::read(&args.old)?,
+        })
     }
-    let (definitions, malformed) = split(document::read_each(&args.crd)?);
-    let sources = Sources {
-        builtin: !args.no_builtin,
-        definitions,
-        policies: document::read(&args.policy)?,
-        params: document::read(&args.param)?,
-        namespaces: document::read(&args.namespace_object)?,
-        user: user(&args),
-        version: args.kube_version,
-    };
-    let mut engine = Engine::new(&sources)?;
-    let now = Clock::system().now();
-    let old = Stored::of(document::read(&args.old)?, &args.namespace);
-    let mut object_results: Vec<_> =
-        malformed.iter().map(ObjectResult::malformed).collect();
-    object_results.extend(engine.take_unusable());
-    object_results.extend(validate_each(&engine, documents, (&old, &args, now))?);
-    if args.type_check {
-        object_results.extend(type_check::refused(&sources, &engine));
-    }
-    report::print(out, &args, &object_results)?;
-    match outcome(&object_results, args.lint) {
+}
+
+/// Validates the manifests of the arguments and prints the results.
+///
+/// # Errors
+/// There are no objects, none of them has a schema, or objects other than those to validate cannot
+/// be read or used.
+pub(crate) fn run(
+    args: &Args,
+    extension: &dyn Extension,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    match validate(Given::read(args)?, (args, extension), out)? {
         Outcome::NoResult => {
             let why = "there is no schema for any of these objects";
             Err(Failure::new("validate", why)
@@ -200,6 +177,37 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         outcome => Ok(outcome),
     }
+}
+
+/// Validates the given objects and prints the results. `NoResult` if none of them has a schema.
+///
+/// # Errors
+/// An object other than those to validate cannot be used.
+pub(crate) fn validate(
+    given: Given,
+    (args, extension): (&Args, &dyn Extension),
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let (definitions, malformed) = split(given.definitions);
+    let sources = Sources {
+        definitions,
+        policies: given.policies,
+        params: given.params,
+        namespaces: given.namespaces,
+        user: user(args),
+        version: args.kube_version,
+    };
+    let mut engine = Engine::new(&sources, extension)?;
+    let old = Stored::of(given.old, &args.namespace, extension);
+    let mut object_results: Vec<_> =
+        malformed.iter().map(ObjectResult::malformed).collect();
+    object_results.extend(engine.take_unusable());
+    object_results.extend(validate_each(&engine, given.documents, (&old, args))?);
+    if args.type_check {
+        object_results.extend(type_check::refused(&sources, &engine));
+    }
+    report::print(out, (args, extension), &object_results)?;
+    Ok(outcome(&object_results))
 }
 
 /// The documents, and the texts that contain none.
@@ -216,9 +224,9 @@ fn split(documents: Documents) -> (Vec<Document>, Vec<Malformed>) {
 
 /// The results for all documents and, in their places, for texts that are not documents.
 fn validate_each(
-    engine: &Engine,
+    engine: &Engine<'_>,
     documents: Documents,
-    request: (&Stored, &Args, Timestamp),
+    request: (&Stored, &Args),
 ) -> Result<Vec<ObjectResult>, Failure> {
     let mut all = Vec::new();
     let mut in_order = Vec::new();
@@ -243,21 +251,17 @@ fn validate_each(
 
 /// The results for all documents, including lint warnings about several of them.
 fn validate_all(
-    engine: &Engine,
+    engine: &Engine<'_>,
     documents: Vec<Document>,
-    (old, args, now): (&Stored, &Args, Timestamp),
+    (old, args): (&Stored, &Args),
 ) -> Result<Vec<ObjectResult>, Failure> {
-    let shared = match args.lint {
-        LintLevel::Off => Vec::new(),
-        LintLevel::Warn | LintLevel::Error => shared::hosts(&documents, args),
-    };
-    let validated = parallel::map(documents, |document| {
-        engine.validate(document, old, (args, now))
-    });
+    let shared = engine.lints_of_all(&documents, &args.namespace);
+    let validated =
+        parallel::map(documents, |document| engine.validate(document, (old, args)));
     let mut object_results = validated.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (index, lint_warning) in shared {
+    for (index, lint) in shared {
         if let Some(object_result) = object_results.get_mut(index) {
-            object_result.lints.push(lint_warning);
+            object_result.lints.push(lint);
         }
     }
     Ok(object_results)
@@ -282,9 +286,9 @@ fn user(args: &Args) -> User {
 }
 
 /// `No` if any object is refused; `NoResult` if there are objects and none could be validated.
-fn outcome(object_results: &[ObjectResult], lint: LintLevel) -> Outcome {
+fn outcome(object_results: &[ObjectResult]) -> Outcome {
     let is_valid = |it: &ObjectResult| matches!(it.verdict, Verdict::Valid);
-    if object_results.iter().any(|it| it.is_invalid(lint)) {
+    if object_results.iter().any(|it| it.is_invalid()) {
         Outcome::No
     } else if object_results.is_empty() || object_results.iter().any(is_valid) {
         Outcome::Yes

@@ -1,10 +1,10 @@
 //! The CRDs that objects are validated against: the built-in ones, and those of `--crd`.
 
-use fivespot_api::manifest;
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
 
 use super::engine::{Sources, invalid};
+use super::extension::Extension;
 use super::object_result::{ObjectResult, Subject, Verdict};
 use super::refusal::Refusal;
 use crate::Failure;
@@ -25,15 +25,16 @@ impl Definitions {
     ///
     /// # Errors
     /// A built-in CRD is refused, which is not known to happen.
-    pub(super) fn of(sources: &Sources) -> Result<Self, Failure> {
+    pub(super) fn of(
+        sources: &Sources,
+        extension: &dyn Extension,
+    ) -> Result<Self, Failure> {
         let version = sources.version;
         let mut all = Self::default();
-        if sources.builtin {
-            for builtin in manifest::definitions(version.minor()) {
-                let it = Crd::compile(&builtin, version);
-                all.compiled
-                    .push(it.map_err(|it| invalid("the built-in CRD", &it))?);
-            }
+        for builtin in extension.definitions(version) {
+            let it = Crd::compile(&builtin, version);
+            all.compiled
+                .push(it.map_err(|it| invalid("the built-in CRD", &it))?);
         }
         for document in &sources.definitions {
             match compile(document, version) {

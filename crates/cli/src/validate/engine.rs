@@ -1,13 +1,7 @@
 //! The CRDs and policies that manifests are validated against.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::{
-    RESOURCES, ScheduleCalendar, ScheduledMachine, SharedSchedule, name, older, vap,
-};
-use jiff::Timestamp;
 use kubemu_admission::crd::{Crd, CustomResource};
 use kubemu_admission::object_meta::Scope;
 use kubemu_admission::policy::{
@@ -15,26 +9,24 @@ use kubemu_admission::policy::{
     Request, User,
 };
 use kubemu_admission::{FieldError, KubeVersion, field};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::builtin::Builtin;
 use super::definitions::Definitions;
+use super::extension::{Extension, Lint};
 use super::lookup::Lookup;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
 use super::refusal::Refusal;
-use super::shared::scheduled_machine;
 use super::stored::Stored;
 use super::write::Write;
-use super::{Args, LintLevel, Operation};
+use super::{Args, Operation};
 use crate::Failure;
 use crate::document::Document;
 
 /// The inputs of the engine.
 #[derive(Clone)]
 pub(super) struct Sources {
-    pub(super) builtin: bool,
     pub(super) definitions: Vec<Document>,
     pub(super) policies: Vec<Document>,
     pub(super) params: Vec<Document>,
@@ -49,7 +41,8 @@ const POLICY_KINDS: [&str; 2] = [
 ];
 
 /// Compiled CRDs and policies.
-pub(super) struct Engine {
+pub(super) struct Engine<'e> {
+    extension: &'e dyn Extension,
     definitions: Vec<Crd>,
     policies: Policies,
     user: User,
@@ -57,28 +50,26 @@ pub(super) struct Engine {
     builtin: Builtin,
     /// The given CRDs that a server would refuse, and objects of other kinds among them.
     unusable: Vec<ObjectResult>,
-    /// Lint warnings by the fields that they depend on, because many machines share a schedule.
-    known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
+    builtin_policies: Vec<Document>,
 }
 
-impl Engine {
-    pub(super) fn new(sources: &Sources) -> Result<Self, Failure> {
+impl<'e> Engine<'e> {
+    pub(super) fn new(
+        sources: &Sources,
+        extension: &'e dyn Extension,
+    ) -> Result<Self, Failure> {
         let version = sources.version;
-        let definitions = Definitions::of(sources)?;
+        let definitions = Definitions::of(sources, extension)?;
+        let builtin_policies = extension.policies(version).into_iter();
+        let builtin_policies: Vec<_> = builtin_policies
+            .map(|object| Document {
+                origin: "the built-in policy".to_owned(),
+                object,
+                location: None,
+            })
+            .collect();
         let (mut policies, mut bindings) = (Vec::new(), Vec::new());
-        if sources.builtin {
-            // Before 1.30, ValidatingAdmissionPolicy is not enabled by default.
-            let is_enabled = version.is_at_least(30);
-            for resource in RESOURCES.iter().filter(|_| is_enabled) {
-                let policy = Policy::compile(&vap::policy_of(resource), version);
-                policies.push(policy.map_err(|it| invalid("the built-in policy", &it))?);
-                let binding = vap::binding_of(resource, vap::Action::Deny);
-                let binding = Binding::compile(&binding);
-                bindings
-                    .push(binding.map_err(|it| invalid("the built-in binding", &it))?);
-            }
-        }
-        for document in &sources.policies {
+        for document in builtin_policies.iter().chain(&sources.policies) {
             let what = &document.origin;
             if expect(document, &POLICY_KINDS)? == POLICY_KINDS[0] {
                 let policy = Policy::compile(&document.object, version);
@@ -94,6 +85,7 @@ impl Engine {
         }
         let policies = policies.into_iter().map(Arc::new);
         Ok(Self {
+            extension,
             lookup: Lookup::of(sources, &definitions.compiled)?,
             definitions: definitions.compiled,
             policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
@@ -103,13 +95,27 @@ impl Engine {
                 ..sources.clone()
             }),
             unusable: definitions.unusable,
-            known_lints: Mutex::default(),
+            builtin_policies,
         })
     }
 
     /// The results for the given CRDs that are not used.
     pub(super) fn take_unusable(&mut self) -> Vec<ObjectResult> {
         std::mem::take(&mut self.unusable)
+    }
+
+    /// The lints about several documents together, each with the index of its document.
+    pub(super) fn lints_of_all(
+        &self,
+        documents: &[Document],
+        namespace: &str,
+    ) -> Vec<(usize, Lint)> {
+        self.extension.lints_of_all(documents, namespace)
+    }
+
+    /// The policies and bindings that need not be given.
+    pub(super) fn builtin_policies(&self) -> &[Document] {
+        &self.builtin_policies
     }
 
     /// The CRDs that objects are validated against.
@@ -121,10 +127,9 @@ impl Engine {
     pub(super) fn validate(
         &self,
         mut document: Document,
-        old: &Stored,
-        (args, now): (&Args, Timestamp),
+        (old, args): (&Stored, &Args),
     ) -> Result<ObjectResult, Failure> {
-        older::to_current_group(&mut document.object);
+        self.extension.to_current_group(&mut document.object);
         let mut subject = Subject::of(&document);
         let of_kind =
             |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
@@ -160,10 +165,7 @@ impl Engine {
             resource,
             all_failures: args.all_failures,
         };
-        let lints = match args.lint {
-            LintLevel::Off => Vec::new(),
-            LintLevel::Warn | LintLevel::Error => self.lints(&document.object, now),
-        };
+        let lints = self.extension.lints(&document.object);
         let write = Write::new(document.object, stored, args.operation);
         Ok(ObjectResult {
             lints,
@@ -189,55 +191,6 @@ impl Engine {
             subject.kind
         ))
     }
-
-    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduleCalendar or a
-    /// schedule that objects share.
-    fn lints(&self, object: &Value, now: Timestamp) -> Vec<LintWarning> {
-        if object["kind"] == name::CALENDAR_KIND {
-            let calendar = ScheduleCalendar::deserialize(object);
-            return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, now));
-        }
-        if let Some(shared) = SharedSchedule::of_object(object) {
-            return shared.map_or(Vec::new(), |it| lint::of_shared(it.spec(), now));
-        }
-        let Some(machine) = scheduled_machine(object) else {
-            return Vec::new();
-        };
-        let mut lints = self.schedule_lints(object, &machine, now);
-        lints.extend(lint::of_providers(&machine));
-        lints
-    }
-
-    /// The lint warnings about its schedule.
-    fn schedule_lints(
-        &self,
-        object: &Value,
-        machine: &ScheduledMachine,
-        now: Timestamp,
-    ) -> Vec<LintWarning> {
-        // The fields that these lints depend on.
-        let cache_key = [
-            "schedule",
-            "gracefulShutdownTimeout",
-            "nodeDrainTimeout",
-            "killIfCommands",
-            "provisioning",
-            "shutdown",
-        ]
-        .map(|field| object["spec"][field].to_string())
-        .join("\n");
-        let known = || {
-            self.known_lints
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(lints) = known().get(&cache_key) {
-            return lints.clone();
-        }
-        let lints = lint::of_schedule(machine, now);
-        known().insert(cache_key, lints.clone());
-        lints
-    }
 }
 
 /// The failure of a policy or a CRD that a server would reject.
@@ -259,7 +212,7 @@ fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure
 
 /// The validation of one object against one CRD.
 struct Validation<'a> {
-    engine: &'a Engine,
+    engine: &'a Engine<'a>,
     definition: &'a Crd,
     resource: &'a CustomResource,
     all_failures: bool,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::LintLevel;
+use super::extension::Extension;
 use super::object_result::{Level, ObjectResult};
 use crate::plain;
 
@@ -10,11 +10,11 @@ use crate::plain;
 pub(super) fn print(
     out: &mut dyn Write,
     object_results: &[ObjectResult],
-    lint: LintLevel,
+    extension: &dyn Extension,
 ) -> io::Result<()> {
     for object_result in object_results {
         let subject = &object_result.subject;
-        for finding in object_result.findings(lint) {
+        for finding in object_result.findings(extension) {
             let command = match finding.level {
                 Level::Error => "error",
                 Level::Warning => "warning",

@@ -2,33 +2,30 @@
 
 use std::io::{self, Write};
 
-use fivespot_capi::is_active_character;
-
-use super::LintLevel;
+use super::extension::Extension;
 use super::object_result::{Finding, Level, ObjectResult, Verdict};
 use crate::plain;
+use crate::plain::is_active_character;
 
 /// Prints one test suite.
 pub(super) fn print(
     out: &mut dyn Write,
     object_results: &[ObjectResult],
-    lint: LintLevel,
+    extension: &dyn Extension,
 ) -> io::Result<()> {
     let is_skipped = |it: &&ObjectResult| matches!(it.verdict, Verdict::Skipped(_));
-    let refused = object_results
-        .iter()
-        .filter(|it| it.is_invalid(lint))
-        .count();
+    let refused = object_results.iter().filter(|it| it.is_invalid()).count();
     let skipped = object_results.iter().filter(is_skipped).count();
     let all = object_results.len();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    let name = extension.program().name;
     writeln!(
         out,
-        "<testsuite name=\"5spot validate\" tests=\"{all}\" failures=\"{refused}\" \
+        "<testsuite name=\"{name} validate\" tests=\"{all}\" failures=\"{refused}\" \
          skipped=\"{skipped}\">"
     )?;
     for object_result in object_results {
-        case(out, object_result, lint)?;
+        case(out, object_result, extension)?;
     }
     writeln!(out, "</testsuite>")
 }
@@ -36,7 +33,7 @@ pub(super) fn print(
 fn case(
     out: &mut dyn Write,
     object_result: &ObjectResult,
-    lint: LintLevel,
+    extension: &dyn Extension,
 ) -> io::Result<()> {
     let subject = &object_result.subject;
     let name = escaped(&subject.full_handle());
@@ -58,7 +55,7 @@ fn case(
             }
         }
     }
-    let warnings_and_lints = object_result.warnings_and_lints(lint).into_iter();
+    let warnings_and_lints = object_result.warnings_and_lints(extension).into_iter();
     let (errors, others): (Vec<_>, Vec<_>) =
         warnings_and_lints.partition(|it| it.level == Level::Error);
     for (element, findings) in [("failure", errors), ("system-out", others)] {

@@ -1,10 +1,9 @@
 //! The result for one object.
 
-use fivespot_api::lint::LintWarning;
 use serde::Serialize;
 
-use super::LintLevel;
-use super::refusal::{self, Refusal};
+use super::extension::{Extension, Lint};
+use super::refusal::Refusal;
 use crate::document::{Document, Malformed, SourceLocation};
 use crate::plain;
 
@@ -17,7 +16,7 @@ pub(super) struct ObjectResult {
     /// The validation steps, in order, and their cost.
     pub(super) steps: Vec<Step>,
     /// Lint warnings.
-    pub(super) lints: Vec<LintWarning>,
+    pub(super) lints: Vec<Lint>,
 }
 
 impl ObjectResult {
@@ -48,41 +47,42 @@ impl ObjectResult {
     }
 
     /// Whether the object is invalid: rejected by a server, or with a lint warning of error level.
-    pub(super) fn is_invalid(&self, lint: LintLevel) -> bool {
-        let is_error = |it: &LintWarning| lint.level(it) == Level::Error;
+    pub(super) fn is_invalid(&self) -> bool {
+        let is_error = |it: &Lint| it.level == Level::Error;
         self.lints.iter().any(is_error) || matches!(self.verdict, Verdict::Refused(_))
     }
 
     /// The reasons why a server refuses the object.
-    pub(super) fn faults(&self) -> Vec<Finding> {
+    pub(super) fn faults(&self, extension: &dyn Extension) -> Vec<Finding> {
         match &self.verdict {
-            Verdict::Refused(refusals) => {
-                refusals.iter().flat_map(Refusal::findings).collect()
-            }
+            Verdict::Refused(refusals) => refusals
+                .iter()
+                .flat_map(|it| it.findings(extension))
+                .collect(),
             Verdict::Valid | Verdict::Skipped(_) => Vec::new(),
         }
     }
 
     /// The warnings of a server, followed by the lint warnings.
-    pub(super) fn warnings_and_lints(&self, lint: LintLevel) -> Vec<Finding> {
+    pub(super) fn warnings_and_lints(&self, extension: &dyn Extension) -> Vec<Finding> {
         let warnings = self.warnings.iter().map(|warning| Finding {
-            rule: refusal::rule("", warning).unwrap_or("Warning").to_owned(),
+            rule: extension.rule("", warning).unwrap_or("Warning").to_owned(),
             field: String::new(),
             message: warning.clone(),
             level: Level::Warning,
         });
-        let lints = self.lints.iter().map(|lint_warning| Finding {
-            rule: lint_warning.lint.code.to_owned(),
-            field: lint_warning.field.clone(),
-            message: lint_warning.message.clone(),
-            level: lint.level(lint_warning),
+        let lints = self.lints.iter().map(|lint| Finding {
+            rule: lint.code.to_owned(),
+            field: lint.field.clone(),
+            message: lint.message.clone(),
+            level: lint.level,
         });
         warnings.chain(lints).collect()
     }
 
     /// All findings: the reasons why a server refuses the object, or why it was skipped, followed
     /// by warnings.
-    pub(super) fn findings(&self, lint: LintLevel) -> Vec<Finding> {
+    pub(super) fn findings(&self, extension: &dyn Extension) -> Vec<Finding> {
         let skipped = match &self.verdict {
             Verdict::Skipped(why) => Some(Finding {
                 rule: "Skipped".to_owned(),
@@ -92,8 +92,8 @@ impl ObjectResult {
             }),
             Verdict::Valid | Verdict::Refused(_) => None,
         };
-        let faults = self.faults().into_iter().chain(skipped);
-        faults.chain(self.warnings_and_lints(lint)).collect()
+        let faults = self.faults(extension).into_iter().chain(skipped);
+        faults.chain(self.warnings_and_lints(extension)).collect()
     }
 }
 
@@ -121,7 +121,7 @@ impl Finding {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// The object is invalid.
     Error,
     /// The object may be valid.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use fivespot_api::rules::{self, Rule};
 use kubemu_admission::field;
 use kubemu_admission::policy::Denial;
 use kubemu_admission::{FieldError, crd::Crd};
@@ -11,6 +10,7 @@ use kubemu_apiserver::Cause;
 use serde_json::{Value, json};
 
 use super::Operation;
+use super::extension::Extension;
 use super::object_result::{Finding, Level, Subject};
 use crate::document::Malformed;
 use crate::{Failure, plain};
@@ -192,9 +192,12 @@ impl Refusal {
     }
 
     /// The findings, one for each cause.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self, extension: &dyn Extension) -> Vec<Finding> {
         let finding = |field: &str, message: &str| Finding {
-            rule: rule(field, message).unwrap_or(&self.reason).to_owned(),
+            rule: extension
+                .rule(field, message)
+                .unwrap_or(&self.reason)
+                .to_owned(),
             field: field.to_owned(),
             message: message.to_owned(),
             level: Level::Error,
@@ -283,17 +286,6 @@ fn cause(cause: &Cause) -> Value {
         }
     }
     shown
-}
-
-/// The id of the rule with this message, if there is one.
-pub(super) fn rule(field: &str, message: &str) -> Option<&'static str> {
-    // In a policy, the message contains the field.
-    let matches = |rule: &&'static Rule| {
-        message.ends_with(rule.requirement.message)
-            && (field.starts_with(rule.field())
-                || message.ends_with(&rule.full_message()))
-    };
-    rules::all().find(matches).map(|rule| rule.id)
 }
 
 fn source(subject: &Subject, operation: Operation) -> String {

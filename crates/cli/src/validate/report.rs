@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use fivespot_api::lint::LintWarning;
 use serde_json::{Value, json};
 
+use super::extension::{Extension, Lint};
 use super::object_result::{ObjectResult, Verdict};
 use super::refusal::Refusal;
 use super::{Args, Form, github, junit, sarif};
@@ -13,20 +13,20 @@ use crate::{Failure, output, plain};
 /// Prints the results in the selected format.
 pub(super) fn print(
     out: &mut dyn Write,
-    args: &Args,
+    (args, extension): (&Args, &dyn Extension),
     object_results: &[ObjectResult],
 ) -> Result<(), Failure> {
     match args.output {
         Form::Text => {
             let mut lines = Vec::new();
-            text(&mut lines, object_results, args)?;
+            text(&mut lines, object_results, (args, extension))?;
             let lines = String::from_utf8_lossy(&lines);
             Ok(write!(out, "{}", plain::lines(&lines))?)
         }
         Form::Json => json(out, args, object_results),
-        Form::Sarif => output::json(out, &sarif::log(object_results, args.lint)),
-        Form::Junit => Ok(junit::print(out, object_results, args.lint)?),
-        Form::Github => Ok(github::print(out, object_results, args.lint)?),
+        Form::Sarif => output::json(out, &sarif::log(object_results, extension)),
+        Form::Junit => Ok(junit::print(out, object_results, extension)?),
+        Form::Github => Ok(github::print(out, object_results, extension)?),
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn print(
 fn text(
     out: &mut dyn Write,
     object_results: &[ObjectResult],
-    args: &Args,
+    (args, extension): (&Args, &dyn Extension),
 ) -> io::Result<()> {
     for object_result in object_results {
         for warning in &object_result.warnings {
@@ -53,27 +53,26 @@ fn text(
                 }
             }
         }
-        for lint_warning in &object_result.lints {
-            let (code, field) = (lint_warning.lint.code, &lint_warning.field);
-            let level = args.lint.level(lint_warning).as_str();
-            let text = format!("{field}: {}", lint_warning.message);
+        for lint in &object_result.lints {
+            let (code, level) = (lint.code, lint.level.as_str());
+            let text = format!("{}: {}", lint.field, lint.message);
             writeln!(out, "{handle} {level}[{code}] {}", plain::line(&text))?;
         }
         if args.explain {
-            print_steps(out, object_result)?;
+            print_steps(out, object_result, extension)?;
         }
     }
-    let [valid, invalid, skipped] = counts(object_results, args);
+    let [valid, invalid, skipped] = counts(object_results);
     writeln!(out, "{valid} valid, {invalid} invalid, {skipped} skipped")
 }
 
 /// The numbers of valid, invalid and skipped objects. An object with a lint error is invalid.
-fn counts(object_results: &[ObjectResult], args: &Args) -> [usize; 3] {
+fn counts(object_results: &[ObjectResult]) -> [usize; 3] {
     let count = |wanted: &dyn Fn(&ObjectResult) -> bool| {
         object_results.iter().filter(|it| wanted(it)).count()
     };
     let is_skipped = |it: &ObjectResult| matches!(it.verdict, Verdict::Skipped(_));
-    let is_invalid = |it: &ObjectResult| it.is_invalid(args.lint);
+    let is_invalid = |it: &ObjectResult| it.is_invalid();
     [
         count(&|it| !is_invalid(it) && !is_skipped(it)),
         count(&is_invalid),
@@ -82,7 +81,11 @@ fn counts(object_results: &[ObjectResult], args: &Args) -> [usize; 3] {
 }
 
 /// Prints the steps, their cost, and the violated rules.
-fn print_steps(out: &mut dyn Write, object_result: &ObjectResult) -> io::Result<()> {
+fn print_steps(
+    out: &mut dyn Write,
+    object_result: &ObjectResult,
+    extension: &dyn Extension,
+) -> io::Result<()> {
     for step in &object_result.steps {
         write!(out, "  {}", step.layer)?;
         if let (Some(policy), Some(binding)) = (&step.policy, &step.binding) {
@@ -98,7 +101,7 @@ fn print_steps(out: &mut dyn Write, object_result: &ObjectResult) -> io::Result<
             None => writeln!(out)?,
         }
     }
-    for finding in object_result.faults() {
+    for finding in object_result.faults(extension) {
         let text = format!("{} {}: {}", finding.rule, finding.field, finding.message);
         writeln!(out, "  {}", plain::line(&text))?;
     }
@@ -111,7 +114,7 @@ fn json(
     args: &Args,
     object_results: &[ObjectResult],
 ) -> Result<(), Failure> {
-    let [valid, invalid, skipped] = counts(object_results, args);
+    let [valid, invalid, skipped] = counts(object_results);
     let report = json!({
         "items": object_results.iter().map(|it| item(it, args)).collect::<Vec<_>>(),
         "valid": valid,
@@ -132,16 +135,16 @@ fn item(object_result: &ObjectResult, args: &Args) -> Value {
         "warnings": object_result.warnings,
     });
     if !object_result.lints.is_empty() {
-        let lint_warning = |it: &LintWarning| {
+        let lint = |it: &Lint| {
             json!({
-                "code": it.lint.code,
-                "level": args.lint.level(it).as_str(),
+                "code": it.code,
+                "level": it.level.as_str(),
                 "field": it.field,
                 "message": it.message,
-                "remedy": it.lint.remedy,
+                "remedy": it.remedy,
             })
         };
-        item["lints"] = object_result.lints.iter().map(lint_warning).collect();
+        item["lints"] = object_result.lints.iter().map(lint).collect();
     }
     if args.explain {
         item["explanation"] = json!(object_result.steps);

@@ -2,23 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_api::lint::LINTS;
-use fivespot_api::rules::Rule;
 use serde_json::{Value, json};
 
-use super::LintLevel;
+use super::extension::{Extension, Program};
 use super::object_result::{Finding, ObjectResult};
 
 /// The log: one run with a result for each finding.
-pub(super) fn log(object_results: &[ObjectResult], lint: LintLevel) -> Value {
+pub(super) fn log(object_results: &[ObjectResult], extension: &dyn Extension) -> Value {
+    let Program {
+        name,
+        version,
+        repository,
+    } = extension.program();
     let mut rules = BTreeMap::new();
     let mut results = Vec::new();
     for object_result in object_results {
-        for finding in object_result.findings(lint) {
+        for finding in object_result.findings(extension) {
             results.push(result(object_result, &finding));
             rules
                 .entry(finding.rule.clone())
-                .or_insert_with(|| rule(&finding.rule));
+                .or_insert_with(|| rule(&finding.rule, extension));
         }
     }
     json!({
@@ -26,9 +29,9 @@ pub(super) fn log(object_results: &[ObjectResult], lint: LintLevel) -> Value {
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": {
-                "name": "5spot",
-                "version": env!("CARGO_PKG_VERSION"),
-                "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                "name": name,
+                "version": version,
+                "informationUri": repository,
                 "rules": rules.into_values().collect::<Vec<_>>(),
             }},
             "results": results,
@@ -36,14 +39,12 @@ pub(super) fn log(object_results: &[ObjectResult], lint: LintLevel) -> Value {
     })
 }
 
-fn rule(id: &str) -> Value {
-    let known = Rule::find(id).map(|rule| (rule.requirement.message, rule.why));
-    let lint = LINTS.iter().find(|lint| lint.code == id);
-    match known.or(lint.map(|lint| (lint.name, lint.why))) {
-        Some((short, full)) => json!({
+fn rule(id: &str, extension: &dyn Extension) -> Value {
+    match extension.description(id) {
+        Some(known) => json!({
             "id": id,
-            "shortDescription": {"text": short},
-            "fullDescription": {"text": full},
+            "shortDescription": {"text": known.short},
+            "fullDescription": {"text": known.full},
         }),
         None => json!({"id": id}),
     }

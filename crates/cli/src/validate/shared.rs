@@ -6,7 +6,6 @@ use fivespot_api::{ScheduledMachine, name, older};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::Args;
 use crate::document::Document;
 
 /// The ScheduledMachine in an object. `None` if it is another kind or cannot be decoded.
@@ -18,13 +17,16 @@ pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
 }
 
 /// Hosts that several of the documents refer to, each with the index of its document.
-pub(super) fn hosts(documents: &[Document], args: &Args) -> Vec<(usize, LintWarning)> {
+pub(super) fn hosts(
+    documents: &[Document],
+    namespace: &str,
+) -> Vec<(usize, LintWarning)> {
     let read = |document: &Document| {
         let mut object = document.object.clone();
         older::to_current_group(&mut object);
         let mut machine = scheduled_machine(&object)?;
-        let namespace = &mut machine.metadata.namespace;
-        namespace.get_or_insert_with(|| args.namespace.clone());
+        let own = &mut machine.metadata.namespace;
+        own.get_or_insert_with(|| namespace.to_owned());
         Some(machine)
     };
     let (places, machines): (Vec<usize>, Vec<ScheduledMachine>) = documents

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use fivespot_api::older;
 use kubemu_admission::crd::CustomResource;
 use serde_json::Value;
 
 use super::Operation;
+use super::extension::Extension;
 use super::object_result::Subject;
 use crate::Failure;
 use crate::document::Document;
@@ -19,10 +19,14 @@ pub(super) struct Stored {
 
 impl Stored {
     /// Collects the objects. Objects without a namespace are also found in `namespace`.
-    pub(super) fn of(documents: Vec<Document>, namespace: &str) -> Self {
+    pub(super) fn of(
+        documents: Vec<Document>,
+        namespace: &str,
+        extension: &dyn Extension,
+    ) -> Self {
         let mut stored = Self::default();
         for mut document in documents {
-            older::to_current_group(&mut document.object);
+            extension.to_current_group(&mut document.object);
             let it = Subject::of(&document);
             let kind = stored.by_group_and_kind.entry([it.group, it.kind]);
             let kind = kind.or_default();

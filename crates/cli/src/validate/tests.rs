@@ -1,8 +1,9 @@
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::{Args, EXAMPLES, Engine, Sources, outcome, report};
-use crate::document::{self, Document};
+use super::Given;
+use super::scheduled_machine::{Args, EXAMPLES, FiveSpot, run};
+use crate::document::{self, Document, Documents};
 use crate::{Failure, Outcome};
 
 const MACHINE: &str = "\
@@ -52,30 +53,40 @@ fn validate_with(
     old: &str,
     (words, others): (&[&str], &OtherObjects),
 ) -> Result<(String, Outcome), Failure> {
-    // 2026-01-05, a Monday.
-    let now = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(20_458 * 24);
-    let args = args(words);
-    let engine = Engine::new(&Sources {
-        builtin: !args.no_builtin,
-        definitions: Vec::new(),
-        policies: others.policies.clone(),
-        params: others.params.clone(),
-        namespaces: others.namespaces.clone(),
-        user: super::user(&args),
-        version: args.kube_version,
-    })?;
-    let old = super::Stored::of(read(old), &args.namespace);
-    let object_results = super::validate_all(&engine, read(text), (&old, &args, now))?;
-    let mut out = Vec::new();
-    report::print(&mut out, &args, &object_results)?;
-    let text = String::from_utf8_lossy(&out).into_owned();
+    let mut given = given(text);
+    given.policies.clone_from(&others.policies);
+    given.params.clone_from(&others.params);
+    given.namespaces.clone_from(&others.namespaces);
+    given.old = read(old);
+    let (text, outcome) = print(given, words);
     // The counts are tested separately.
     let text = match text.trim_end().rsplit_once('\n') {
         Some((before, last)) if is_count(last) => format!("{before}\n"),
         None if is_count(&text) => String::new(),
         _ => text,
     };
-    Ok((text, outcome(&object_results, args.lint)))
+    Ok((text, outcome?))
+}
+
+fn given(text: &str) -> Given {
+    Given {
+        documents: Documents {
+            items: read(text).into_iter().map(Ok).collect(),
+            has_list: false,
+        },
+        ..Given::default()
+    }
+}
+
+/// What is printed about the given objects, and the outcome.
+fn print(given: Given, words: &[&str]) -> (String, Result<Outcome, Failure>) {
+    // 2026-01-05, a Monday.
+    let now = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(20_458 * 24);
+    let args = args(words);
+    let five_spot = FiveSpot::new(&args, now);
+    let mut out = Vec::new();
+    let outcome = super::validate(given, (&args.manifests, &five_spot), &mut out);
+    (String::from_utf8_lossy(&out).into_owned(), outcome)
 }
 
 fn is_count(line: &str) -> bool {
@@ -90,25 +101,9 @@ fn the_last_line_counts_and_quiet_leaves_out_what_is_well() {
     let nowhere = MACHINE.replace("{daysOfWeek", "{timezone: Europe/Zurch, daysOfWeek");
     let text = [MACHINE, unknown, &broken, "---\n", &nowhere].concat();
     let printed = |words: &[&str]| {
-        let args = args(words);
-        let engine = Engine::new(&Sources {
-            builtin: true,
-            definitions: Vec::new(),
-            policies: Vec::new(),
-            params: Vec::new(),
-            namespaces: Vec::new(),
-            user: super::user(&args),
-            version: args.kube_version,
-        })
-        .unwrap();
-        let old = super::Stored::of(Vec::new(), "default");
-        let now = jiff::Timestamp::UNIX_EPOCH;
-        let object_results =
-            super::validate_all(&engine, read(&text), (&old, &args, now)).unwrap();
-        let mut out = Vec::new();
-        report::print(&mut out, &args, &object_results).unwrap();
-        assert_eq!(outcome(&object_results, args.lint), Outcome::No);
-        String::from_utf8(out).unwrap()
+        let (printed, outcome) = print(given(&text), words);
+        assert_eq!(outcome.unwrap(), Outcome::No);
+        printed
     };
     assert_snapshot!([printed(&[]), printed(&["--quiet"])].join("----\n"));
 }
@@ -542,22 +537,12 @@ spec:
 
 #[test]
 fn a_policy_with_type_errors_is_rejected_with_type_check() {
-    let sources = |policies: &str| Sources {
-        builtin: true,
-        definitions: Vec::new(),
-        policies: read(policies),
-        params: Vec::new(),
-        namespaces: Vec::new(),
-        user: super::user(&args(&[])),
-        version: kubemu_admission::KubeVersion::default(),
-    };
     let checked = |policies: &str| {
-        let sources = sources(policies);
-        let engine = Engine::new(&sources).unwrap();
-        let object_results = super::type_check::refused(&sources, &engine);
-        let mut out = Vec::new();
-        report::print(&mut out, &args(&[]), &object_results).unwrap();
-        String::from_utf8(out).unwrap()
+        let given = Given {
+            policies: read(policies),
+            ..Given::default()
+        };
+        print(given, &["--type-check"]).0
     };
     // The built-in policy has no type errors.
     assert_eq!(checked(""), "0 valid, 0 invalid, 0 skipped\n");
@@ -707,7 +692,7 @@ impl Folder {
         let line = ["validate", "-f", path, "--lint", "off"];
         let line = line.iter().chain(words);
         let mut out = Vec::new();
-        let outcome = super::run(Line::try_parse_from(line).unwrap().args, &mut out);
+        let outcome = run(Line::try_parse_from(line).unwrap().args, &mut out);
         let text = String::from_utf8_lossy(&out).into_owned();
         (text.replace(path, "machines"), outcome.unwrap())
     }

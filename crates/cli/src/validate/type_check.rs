@@ -1,6 +1,5 @@
 //! `--type-check`: policies whose expressions do not match the types of their CRDs.
 
-use fivespot_api::manifest;
 use kubemu_admission::FieldError;
 use kubemu_admission::crd::Crd;
 use kubemu_admission::policy::Policy;
@@ -8,18 +7,11 @@ use kubemu_admission::policy::Policy;
 use super::engine::{Engine, Sources};
 use super::object_result::{ObjectResult, Subject, Verdict};
 use super::refusal::Refusal;
-use crate::document::Document;
 
 /// A result for each policy with type errors, with the messages of `status.typeChecking`.
-pub(super) fn refused(sources: &Sources, engine: &Engine) -> Vec<ObjectResult> {
+pub(super) fn refused(sources: &Sources, engine: &Engine<'_>) -> Vec<ObjectResult> {
     let definitions: Vec<&Crd> = engine.definitions().iter().collect();
-    let builtin = manifest::policies().into_iter().map(|object| Document {
-        origin: "the built-in policy".to_owned(),
-        object,
-        location: None,
-    });
-    let builtin: Vec<_> = builtin.filter(|_| sources.builtin).collect();
-    let policies = builtin.iter().chain(&sources.policies);
+    let policies = engine.builtin_policies().iter().chain(&sources.policies);
     let object_results = policies.filter_map(|document| {
         let policy = &document.object;
         let warnings = Policy::type_check(policy, &definitions, &[], sources.version);
