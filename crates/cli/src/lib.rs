@@ -41,7 +41,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fivespot_program::{clap_error, exit, warn, zoneinfo};
 
 pub(crate) use fivespot_program::{Failure, Outcome, plain, signals};
-pub(crate) use kubemu::{document, parallel, server_flag};
+pub(crate) use kubemu::{document, server_flag};
 pub(crate) use output::Format;
 
 /// Adds machines to Cluster API clusters and removes them again, on a schedule.
@@ -77,7 +77,7 @@ enum Command {
     Skip(overriding::SkipArgs),
     Overrides(overriding::ListArgs),
     Calendar(calendar::Args),
-    Validate(validate::scheduled_machine::Args),
+    Validate(validate::Args),
     Convert(convert::Args),
     #[command(after_help = kubemu::cel::EXAMPLES.replace("kubemu cel", "5spot cel"))]
     Cel(kubemu::cel::Args),
@@ -157,7 +157,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Skip(args) => overriding::skip(&args, out),
         Command::Overrides(args) => overriding::overrides(&args, out),
         Command::Calendar(args) => calendar::run(&args, out),
-        Command::Validate(args) => validate::scheduled_machine::run(args, out),
+        Command::Validate(args) => validate::run(args, out),
         Command::Convert(args) => convert::run(&args, out),
         Command::Cel(args) => kubemu::cel::run(&args, out),
         Command::Generate(args) => generate::run(args, out),

@@ -1,298 +1,223 @@
-//! Validates manifests as an API server would, offline.
+//! `5spot validate`: validates manifests as an API server would, offline, with the CRDs, policies,
+//! rules and lints of 5-Spot.
 
-mod builtin;
-mod definitions;
-mod engine;
-mod extension;
-mod github;
-mod junit;
-mod lookup;
-mod object_result;
-mod options;
-mod refusal;
-mod report;
-mod sarif;
-pub(crate) mod scheduled_machine;
 mod shared;
-mod stored;
 #[cfg(test)]
 mod tests;
-mod type_check;
-mod write;
 
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum;
+use fivespot_api::lint::{self, LINTS, LintWarning};
+use fivespot_api::rules::{self, Rule};
+use fivespot_api::vap::Action;
+use fivespot_api::{
+    ScheduleCalendar, ScheduledMachine, SharedSchedule, manifest, name, older,
+};
+use jiff::Timestamp;
+use kubemu::validate::{Description, Extension, Level, Lint, Program};
 use kubemu_admission::KubeVersion;
-use kubemu_admission::policy::User;
+use kubemu_clock::Clock;
+use serde::Deserialize as _;
+use serde_json::Value;
 
-use crate::document::{Document, Documents, Malformed};
-use crate::{Failure, Outcome, document, parallel};
-use engine::{Engine, Sources};
-use extension::Extension;
-use object_result::{ObjectResult, Verdict};
-use stored::Stored;
+use crate::document::Document;
+use crate::{Failure, Outcome};
+use shared::scheduled_machine;
 
-/// Which manifests are validated, and as which requests.
+/// The examples of the command's help.
+const EXAMPLES: &str = "\
+Examples:
+  5spot validate -f machine.yaml
+  5spot validate -f manifests/ -o json
+  5spot validate -f new.yaml --old stored.yaml
+  5spot validate -f machines/ --explain --lint error -o sarif
+  5spot validate -f machines/ --policy policies/ --type-check
+  5spot validate --no-builtin --crd crd.yaml --policy policies/ -f -";
+
+/// Arguments of `5spot validate`.
 #[derive(Debug, clap::Args)]
-#[group(skip)]
+#[command(
+    about = "Validate manifests as an API server would, offline",
+    after_help = EXAMPLES
+)]
 pub(crate) struct Args {
-    /// Files or directories with objects, - for standard input (repeatable)
-    #[arg(short, long, value_name = "FILE|DIR|-", required = true)]
-    file: Vec<PathBuf>,
-    /// Files or directories with CustomResourceDefinitions; other objects are skipped (repeatable)
-    #[arg(long, value_name = "FILE|DIR")]
-    crd: Vec<PathBuf>,
-    /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
-    #[arg(long, value_name = "FILE|DIR")]
-    policy: Vec<PathBuf>,
-    /// Files or directories with parameter objects of policies (their paramKind) (repeatable)
-    #[arg(long, value_name = "FILE|DIR")]
-    param: Vec<PathBuf>,
-    /// Files or directories with Namespace objects, for policies that read their labels
-    /// (repeatable)
-    #[arg(long, value_name = "FILE|DIR")]
-    namespace_object: Vec<PathBuf>,
-    /// User of the request
-    #[arg(long, value_name = "NAME", default_value = "kubernetes-admin")]
-    user: String,
-    /// Group of the user, in addition to system:authenticated (repeatable) [default: system:masters
-    /// for the default user]
-    #[arg(long, value_name = "NAME")]
-    group: Vec<String>,
-    /// Files or directories with the stored objects: an object with the same kind, namespace and
-    /// name as one of these is validated as an update (repeatable)
-    #[arg(long, value_name = "FILE|DIR")]
-    old: Vec<PathBuf>,
-    /// Operation to validate [default: update if --old contains the object, else create]
-    #[arg(long, value_enum)]
-    operation: Option<Operation>,
-    /// Namespace of objects that have none
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
-    /// Kubernetes version of the API server
-    #[arg(long, value_name = "VERSION", default_value_t)]
-    kube_version: KubeVersion,
-    /// Report all errors, including those that a server would not return: further denials by
-    /// policies, and policies after schema errors
-    #[arg(long)]
-    all_failures: bool,
-    /// Reject policies whose expressions do not match the types of their CRDs; a server only writes
-    /// a warning into status.typeChecking
-    #[arg(long)]
-    type_check: bool,
-    /// Show which layer, rule, policy and binding decided, and the CEL cost
-    #[arg(long)]
-    explain: bool,
-    /// With text output, print only invalid objects, warnings and the counts
-    #[arg(short, long)]
-    quiet: bool,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
+    #[command(flatten)]
+    manifests: kubemu::validate::Args,
+    /// Do not use the built-in CRD and policy of ScheduledMachine
+    #[arg(long, display_order = 0)]
+    no_builtin: bool,
+    /// Severity of lint warnings about legal but suspicious settings. An unknown time zone and a cron
+    /// expression that never fires are errors unless it is off
+    #[arg(long, value_enum, default_value_t, display_order = 13)]
+    lint: LintLevel,
 }
 
-/// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Operation {
-    /// Create
-    Create,
-    /// Update of an object of --old
-    Update,
-    /// Delete
-    Delete,
-}
-
-/// The forms in which answers are printed.
+/// The severity of lint warnings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// As kubectl prints them
+enum LintLevel {
+    /// No lint warnings
+    Off,
+    /// Print them
     #[default]
-    Text,
-    /// One JSON document
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// JUnit's XML, for test reports
-    Junit,
-    /// Workflow commands of GitHub Actions, for annotations on lines
-    Github,
+    Warn,
+    /// Print them, and exit with 1 if there are any
+    Error,
 }
 
-/// The given objects.
-#[derive(Default)]
-pub(crate) struct Given {
-    /// Those to validate.
-    pub(crate) documents: Documents,
-    /// Those that may be CRDs.
-    pub(crate) definitions: Documents,
-    pub(crate) policies: Vec<Document>,
-    pub(crate) params: Vec<Document>,
-    pub(crate) namespaces: Vec<Document>,
-    /// The stored objects.
-    pub(crate) old: Vec<Document>,
+/// What 5-Spot adds to the validation of manifests.
+struct FiveSpot {
+    has_builtin: bool,
+    lint: LintLevel,
+    now: Timestamp,
+    /// Lint warnings by the fields that they depend on, because many machines share a schedule.
+    known_lints: Mutex<HashMap<String, Vec<LintWarning>>>,
 }
 
-impl Given {
-    /// Reads the objects.
-    ///
-    /// # Errors
-    /// There is none to validate, or another file than those of `--file` and `--crd` cannot be read.
-    fn read(args: &Args) -> Result<Self, Failure> {
-        let documents = document::read_each(&args.file)?;
-        // A list without items, as `kubectl get -o yaml` prints it, has no invalid object.
-        if documents.items.is_empty() && !documents.has_list {
-            let remedy = "give files that contain objects";
-            return Err(
-                Failure::new("validate", "the input contains no objects").remedy(remedy)
-            );
-        }
-        Ok(Self {
-            documents,
-            definitions: document::read_each(&args.crd)?,
-            policies: document::read(&args.policy)?,
-            params: document::read(&args.param)?,
-            namespaces: document::read(&args.namespace_object)?,
-            old: document::read(&args.old)?,
-        })
-    }
+pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let now = Clock::system().now();
+    kubemu::validate::run(&args.manifests, &FiveSpot::new(&args, now), out)
 }
 
-/// Validates the manifests of the arguments and prints the results.
-///
-/// # Errors
-/// There are no objects, none of them has a schema, or objects other than those to validate cannot
-/// be read or used.
-pub(crate) fn run(
-    args: &Args,
-    extension: &dyn Extension,
-    out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    match validate(Given::read(args)?, (args, extension), out)? {
-        Outcome::NoResult => {
-            let why = "there is no schema for any of these objects";
-            Err(Failure::new("validate", why)
-                .remedy("give the CRDs of their kinds with --crd"))
-        }
-        outcome => Ok(outcome),
-    }
-}
-
-/// Validates the given objects and prints the results. `NoResult` if none of them has a schema.
-///
-/// # Errors
-/// An object other than those to validate cannot be used.
-pub(crate) fn validate(
-    given: Given,
-    (args, extension): (&Args, &dyn Extension),
-    out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    let (definitions, malformed) = split(given.definitions);
-    let sources = Sources {
-        definitions,
-        policies: given.policies,
-        params: given.params,
-        namespaces: given.namespaces,
-        user: user(args),
-        version: args.kube_version,
-    };
-    let mut engine = Engine::new(&sources, extension)?;
-    let old = Stored::of(given.old, &args.namespace, extension);
-    let mut object_results: Vec<_> =
-        malformed.iter().map(ObjectResult::malformed).collect();
-    object_results.extend(engine.take_unusable());
-    object_results.extend(validate_each(&engine, given.documents, (&old, args))?);
-    if args.type_check {
-        object_results.extend(type_check::refused(&sources, &engine));
-    }
-    report::print(out, (args, extension), &object_results)?;
-    Ok(outcome(&object_results))
-}
-
-/// The documents, and the texts that contain none.
-fn split(documents: Documents) -> (Vec<Document>, Vec<Malformed>) {
-    let (mut all, mut malformed) = (Vec::new(), Vec::new());
-    for item in documents.items {
-        match item {
-            Ok(document) => all.push(document),
-            Err(text) => malformed.push(text),
+impl FiveSpot {
+    fn new(args: &Args, now: Timestamp) -> Self {
+        Self {
+            has_builtin: !args.no_builtin,
+            lint: args.lint,
+            now,
+            known_lints: Mutex::default(),
         }
     }
-    (all, malformed)
-}
 
-/// The results for all documents and, in their places, for texts that are not documents.
-fn validate_each(
-    engine: &Engine<'_>,
-    documents: Documents,
-    request: (&Stored, &Args),
-) -> Result<Vec<ObjectResult>, Failure> {
-    let mut all = Vec::new();
-    let mut in_order = Vec::new();
-    for item in documents.items {
-        in_order.push(match item {
-            Ok(document) => {
-                all.push(document);
-                None
-            }
-            Err(text) => Some(text),
-        });
-    }
-    let mut validated = validate_all(engine, all, request)?.into_iter();
-    let results = in_order
-        .into_iter()
-        .filter_map(|malformed| match malformed {
-            Some(text) => Some(ObjectResult::malformed(&text)),
-            None => validated.next(),
-        });
-    Ok(results.collect())
-}
-
-/// The results for all documents, including lint warnings about several of them.
-fn validate_all(
-    engine: &Engine<'_>,
-    documents: Vec<Document>,
-    (old, args): (&Stored, &Args),
-) -> Result<Vec<ObjectResult>, Failure> {
-    let shared = engine.lints_of_all(&documents, &args.namespace);
-    let validated =
-        parallel::map(documents, |document| engine.validate(document, (old, args)));
-    let mut object_results = validated.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (index, lint) in shared {
-        if let Some(object_result) = object_results.get_mut(index) {
-            object_result.lints.push(lint);
+    fn lint(&self, found: LintWarning) -> Lint {
+        let is_error = found.is_error || self.lint == LintLevel::Error;
+        Lint {
+            code: found.lint.code,
+            field: found.field,
+            message: found.message,
+            remedy: found.lint.remedy,
+            level: if is_error {
+                Level::Error
+            } else {
+                Level::Warning
+            },
         }
     }
-    Ok(object_results)
-}
 
-/// The user of the requests.
-fn user(args: &Args) -> User {
-    let is_default = args.group.is_empty() && args.user == "kubernetes-admin";
-    let masters = is_default.then(|| "system:masters".to_owned());
-    let authenticated = "system:authenticated".to_owned();
-    User {
-        name: args.user.clone(),
-        groups: args
-            .group
-            .iter()
-            .cloned()
-            .chain(masters)
-            .chain([authenticated])
-            .collect(),
-        ..User::default()
+    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduleCalendar or a
+    /// schedule that objects share.
+    fn warnings(&self, object: &Value) -> Vec<LintWarning> {
+        if object["kind"] == name::CALENDAR_KIND {
+            let calendar = ScheduleCalendar::deserialize(object);
+            return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, self.now));
+        }
+        if let Some(shared) = SharedSchedule::of_object(object) {
+            return shared.map_or(Vec::new(), |it| lint::of_shared(it.spec(), self.now));
+        }
+        let Some(machine) = scheduled_machine(object) else {
+            return Vec::new();
+        };
+        let mut lints = self.schedule_warnings(object, &machine);
+        lints.extend(lint::of_providers(&machine));
+        lints
+    }
+
+    /// The lint warnings about its schedule.
+    fn schedule_warnings(
+        &self,
+        object: &Value,
+        machine: &ScheduledMachine,
+    ) -> Vec<LintWarning> {
+        // The fields that these lints depend on.
+        let cache_key = [
+            "schedule",
+            "gracefulShutdownTimeout",
+            "nodeDrainTimeout",
+            "killIfCommands",
+            "provisioning",
+            "shutdown",
+        ]
+        .map(|field| object["spec"][field].to_string())
+        .join("\n");
+        let known = || {
+            self.known_lints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(lints) = known().get(&cache_key) {
+            return lints.clone();
+        }
+        let lints = lint::of_schedule(machine, self.now);
+        known().insert(cache_key, lints.clone());
+        lints
     }
 }
 
-/// `No` if any object is refused; `NoResult` if there are objects and none could be validated.
-fn outcome(object_results: &[ObjectResult]) -> Outcome {
-    let is_valid = |it: &ObjectResult| matches!(it.verdict, Verdict::Valid);
-    if object_results.iter().any(|it| it.is_invalid()) {
-        Outcome::No
-    } else if object_results.is_empty() || object_results.iter().any(is_valid) {
-        Outcome::Yes
-    } else {
-        Outcome::NoResult
+impl Extension for FiveSpot {
+    fn program(&self) -> Program {
+        Program {
+            name: "5spot",
+            version: env!("CARGO_PKG_VERSION"),
+            repository: env!("CARGO_PKG_REPOSITORY"),
+        }
+    }
+
+    fn definitions(&self, version: KubeVersion) -> Vec<Value> {
+        if self.has_builtin {
+            manifest::definitions(version.minor())
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn policies(&self, version: KubeVersion) -> Vec<Value> {
+        // Before 1.30, ValidatingAdmissionPolicy is not enabled by default.
+        if !self.has_builtin || !version.is_at_least(30) {
+            return Vec::new();
+        }
+        [manifest::policies(), manifest::bindings(Action::Deny)].concat()
+    }
+
+    fn to_current_group(&self, object: &mut Value) {
+        older::to_current_group(object);
+    }
+
+    fn lints(&self, object: &Value) -> Vec<Lint> {
+        if self.lint == LintLevel::Off {
+            return Vec::new();
+        }
+        let found = self.warnings(object).into_iter();
+        found.map(|it| self.lint(it)).collect()
+    }
+
+    fn lints_of_all(
+        &self,
+        documents: &[Document],
+        namespace: &str,
+    ) -> Vec<(usize, Lint)> {
+        if self.lint == LintLevel::Off {
+            return Vec::new();
+        }
+        let found = shared::hosts(documents, namespace).into_iter();
+        found.map(|(at, it)| (at, self.lint(it))).collect()
+    }
+
+    fn rule(&self, field: &str, message: &str) -> Option<&'static str> {
+        // In a policy, the message contains the field.
+        let matches = |rule: &&'static Rule| {
+            message.ends_with(rule.requirement.message)
+                && (field.starts_with(rule.field())
+                    || message.ends_with(&rule.full_message()))
+        };
+        rules::all().find(matches).map(|rule| rule.id)
+    }
+
+    fn description(&self, id: &str) -> Option<Description> {
+        let rule = Rule::find(id).map(|rule| (rule.requirement.message, rule.why));
+        let lint = LINTS.iter().find(|lint| lint.code == id);
+        let known = rule.or(lint.map(|lint| (lint.name, lint.why)));
+        known.map(|(short, full)| Description { short, full })
     }
 }

@@ -1,8 +1,8 @@
 use insta::assert_snapshot;
+use kubemu::validate::Given;
 use serde_json::Value;
 
-use super::Given;
-use super::scheduled_machine::{Args, EXAMPLES, FiveSpot, run};
+use super::{Args, EXAMPLES, FiveSpot, run};
 use crate::document::{self, Document, Documents};
 use crate::{Failure, Outcome};
 
@@ -85,7 +85,8 @@ fn print(given: Given, words: &[&str]) -> (String, Result<Outcome, Failure>) {
     let args = args(words);
     let five_spot = FiveSpot::new(&args, now);
     let mut out = Vec::new();
-    let outcome = super::validate(given, (&args.manifests, &five_spot), &mut out);
+    let outcome =
+        kubemu::validate::validate(given, (&args.manifests, &five_spot), &mut out);
     (String::from_utf8_lossy(&out).into_owned(), outcome)
 }
 

@@ -12,5 +12,6 @@ pub mod output;
 pub mod parallel;
 pub mod serve;
 pub mod server_flag;
+pub mod validate;
 
 pub use output::Format;

@@ -12,6 +12,7 @@ use kube::client::Body;
 use kubemu_admission::policy::User;
 use kubemu_apiserver::{Options, Registry, Resource, Server, builtin_plugins};
 use kubemu_clock::Clock;
+use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -20,7 +21,6 @@ use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::{Args, Operation};
-use crate::Failure;
 use crate::document::Document;
 
 /// Plugins that read other objects of a cluster, which the files need not contain.

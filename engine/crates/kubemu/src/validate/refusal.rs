@@ -7,13 +7,13 @@ use kubemu_admission::field;
 use kubemu_admission::policy::Denial;
 use kubemu_admission::{FieldError, crd::Crd};
 use kubemu_apiserver::Cause;
+use kubemu_terminal::{Failure, plain};
 use serde_json::{Value, json};
 
 use super::Operation;
 use super::extension::Extension;
 use super::object_result::{Finding, Level, Subject};
 use crate::document::Malformed;
-use crate::{Failure, plain};
 
 /// A Status of a refused request.
 #[derive(Debug)]

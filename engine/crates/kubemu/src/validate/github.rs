@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use kubemu_terminal::plain;
+
 use super::extension::Extension;
 use super::object_result::{Level, ObjectResult};
-use crate::plain;
 
 /// Prints one command for each finding.
 pub(super) fn print(

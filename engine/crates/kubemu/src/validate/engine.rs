@@ -9,6 +9,7 @@ use kubemu_admission::policy::{
     Request, User,
 };
 use kubemu_admission::{FieldError, KubeVersion, field};
+use kubemu_terminal::Failure;
 use serde_json::Value;
 
 use super::builtin::Builtin;
@@ -21,7 +22,6 @@ use super::refusal::Refusal;
 use super::stored::Stored;
 use super::write::Write;
 use super::{Args, Operation};
-use crate::Failure;
 use crate::document::Document;
 
 /// The inputs of the engine.

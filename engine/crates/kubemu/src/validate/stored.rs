@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use kubemu_admission::crd::CustomResource;
+use kubemu_terminal::Failure;
 use serde_json::Value;
 
 use super::Operation;
 use super::extension::Extension;
 use super::object_result::Subject;
-use crate::Failure;
 use crate::document::Document;
 
 /// Objects by group, kind, namespace and name. Of duplicates, the first is kept.

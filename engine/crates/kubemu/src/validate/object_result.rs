@@ -1,11 +1,11 @@
 //! The result for one object.
 
+use kubemu_terminal::plain;
 use serde::Serialize;
 
 use super::extension::{Extension, Lint};
 use super::refusal::Refusal;
 use crate::document::{Document, Malformed, SourceLocation};
-use crate::plain;
 
 /// An object with the expected response of the server.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Finding {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum Level {
     /// The object is invalid.
     Error,
     /// The object may be valid.
@@ -209,7 +209,7 @@ impl Subject {
         }
     }
 
-    /// `scheduledmachine.5spot.finos.org/name`: the name that kubectl prints, on one line. Without a
+    /// `deployment.apps/web`: the name that kubectl prints, on one line. Without a
     /// kind and a name, the file.
     pub(super) fn handle(&self) -> String {
         if self.kind.is_empty() && self.name.is_empty() {

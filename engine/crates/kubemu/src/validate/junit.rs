@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use kubemu_terminal::{is_active_character, plain};
+
 use super::extension::Extension;
 use super::object_result::{Finding, Level, ObjectResult, Verdict};
-use crate::plain;
-use crate::plain::is_active_character;
 
 /// Prints one test suite.
 pub(super) fn print(

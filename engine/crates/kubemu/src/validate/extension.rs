@@ -7,7 +7,7 @@ use super::object_result::Level;
 use crate::document::Document;
 
 /// Definitions, policies, rules and lints of a program's own.
-pub(crate) trait Extension: Sync {
+pub trait Extension: Sync {
     /// The program, as reports name it.
     fn program(&self) -> Program;
 
@@ -52,35 +52,35 @@ pub(crate) trait Extension: Sync {
 
 /// A program, as reports name it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     /// Its name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its version.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
     /// The URL of its sources.
-    pub(crate) repository: &'static str,
+    pub repository: &'static str,
 }
 
 /// A warning about a legal but suspicious setting.
 #[derive(Clone, Debug)]
-pub(crate) struct Lint {
+pub struct Lint {
     /// Its stable code.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// The field that it concerns.
-    pub(crate) field: String,
+    pub field: String,
     /// What was found, in one sentence.
-    pub(crate) message: String,
+    pub message: String,
     /// What to do about it.
-    pub(crate) remedy: &'static str,
+    pub remedy: &'static str,
     /// Whether it makes the object invalid.
-    pub(crate) level: Level,
+    pub level: Level,
 }
 
 /// What a rule requires, and why.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Description {
+pub struct Description {
     /// What it requires.
-    pub(crate) short: &'static str,
+    pub short: &'static str,
     /// Why it exists.
-    pub(crate) full: &'static str,
+    pub full: &'static str,
 }

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
+use kubemu_terminal::{Failure, plain};
 use serde_json::{Value, json};
 
 use super::extension::{Extension, Lint};
 use super::object_result::{ObjectResult, Verdict};
 use super::refusal::Refusal;
 use super::{Args, Form, github, junit, sarif};
-use crate::{Failure, output, plain};
+use crate::output;
 
 /// Prints the results in the selected format.
 pub(super) fn print(

@@ -2,12 +2,12 @@
 
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
+use kubemu_terminal::Failure;
 
 use super::engine::{Sources, invalid};
 use super::extension::Extension;
 use super::object_result::{ObjectResult, Subject, Verdict};
 use super::refusal::Refusal;
-use crate::Failure;
 use crate::document::Document;
 
 /// The CRDs, compiled. Of several of the same kind, the last one.

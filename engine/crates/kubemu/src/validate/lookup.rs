@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use kubemu_admission::crd::Crd;
 use kubemu_admission::object_meta::Scope;
 use kubemu_admission::policy::{ParamKind, Resolver};
+use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
 use super::engine::Sources;
-use crate::Failure;
 
 /// Built-in kinds that are cluster-scoped.
 const CLUSTER_WIDE: [&str; 4] =
