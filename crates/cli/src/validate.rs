@@ -41,6 +41,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(
     about = "Validate manifests as an API server would, offline",
+    long_about = None,
     after_help = EXAMPLES
 )]
 pub(crate) struct Args {

@@ -1,4 +1,5 @@
-//! Kubernetes' API server and admission in a process, as commands of a program: `serve` and `cel`.
+//! Kubernetes' API server and admission in a process, as commands of a program: `serve`, `validate`
+//! and `cel`.
 //!
 //! Other programs have these commands and their parts too: the reader of manifests, the flags and
 //! the kubeconfig of a server, and the output formats.

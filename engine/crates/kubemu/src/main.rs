@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kubemu::{cel, serve};
+use kubemu::validate::{Extension, Program};
+use kubemu::{cel, serve, validate};
 use kubemu_terminal::{clap_error, exit};
 
 /// Kubernetes' API server and admission in a process.
@@ -18,7 +19,21 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Validate(validate::Args),
     Cel(cel::Args),
+}
+
+/// Kubernetes' own kinds, and the CRDs that are given.
+struct Kubernetes;
+
+impl Extension for Kubernetes {
+    fn program(&self) -> Program {
+        Program {
+            name: env!("CARGO_PKG_NAME"),
+            version: env!("CARGO_PKG_VERSION"),
+            repository: env!("CARGO_PKG_REPOSITORY"),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -29,6 +44,7 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let ended = match cli.command {
         Command::Serve(args) => serve::run(args, &mut out),
+        Command::Validate(args) => validate::run(&args, &Kubernetes, &mut out),
         Command::Cel(args) => cel::run(&args, &mut out),
     };
     exit(ended.and_then(|outcome| {

@@ -1,4 +1,4 @@
-//! Validates manifests as an API server would, offline.
+//! `kubemu validate`: validates manifests as an API server would, offline.
 
 mod builtin;
 mod definitions;
@@ -33,8 +33,19 @@ use stored::Stored;
 pub use extension::{Description, Extension, Lint, Program};
 pub use object_result::Level;
 
-/// Which manifests are validated, and as which requests.
+/// The examples of the command's help.
+pub const EXAMPLES: &str = "\
+Examples:
+  kubemu validate -f manifests/ --crd crds/
+  kubemu validate -f new.yaml --old stored.yaml -o json
+  kubemu validate -f manifests/ --policy policies/ --type-check";
+
+/// Validate manifests as an API server would, offline
+///
+/// Objects of Kubernetes' own kinds, and of the CRDs that are given. Exit codes: 0 all are valid, 1 one
+/// is invalid, 2 error (a flag cannot be used, or there is no schema for any object).
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 #[group(skip)]
 pub struct Args {
     /// Files or directories with objects, - for standard input (repeatable)
@@ -290,7 +301,7 @@ fn user(args: &Args) -> User {
 /// `No` if any object is refused; `NoResult` if there are objects and none could be validated.
 fn outcome(object_results: &[ObjectResult]) -> Outcome {
     let is_valid = |it: &ObjectResult| matches!(it.verdict, Verdict::Valid);
-    if object_results.iter().any(|it| it.is_invalid()) {
+    if object_results.iter().any(ObjectResult::is_invalid) {
         Outcome::No
     } else if object_results.is_empty() || object_results.iter().any(is_valid) {
         Outcome::Yes

@@ -1,7 +1,10 @@
 //! The program, as its users start it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 fn kubemu(words: &[&str]) -> Command {
@@ -55,4 +58,80 @@ fn a_server_writes_its_kubeconfig_and_ends_with_the_reader_of_its_output() {
     drop(lines);
     assert!(serving.wait().unwrap().success());
     fs::remove_dir_all(directory).unwrap();
+}
+
+/// A folder with these files. It is removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn with(name: &str, files: &[(&str, &str)]) -> Self {
+        let name = format!("kubemu-{name}-{}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        for (file, text) in files {
+            let path = folder.0.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Errors of the cleanup are ignored.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const CRD: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          size: {type: integer}
+        x-kubernetes-validations: [{rule: self.size < 5, message: at most 4}]
+";
+
+#[test]
+fn every_document_of_a_folder_has_the_verdict_of_a_server() {
+    let thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nsize: 5\n";
+    let folder = Folder::with(
+        "validate",
+        &[
+            ("a/broken.yaml", "a: ["),
+            ("a/crd.yaml", CRD),
+            ("b.yaml", thing),
+            (
+                "c.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: <n>}\n",
+            ),
+            (
+                "d.yaml",
+                "apiVersion: example.org/v1\nkind: Other\nmetadata: {name: c}\n",
+            ),
+        ],
+    );
+    let crd = folder.0.join("a/crd.yaml");
+    let validate = |words: &[&str]| {
+        let mut command = kubemu(&["validate", "-f"]);
+        command.arg(&folder.0).arg("--crd").arg(&crd);
+        let output = command.args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.replace(folder.0.to_str().unwrap(), "folder")
+    };
+    insta::assert_snapshot!(validate(&[]));
+    let sarif = validate(&["-o", "sarif"]);
+    assert!(sarif.contains("\"name\": \"kubemu\""), "{sarif}");
 }
