@@ -8,6 +8,18 @@
 //! Writes the given number of manifests of ScheduledMachines, one per file, into a folder of its
 //! own. Runs the program on it repeatedly, and prints the quickest, the median and the slowest run.
 //! Exits with 1 if a manifest was refused, because the measurement is then invalid.
+//!
+//! With `--tree`, it validates ten thousand manifests in which much is wrong, and prints as JSON what
+//! was said about each sort of them, and what it took. Exits with 1 if a document does not have its
+//! verdict, or if more than 300 MiB were used. With `--beside`, another program validates them too:
+//!
+//! ```console
+//! $ GOBIN=$PWD/target/tools go install sigs.k8s.io/kubectl-validate@v0.0.4
+//! $ cargo run --release --bin validate -- --tree --beside target/tools/kubectl-validate \
+//!     --record proof/results/validate.json
+//! ```
+
+mod tree;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -17,6 +29,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process};
 
 use clap::Parser;
+use tree::Programs;
 
 /// Measures `5spot validate` as a whole.
 #[derive(Debug, Parser)]
@@ -30,10 +43,25 @@ struct Args {
     /// The program to run
     #[arg(long, default_value = "target/release/5spot")]
     program: PathBuf,
+    /// Validate a tree of manifests of every sort
+    #[arg(long)]
+    tree: bool,
+    /// With --tree: the number of files of each sort
+    #[arg(long, default_value_t = 500)]
+    each: usize,
+    /// With --tree: kubectl-validate, to validate the same manifests
+    #[arg(long, value_name = "PROGRAM", requires = "tree")]
+    beside: Option<PathBuf>,
+    /// With --tree: store the result in this file
+    #[arg(long, value_name = "FILE", requires = "tree")]
+    record: Option<PathBuf>,
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let args = Args::parse();
+    if args.tree {
+        return tree(&args);
+    }
     let folder = env::temp_dir().join(format!("5spot-validate-{}", process::id()));
     fs::create_dir(&folder)?;
     let times = measure(&args, &folder);
@@ -54,6 +82,26 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         millis(times.last()),
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was said about a tree of manifests.
+fn tree(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
+    let programs = Programs {
+        five_spot: &args.program,
+        kubectl_validate: args.beside.as_deref(),
+        each: args.each,
+    };
+    let results = programs.measure()?;
+    let text = serde_json::to_string_pretty(&results)?;
+    println!("{text}");
+    if let Some(file) = &args.record {
+        fs::write(file, format!("{text}\n"))?;
+    }
+    let faults = tree::faults(&results);
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    Ok(ExitCode::from(u8::from(!faults.is_empty())))
 }
 
 /// The duration of each run. `None` if one refused a manifest. The first run, for which the caches
