@@ -8,6 +8,7 @@
 //! unreadable file, an unreachable cluster).
 
 mod calendar;
+mod capacity;
 mod check;
 mod cluster;
 mod columns;

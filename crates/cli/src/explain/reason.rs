@@ -3,12 +3,32 @@
 use std::io::Write;
 
 use fivespot_api::condition::{Reason, ReasonRow};
+use fivespot_api::name;
 use serde_json::{Value, json};
 
 use crate::output::Format;
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, capacity, output};
 
-/// Explains the reason of that name, in any case.
+/// A reason with the kind whose conditions have it.
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: &'static str,
+    row: &'static ReasonRow,
+}
+
+/// The reasons of ScheduledMachines, then those that only ScheduledCapacities have, or with another
+/// meaning.
+fn all() -> impl Iterator<Item = Entry> {
+    let entry = |kind| move |row| Entry { kind, row };
+    let of_machines = Reason::TABLE.iter().map(entry(name::KIND));
+    of_machines.chain(
+        capacity::reason::TABLE
+            .iter()
+            .map(entry(name::CAPACITY_KIND)),
+    )
+}
+
+/// Explains the reason of that name, in any case, for each kind that has it.
 ///
 /// # Errors
 /// There is none. The failure says how to list them.
@@ -17,17 +37,27 @@ pub(super) fn explain(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let mut all = Reason::TABLE.iter();
-    let Some(row) = all.find(|row| row.name.eq_ignore_ascii_case(name)) else {
-        return Err(Failure::new(format!("reason {name}"), "not found").remedy(
-            "`5spot explain reason` lists those of 5-Spot; a condition may also have one of \
-             Cluster API or of a provider",
-        ));
-    };
-    match format {
-        Format::Text => text(out, row)?,
-        Format::Json => output::json(out, &value(row))?,
-        Format::Yaml => output::yaml(out, &value(row))?,
+    let is_named = |entry: &Entry| entry.row.name.eq_ignore_ascii_case(name);
+    let entries: Vec<Entry> = all().filter(is_named).collect();
+    let items = || json!({"items": entries.iter().map(value).collect::<Vec<_>>()});
+    match (format, entries.as_slice()) {
+        (_, []) => {
+            return Err(Failure::new(format!("reason {name}"), "not found").remedy(
+                "`5spot explain reason` lists those of 5-Spot; a condition may also have one of \
+                 Cluster API or of a provider",
+            ));
+        }
+        (Format::Text, [one]) => text(out, one, "")?,
+        (Format::Text, several) => {
+            for (number, entry) in several.iter().enumerate() {
+                out.write_all(if number > 0 { b"\n" } else { b"" })?;
+                text(out, entry, &format!(" ({})", entry.kind))?;
+            }
+        }
+        (Format::Json, [one]) => output::json(out, &value(one))?,
+        (Format::Yaml, [one]) => output::yaml(out, &value(one))?,
+        (Format::Json, _) => output::json(out, &items())?,
+        (Format::Yaml, _) => output::yaml(out, &items())?,
     }
     Ok(Outcome::Yes)
 }
@@ -37,11 +67,15 @@ pub(super) fn explain(
 /// # Errors
 /// The output cannot be written.
 pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let items = || json!({"items": Reason::TABLE.iter().map(value).collect::<Vec<_>>()});
+    let items = || json!({"items": all().map(|it| value(&it)).collect::<Vec<_>>()});
     match format {
         Format::Text => {
-            for row in Reason::TABLE {
-                writeln!(out, "{}: {}", row.name, row.meaning)?;
+            for Entry { kind, row } in all() {
+                let of = match kind {
+                    name::KIND => String::new(),
+                    kind => format!(" ({kind})"),
+                };
+                writeln!(out, "{}{of}: {}", row.name, row.meaning)?;
             }
         }
         Format::Json => output::json(out, &items())?,
@@ -50,8 +84,10 @@ pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failu
     Ok(Outcome::Yes)
 }
 
-fn text(out: &mut dyn Write, row: &ReasonRow) -> std::io::Result<()> {
-    writeln!(out, "{}: {}", row.name, row.meaning)?;
+/// Prints a reason; `of` follows its name.
+fn text(out: &mut dyn Write, entry: &Entry, of: &str) -> std::io::Result<()> {
+    let row = entry.row;
+    writeln!(out, "{}{of}: {}", row.name, row.meaning)?;
     let Some(remedy) = row.remedy else {
         return writeln!(out, "\nThere is nothing to do.");
     };
@@ -62,8 +98,9 @@ fn text(out: &mut dyn Write, row: &ReasonRow) -> std::io::Result<()> {
     Ok(())
 }
 
-fn value(row: &ReasonRow) -> Value {
+fn value(Entry { kind, row }: &Entry) -> Value {
     json!({
+        "kind": kind,
         "reason": row.name,
         "meaning": row.meaning,
         "remedy": row.remedy.map(|it| it.text),

@@ -214,6 +214,32 @@ fn a_reason_is_explained_from_the_table() {
 }
 
 #[test]
+fn a_reason_that_two_kinds_have_is_explained_for_each() {
+    let explained = |name: &str| {
+        let mut out = Vec::new();
+        reason::explain(name, Format::Text, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = explained("Forbidden");
+    for words in [
+        "Forbidden (ScheduledMachine): The operator lacks a permission",
+        "\n\nForbidden (ScheduledCapacity): The operator may not read the target.\n",
+        "--capacity-target",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let text = explained("targetnotfound");
+    assert!(text.starts_with("TargetNotFound: The target does not exist."));
+    let mut out = Vec::new();
+    reason::list(Format::Text, &mut out).unwrap();
+    let list = String::from_utf8(out).unwrap();
+    assert!(
+        list.contains("\nFieldContested (ScheduledCapacity): "),
+        "{list}"
+    );
+}
+
+#[test]
 fn a_machine_that_still_exists_when_the_window_has_closed_is_shut_down() {
     let found = inspection(&json!({}), Some(running()));
     insta::assert_snapshot!(report(&found, found.now, Format::Text));
