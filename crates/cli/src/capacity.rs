@@ -1,3 +1,227 @@
 //! What a ScheduledCapacity says, for the commands that show it.
 
 pub(crate) mod reason;
+#[cfg(test)]
+mod tests;
+
+use fivespot_api::ScheduledCapacity;
+use fivespot_api::condition::{Actor, Remedy};
+use fivespot_api::scheduled_capacity::{
+    CapacityPhase, ScheduledCapacityStatus, ScheduledField,
+};
+use fivespot_api::verdict::{Lease, State, Verdict};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::{Map, Value};
+
+/// How long a step that is retried may fail before a user has to act, as for a machine.
+const ERROR_LIMIT: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long the operator may take to report on a changed spec.
+const TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// The verdict about a ScheduledCapacity as it was read. One that cannot be decoded has the error
+/// as its cause.
+pub(crate) fn verdict_of(object: &Value, lease: &Lease, now: Timestamp) -> Verdict {
+    match serde_json::from_value::<ScheduledCapacity>(object.clone()) {
+        Ok(capacity) => verdict(&capacity, lease, now),
+        Err(error) => Verdict::undecoded(error),
+    }
+}
+
+/// The verdict about a ScheduledCapacity, from what the operator has written into its status.
+///
+/// The active values are Serving and the inactive ones Off. It is Blocked if the values that the
+/// schedule wants are not written, and Late while a failed step is retried, or if the target is in
+/// use for longer than `handback.timeout`.
+pub(crate) fn verdict(
+    object: &ScheduledCapacity,
+    lease: &Lease,
+    now: Timestamp,
+) -> Verdict {
+    let status = object.status.clone().unwrap_or_default();
+    let ready = condition(&status, "Ready");
+    let message = ready.map(|it| it.message.clone());
+    let message = message.or(status.message.clone()).unwrap_or_default();
+    let is_current = status.phase.is_some()
+        && status.observed_generation == object.metadata.generation;
+    if let Lease::NotHeld { cause, since } = lease {
+        let cause = match message.as_str() {
+            "" => cause.clone(),
+            last => format!("{cause}; the last report was: {last}"),
+        };
+        return unknown(object, Some(Remedy::NO_OPERATOR), cause, *since);
+    }
+    let changed = spec_changed(object);
+    let is_overdue = changed.is_some_and(|at| now.duration_since(at) > TOLERANCE);
+    if status.phase.is_none() || !is_current && is_overdue {
+        let cause = "the operator has not reported on the present spec yet".to_owned();
+        let remedy = is_overdue.then_some(Remedy::NOT_OBSERVED);
+        return unknown(object, remedy, cause, changed);
+    }
+    let contested = condition(&status, "FieldContested").filter(|_| is_true(ready));
+    let (reason, cause) = match contested {
+        Some(contested) => (
+            contested.reason.clone(),
+            format!("{message}; {}", contested.message),
+        ),
+        None => (
+            ready.map(|it| it.reason.clone()).unwrap_or_default(),
+            message,
+        ),
+    };
+    let row = reason::of(&reason);
+    Verdict {
+        state: state(&status, ready, now),
+        since: ready.map(|it| it.last_transition_time.0),
+        cause,
+        actor: row.map_or(Actor::Nobody, |row| row.actor),
+        reason,
+        is_stale: !is_current,
+        ..with_remedy(object, row.and_then(|row| row.remedy))
+    }
+}
+
+/// The verdict about one whose status does not describe it.
+fn unknown(
+    object: &ScheduledCapacity,
+    remedy: Option<Remedy>,
+    cause: String,
+    since: Option<Timestamp>,
+) -> Verdict {
+    Verdict {
+        since,
+        cause,
+        actor: remedy.map_or(Actor::Nobody, |_| Actor::PlatformTeam),
+        ..with_remedy(object, remedy)
+    }
+}
+
+/// An unknown state with a remedy and its page.
+fn with_remedy(object: &ScheduledCapacity, remedy: Option<Remedy>) -> Verdict {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    Verdict {
+        state: State::Unknown,
+        since: None,
+        reason: String::new(),
+        cause: String::new(),
+        remedy: remedy.map(|it| it.text.replace("NAMESPACE", namespace)),
+        page: remedy.and_then(|it| it.section).map(|it| it.path),
+        actor: Actor::Nobody,
+        is_stale: true,
+    }
+}
+
+/// The state that the status says. Only called for one with a phase.
+fn state(
+    status: &ScheduledCapacityStatus,
+    ready: Option<&Condition>,
+    now: Timestamp,
+) -> State {
+    let reason = ready.map_or("", |it| it.reason.as_str());
+    if ["Held", "TargetPaused"].contains(&reason) {
+        return State::Held;
+    }
+    let has_problem =
+        |it: &&Condition| !is_true(Some(it)) && it.reason != "HandbackTimedOut";
+    if let Some(ready) = ready.filter(has_problem) {
+        let since = ready.last_transition_time.0;
+        let is_retried = ["ReadFailed", "WriteFailed"].contains(&reason);
+        return if is_retried && now.duration_since(since) < ERROR_LIMIT {
+            State::Late
+        } else {
+            State::Blocked
+        };
+    }
+    match status.phase {
+        None => State::Unknown,
+        Some(CapacityPhase::Error) => State::Blocked,
+        Some(CapacityPhase::HandbackTimedOut) => State::Late,
+        Some(CapacityPhase::HandingBack) => State::Leaving,
+        Some(CapacityPhase::Active) => State::Serving,
+        Some(CapacityPhase::Pending | CapacityPhase::Inactive) => State::Off,
+        Some(CapacityPhase::Disabled) => State::Disabled,
+        Some(CapacityPhase::Terminated) => State::Killed,
+    }
+}
+
+fn condition<'s>(
+    status: &'s ScheduledCapacityStatus,
+    kind: &str,
+) -> Option<&'s Condition> {
+    status.conditions.iter().find(|it| it.type_ == kind)
+}
+
+fn is_true(condition: Option<&Condition>) -> bool {
+    condition.is_none_or(|it| it.status == "True")
+}
+
+/// When the object was last changed, apart from its status.
+fn spec_changed(object: &ScheduledCapacity) -> Option<Timestamp> {
+    let meta = &object.metadata;
+    let managed = meta.managed_fields.iter().flatten();
+    let own = managed.filter(|it| it.subresource.as_deref().is_none_or(str::is_empty));
+    let changed = own.filter_map(|it| Some(it.time.as_ref()?.0)).max();
+    changed.or_else(|| meta.creation_timestamp.as_ref().map(|at| at.0))
+}
+
+/// Whether in this state the values that were last written are those that the schedule wants.
+pub(crate) fn has_what_it_wants(state: State) -> bool {
+    match state {
+        State::Blocked | State::Unknown | State::Held => false,
+        State::Late
+        | State::Starting
+        | State::Leaving
+        | State::Serving
+        | State::Disabled
+        | State::Killed
+        | State::Off => true,
+    }
+}
+
+/// The target in words: `Deployment web`.
+pub(crate) fn target(object: &ScheduledCapacity) -> String {
+    let own = object.metadata.name.as_deref().unwrap_or_default();
+    let target = &object.spec.target;
+    format!("{} {}", target.kind, target.name.as_deref().unwrap_or(own))
+}
+
+/// The values while the schedule is active, or inactive, by their fields.
+pub(crate) fn value_map(
+    object: &ScheduledCapacity,
+    is_active: bool,
+) -> Map<String, Value> {
+    let fields = object.spec.all_fields().into_iter();
+    let pair = |it: ScheduledField| {
+        let value = if is_active {
+            it.active_value
+        } else {
+            it.inactive_value
+        };
+        (it.field, value)
+    };
+    fields.map(pair).collect()
+}
+
+/// The same in words: `minReplicas=5, maxReplicas=20`.
+pub(crate) fn values(object: &ScheduledCapacity, is_active: bool) -> String {
+    let values = value_map(object, is_active);
+    let values = values.iter().map(|(field, value)| assignment(field, value));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// The values that were last written, as the server stored them. Empty if none were.
+pub(crate) fn written(object: &ScheduledCapacity) -> String {
+    let written = object.status.iter().flat_map(|status| &status.written);
+    let written =
+        written.map(|it| assignment(&it.field, it.stored.as_ref().unwrap_or(&it.value)));
+    written.collect::<Vec<_>>().join(", ")
+}
+
+/// `replicas=3`
+fn assignment(field: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{field}={text}"),
+        other => format!("{field}={other}"),
+    }
+}

@@ -3,19 +3,20 @@
 use std::path::Path;
 
 use clap_complete::engine::ArgValueCompleter;
+use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_api::verdict::{self, Lease, Verdict};
-use fivespot_api::{ScheduledMachine, name};
+use fivespot_api::{Resource, ScheduledMachine, name};
 pub(crate) use fivespot_program::cluster::{Source, block_on, no_client};
 use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
-use kube::core::ApiResource;
 use kube::{Client, Config};
 pub(crate) use kubemu::apply::error_message;
 use kubemu_clock::Clock;
 use serde_json::Value;
 
+use crate::named::Named;
 use crate::{Failure, completion};
 
 /// The API server cannot be reached, or its response is not valid.
@@ -64,10 +65,33 @@ pub(crate) async fn machine(
     namespace: &str,
     name: &str,
 ) -> Result<DynamicObject, Failure> {
-    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    object(client, address, namespace, Named::machine(name)).await
+}
+
+/// Reads the object that an argument names, in the selected namespace.
+///
+/// # Errors
+/// As [`machine`].
+pub(crate) async fn named(
+    client: &Client,
+    address: &str,
+    named: Named<'_>,
+) -> Result<DynamicObject, Failure> {
+    object(client, address, client.default_namespace(), named).await
+}
+
+async fn object(
+    client: &Client,
+    address: &str,
+    namespace: &str,
+    named: Named<'_>,
+) -> Result<DynamicObject, Failure> {
+    let (served, Named { resource, name }) = (named.served(), named);
     let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), namespace, &resource);
-    let failed = |error| failed_request("reading ScheduledMachines", address, error);
+        Api::namespaced_with(client.clone(), namespace, &served);
+    let what = format!("reading {} {namespace}/{name}", resource.kind);
+    let crd = resource.definition_name();
+    let failed = |error| failed_request_of(&crd, &what, address, error);
     if let Some(found) = api.get_opt(name).await.map_err(failed)? {
         return Ok(found);
     }
@@ -77,17 +101,19 @@ pub(crate) async fn machine(
         Err(kube::Error::Api(status)) if is_not_served(&status) => {
             Err(failed(kube::Error::Api(status)))
         }
-        _ => Err(no_such_machine(namespace, name)),
+        _ => Err(not_found(resource, namespace, name)),
     }
 }
 
 /// There is no ScheduledMachine of that name in that namespace.
 pub(crate) fn no_such_machine(namespace: &str, name: &str) -> Failure {
-    Failure::new(
-        format!("reading ScheduledMachine {namespace}/{name}"),
-        "not found",
-    )
-    .remedy("give its namespace with -n; `5spot status -A` lists all")
+    not_found(SCHEDULED_MACHINE, namespace, name)
+}
+
+fn not_found(resource: &Resource, namespace: &str, name: &str) -> Failure {
+    let what = format!("reading {} {namespace}/{name}", resource.kind);
+    Failure::new(what, "not found")
+        .remedy("give its namespace with -n; `5spot status -A` lists all")
 }
 
 /// Whether the resource itself is not served. Such a 404 has no object name.

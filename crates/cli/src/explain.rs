@@ -6,7 +6,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod unreadable;
+pub(crate) mod unreadable;
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -19,6 +19,7 @@ mod dashboard;
 mod dev;
 mod explain;
 mod generate;
+mod named;
 mod output;
 mod overriding;
 mod preview;

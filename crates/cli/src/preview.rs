@@ -37,7 +37,7 @@ use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
-pub(crate) use planned::PlannedMachine;
+pub(crate) use planned::{PlannedCapacity, PlannedMachine};
 
 const EXAMPLES: &str = "\
 Examples:

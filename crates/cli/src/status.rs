@@ -1,5 +1,6 @@
-//! `5spot status`: the state of each machine.
+//! `5spot status`: the state of each machine and of each value that follows a schedule.
 
+mod capacity;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -9,24 +10,29 @@ use std::io::Write;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::ScheduledMachine;
+use fivespot_api::verdict::{State, Verdict};
 use futures::TryStreamExt as _;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::check::{Judge, LeaseFlags, Operator};
 use crate::cluster::{self, Access};
+use crate::named::Named;
+use crate::preview::source::{self, Selection};
 use crate::reader::Reader;
 use crate::signals::Signals;
 use crate::{Failure, Outcome, check, completion, output};
+use capacity::Capacities;
 use table::{Instants, Row};
 
 const EXAMPLES: &str = "\
 Examples:
   5spot status
   5spot status business-hours-worker
+  5spot status scap/web
   5spot status -A --watch
   5spot status -o wide
   5spot status -n team-a -o json";
@@ -38,11 +44,14 @@ Examples:
 /// the time zone of the schedule; with -o wide, json and yaml in UTC. If no operator renews its Lease,
 /// the state of all machines is Unknown. Without permission to read the Lease, it is not checked.
 ///
-/// Exit codes: 0 printed, 1 the machine that NAME names is Blocked, 2 error.
+/// ScheduledCapacities follow in a table of their own: the value that was last written, and the one
+/// that the schedule wants now.
+///
+/// Exit codes: 0 printed, 1 the object that NAME names is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of a ScheduledMachine [default: lists all]
+    /// Name of a ScheduledMachine, or scap/NAME of a ScheduledCapacity [default: lists all]
     #[arg(
         value_name = "NAME",
         conflicts_with = "all_namespaces",
@@ -52,7 +61,7 @@ pub(crate) struct Args {
     /// List all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Print a line for each change, until Ctrl-C
+    /// Print a line for each change of a ScheduledMachine, until Ctrl-C
     #[arg(short, long)]
     watch: bool,
     /// Output format; with --watch, one document for each change
@@ -87,6 +96,11 @@ fn row(judge: &Judge, object: &DynamicObject) -> Result<Row, Failure> {
 }
 
 impl Form {
+    /// Whether it is read by a person.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Wide)
+    }
+
     /// How instants are shown in a table.
     fn instants(self, judge: &Judge) -> Instants {
         match self {
@@ -101,52 +115,104 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 }
 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let named = args.name.as_deref().map(Named::of).transpose()?;
     let config = args.access.config().await?;
     let address = args.access.address(&config);
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let operator = args.lease.operator();
+    if args.watch {
+        return watch(args, named, client, address, out).await;
+    }
+    let objects = match named {
+        Some(named) => vec![cluster::named(&client, &address, named).await?],
+        None => listed(args, &client, &address).await?,
+    };
+    let judge = Judge::read(&client, &address, &operator).await;
+    let selection = match named {
+        Some(named) => Selection::Named(named.name),
+        None if args.all_namespaces => Selection::All,
+        None => Selection::Namespace,
+    };
+    let found = match named {
+        Some(named) if named.is_capacity() => Found {
+            machines: Vec::new(),
+            capacities: {
+                let documents = objects.into_iter().map(source::capacity);
+                let documents = documents.collect::<Result<Vec<_>, _>>()?;
+                Capacities::of(&client, selection, &judge, &documents).await
+            },
+        },
+        Some(_) => Found {
+            machines: rows(&judge, &objects)?,
+            capacities: Capacities::default(),
+        },
+        None => Found {
+            machines: rows(&judge, &objects)?,
+            capacities: Capacities::list(&client, selection, &judge).await,
+        },
+    };
+    let instants = args.output.instants(&judge);
+    print(args.output, &found, named.is_none(), &instants, out)?;
+    warn(&client, &address, &operator).await;
+    let verdict = found.only().filter(|_| named.is_some());
+    if let Some(verdict) = verdict.filter(|_| args.output.is_text()) {
+        output::remedy(out, verdict)?;
+    }
+    let is_blocked = verdict.is_some_and(|it| it.state == State::Blocked);
+    Ok(if is_blocked {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    })
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+struct Found {
+    machines: Vec<Row>,
+    capacities: Capacities,
+}
+
+impl Found {
+    /// The verdict about the object that was asked for by its name.
+    fn only(&self) -> Option<&Verdict> {
+        match (self.machines.as_slice(), self.capacities.rows.as_slice()) {
+            ([machine], []) => Some(machine.verdict()),
+            ([], [capacity]) => Some(capacity.verdict()),
+            _ => None,
+        }
+    }
+}
+
+/// The ScheduledMachines of a namespace, or of all.
+fn machines(client: &Client, is_all: bool) -> Api<DynamicObject> {
     let resource = ApiResource::erase::<ScheduledMachine>(&());
-    let api: Api<DynamicObject> = if args.all_namespaces {
+    if is_all {
         Api::all_with(client.clone(), &resource)
     } else {
         Api::default_namespaced_with(client.clone(), &resource)
-    };
-    if args.watch {
-        cluster::require_reachable(&client, &address).await?;
-        warn(&client, &address, &operator).await;
-        let cluster = WatchedCluster {
-            client,
-            address,
-            operator,
-        };
-        return follow(args, &cluster, api, out).await;
     }
-    let found = if let Some(name) = &args.name {
-        let namespace = client.default_namespace();
-        vec![cluster::machine(&client, &address, namespace, name).await?]
-    } else {
-        let listed = api.list(&ListParams::default()).await;
-        let failed =
-            |error| cluster::failed_request("reading ScheduledMachines", &address, error);
-        listed.map_err(failed)?.items
-    };
-    let judge = Judge::read(&client, &address, &operator).await;
-    let mut rows = found
-        .iter()
-        .map(|object| row(&judge, object))
-        .collect::<Result<Vec<_>, _>>()?;
+}
+
+/// Reads the machines.
+async fn listed(
+    args: &Args,
+    client: &Client,
+    address: &str,
+) -> Result<Vec<DynamicObject>, Failure> {
+    let api = machines(client, args.all_namespaces);
+    let listed = api.list(&ListParams::default()).await;
+    let failed =
+        |error| cluster::failed_request("reading ScheduledMachines", address, error);
+    Ok(listed.map_err(failed)?.items)
+}
+
+/// The rows of machines, what to look at first at the beginning.
+fn rows(judge: &Judge, objects: &[DynamicObject]) -> Result<Vec<Row>, Failure> {
+    let rows = objects.iter().map(|object| row(judge, object));
+    let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
     rows.sort_by(Row::order);
-    print(args.output, &rows, &args.output.instants(&judge), out)?;
-    warn(&client, &address, &operator).await;
-    match (args.name.is_some(), rows.as_slice()) {
-        (true, [row]) => {
-            if args.output == Form::Text || args.output == Form::Wide {
-                table::remedy(out, row)?;
-            }
-            Ok(row.outcome())
-        }
-        _ => Ok(Outcome::Yes),
-    }
+    Ok(rows)
 }
 
 /// Prints a warning if no operator holds its Lease. The state of the machines is then outdated.
@@ -164,21 +230,72 @@ async fn lease_error(
     check::lease_error(&reader, operator).await
 }
 
+/// Prints what was found. `is_list` if no object was named.
 fn print(
     form: Form,
-    rows: &[Row],
+    found: &Found,
+    is_list: bool,
     instants: &Instants,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let Found {
+        machines,
+        capacities,
+    } = found;
     match form {
-        Form::Text | Form::Wide if rows.is_empty() => {
-            writeln!(out, "No ScheduledMachines found.")?;
-            Ok(())
+        Form::Text | Form::Wide => {
+            if !machines.is_empty() {
+                table::text(out, machines, instants)?;
+            } else if is_list {
+                writeln!(out, "No ScheduledMachines found.")?;
+            }
+            if is_list && !capacities.is_empty() {
+                writeln!(out)?;
+            }
+            let is_colored = output::is_colored(&std::io::stdout());
+            Ok(capacities.print(out, instants, is_colored)?)
         }
-        Form::Text | Form::Wide => Ok(table::text(out, rows, instants)?),
-        Form::Json => output::json(out, &json!({"items": rows})),
-        Form::Yaml => output::yaml(out, &json!({"items": rows})),
+        Form::Json => output::json(out, &document(found)),
+        Form::Yaml => output::yaml(out, &document(found)),
     }
+}
+
+/// The JSON and YAML output.
+fn document(found: &Found) -> Value {
+    let mut document = json!({"items": found.machines});
+    if !found.capacities.rows.is_empty() {
+        document["capacities"] = json!(found.capacities.rows);
+    }
+    if let Some(unreadable) = &found.capacities.unreadable {
+        document["notReadable"] = json!([unreadable]);
+    }
+    document
+}
+
+/// Prints a line for each change of machines.
+async fn watch(
+    args: &Args,
+    named: Option<Named<'_>>,
+    client: Client,
+    address: String,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    if named.is_some_and(Named::is_capacity) {
+        return Err(
+            Failure::new("--watch", "only ScheduledMachines are watched")
+                .remedy("use `kubectl get scap --watch`"),
+        );
+    }
+    cluster::require_reachable(&client, &address).await?;
+    let operator = args.lease.operator();
+    warn(&client, &address, &operator).await;
+    let api = machines(&client, args.all_namespaces);
+    let cluster = WatchedCluster {
+        client,
+        address,
+        operator,
+    };
+    follow(args.output, named, &cluster, api, out).await
 }
 
 /// The cluster that is watched.
@@ -195,15 +312,18 @@ impl WatchedCluster {
 }
 
 async fn follow(
-    args: &Args,
+    form: Form,
+    named: Option<Named<'_>>,
     cluster: &WatchedCluster,
     api: Api<DynamicObject>,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
-    let config = match &args.name {
+    let config = match named {
         None => watcher::Config::default(),
-        Some(name) => watcher::Config::default().fields(&format!("metadata.name={name}")),
+        Some(Named { name, .. }) => {
+            watcher::Config::default().fields(&format!("metadata.name={name}"))
+        }
     };
     let mut events = std::pin::pin!(watcher(api, config));
     let mut closed = std::pin::pin!(output::closed());
@@ -250,8 +370,8 @@ async fn follow(
         }
         rows.sort_by(Row::order);
         if !rows.is_empty() {
-            printed.set_instants(args.output.instants(&judge));
-            print_changed(args.output, &mut printed, &rows, out)?;
+            printed.set_instants(form.instants(&judge));
+            print_changed(form, &mut printed, &rows, out)?;
         }
     }
 }

@@ -4,9 +4,9 @@ use fivespot_plan::{Fact, Observed, Unknown};
 use serde::Serialize;
 
 /// An object that the user may not read.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Unreadable {
+pub(crate) struct Unreadable {
     kind: String,
     message: String,
     /// The rule of a role that would allow it.
@@ -15,7 +15,8 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    fn of(kind: &str, message: &str) -> Self {
+    /// An object of this kind; `message` is the refusal of the API server.
+    pub(crate) fn of(kind: &str, message: &str) -> Self {
         Self {
             kind: kind.to_owned(),
             message: message.to_owned(),
@@ -24,7 +25,7 @@ impl Unreadable {
     }
 
     /// The object in one line.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match &self.role {
             Some(role) => {
                 format!("{}: not readable; a role with {role} allows it", self.kind)

@@ -173,6 +173,18 @@ impl Context {
         let own = all.flat_map(|all| all.of_machine(name, labels));
         own.filter_map(ScheduleOverride::in_schedule).collect()
     }
+
+    /// The overrides of the ScheduledCapacity of that name in its namespace.
+    pub(crate) fn overrides_of_capacity(
+        &self,
+        name: &str,
+        namespace: &str,
+    ) -> Vec<Override> {
+        let all = self.overrides.get(namespace).into_iter();
+        let all = all.flat_map(ConsideredOverrides::iter);
+        let own = all.filter(|it| it.capacity() == Some(name));
+        own.filter_map(ScheduleOverride::in_schedule).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! A ScheduledMachine with the schedule in force, from a file or a cluster.
+//! A ScheduledMachine or a ScheduledCapacity with the schedule in force, from a file or a cluster.
 
-use fivespot_api::{EnabledField, ScheduledMachine, rules};
-use fivespot_schedule::{Error, Schedule};
+use fivespot_api::{EnabledField, ScheduledCapacity, ScheduledMachine, rules};
+use fivespot_plan::MAX_STEPS;
+use fivespot_schedule::{Duration, Error, Schedule, Steps};
+use jiff::Timestamp;
 
 use crate::document::Document;
 use crate::preview::Context;
@@ -89,6 +91,69 @@ impl PlannedMachine {
     }
 }
 
+/// A ScheduledCapacity and its schedule.
+#[derive(Debug)]
+pub(crate) struct PlannedCapacity {
+    pub(crate) object: ScheduledCapacity,
+    /// With calendars, overrides and the lead time.
+    schedule: Schedule,
+    /// Why the schedule does not apply.
+    off: Option<Off>,
+}
+
+impl PlannedCapacity {
+    /// Reads a document, as [`PlannedMachine::of`] does.
+    ///
+    /// # Errors
+    /// The object is not a ScheduledCapacity, or it violates a rule, so that the operator writes
+    /// nothing. The failure names the document and the field.
+    pub(crate) fn of(
+        document: &Document,
+        context: &Context,
+        namespace: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let mut object: ScheduledCapacity =
+            serde_json::from_value(document.object.clone())
+                .map_err(|error| undecodable(&document.origin, error))?;
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let fault = |field: &str, why: String| {
+            let location =
+                format!("{}, ScheduledCapacity {name}, {field}", document.origin);
+            Failure::new(location, why).remedy("correct it")
+        };
+        if let Some(violation) = rules::check_capacity(&object).first() {
+            return Err(fault(&violation.field, violation.message.to_owned()));
+        }
+        let of_object = object.metadata.namespace.as_deref();
+        let namespace = of_object.or(namespace).unwrap_or("default").to_owned();
+        let observed = object.status.as_ref();
+        let observed = observed.and_then(|status| status.spot_schedule.as_ref());
+        context
+            .resolve(&mut object.spec.schedule, &namespace, observed)
+            .map_err(|why| fault("spec.schedule", why))?;
+        let calendars = context.calendars(&namespace);
+        let lead_time = object.spec.lead_time.parse().unwrap_or(Duration::ZERO);
+        let schedule = object
+            .spec
+            .schedule
+            .schedule_with(&calendars)
+            .map_err(|error| fault(&field(&error), why(&error)))?
+            .with_overrides(context.overrides_of_capacity(&name, &namespace))
+            .with_lead_time(lead_time);
+        Ok(Self {
+            off: Off::of_capacity(&object),
+            object,
+            schedule,
+        })
+    }
+
+    /// Whether the active values apply at `now`.
+    pub(crate) fn is_active_at(&self, now: Timestamp) -> bool {
+        let steps = Steps::at_most(MAX_STEPS);
+        self.off.is_none() && self.schedule.needed(now, &steps).is_needed()
+    }
+}
+
 /// The schedule, unless it does not apply.
 pub(super) fn active(schedule: &Schedule, off: Option<Off>) -> Option<&Schedule> {
     Some(schedule).filter(|_| off.is_none())
@@ -101,6 +166,8 @@ pub(crate) enum Off {
     Killed,
     /// The schedule is disabled by that field.
     Disabled(EnabledField),
+    /// The Node of a capacity is that of a ScheduledMachine.
+    Governed,
 }
 
 impl Off {
@@ -112,26 +179,46 @@ impl Off {
         }
     }
 
+    fn of_capacity(capacity: &ScheduledCapacity) -> Option<Self> {
+        let status = capacity.status.as_ref();
+        match &capacity.spec {
+            spec if spec.kill_switch => Some(Self::Killed),
+            spec if !spec.enabled => Some(Self::Disabled(EnabledField::Spec)),
+            spec if !spec.is_enabled() => Some(Self::Disabled(EnabledField::Schedule)),
+            _ if status.is_some_and(|it| it.governed_node.is_some()) => {
+                Some(Self::Governed)
+            }
+            _ => None,
+        }
+    }
+
     /// The word for it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Killed => "killed",
             Self::Disabled(_) => "disabled",
+            Self::Governed => "governed",
         }
     }
 
-    /// The sentence for it.
-    pub(super) fn sentence(self) -> &'static str {
+    /// The sentence for it, about a machine.
+    pub(super) fn sentence(self) -> String {
+        let what = match self {
+            Self::Killed => "the kill switch is set",
+            Self::Disabled(EnabledField::Spec) => "the machine is disabled",
+            Self::Disabled(EnabledField::Schedule) => "the schedule is disabled",
+            Self::Governed => "it is governed",
+        };
+        format!("Never wanted: {what} ({}).", self.cause())
+    }
+
+    /// The field that says so.
+    pub(crate) fn cause(self) -> &'static str {
         match self {
-            Self::Killed => {
-                "Never wanted: the kill switch is set (spec.killSwitch is true)."
-            }
-            Self::Disabled(EnabledField::Spec) => {
-                "Never wanted: the machine is disabled (spec.enabled is false)."
-            }
-            Self::Disabled(EnabledField::Schedule) => {
-                "Never wanted: the schedule is disabled (spec.schedule.enabled is false)."
-            }
+            Self::Killed => "spec.killSwitch is true",
+            Self::Disabled(EnabledField::Spec) => "spec.enabled is false",
+            Self::Disabled(EnabledField::Schedule) => "spec.schedule.enabled is false",
+            Self::Governed => "spec.nodeName is the Node of a ScheduledMachine",
         }
     }
 }

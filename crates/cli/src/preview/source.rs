@@ -4,8 +4,8 @@
 mod tests;
 
 use fivespot_api::{
-    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledMachine,
-    TimeBasedSpotSchedule, name,
+    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
+    ScheduledMachine, TimeBasedSpotSchedule, name,
 };
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
@@ -15,6 +15,8 @@ use crate::Failure;
 use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
+use crate::explain::unreadable::Unreadable;
+use crate::preview::Context;
 
 /// The ScheduledMachines among `documents`, of any version.
 pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
@@ -92,6 +94,20 @@ async fn read(
     Ok(documents)
 }
 
+/// Reads what schedules depend on besides their objects.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) async fn context(
+    client: &Client,
+    selection: Selection<'_>,
+) -> Result<Context, Failure> {
+    let found = schedule_inputs(client.clone(), selection).await?;
+    let documents = found.into_iter().map(document);
+    let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
+    Ok(Context::of(&documents, Some(client.default_namespace())))
+}
+
 /// Reads overrides and calendars, of all namespaces or of the selected one. An older installation
 /// does not serve these kinds, so they do not affect its schedules.
 ///
@@ -137,6 +153,46 @@ fn of_kind(mut object: DynamicObject, resource: &ApiResource) -> DynamicObject {
         kind: resource.kind.clone(),
     });
     object
+}
+
+/// Reads the ScheduledCapacities of the selected namespace, or of all. None if the kind is not
+/// served.
+///
+/// # Errors
+/// They cannot be read.
+pub(crate) async fn capacities(
+    client: &Client,
+    selection: Selection<'_>,
+) -> Result<Vec<Document>, Unreadable> {
+    let resource = ApiResource::erase::<ScheduledCapacity>(&());
+    let api: Api<DynamicObject> = if selection == Selection::All {
+        Api::all_with(client.clone(), &resource)
+    } else {
+        Api::default_namespaced_with(client.clone(), &resource)
+    };
+    let not_readable = |why: String| Unreadable::of("ScheduledCapacities", &why);
+    match api.list(&ListParams::default()).await {
+        Ok(list) => {
+            let documents = list.items.into_iter().map(capacity);
+            let documents: Result<Vec<Document>, Failure> = documents.collect();
+            documents.map_err(|failure| not_readable(failure.to_string()))
+        }
+        Err(kube::Error::Api(status)) if cluster::is_not_served(&status) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(not_readable(cluster::error_message(error))),
+    }
+}
+
+/// A ScheduledCapacity as a document.
+///
+/// # Errors
+/// It cannot be converted into JSON.
+pub(crate) fn capacity(object: DynamicObject) -> Result<Document, Failure> {
+    document(of_kind(
+        object,
+        &ApiResource::erase::<ScheduledCapacity>(&()),
+    ))
 }
 
 fn document(object: DynamicObject) -> Result<Document, Failure> {

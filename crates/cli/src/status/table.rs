@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::columns::Columns;
-use crate::{Outcome, output, plain};
+use crate::{output, plain};
 
 /// One row: the state of one machine, from its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ pub(super) enum Instants {
 impl Instants {
     /// An instant of the status of a machine whose schedule is in this zone. A text that is not an
     /// instant is shown as it is.
-    fn text<'t>(&self, text: &'t str, zone: &str) -> Cow<'t, str> {
+    pub(super) fn text<'t>(&self, text: &'t str, zone: &str) -> Cow<'t, str> {
         match (self, text.parse::<Timestamp>()) {
             (Self::Local(now), Ok(at)) => {
                 let zone = fivespot_schedule::zone(zone).unwrap_or(TimeZone::UTC);
@@ -102,7 +102,7 @@ const HEAD: [&str; 7] = [
 const STATE: usize = 2;
 
 /// The style of a state on a terminal.
-fn style(state: State) -> Style {
+pub(super) fn style(state: State) -> Style {
     match state {
         State::Blocked => AnsiColor::Red.on_default().bold(),
         State::Unknown => AnsiColor::Magenta.on_default().bold(),
@@ -146,13 +146,9 @@ impl Row {
         key(self).cmp(&key(other))
     }
 
-    /// The outcome of a command that was asked about this machine.
-    pub(super) fn outcome(&self) -> Outcome {
-        if self.verdict.state == State::Blocked {
-            Outcome::No
-        } else {
-            Outcome::Yes
-        }
+    /// The verdict.
+    pub(super) fn verdict(&self) -> &Verdict {
+        &self.verdict
     }
 
     /// The row of the machine after its deletion.
@@ -191,12 +187,6 @@ impl Row {
 /// The phase of a machine that has been deleted.
 const DELETED: &str = "Deleted";
 
-/// Prints what to do about a machine, and who can.
-pub(super) fn remedy(out: &mut dyn Write, row: &Row) -> io::Result<()> {
-    output::remedy(out, &row.verdict)
-}
-
-/// The line of a row, with its state in colour on a terminal.
 fn line(
     columns: &Columns<7>,
     row: &Row,
@@ -211,7 +201,8 @@ fn line(
     cells.join("  ").trim_end().to_owned()
 }
 
-fn or_dash(text: &str) -> &str {
+/// The text, or `-` in its place.
+pub(super) fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
 }
 

@@ -1,4 +1,4 @@
-use fivespot_api::verdict::Lease;
+use fivespot_api::verdict::{Lease, State};
 use serde_json::{Value, json};
 
 use super::{Instants, PrintedRows, Row, styled_text, text};
@@ -47,8 +47,8 @@ fn blocked_machines_come_first_then_unknown_and_late_ones() {
     all.sort_by(Row::order);
     let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["d", "e", "c", "b", "a", "f"]);
-    let outcomes = all.each_ref().map(Row::outcome);
-    let blocked = outcomes.iter().filter(|it| **it == crate::Outcome::No);
+    let states = all.each_ref().map(|it| it.verdict().state);
+    let blocked = states.iter().filter(|it| **it == State::Blocked);
     assert_eq!(blocked.count(), 2);
 }
 

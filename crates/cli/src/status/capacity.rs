@@ -1,0 +1,230 @@
+//! The ScheduledCapacities, in a table of their own.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use fivespot_api::ScheduledCapacity;
+use fivespot_api::scheduled_capacity::CapacityTarget;
+use fivespot_api::verdict::Verdict;
+use kube::Client;
+use serde::Serialize;
+
+use super::table::{Instants, or_dash, style};
+use crate::check::Judge;
+use crate::columns::Columns;
+use crate::document::Document;
+use crate::explain::unreadable::Unreadable;
+use crate::preview::source::{self, Selection};
+use crate::preview::{Context, PlannedCapacity};
+use crate::{capacity, plain};
+
+/// What a user who may not read the inputs of a schedule is shown.
+const NOT_READABLE: &str = "not readable";
+
+/// What was found of them.
+#[derive(Debug, Default)]
+pub(super) struct Capacities {
+    /// The rows in their order.
+    pub(super) rows: Vec<Row>,
+    /// Why they cannot be listed.
+    pub(super) unreadable: Option<Unreadable>,
+}
+
+/// One row: the state of one ScheduledCapacity, from its status.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    namespace: String,
+    name: String,
+    phase: String,
+    target: CapacityTarget,
+    /// The values that were last written; empty if none were.
+    value: String,
+    /// The values that the schedule wants now.
+    wanted: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    next: String,
+    verdict: Verdict,
+    /// The target in words.
+    #[serde(skip)]
+    target_text: String,
+    /// The time zone of the schedule.
+    #[serde(skip)]
+    zone: String,
+}
+
+impl Capacities {
+    /// Reads the ScheduledCapacities of a namespace or of all. None if the kind is not served. That
+    /// they cannot be read is no error.
+    pub(super) async fn list(
+        client: &Client,
+        selection: Selection<'_>,
+        judge: &Judge,
+    ) -> Self {
+        match source::capacities(client, selection).await {
+            Ok(documents) => Self::of(client, selection, judge, &documents).await,
+            Err(unreadable) => Self {
+                rows: Vec::new(),
+                unreadable: Some(unreadable),
+            },
+        }
+    }
+
+    /// The rows of objects, what to look at first at the beginning. The inputs of their schedules
+    /// are read only where the status does not say what is wanted.
+    pub(super) async fn of(
+        client: &Client,
+        selection: Selection<'_>,
+        judge: &Judge,
+        documents: &[Document],
+    ) -> Self {
+        let row = |document: &Document| Row::of(document, judge);
+        let mut rows: Vec<Row> = documents.iter().map(row).collect();
+        if !rows.iter().all(Row::is_written) {
+            let context = source::context(client, selection).await.ok();
+            let pairs = rows.iter_mut().zip(documents);
+            for (row, document) in pairs.filter(|(row, _)| !row.is_written()) {
+                row.wanted = wanted(document, context.as_ref(), judge);
+            }
+        }
+        rows.sort_by(Row::order);
+        Self {
+            rows,
+            unreadable: None,
+        }
+    }
+
+    /// Whether there is nothing to print.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.unreadable.is_none()
+    }
+
+    /// Prints rows under their heads, in columns; or that they may not be read.
+    pub(super) fn print(
+        &self,
+        out: &mut dyn Write,
+        instants: &Instants,
+        is_colored: bool,
+    ) -> io::Result<()> {
+        if let Some(unreadable) = &self.unreadable {
+            writeln!(out, "{}", plain::line(&unreadable.text()))?;
+        }
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut columns = Columns::under(HEAD);
+        for row in &self.rows {
+            columns.widen(&row.cells(instants));
+        }
+        columns.print(out, &HEAD.map(Cow::Borrowed))?;
+        for row in &self.rows {
+            let mut cells = columns.padded(&row.cells(instants));
+            if is_colored && let Some(cell) = cells.get_mut(STATE) {
+                let style = style(row.verdict.state);
+                *cell = format!("{style}{cell}{style:#}");
+            }
+            writeln!(out, "{}", cells.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// The values that the schedule wants. `context` is `None` if it may not be read.
+fn wanted(document: &Document, context: Option<&Context>, judge: &Judge) -> String {
+    let Some(context) = context else {
+        return NOT_READABLE.to_owned();
+    };
+    match PlannedCapacity::of(document, context, None) {
+        Ok(planned) => capacity::values(&planned.object, planned.is_active_at(judge.now)),
+        // The message of the row says why.
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+impl Row {
+    /// Reads a ScheduledCapacity. One that cannot be decoded is a row that says so.
+    fn of(document: &Document, judge: &Judge) -> Self {
+        let text = |pointer: &str| document.text(pointer).to_owned();
+        let row = Self {
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+            phase: text("/status/phase"),
+            next: text("/status/nextTransition"),
+            zone: text("/spec/schedule/timezone"),
+            verdict: capacity::verdict_of(&document.object, &judge.lease, judge.now),
+            target: CapacityTarget::default(),
+            target_text: String::new(),
+            value: String::new(),
+            wanted: String::new(),
+        };
+        let Ok(object) =
+            serde_json::from_value::<ScheduledCapacity>(document.object.clone())
+        else {
+            return row;
+        };
+        let active = object.status.as_ref().and_then(|status| status.active);
+        let wanted = active.map(|is_active| capacity::values(&object, is_active));
+        Self {
+            value: capacity::written(&object),
+            wanted: wanted.unwrap_or_default(),
+            target_text: capacity::target(&object),
+            target: object.spec.target,
+            ..row
+        }
+    }
+
+    /// Whether the values that are written are those that are wanted.
+    fn is_written(&self) -> bool {
+        capacity::has_what_it_wants(self.verdict.state) && !self.wanted.is_empty()
+    }
+
+    /// The verdict.
+    pub(super) fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// What to look at first comes first; then by namespace and name.
+    fn order(&self, other: &Self) -> Ordering {
+        let key = |row: &Self| {
+            (
+                row.verdict.state.rank(),
+                row.namespace.clone(),
+                row.name.clone(),
+            )
+        };
+        key(self).cmp(&key(other))
+    }
+
+    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 8] {
+        let next = instants.text(or_dash(&self.next), &self.zone);
+        let cells = [
+            &self.namespace,
+            &self.name,
+            self.verdict.state.as_str(),
+            or_dash(&self.target_text),
+            or_dash(&self.value),
+            or_dash(&self.wanted),
+            &*next,
+            &self.verdict.cause,
+        ];
+        cells.map(|cell| plain::line(cell).into_owned().into())
+    }
+}
+
+const HEAD: [&str; 8] = [
+    "NAMESPACE",
+    "CAPACITY",
+    "STATE",
+    "TARGET",
+    "VALUE",
+    "WANTED",
+    "NEXT",
+    "MESSAGE",
+];
+
+/// The index of the column of the state.
+const STATE: usize = 2;
