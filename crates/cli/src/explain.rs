@@ -1,5 +1,7 @@
-//! `5spot explain`: explains the state of a machine with the planning function, or a rule.
+//! `5spot explain`: explains the state of a machine with the planning function, the state of a
+//! ScheduledCapacity, or a rule.
 
+mod capacity;
 mod reason;
 mod report;
 mod rule;
@@ -13,7 +15,7 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
-use fivespot_api::verdict::Lease;
+use fivespot_api::verdict::{Lease, State, Verdict};
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, NodeAccess, Options, inspect};
 use jiff::tz::TimeZone;
@@ -22,6 +24,7 @@ use kubemu_clock::Clock;
 
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access};
+use crate::named::{self, Named};
 use crate::output::Format;
 use crate::reader::Reader;
 use crate::time::InstantOrDate;
@@ -34,6 +37,7 @@ Examples:
   5spot explain business-hours-worker -n team-a --at 2026-03-06T23:00:00Z
   5spot explain business-hours-worker --node-access management
   5spot explain business-hours-worker --timeline -o svg > shutdown.svg
+  5spot explain scap/web
   5spot explain rule SM002
   5spot explain reason KindNotServed";
 
@@ -43,15 +47,19 @@ Examples:
 /// objects that the operator reads, with your permissions, and shows which check of the operator
 /// decides. Objects that you may not read are named with the role that allows it. Nothing is changed.
 ///
-/// Exit codes: 0 explained, 1 the machine is Blocked, 2 error.
+/// Of a ScheduledCapacity, scap/NAME, it shows the values that its target has, that were written and
+/// that the schedule wants, and the next changes.
+///
+/// Exit codes: 0 explained, 1 the object is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of the ScheduledMachine; or `rule` or `reason` (with --namespace, a machine of that name)
+    /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity; or `rule` or `reason`
+    /// (with --namespace, a machine of that name)
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::machines))]
     name: String,
     /// After `rule`, the id of a rule or of a lint warning; after `reason`, a reason of a condition
-    /// [default: lists all]
+    /// [default: lists all]; after a kind such as `scap`, a name
     #[arg(value_name = "ID", add = ArgValueCompleter::new(completion::rules))]
     rule: Option<String>,
     /// Time to plan for, with the current objects: RFC 3339, or a date in the schedule's
@@ -111,23 +119,46 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         ("reason", None) if args.access.namespace.is_none() => {
             reason::list(args.output.text_format()?, out)
         }
-        (name, Some(extra)) => Err(Failure::new(
-            format!("explain {name} {extra}"),
-            "too many arguments",
-        )
-        .remedy(
-            "give one ScheduledMachine, `rule` and a rule's id, or `reason` and a reason",
-        )),
-        (name, None) if args.timeline => timeline::run(args, name, out),
-        (name, None) => {
-            let format = args.output.text_format()?;
-            let (inspection, lease) = cluster::block_on(read(args, name))?;
-            let at = args
-                .at
-                .map_or(inspection.now, |at| at.instant_in(&zone(&inspection)));
-            machine(&report::report(&inspection, &lease, at), format, out)
-        }
+        (kind, Some(name)) => match named::kind_of(kind) {
+            Some(resource) => object(args, Named { resource, name }, out),
+            None => Err(Failure::new(
+                format!("explain {kind} {name}"),
+                "too many arguments",
+            )
+            .remedy(
+                "give one ScheduledMachine or scap/NAME, `rule` and a rule's id, or `reason` and \
+                 a reason",
+            )),
+        },
+        (name, None) => object(args, Named::of(name)?, out),
     }
+}
+
+/// Explains an object of the cluster.
+fn object(
+    args: &Args,
+    named: Named<'_>,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    if args.timeline && named.is_capacity() {
+        return Err(Failure::new("--timeline", "only machines have a shutdown")
+            .remedy("leave the flag out"));
+    }
+    if args.timeline {
+        return timeline::run(args, named.name, out);
+    }
+    let format = args.output.text_format()?;
+    if named.is_capacity() {
+        let operator = args.lease.operator();
+        let found = cluster::block_on(capacity::read(&args.access, named, &operator))?;
+        let at = found.instant(args.at);
+        return scheduled_capacity(&capacity::report(&found, at), format, out);
+    }
+    let (inspection, lease) = cluster::block_on(read(args, named.name))?;
+    let at = args
+        .at
+        .map_or(inspection.now, |at| at.instant_in(&zone(&inspection)));
+    machine(&report::report(&inspection, &lease, at), format, out)
 }
 
 /// The time zone of the schedule. UTC if it is invalid.
@@ -190,5 +221,28 @@ fn machine(
         Format::Json => output::json(out, report)?,
         Format::Yaml => output::yaml(out, report)?,
     }
-    Ok(report.outcome())
+    Ok(outcome(report.verdict()))
+}
+
+/// Prints the explanation of a ScheduledCapacity.
+fn scheduled_capacity(
+    report: &capacity::Report,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    match format {
+        Format::Text => capacity::text(out, report)?,
+        Format::Json => output::json(out, report)?,
+        Format::Yaml => output::yaml(out, report)?,
+    }
+    Ok(outcome(&report.verdict))
+}
+
+/// The outcome of a command that was asked about the object.
+fn outcome(verdict: &Verdict) -> Outcome {
+    if verdict.state == State::Blocked {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    }
 }

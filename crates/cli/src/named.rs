@@ -63,7 +63,7 @@ impl<'a> Named<'a> {
 
 /// The kind of that word: its plural, singular, short name, and those with version and group; or
 /// `capacity`.
-fn kind_of(word: &str) -> Option<&'static Resource> {
+pub(crate) fn kind_of(word: &str) -> Option<&'static Resource> {
     let word = word.to_lowercase();
     let (word, group) = word.split_once('.').unwrap_or((&word, ""));
     KINDS.into_iter().find(|it| {

@@ -1,4 +1,5 @@
 use fivespot_api::name;
+use fivespot_plan::capacity::capacity_write_failed;
 use fivespot_plan::{CapacityFacts, Fact, ScheduleInputs, Unknown, plan_capacity};
 use fivespot_schedule::{Override, OverrideMode};
 use serde_json::json;
@@ -115,6 +116,28 @@ fn every_problem_that_the_planner_reports_has_a_state_a_cause_and_a_remedy() {
         );
         assert_ne!(found.actor, Actor::Nobody, "{reason}");
     }
+}
+
+#[test]
+fn a_refused_write_is_blocked_and_a_failed_one_after_five_minutes() {
+    let written = reconciled(object(), &with_target(deployment(|_| {})));
+    let failed = |reason, now| {
+        let status = capacity_write_failed(&written, reason, "refused", at(OPEN));
+        let object = ScheduledCapacity {
+            status: Some(status),
+            ..written.clone()
+        };
+        let found = verdict(&object, &Lease::Held, at(now));
+        assert_eq!(found.cause, "refused");
+        assert!(found.remedy.is_some(), "{reason}");
+        (found.state, found.actor)
+    };
+    let (soon, later) = ("2026-03-06T12:02:00Z", "2026-03-06T12:10:00Z");
+    let blocked = |actor| (State::Blocked, actor);
+    assert_eq!(failed("WriteForbidden", soon), blocked(Actor::PlatformTeam));
+    assert_eq!(failed("WriteRejected", soon), blocked(Actor::Owner));
+    assert_eq!(failed("WriteFailed", soon).0, State::Late);
+    assert_eq!(failed("WriteFailed", later).0, State::Blocked);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::time::whole_seconds;
-use fivespot_api::verdict::{Lease, State, Verdict, verdict};
+use fivespot_api::verdict::{Lease, Verdict, verdict};
 use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 
 use super::unreadable::{self, Unreadable};
-use crate::{Outcome, output, plain};
+use crate::{output, plain};
 
 /// The printed report.
 #[derive(Debug, Serialize)]
@@ -277,19 +277,22 @@ fn line(kind: &str, state: impl Into<String>) -> Line {
 }
 
 impl Report {
-    /// The outcome of a command that was asked about the machine.
-    pub(super) fn outcome(&self) -> Outcome {
-        if self.verdict.state == State::Blocked {
-            Outcome::No
-        } else {
-            Outcome::Yes
-        }
+    /// What the operator has written, judged.
+    pub(super) fn verdict(&self) -> &Verdict {
+        &self.verdict
     }
 }
 
 /// Prints the report as text.
 pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    judgement(out, report)?;
+    let Report {
+        namespace,
+        name,
+        phase,
+        verdict,
+        ..
+    } = report;
+    judgement(out, [namespace, name, phase], verdict)?;
     if report.not_readable.is_empty() {
         decision(out, report)?;
     } else {
@@ -324,17 +327,20 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     }
 }
 
-/// Prints the verdict.
-fn judgement(out: &mut dyn Write, report: &Report) -> io::Result<()> {
-    let verdict = &report.verdict;
-    let (namespace, name) = (plain::line(&report.namespace), plain::line(&report.name));
+/// Prints the verdict about the object with that namespace, name and phase.
+pub(super) fn judgement(
+    out: &mut dyn Write,
+    object: [&str; 3],
+    verdict: &Verdict,
+) -> io::Result<()> {
+    let [namespace, name, phase] = object.map(plain::line);
     let since = verdict.since.map(whole_seconds);
     let since = since.map_or_else(String::new, |since| format!(" since {since}"));
     let reason = match verdict.reason.as_str() {
         "" => String::new(),
         reason => format!(", {}", plain::line(reason)),
     };
-    let (state, phase) = (verdict.state, plain::line(&report.phase));
+    let state = verdict.state;
     writeln!(
         out,
         "{namespace}/{name}: {state}{since} (phase {phase}{reason})"

@@ -96,9 +96,9 @@ impl PlannedMachine {
 pub(crate) struct PlannedCapacity {
     pub(crate) object: ScheduledCapacity,
     /// With calendars, overrides and the lead time.
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// Why the schedule does not apply.
-    off: Option<Off>,
+    pub(crate) off: Option<Off>,
 }
 
 impl PlannedCapacity {
@@ -145,6 +145,25 @@ impl PlannedCapacity {
             object,
             schedule,
         })
+    }
+
+    /// When the values change after `from` and before `to`, and whether they are active then.
+    pub(crate) fn changes(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> impl Iterator<Item = (Timestamp, bool)> {
+        let spans = self
+            .off
+            .is_none()
+            .then(|| self.schedule.needed_spans(from, to));
+        let edges = spans.into_iter().flatten().flat_map(|span| {
+            let end = span.end.map(|end| (end, false));
+            [Some((span.start, true)), end]
+        });
+        edges
+            .flatten()
+            .filter(move |(at, _)| *at > from && *at < to)
     }
 
     /// Whether the active values apply at `now`.
