@@ -1,5 +1,7 @@
-//! `5spot preview`: when machines will be wanted, according to the schedule engine.
+//! `5spot preview`: when machines will be wanted and values change, according to the schedule
+//! engine.
 
+mod capacity;
 mod context;
 mod fleet;
 mod forecast;
@@ -20,6 +22,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
+use fivespot_api::name;
 use fivespot_drawing::terminal::TerminalOptions;
 use fivespot_drawing::{html, most_frequent_zone, svg};
 use jiff::Timestamp;
@@ -31,6 +34,7 @@ use crate::cluster::Access;
 use crate::document::Document;
 use crate::time::InstantOrDate;
 use crate::{Failure, Outcome, completion, document, output, report};
+use capacity::CapacityForecast;
 use forecast::{Forecast, Unevaluated};
 use savings::Savings;
 use source::Selection;
@@ -44,25 +48,27 @@ Examples:
   5spot preview -f examples/business-hours.yaml
   5spot preview -f machines/ --from 2026-03-06 --to 2026-03-13 -o json
   5spot preview -f machines/ --rates rates.yaml
+  5spot preview -f examples/capacity/autoscaler.yaml
   5spot preview -A -o html > week.html
   5spot preview business-hours-worker -n default -o ics > worker.ics";
 
 /// Arguments of `5spot preview`.
 #[derive(Debug, clap::Args)]
-#[command(about = "Show when machines will run", after_help = EXAMPLES)]
+#[command(about = "Show when machines will run and values change", after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Args {
-    /// Files or directories with ScheduledMachines, - for standard input (repeatable)
+    /// Files or directories with ScheduledMachines and ScheduledCapacities, - for standard input
+    /// (repeatable)
     #[arg(short, long, value_name = "FILE|DIR|-", group = "which")]
     file: Vec<PathBuf>,
-    /// Name of a ScheduledMachine in the cluster
+    /// Name of a ScheduledMachine in the cluster, or scap/NAME of a ScheduledCapacity
     #[arg(
         value_name = "NAME",
         group = "which",
         add = ArgValueCompleter::new(completion::machines)
     )]
     name: Option<String>,
-    /// All ScheduledMachines in the cluster
+    /// All ScheduledMachines and ScheduledCapacities in the cluster
     #[arg(short = 'A', long, group = "which")]
     all_namespaces: bool,
     /// Start: RFC 3339, or a date in the schedule's time zone [default: now]
@@ -117,7 +123,7 @@ impl Form {
             Self::Text | Self::Json | Self::Yaml => Vec::new(),
             Self::Ics | Self::Svg | Self::Html => {
                 let wrong = preview.not_evaluated.iter().map(Unevaluated::text);
-                wrong.chain(warnings(&preview.items)).collect()
+                wrong.chain(warnings(preview)).collect()
             }
         }
     }
@@ -128,7 +134,10 @@ impl Form {
 #[serde(rename_all = "camelCase")]
 struct Preview {
     items: Vec<Forecast>,
-    /// The machines that cannot be evaluated.
+    /// The ScheduledCapacities.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    capacities: Vec<CapacityForecast>,
+    /// The objects that cannot be evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_evaluated: Vec<Unevaluated>,
     /// Absent without rates.
@@ -151,15 +160,16 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let operator = args.lease.operator();
         let found = source::from_cluster(&args.access, selection, &operator)
             .map_err(|failure| failure.or("give files with -f"))?;
+        output::notes("warning", &found.unreadable.map(|it| it.text()));
         (found.documents, found.judge.now, Some(found.judge))
     } else {
         (document::read(&args.file)?, Clock::system().now(), None)
     };
     let namespace = args.access.namespace.as_deref();
     let context = Context::of(&documents, namespace);
-    let documents = source::machines(documents);
+    let documents = source::previewed(documents);
     if documents.is_empty() {
-        let why = "the input contains no ScheduledMachine";
+        let why = "the input contains no ScheduledMachine and no ScheduledCapacity";
         return Err(Failure::new("preview", why).remedy(
             "give a file that contains one with -f, or the name of one in the cluster",
         ));
@@ -189,15 +199,23 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// What each machine's preview lacks, with the name of the machine.
-fn warnings(forecasts: &[Forecast]) -> Vec<String> {
-    let warnings = forecasts.iter().flat_map(|forecast| {
-        let machine = format!("{}/{}", forecast.namespace, forecast.name);
-        forecast
-            .notes()
-            .map(move |note| format!("{machine}: {note}"))
+/// What the preview of each object lacks, with the name of the object.
+fn warnings(preview: &Preview) -> Vec<String> {
+    let note =
+        |namespace: &str, name: &str, note: String| format!("{namespace}/{name}: {note}");
+    let of_machines = preview.items.iter().flat_map(|of| {
+        let notes = of.notes();
+        notes
+            .map(|it| note(&of.namespace, &of.name, it))
+            .collect::<Vec<_>>()
     });
-    warnings.collect()
+    let of_capacities = preview.capacities.iter().flat_map(|of| {
+        let notes = of.notes();
+        notes
+            .map(|it| note(&of.namespace, &of.name, it))
+            .collect::<Vec<_>>()
+    });
+    of_machines.chain(of_capacities).collect()
 }
 
 /// The namespace and the objects that schedules depend on.
@@ -234,7 +252,7 @@ impl ViewOptions {
 /// The forecasts of all schedules. In a picture, dates are in the zone that most schedules have.
 ///
 /// # Errors
-/// The range is empty or too long, or no machine can be evaluated; the first failure.
+/// The range is empty or too long, or no object can be evaluated; the first failure.
 fn preview(
     documents: &[Document],
     scope: PreviewScope<'_>,
@@ -259,22 +277,27 @@ fn forecasts(
 ) -> Result<Preview, Failure> {
     let mut preview = Preview {
         items: Vec::new(),
+        capacities: Vec::new(),
         not_evaluated: Vec::new(),
         savings: None,
     };
     let mut first_failure = None;
     for document in documents {
-        match Forecast::of(document, scope, range) {
-            Ok(forecast) => preview.items.push(forecast),
-            Err(failure) => {
-                let wrong = Unevaluated::of(document, scope, &failure);
-                preview.not_evaluated.push(wrong);
-                first_failure.get_or_insert(failure);
-            }
+        let evaluated = if document.text("/kind") == name::CAPACITY_KIND {
+            let capacity = CapacityForecast::of(document, scope, range);
+            capacity.map(|it| preview.capacities.push(it))
+        } else {
+            Forecast::of(document, scope, range).map(|it| preview.items.push(it))
+        };
+        if let Err(failure) = evaluated {
+            let wrong = Unevaluated::of(document, scope, &failure);
+            preview.not_evaluated.push(wrong);
+            first_failure.get_or_insert(failure);
         }
     }
+    let is_empty = preview.items.is_empty() && preview.capacities.is_empty();
     match first_failure {
-        Some(failure) if preview.items.is_empty() => Err(failure),
+        Some(failure) if is_empty => Err(failure),
         _ => Ok(preview),
     }
 }
@@ -288,7 +311,7 @@ fn print(
         Form::Text => Ok(text::print(out, preview, view)?),
         Form::Json => output::json(out, preview),
         Form::Yaml => output::yaml(out, preview),
-        Form::Ics => Ok(ics::print(out, &preview.items, view.now)?),
+        Form::Ics => Ok(ics::print(out, preview, view.now)?),
         Form::Svg => {
             let picture = svg::document(&fleet::of(preview, view.now));
             Ok(out.write_all(picture.as_bytes())?)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::plain;
+use crate::preview::capacity::CapacityForecast;
 use crate::preview::forecast::{Forecast, Unevaluated};
 use crate::preview::{Preview, text};
 
@@ -13,6 +14,7 @@ use crate::preview::{Preview, text};
 pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     let Preview {
         items: forecasts,
+        capacities,
         not_evaluated,
         ..
     } = preview;
@@ -20,33 +22,75 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     let mut namespaces: Vec<&str> = forecasts
         .iter()
         .map(|it| it.namespace.as_str())
+        .chain(capacities.iter().map(|it| it.namespace.as_str()))
         .chain(wrong)
         .collect();
     namespaces.sort_unstable();
     namespaces.dedup();
-    let title = match (forecasts.as_slice(), namespaces.as_slice()) {
-        ([one], _) => format!("ScheduledMachine {}/{}", one.namespace, one.name),
-        (_, [namespace]) => format!("ScheduledMachines of {namespace}"),
-        (_, several) => format!("ScheduledMachines of {} namespaces", several.len()),
+    let kinds = match (forecasts.as_slice(), capacities.as_slice()) {
+        ([], [_, ..]) => "ScheduledCapacities",
+        (_, []) => "ScheduledMachines",
+        ([_, ..], [_, ..]) => "ScheduledMachines and ScheduledCapacities",
     };
-    let span = forecasts.first().map(|forecast| forecast.span);
-    Fleet {
+    let title = match (forecasts.as_slice(), namespaces.as_slice()) {
+        ([one], _) if capacities.is_empty() => {
+            format!("ScheduledMachine {}/{}", one.namespace, one.name)
+        }
+        (_, [namespace]) => format!("{kinds} of {namespace}"),
+        (_, several) => format!("{kinds} of {} namespaces", several.len()),
+    };
+    let is_one_namespace = namespaces.len() == 1;
+    let spans = forecasts.iter().map(|forecast| forecast.span);
+    let span = spans.chain(capacities.iter().map(|it| it.span)).next();
+    let zones = forecasts.iter().map(|it| &it.schedule);
+    let zones = zones.chain(capacities.iter().map(|it| &it.planned.schedule));
+    let mut fleet = Fleet {
         title: plain::line(&title).into_owned(),
         from: span.map_or(now, |span| span.from),
         to: span.map_or(now, |span| span.to),
-        zone: most_frequent_zone(forecasts.iter().map(|it| &it.schedule)),
+        zone: most_frequent_zone(zones),
         now: Some(now),
         wanted: None,
         width: None,
         rows: not_evaluated
             .iter()
-            .map(|wrong| empty_row(wrong, namespaces.len() == 1))
-            .chain(
-                forecasts
-                    .iter()
-                    .map(|forecast| row(forecast, namespaces.len() == 1)),
-            )
+            .map(|wrong| empty_row(wrong, is_one_namespace))
+            .chain(forecasts.iter().map(|it| row(it, is_one_namespace)))
             .collect(),
+    };
+    if !capacities.is_empty() {
+        // A value that is active is no machine that is wanted.
+        let columns = Fleet::columns(fleet.from, fleet.to);
+        fleet.wanted = Some(fleet.wanted_per_column(columns));
+        let rows = capacities.iter();
+        fleet
+            .rows
+            .extend(rows.map(|it| capacity_row(it, is_one_namespace)));
+    }
+    fleet
+}
+
+/// The row of a ScheduledCapacity: when its active values apply.
+fn capacity_row(forecast: &CapacityForecast, is_one_namespace: bool) -> Row {
+    let name = format!("scap/{}", forecast.name);
+    let name = row_name(&forecast.namespace, &name, is_one_namespace);
+    let (schedule, span) = (&forecast.planned.schedule, forecast.span);
+    let state = forecast.verdict.as_ref().map(|it| it.state.to_string());
+    let off = forecast.planned.off.map(|off| off.as_str().to_owned());
+    let parts = state.into_iter().chain(off).chain([forecast.rule()]);
+    let note = parts.chain(forecast.notes()).collect::<Vec<_>>().join("; ");
+    let planned = match forecast.planned.off {
+        None => planned::spans(schedule, span.from, span.to),
+        Some(_) => Vec::new(),
+    };
+    Row {
+        name: plain::line(&name).into_owned(),
+        note: plain::line(&note).into_owned(),
+        zone: schedule.time_zone().clone(),
+        link: None,
+        planned,
+        observed: Vec::new(),
+        is_heading: false,
     }
 }
 

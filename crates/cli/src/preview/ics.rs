@@ -5,39 +5,57 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use crate::preview::forecast::Forecast;
+use crate::preview::Preview;
+use crate::preview::forecast::Window;
 
 /// The largest number of bytes of a line before it must be folded.
 const MAX_LINE_BYTES: usize = 75;
 
-/// Prints one calendar for all machines. Times are in UTC, so that no time zone definition is
+/// Prints one calendar for all objects. Times are in UTC, so that no time zone definition is
 /// needed. A window that crosses an end of the span is cut off there.
 pub(super) fn print(
     out: &mut dyn Write,
-    forecasts: &[Forecast],
+    preview: &Preview,
     now: Timestamp,
 ) -> io::Result<()> {
     line(out, "BEGIN:VCALENDAR")?;
     line(out, "VERSION:2.0")?;
     line(out, "PRODID:-//finos//5-spot//EN")?;
-    for forecast in forecasts {
-        let title = format!("{}/{}", forecast.namespace, forecast.name);
-        for window in forecast.windows() {
-            let since = basic(window.since);
-            line(out, "BEGIN:VEVENT")?;
-            line(
-                out,
-                &format!("UID:{since}.{}@5spot.finos.org", escape(&title)),
-            )?;
-            line(out, &format!("DTSTAMP:{}", basic(now)))?;
-            line(out, &format!("DTSTART:{since}"))?;
-            line(out, &format!("DTEND:{}", basic(window.until)))?;
-            line(out, &format!("SUMMARY:{} in service", escape(&title)))?;
-            line(out, "TRANSP:TRANSPARENT")?;
-            line(out, "END:VEVENT")?;
-        }
+    for machine in &preview.items {
+        let title = format!("{}/{}", machine.namespace, machine.name);
+        let summary = format!("{title} in service");
+        events(out, [&title, &summary], &machine.windows(), now)?;
+    }
+    for capacity in &preview.capacities {
+        let title = format!("{}/scap/{}", capacity.namespace, capacity.name);
+        let summary = format!("{title} {}", capacity.values(true));
+        events(out, [&title, &summary], &capacity.windows(), now)?;
     }
     line(out, "END:VCALENDAR")
+}
+
+/// Prints an event for each window of the object with that title.
+fn events(
+    out: &mut dyn Write,
+    [title, summary]: [&str; 2],
+    windows: &[Window],
+    now: Timestamp,
+) -> io::Result<()> {
+    for window in windows {
+        let since = basic(window.since);
+        line(out, "BEGIN:VEVENT")?;
+        line(
+            out,
+            &format!("UID:{since}.{}@5spot.finos.org", escape(title)),
+        )?;
+        line(out, &format!("DTSTAMP:{}", basic(now)))?;
+        line(out, &format!("DTSTART:{since}"))?;
+        line(out, &format!("DTEND:{}", basic(window.until)))?;
+        line(out, &format!("SUMMARY:{}", escape(summary)))?;
+        line(out, "TRANSP:TRANSPARENT")?;
+        line(out, "END:VEVENT")?;
+    }
+    Ok(())
 }
 
 /// `20260309T130000Z`: an instant in the basic format.

@@ -95,10 +95,14 @@ impl PlannedMachine {
 #[derive(Debug)]
 pub(crate) struct PlannedCapacity {
     pub(crate) object: ScheduledCapacity,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
     /// With calendars, overrides and the lead time.
     pub(crate) schedule: Schedule,
     /// Why the schedule does not apply.
     pub(crate) off: Option<Off>,
+    /// Calendars that exceptions refer to and that do not exist.
+    pub(crate) missing_calendars: Vec<String>,
 }
 
 impl PlannedCapacity {
@@ -140,9 +144,14 @@ impl PlannedCapacity {
             .map_err(|error| fault(&field(&error), why(&error)))?
             .with_overrides(context.overrides_of_capacity(&name, &namespace))
             .with_lead_time(lead_time);
+        let missing = object.spec.schedule.calendars();
+        let missing = missing.filter(|calendar| !calendars.contains_key(*calendar));
         Ok(Self {
             off: Off::of_capacity(&object),
+            missing_calendars: missing.map(ToOwned::to_owned).collect(),
             object,
+            namespace,
+            name,
             schedule,
         })
     }

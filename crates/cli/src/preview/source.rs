@@ -16,11 +16,19 @@ use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
+use crate::named::Named;
 use crate::preview::Context;
 
 /// The ScheduledMachines among `documents`, of any version.
 pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
     documents.retain(|document| document.text("/kind") == name::KIND);
+    documents
+}
+
+/// The ScheduledMachines and ScheduledCapacities among `documents`.
+pub(crate) fn previewed(mut documents: Vec<Document>) -> Vec<Document> {
+    let kinds = [name::KIND, name::CAPACITY_KIND];
+    documents.retain(|document| kinds.contains(&document.text("/kind")));
     documents
 }
 
@@ -31,7 +39,7 @@ pub(crate) enum Selection<'n> {
     All,
     /// Those of the selected namespace.
     Namespace,
-    /// The ScheduledMachine of that name, in the selected namespace.
+    /// The ScheduledMachine of that name, or the object as `scap/NAME`, in the selected namespace.
     Named(&'n str),
 }
 
@@ -39,10 +47,12 @@ pub(crate) enum Selection<'n> {
 pub(crate) struct ClusterObjects {
     pub(crate) documents: Vec<Document>,
     pub(crate) judge: Judge,
+    /// Why ScheduledCapacities are not among them.
+    pub(crate) unreadable: Option<Unreadable>,
 }
 
-/// Reads ScheduledMachines of the cluster with the overrides and calendars of their namespaces, the
-/// current time of the cluster, and whether its operator runs.
+/// Reads ScheduledMachines and ScheduledCapacities of the cluster with the overrides and calendars
+/// of their namespaces, the current time of the cluster, and whether its operator runs.
 ///
 /// # Errors
 /// The cluster is unreachable or returns an error.
@@ -55,9 +65,23 @@ pub(crate) fn from_cluster(
         let Connection {
             client, address, ..
         } = access.connect().await?;
+        let judge = Judge::read(&client, &address, operator).await;
+        let mut documents = read(client.clone(), &address, selection).await?;
+        let capacities = match selection {
+            Selection::Named(_) => Ok(Vec::new()),
+            Selection::All | Selection::Namespace => capacities(&client, selection).await,
+        };
+        let unreadable = match capacities {
+            Ok(found) => {
+                documents.extend(found);
+                None
+            }
+            Err(unreadable) => Some(unreadable),
+        };
         Ok(ClusterObjects {
-            judge: Judge::read(&client, &address, operator).await,
-            documents: read(client, &address, selection).await?,
+            documents,
+            judge,
+            unreadable,
         })
     })
 }
@@ -67,7 +91,7 @@ async fn read(
     address: &str,
     selection: Selection<'_>,
 ) -> Result<Vec<Document>, Failure> {
-    let resource = ApiResource::erase::<ScheduledMachine>(&());
+    let mut resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed =
         |error| cluster::failed_request("reading ScheduledMachines", address, error);
     let api: Api<DynamicObject> = match selection {
@@ -82,8 +106,9 @@ async fn read(
             listed.map_err(failed)?.items
         }
         Selection::Named(name) => {
-            let namespace = client.default_namespace();
-            vec![cluster::machine(&client, address, namespace, name).await?]
+            let named = Named::of(name)?;
+            resource = named.served();
+            vec![cluster::named(&client, address, named).await?]
         }
     };
     let mut documents = Vec::new();

@@ -76,7 +76,7 @@ fn forecasts_of(
         context: &context,
         judge: None,
     };
-    let documents = super::source::machines(documents.to_vec());
+    let documents = super::source::previewed(documents.to_vec());
     super::preview(&documents, scope, range, view)
 }
 
@@ -544,5 +544,115 @@ rates:
     kWh             9.00         33.40         24.40
     kg CO2          0.00          0.00          0.00
     Without a rate, so not in the costs: 1 of 2
+    ");
+}
+
+const WEB: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledCapacity
+metadata: {name: web, namespace: default}
+spec:
+  schedule: {daysOfWeek: [mon-fri], hoursOfDay: [9-17], timezone: America/New_York}
+  leadTime: 30m
+  target: {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, name: web}
+  fields:
+  - {field: minReplicas, activeValue: 5, inactiveValue: 1}
+  - {field: maxReplicas, activeValue: 20, inactiveValue: 2}
+";
+
+#[test]
+fn the_values_of_a_capacity_are_shown_with_the_instants_at_which_they_change() {
+    assert_snapshot!(preview_of(WEB, view(Form::Text), SPRING), @r"
+    default/web: HorizontalPodAutoscaler web, mon-fri 9-17 in America/New_York
+    From 2026-03-06T21:30:00Z (minReplicas=5, maxReplicas=20) to 2026-03-10T04:00:00Z:
+      Fri 2026-03-06 18:00:00 -05:00  2026-03-06T23:00:00Z  minReplicas=1, maxReplicas=2
+      Sun 2026-03-08 03:00:00 -04:00  2026-03-08T07:00:00Z  clocks +1h
+      Mon 2026-03-09 08:30:00 -04:00  2026-03-09T12:30:00Z  minReplicas=5, maxReplicas=20
+      Mon 2026-03-09 18:00:00 -04:00  2026-03-09T22:00:00Z  minReplicas=1, maxReplicas=2
+    ");
+    let json = preview_of(WEB, view(Form::Json), SPRING);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let capacity = &json["capacities"][0];
+    assert_eq!(capacity["activeAtFrom"], true);
+    assert_eq!(
+        capacity["valuesAtFrom"],
+        json!({"minReplicas": 5, "maxReplicas": 20})
+    );
+    assert_eq!(
+        capacity["changes"][1],
+        json!({
+            "time": "2026-03-09T12:30:00Z", "active": true,
+            "values": {"minReplicas": 5, "maxReplicas": 20},
+        })
+    );
+    let ics = preview_of(WEB, view(Form::Ics), SPRING);
+    assert!(
+        ics.contains("SUMMARY:default/scap/web minReplicas=5\\, maxReplicas=20"),
+        "{ics}"
+    );
+}
+
+#[test]
+fn an_override_of_a_capacity_changes_its_values_and_those_of_no_machine() {
+    let stop = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: closed, namespace: default}
+spec:
+  targetRef: {kind: ScheduledCapacity, name: web}
+  mode: Stop
+  endTime: 2026-03-09T16:00:00Z
+";
+    let machine = machine("web", OFFICE);
+    let all = [WEB, stop, &machine].join("---\n");
+    let json = preview_of(&all, view(Form::Json), SPRING);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json["capacities"][0]["changes"][0]["time"],
+        "2026-03-09T15:30:00Z"
+    );
+    assert_eq!(
+        json["items"][0]["transitions"][1]["time"],
+        "2026-03-09T13:00:00Z"
+    );
+}
+
+#[test]
+fn a_capacity_that_does_not_follow_its_schedule_says_why() {
+    let killed = WEB.replace("  leadTime", "  killSwitch: true\n  leadTime");
+    let shown = preview_of(&killed, view(Form::Text), SPRING);
+    assert!(
+        shown
+            .ends_with("Always minReplicas=1, maxReplicas=2: spec.killSwitch is true.\n"),
+        "{shown}"
+    );
+    let wrong = WEB.replace("minReplicas,", "a..b,");
+    let shown = preview_of(&wrong, view(Form::Text), SPRING);
+    assert!(
+        shown.contains("ScheduledCapacity web, spec.fields[0].field"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn machines_and_capacities_are_a_line_each() {
+    let all = [WEB, &machine("worker", OFFICE), &machine("night", OFFICE)].join("---\n");
+    assert_snapshot!(preview_of(&all, view(Form::Text), SPRING), @r"
+    Fri 2026-03-06 16:30 to Tue 2026-03-10 00:00, America/New_York, 2h a column
+                        Sat 7       Sun 8       Mon 9
+                                     ◆ clocks +1h
+    worker           ▄······························▄████▄···
+    night            ▄······························▄████▄···
+    wanted, max 2    █                               █████
+                     · not wanted  █ window
+                     ▄ part of the time
+
+    Fri 2026-03-06 16:30 to Tue 2026-03-10 00:00, America/New_York, 2h a column
+                        Sat 7       Sun 8       Mon 9
+                                     ◆ clocks +1h
+    scap/web         ▄······························▄████▄···
+    wanted, max 1    █                               █████
+                     · not wanted  █ window
+                     ▄ part of the time
     ");
 }

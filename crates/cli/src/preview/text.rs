@@ -1,4 +1,4 @@
-//! The preview as text: one machine with its days and changes, or a line for each of several.
+//! The preview as text: one object with its days and changes, or a line for each of several.
 
 use std::io::{self, Write};
 
@@ -14,42 +14,68 @@ use crate::preview::{Preview, ViewOptions, fleet, human, list};
 /// The largest number of days of a grid without --all.
 const DAYS: usize = 50;
 
-/// Prints one machine in detail. For several machines it prints a line for each, and the details
-/// only with --all.
+/// Prints one machine and one capacity in detail. For several it prints a line for each, and the
+/// details only with --all.
 pub(super) fn print(
     out: &mut dyn Write,
     preview: &Preview,
     view: ViewOptions,
 ) -> io::Result<()> {
-    print_machines(out, preview, view)?;
+    print_objects(out, preview, view)?;
     if let Some(savings) = &preview.savings {
         write!(out, "\n{}", plain::lines(&savings.text()))?;
     }
     Ok(())
 }
 
-fn print_machines(
+fn print_objects(
     out: &mut dyn Write,
     preview: &Preview,
     view: ViewOptions,
 ) -> io::Result<()> {
-    if let ([forecast], []) = (&*preview.items, &*preview.not_evaluated) {
-        return print_machine(out, forecast, view);
-    }
-    let fleet = fleet::of(preview, view.now);
-    write!(out, "{}", terminal::text(&fleet, view.terminal))?;
-    for wrong in &preview.not_evaluated {
-        writeln!(out, "{}", plain::line(&wrong.text()))?;
-    }
-    if !view.is_complete {
-        for note in super::warnings(&preview.items) {
-            writeln!(out, "{}", plain::line(&note))?;
+    let Preview {
+        items: machines,
+        capacities,
+        not_evaluated,
+        ..
+    } = preview;
+    let is_short =
+        machines.len() <= 1 && capacities.len() <= 1 && not_evaluated.is_empty();
+    if !is_short {
+        let mut fleet = fleet::of(preview, view.now);
+        // Each picture counts its rows: a value that is active is no machine that is wanted.
+        let machines = fleet.rows.len().saturating_sub(capacities.len());
+        let of_capacities = fleet.rows.split_off(machines);
+        if machines > 0 {
+            write!(out, "{}", terminal::text(&fleet, view.terminal))?;
         }
-        return Ok(());
+        if !of_capacities.is_empty() {
+            if machines > 0 {
+                writeln!(out)?;
+            }
+            fleet.rows = of_capacities;
+            write!(out, "{}", terminal::text(&fleet, view.terminal))?;
+        }
+        for wrong in not_evaluated {
+            writeln!(out, "{}", plain::line(&wrong.text()))?;
+        }
+        if !view.is_complete {
+            for note in super::warnings(preview) {
+                writeln!(out, "{}", plain::line(&note))?;
+            }
+            return Ok(());
+        }
     }
-    for forecast in &preview.items {
-        writeln!(out)?;
-        print_machine(out, forecast, view)?;
+    let mut is_first = is_short;
+    for machine in machines {
+        out.write_all(if is_first { b"" } else { b"\n" })?;
+        is_first = false;
+        print_machine(out, machine, view)?;
+    }
+    for capacity in capacities {
+        out.write_all(if is_first { b"" } else { b"\n" })?;
+        is_first = false;
+        capacity.print(out, view.is_complete)?;
     }
     Ok(())
 }

@@ -1,0 +1,173 @@
+//! When the values of a ScheduledCapacity change within a span.
+
+use std::io::{self, Write};
+
+use fivespot_api::scheduled_capacity::CapacityTarget;
+use fivespot_api::verdict::Verdict;
+use fivespot_dashboard::schedule_text;
+use fivespot_drawing::ClockChange;
+use fivespot_schedule::NeededSpan;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::document::Document;
+use crate::preview::forecast::Window;
+use crate::preview::planned::{self, PlannedCapacity};
+use crate::preview::span::{Range, Span};
+use crate::preview::{PreviewScope, human};
+use crate::{Failure, capacity, plain};
+
+/// The largest number of lines without --all.
+const LINES: usize = 50;
+
+/// When the values of a ScheduledCapacity change within a span. It is serialized as one item of the
+/// JSON output.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CapacityForecast {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    timezone: String,
+    target: CapacityTarget,
+    pub(super) active_at_from: bool,
+    values_at_from: Map<String, Value>,
+    changes: Vec<Change>,
+    /// Calendars that exceptions refer to and that do not exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing_calendars: Vec<String>,
+    /// What the operator has written about it; absent for an object without a status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) verdict: Option<Verdict>,
+    #[serde(skip)]
+    pub(super) planned: PlannedCapacity,
+    #[serde(skip)]
+    pub(super) span: Span,
+}
+
+/// A change after the beginning of the span and before its end.
+#[derive(Debug, Serialize)]
+struct Change {
+    time: Timestamp,
+    active: bool,
+    values: Map<String, Value>,
+}
+
+impl CapacityForecast {
+    /// Evaluates the schedule of a ScheduledCapacity, with its calendars, overrides and lead time.
+    ///
+    /// # Errors
+    /// As [`PlannedCapacity::of`]; or the range is empty or too long.
+    pub(super) fn of(
+        document: &Document,
+        scope: PreviewScope<'_>,
+        range: &Range,
+    ) -> Result<Self, Failure> {
+        let planned = PlannedCapacity::of(document, scope.context, scope.namespace)?;
+        let span = range.span(planned.schedule.time_zone())?;
+        let judge = scope.judge.filter(|_| planned.object.status.is_some());
+        let active_at_from = planned.is_active_at(span.from);
+        let change = |(time, active)| Change {
+            time,
+            active,
+            values: capacity::value_map(&planned.object, active),
+        };
+        Ok(Self {
+            name: planned.name.clone(),
+            namespace: planned.namespace.clone(),
+            timezone: planned.schedule.zone_name().to_owned(),
+            target: planned.object.spec.target.clone(),
+            active_at_from,
+            values_at_from: capacity::value_map(&planned.object, active_at_from),
+            changes: planned.changes(span.from, span.to).map(change).collect(),
+            missing_calendars: planned.missing_calendars.clone(),
+            verdict: judge
+                .map(|it| capacity::verdict(&planned.object, &it.lease, it.now)),
+            planned,
+            span,
+        })
+    }
+
+    /// The times of the active values within the span, cut off at its ends.
+    pub(super) fn windows(&self) -> Vec<Window> {
+        let Span { from, to } = self.span;
+        let schedule = planned::active(&self.planned.schedule, self.planned.off);
+        let spans = schedule.map(|schedule| schedule.needed_spans(from, to));
+        let spans = spans.into_iter().flatten();
+        let window = |span: NeededSpan| Window {
+            since: span.start,
+            until: span.end.map_or(to, |end| end.min(to)),
+        };
+        spans.map(window).collect()
+    }
+
+    /// The values while the schedule is active, or inactive.
+    pub(super) fn values(&self, is_active: bool) -> String {
+        capacity::values(&self.planned.object, is_active)
+    }
+
+    /// The value that follows the schedule, in one line.
+    pub(super) fn rule(&self) -> String {
+        let object = &self.planned.object;
+        format!(
+            "{}: {} while {}",
+            capacity::target(object),
+            self.values(true),
+            schedule_text::schedule(&object.spec.schedule)
+        )
+    }
+
+    /// A sentence for each calendar that does not exist.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let missing = self.missing_calendars.iter();
+        missing.map(|it| planned::not_found(it))
+    }
+
+    /// Prints the changes of the values.
+    pub(super) fn print(&self, out: &mut dyn Write, is_complete: bool) -> io::Result<()> {
+        let object = &self.planned.object;
+        let head = format!(
+            "{}/{}: {}, {}",
+            self.namespace,
+            self.name,
+            capacity::target(object),
+            schedule_text::schedule(&object.spec.schedule)
+        );
+        writeln!(out, "{}", plain::line(&head))?;
+        if let Some(off) = self.planned.off {
+            let always = format!("Always {}: {}.", self.values(false), off.cause());
+            return writeln!(out, "{}", plain::line(&always));
+        }
+        let Span { from, to } = self.span;
+        let first = self.values(self.active_at_from);
+        writeln!(out, "From {from} ({}) to {to}:", plain::line(&first))?;
+        let lines = self.lines();
+        let shown = if is_complete { usize::MAX } else { LINES };
+        let zone = self.planned.schedule.time_zone();
+        for (at, text) in lines.iter().take(shown) {
+            let local = human::local(&at.to_zoned(zone.clone()));
+            writeln!(out, "  {local}  {at}  {}", plain::line(text))?;
+        }
+        if lines.len() > shown {
+            let more = human::count(lines.len() - shown);
+            writeln!(out, "  … {more} more; --all prints them")?;
+        }
+        if self.changes.is_empty() {
+            writeln!(out, "  {} all the time", plain::line(&first))?;
+        }
+        self.notes()
+            .try_for_each(|note| writeln!(out, "{}", plain::line(&note)))
+    }
+
+    /// The changes of the values and of the clocks, in their order.
+    fn lines(&self) -> Vec<(Timestamp, String)> {
+        let zone = self.planned.schedule.time_zone();
+        let clocks = ClockChange::all(zone, self.span.from, self.span.to).into_iter();
+        let clocks = clocks.map(|change| (change.at, change.short_text()));
+        let changes = self.changes.iter();
+        let changes = changes.map(|change| (change.time, self.values(change.active)));
+        let mut lines: Vec<_> = clocks.chain(changes).collect();
+        lines.sort_by_key(|(at, _)| *at);
+        lines
+    }
+}
