@@ -1,6 +1,7 @@
 //! `5spot status`: the state of each machine and of each value that follows a schedule.
 
 mod capacity;
+mod schedule;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -9,8 +10,8 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
-use fivespot_api::ScheduledMachine;
 use fivespot_api::verdict::{State, Verdict};
+use fivespot_api::{ScheduledCapacity, ScheduledMachine};
 use futures::TryStreamExt as _;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -26,6 +27,7 @@ use crate::reader::Reader;
 use crate::signals::Signals;
 use crate::{Failure, Outcome, check, completion, output};
 use capacity::Capacities;
+use schedule::{Followers, Schedules};
 use table::{Instants, Row};
 
 const EXAMPLES: &str = "\
@@ -45,7 +47,7 @@ Examples:
 /// the state of all machines is Unknown. Without permission to read the Lease, it is not checked.
 ///
 /// ScheduledCapacities follow in a table of their own: the value that was last written, and the one
-/// that the schedule wants now.
+/// that the schedule wants now. Below them are the schedules that objects share.
 ///
 /// Exit codes: 0 printed, 1 the object that NAME names is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
@@ -135,21 +137,18 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     };
     let found = match named {
         Some(named) if named.is_capacity() => Found {
-            machines: Vec::new(),
             capacities: {
                 let documents = objects.into_iter().map(source::capacity);
                 let documents = documents.collect::<Result<Vec<_>, _>>()?;
                 Capacities::of(&client, selection, &judge, &documents).await
             },
+            ..Found::default()
         },
         Some(_) => Found {
             machines: rows(&judge, &objects)?,
-            capacities: Capacities::default(),
+            ..Found::default()
         },
-        None => Found {
-            machines: rows(&judge, &objects)?,
-            capacities: Capacities::list(&client, selection, &judge).await,
-        },
+        None => everything(&client, selection, &judge, &objects).await?,
     };
     let instants = args.output.instants(&judge);
     print(args.output, &found, named.is_none(), &instants, out)?;
@@ -171,6 +170,7 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 struct Found {
     machines: Vec<Row>,
     capacities: Capacities,
+    schedules: Schedules,
 }
 
 impl Found {
@@ -182,6 +182,27 @@ impl Found {
             _ => None,
         }
     }
+}
+
+/// The machines that were listed, and all else.
+async fn everything(
+    client: &Client,
+    selection: Selection<'_>,
+    judge: &Judge,
+    machines: &[DynamicObject],
+) -> Result<Found, Failure> {
+    let capacities = source::listed::<ScheduledCapacity>(client, selection).await;
+    let mut followers = Followers::default();
+    let of_capacities = capacities.iter().flatten().map(|it| it.object.clone());
+    let of_machines = machines.iter().map(|it| json!(it));
+    of_machines
+        .chain(of_capacities)
+        .for_each(|it| followers.add(&it));
+    Ok(Found {
+        machines: rows(judge, machines)?,
+        schedules: Schedules::list(client, selection, &followers).await,
+        capacities: Capacities::listed(client, selection, judge, capacities).await,
+    })
 }
 
 /// The ScheduledMachines of a namespace, or of all.
@@ -241,6 +262,7 @@ fn print(
     let Found {
         machines,
         capacities,
+        schedules,
     } = found;
     match form {
         Form::Text | Form::Wide => {
@@ -253,7 +275,11 @@ fn print(
                 writeln!(out)?;
             }
             let is_colored = output::is_colored(&std::io::stdout());
-            Ok(capacities.print(out, instants, is_colored)?)
+            capacities.print(out, instants, is_colored)?;
+            if !schedules.is_empty() {
+                writeln!(out)?;
+            }
+            Ok(schedules.print(out, instants)?)
         }
         Form::Json => output::json(out, &document(found)),
         Form::Yaml => output::yaml(out, &document(found)),
@@ -266,8 +292,13 @@ fn document(found: &Found) -> Value {
     if !found.capacities.rows.is_empty() {
         document["capacities"] = json!(found.capacities.rows);
     }
-    if let Some(unreadable) = &found.capacities.unreadable {
-        document["notReadable"] = json!([unreadable]);
+    if !found.schedules.rows.is_empty() {
+        document["schedules"] = json!(found.schedules.rows);
+    }
+    let unreadable = found.capacities.unreadable.iter();
+    let unreadable: Vec<_> = unreadable.chain(&found.schedules.unreadable).collect();
+    if !unreadable.is_empty() {
+        document["notReadable"] = json!(unreadable);
     }
     document
 }

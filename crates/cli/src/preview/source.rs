@@ -69,7 +69,9 @@ pub(crate) fn from_cluster(
         let mut documents = read(client.clone(), &address, selection).await?;
         let capacities = match selection {
             Selection::Named(_) => Ok(Vec::new()),
-            Selection::All | Selection::Namespace => capacities(&client, selection).await,
+            Selection::All | Selection::Namespace => {
+                listed::<ScheduledCapacity>(&client, selection).await
+            }
         };
         let unreadable = match capacities {
             Ok(found) => {
@@ -180,25 +182,28 @@ fn of_kind(mut object: DynamicObject, resource: &ApiResource) -> DynamicObject {
     object
 }
 
-/// Reads the ScheduledCapacities of the selected namespace, or of all. None if the kind is not
-/// served.
+/// Reads the objects of a kind in the selected namespace, or in all. None if the kind is not served.
 ///
 /// # Errors
 /// They cannot be read.
-pub(crate) async fn capacities(
+pub(crate) async fn listed<K>(
     client: &Client,
     selection: Selection<'_>,
-) -> Result<Vec<Document>, Unreadable> {
-    let resource = ApiResource::erase::<ScheduledCapacity>(&());
+) -> Result<Vec<Document>, Unreadable>
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let resource = ApiResource::erase::<K>(&());
     let api: Api<DynamicObject> = if selection == Selection::All {
         Api::all_with(client.clone(), &resource)
     } else {
         Api::default_namespaced_with(client.clone(), &resource)
     };
-    let not_readable = |why: String| Unreadable::of("ScheduledCapacities", &why);
+    let not_readable = |why: String| Unreadable::of(&resource.plural, &why);
     match api.list(&ListParams::default()).await {
         Ok(list) => {
-            let documents = list.items.into_iter().map(capacity);
+            let documents = list.items.into_iter();
+            let documents = documents.map(|it| document(of_kind(it, &resource)));
             let documents: Result<Vec<Document>, Failure> = documents.collect();
             documents.map_err(|failure| not_readable(failure.to_string()))
         }

@@ -58,14 +58,14 @@ pub(super) struct Row {
 }
 
 impl Capacities {
-    /// Reads the ScheduledCapacities of a namespace or of all. None if the kind is not served. That
-    /// they cannot be read is no error.
-    pub(super) async fn list(
+    /// What was listed. That they cannot be read is no error.
+    pub(super) async fn listed(
         client: &Client,
         selection: Selection<'_>,
         judge: &Judge,
+        found: Result<Vec<Document>, Unreadable>,
     ) -> Self {
-        match source::capacities(client, selection).await {
+        match found {
             Ok(documents) => Self::of(client, selection, judge, &documents).await,
             Err(unreadable) => Self {
                 rows: Vec::new(),

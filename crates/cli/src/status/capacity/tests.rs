@@ -65,7 +65,9 @@ async fn found(client: &Client) -> Capacities {
     };
     let mut judge = Judge::read(client, "the test", &operator).await;
     judge.lease = fivespot_api::verdict::Lease::Held;
-    Capacities::list(client, Selection::All, &judge).await
+    let selection = Selection::All;
+    let found = source::listed::<ScheduledCapacity>(client, selection).await;
+    Capacities::listed(client, selection, &judge, found).await
 }
 
 fn printed(found: &Capacities) -> String {
@@ -98,7 +100,7 @@ async fn capacities_that_a_user_may_not_read_are_no_error() {
     let developer = Client::new(cluster.server().in_process_as(user), "default");
     assert_eq!(
         printed(&found(&developer).await),
-        "ScheduledCapacities: not readable; a role with list of \
+        "scheduledcapacities: not readable; a role with list of \
          scheduledcapacities.5spot.finos.org allows it\n"
     );
 }

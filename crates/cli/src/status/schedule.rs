@@ -1,0 +1,179 @@
+//! The schedules that objects share, in a table of their own.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use fivespot_api::{CapitalMarketsSchedule, TimeBasedSpotSchedule};
+use kube::Client;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::table::{Instants, or_dash};
+use crate::columns::table;
+use crate::document::Document;
+use crate::explain::unreadable::Unreadable;
+use crate::plain;
+use crate::preview::source::{self, Selection};
+
+/// How many objects follow each schedule, by its namespace, kind and name.
+#[derive(Debug, Default)]
+pub(super) struct Followers(BTreeMap<[String; 3], usize>);
+
+impl Followers {
+    /// Counts an object that may follow a schedule.
+    pub(super) fn add(&mut self, object: &Value) {
+        let text = |pointer: &str| {
+            let found = object.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default().to_owned()
+        };
+        let followed = [
+            "/metadata/namespace",
+            "/spec/schedule/kind",
+            "/spec/schedule/name",
+        ];
+        *self.0.entry(followed.map(text)).or_default() += 1;
+    }
+}
+
+/// What was found of them.
+#[derive(Debug, Default)]
+pub(super) struct Schedules {
+    /// The rows in their order.
+    pub(super) rows: Vec<Row>,
+    /// Why some cannot be listed.
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+/// One row: the state of one schedule, as the operator has published it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    /// Whether it is evaluated. Those that are not come first.
+    is_ready: bool,
+    namespace: String,
+    kind: String,
+    name: String,
+    /// Whether it is open; absent before the first report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active: Option<bool>,
+    /// How many ScheduledMachines and ScheduledCapacities follow it, of those that the user may
+    /// list.
+    followers: usize,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    next: String,
+    reason: String,
+    message: String,
+    /// The time zone.
+    #[serde(skip)]
+    zone: String,
+}
+
+impl Schedules {
+    /// Reads the shared schedules of a namespace or of all. None if the kinds are not served. That
+    /// they cannot be read is no error.
+    pub(super) async fn list(
+        client: &Client,
+        selection: Selection<'_>,
+        followers: &Followers,
+    ) -> Self {
+        let found = [
+            source::listed::<TimeBasedSpotSchedule>(client, selection).await,
+            source::listed::<CapitalMarketsSchedule>(client, selection).await,
+        ];
+        let mut schedules = Self::default();
+        for found in found {
+            match found {
+                Ok(documents) => {
+                    let rows = documents.iter().map(|it| Row::of(it, followers));
+                    schedules.rows.extend(rows);
+                }
+                Err(unreadable) => schedules.unreadable.push(unreadable),
+            }
+        }
+        schedules.rows.sort();
+        schedules
+    }
+
+    /// Whether there is nothing to print.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// Prints rows under their heads, in columns; or that they may not be read.
+    pub(super) fn print(
+        &self,
+        out: &mut dyn Write,
+        instants: &Instants,
+    ) -> io::Result<()> {
+        for unreadable in &self.unreadable {
+            writeln!(out, "{}", plain::line(&unreadable.text()))?;
+        }
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<_> = self.rows.iter().map(|row| row.cells(instants)).collect();
+        table(
+            out,
+            [
+                "NAMESPACE",
+                "SCHEDULE",
+                "OPEN",
+                "FOLLOWERS",
+                "NEXT",
+                "MESSAGE",
+            ],
+            &rows,
+        )
+    }
+}
+
+impl Row {
+    fn of(document: &Document, followers: &Followers) -> Self {
+        let text = |pointer: &str| document.text(pointer).to_owned();
+        let key = ["/metadata/namespace", "/kind", "/metadata/name"].map(text);
+        let conditions = document.object["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let ready = conditions.find(|it| it["type"] == "Ready");
+        let of_ready = |field: &str| {
+            let found = ready.and_then(|it| it[field].as_str());
+            found.unwrap_or_default().to_owned()
+        };
+        let [namespace, kind, name] = key.clone();
+        Self {
+            is_ready: of_ready("status") == "True",
+            active: document.object["status"]["active"].as_bool(),
+            followers: followers.0.get(&key).copied().unwrap_or_default(),
+            next: text("/status/nextTransitionTime"),
+            reason: of_ready("reason"),
+            message: match ready {
+                Some(_) => of_ready("message"),
+                None => "the operator has not reported on it yet".to_owned(),
+            },
+            zone: text("/spec/timezone"),
+            namespace,
+            kind,
+            name,
+        }
+    }
+
+    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 6] {
+        let next = instants.text(or_dash(&self.next), &self.zone);
+        let cells = [
+            self.namespace.as_str(),
+            &*format!("{} {}", self.kind, self.name),
+            match self.active {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "-",
+            },
+            &*self.followers.to_string(),
+            &*next,
+            &self.message,
+        ];
+        cells.map(|cell| plain::line(cell).into_owned().into())
+    }
+}
