@@ -80,6 +80,11 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         ("A compressed day on a real Kubernetes", "day.json", day),
         ("The agent", "reclaim.json", agent),
         ("Untrusted input", "fuzz.json", fuzz),
+        (
+            "Manifests beside kubectl-validate",
+            "validate.json",
+            validate,
+        ),
     ];
     for (heading, file, text) in texts {
         let path = root.join(RESULTS).join(file);
@@ -315,6 +320,63 @@ fn agent(result: &Value) -> String {
             cost["p50"], cost["p99"], cost["most"], cost["idle"]
         );
     }
+    text
+}
+
+/// The items of a list.
+fn items(of: &Value) -> impl Iterator<Item = &Value> {
+    of.as_array().into_iter().flatten()
+}
+
+fn validate(result: &Value) -> String {
+    let names: Vec<_> = items(&result["programs"])
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    let mut text = format!(
+        "What `5spot validate` and kubectl-validate say about one tree of manifests, for Kubernetes {}:\n\
+         `cargo run --release --bin validate -- --tree --beside PROGRAM`. Both are given the CRDs.\n\
+         `crates/testkit/src/manifest_tree.rs` has a text of each sort. kubectl-validate compares objects with schemas;\n\
+         what a server decides by other code it does not know.\n\n\
+         | sort | documents | a server says | {} |\n|---|---:|---|{}\n",
+        result["kubernetes"].as_str().unwrap_or_default(),
+        names.join(" | "),
+        "---|".repeat(names.len()),
+    );
+    for sort in items(&result["sorts"]) {
+        let verdicts = names.iter().map(|name| {
+            let all = sort["verdicts"][name].as_object().into_iter().flatten();
+            let all: Vec<_> =
+                all.map(|(name, count)| format!("{count} {name}")).collect();
+            all.join(", ")
+        });
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            sort["sort"].as_str().unwrap_or_default(),
+            sort["documents"],
+            sort["expected"].as_str().unwrap_or_default(),
+            verdicts.collect::<Vec<_>>().join(" | "),
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n| program | time | peak memory | exit code |\n|---|---:|---:|---:|"
+    );
+    for of in items(&result["programs"]) {
+        let _ = writeln!(
+            text,
+            "| {} | {:.1} s | {} MiB | {} |",
+            of["name"].as_str().unwrap_or_default(),
+            of["seconds"].as_f64().unwrap_or_default(),
+            of["peakMib"],
+            of["exitCode"],
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n`5spot` was built with the profile `{}`.",
+        result["profile"].as_str().unwrap_or_default()
+    );
     text
 }
 

@@ -72,6 +72,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["fuzz/src"],
     },
     Judged {
+        results: "proof/results/validate.json",
+        crates: &[ENGINE, &["apiserver", "kubemu", "cli"]],
+        judges: &["benches/validate", "crates/testkit/src/manifest_tree.rs"],
+    },
+    Judged {
         results: "proof/results/faults/",
         crates: SIMULATED,
         judges: &["e2e/tests"],
