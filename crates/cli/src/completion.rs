@@ -18,7 +18,7 @@ use clap::{Args as _, FromArgMatches as _};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use fivespot_api::lint::LINTS;
-use fivespot_api::{ScheduleOverride, ScheduledMachine, rules};
+use fivespot_api::{ScheduleOverride, ScheduledCapacity, ScheduledMachine, rules};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::config::Kubeconfig;
@@ -27,6 +27,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use crate::cluster::{self, Access};
+use crate::named::Named;
 use crate::{Failure, Outcome, plain};
 
 /// Set by the script of a shell, to the shell's name.
@@ -104,6 +105,23 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 /// The ScheduledMachines of the namespace on the command line.
 pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
     from_cluster::<ScheduledMachine>(current, Api::default_namespaced)
+}
+
+/// The same, and the ScheduledCapacities after `scap/`, of the namespace on the command line.
+pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let Ok(named) = Named::of(&typed) else {
+        return Vec::new();
+    };
+    let prefix = typed.strip_suffix(named.name).unwrap_or_default();
+    let name = OsStr::new(named.name);
+    let names = if named.is_capacity() {
+        from_cluster::<ScheduledCapacity>(name, Api::default_namespaced)
+    } else {
+        machines(name)
+    };
+    let names = names.into_iter();
+    names.map(|name| name.add_prefix(prefix)).collect()
 }
 
 /// The ScheduleOverrides of the namespace on the command line.

@@ -56,7 +56,7 @@ Examples:
 pub(crate) struct Args {
     /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity; or `rule` or `reason`
     /// (with --namespace, a machine of that name)
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::machines))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::objects))]
     name: String,
     /// After `rule`, the id of a rule or of a lint warning; after `reason`, a reason of a condition
     /// [default: lists all]; after a kind such as `scap`, a name

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(
         value_name = "NAME",
         group = "which",
-        add = ArgValueCompleter::new(completion::machines)
+        add = ArgValueCompleter::new(completion::objects)
     )]
     name: Option<String>,
     /// All ScheduledMachines and ScheduledCapacities in the cluster

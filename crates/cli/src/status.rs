@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(
         value_name = "NAME",
         conflicts_with = "all_namespaces",
-        add = ArgValueCompleter::new(completion::machines)
+        add = ArgValueCompleter::new(completion::objects)
     )]
     name: Option<String>,
     /// List all namespaces

@@ -39,8 +39,9 @@ fn the_ids_of_rules_and_lints_are_completed() {
 }
 
 #[test]
-fn nothing_is_completed_after_an_unknown_command() {
+fn nothing_is_completed_after_an_unknown_command_or_kind() {
     assert_eq!(completed(&["nonsense", "wor"]), [":4"]);
+    assert_eq!(completed(&["explain", "pod/wor"]), [":4"]);
     assert_eq!(completed(&[]), completed(&[""]));
 }
 
