@@ -35,6 +35,9 @@ pub struct Rights {
     pub is_workload_cluster: bool,
     /// The kinds whose objects ScheduledCapacities may change.
     pub capacity_targets: BTreeSet<CapacityTarget>,
+    /// The kinds of schedules of other providers that it may follow: plurals of the group
+    /// [`name::SPOT_GROUP`].
+    pub schedule_providers: BTreeSet<String>,
     /// For how long a reclaim stops a machine with an override, a duration such as `4h`. `None`
     /// if it disables the schedule.
     pub reclaim_override: Option<String>,
@@ -59,6 +62,7 @@ impl Default for Rights {
             clusters: BTreeSet::new(),
             is_workload_cluster: false,
             capacity_targets: BTreeSet::new(),
+            schedule_providers: BTreeSet::new(),
             reclaim_override: None,
         }
     }
@@ -91,6 +95,10 @@ impl Rights {
         if !self.capacity_targets.is_empty() {
             all.push(capacity_role(&self.capacity_targets));
             all.extend(self.bindings(&capacity_role_name(), &self.namespaces));
+        }
+        if !self.schedule_providers.is_empty() {
+            all.push(schedule_role(&self.schedule_providers));
+            all.extend(self.bindings(&schedule_role_name(), &self.namespaces));
         }
         if self.is_workload_cluster {
             if self.namespace != name::SYSTEM_NAMESPACE {
@@ -335,6 +343,17 @@ fn capacity_role(targets: &BTreeSet<CapacityTarget>) -> Value {
         }
     });
     cluster_role(&capacity_role_name(), &rules.collect::<Vec<_>>())
+}
+
+/// The operator's rights on the schedules of other providers, which it never writes.
+fn schedule_role(plurals: &BTreeSet<String>) -> Value {
+    let resources = plurals.iter().map(String::as_str).collect();
+    let read = rule(name::SPOT_GROUP, &resources, &["get", "list", "watch"]);
+    cluster_role(&schedule_role_name(), &[read])
+}
+
+fn schedule_role_name() -> String {
+    format!("{}-schedules", name::CONTROLLER)
 }
 
 fn capacity_role_name() -> String {

@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
         ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access",
-         "reclaim_by_override", "capacity_target"])]
+         "reclaim_by_override", "capacity_target", "schedule_provider"])]
     workload: bool,
 
     /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policies that limit
@@ -105,6 +105,11 @@ pub(super) struct RightsArgs {
     /// of cluster scope
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     capacity_target: Vec<CapacityTarget>,
+
+    /// Kinds of schedules of other providers that machines and capacities may follow: each the
+    /// plural of a kind of the group spotschedules.5spot.finos.org. The operator may read them
+    #[arg(long, value_name = "PLURAL,...", value_delimiter = ',', value_parser = plural)]
+    schedule_provider: Vec<String>,
 
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
@@ -201,9 +206,24 @@ impl RightsArgs {
             clusters,
             is_workload_cluster: self.node_access == Access::Management,
             capacity_targets: self.capacity_target.iter().cloned().collect(),
+            schedule_providers: self.schedule_provider.iter().cloned().collect(),
             reclaim_override: self.reclaim_by_override.map(|span| span.to_string()),
         })
     }
+}
+
+/// Parses the plural of a kind of schedules.
+///
+/// # Errors
+/// It is no plural, or has a group.
+fn plural(word: &str) -> Result<String, String> {
+    if is_dns_label(word) {
+        return Ok(word.to_owned());
+    }
+    let group = name::SPOT_GROUP;
+    Err(format!(
+        "write the plural of a kind of {group} without the group, such as manualschedules"
+    ))
 }
 
 /// Parses the namespace and name of a Cluster: `NAMESPACE/CLUSTER`.
@@ -282,6 +302,29 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    #[test]
+    fn schedules_of_other_providers_may_be_read_and_not_written() {
+        let rights = rights_args("--schedule-provider manualschedules,tariffs").rights();
+        let roles = rights.unwrap().management();
+        let role = |of: &&serde_json::Value| {
+            of["kind"] == "ClusterRole"
+                && of["metadata"]["name"] == "5spot-controller-schedules"
+        };
+        let rules = &roles.iter().find(role).unwrap()["rules"];
+        let expected = serde_json::json!([{
+            "apiGroups": ["spotschedules.5spot.finos.org"],
+            "resources": ["manualschedules", "tariffs"],
+            "verbs": ["get", "list", "watch"],
+        }]);
+        assert_eq!(*rules, expected);
+        let bound = |of: &serde_json::Value| {
+            of["roleRef"]["name"] == "5spot-controller-schedules"
+        };
+        assert!(roles.iter().any(bound));
+        let arguments = ["rbac", "--schedule-provider", "tariffs.example.com"];
+        assert!(<Line as clap::Parser>::try_parse_from(arguments).is_err());
     }
 
     #[test]
