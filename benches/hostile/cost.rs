@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::child::{Child, Usage};
-use crate::management::{Management, OTHER, TENANT, collection};
+use crate::management::{Management, OTHER, TENANT, collection, deployment_path};
 use crate::{Args, BoxError};
 
 const SPOT_API_VERSION: &str = "spotschedules.5spot.finos.org/v1alpha1";
@@ -76,6 +76,10 @@ enum Event {
     CalendarEdited,
     /// The market that every machine follows loses its early closes.
     SharedEdited,
+    /// The schedule that every ScheduledCapacity follows opens.
+    CapacitiesOpen,
+    /// The annotations of ten targets of ScheduledCapacities change.
+    TargetsAnnotated,
     /// The provider's side of ten machines' status is overwritten by another client.
     StatusWritten,
 }
@@ -84,6 +88,8 @@ enum Event {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     machines: u32,
+    /// ScheduledCapacities, each with a Deployment as its target.
+    capacities: u32,
     /// Exceptions with a calendar of each machine.
     exceptions: u32,
     overrides: u32,
@@ -98,6 +104,7 @@ pub(crate) struct Row {
 const fn row(machines: u32, overrides: u32, target: Target, event: Event) -> Row {
     Row {
         machines,
+        capacities: 0,
         exceptions: 0,
         overrides,
         target,
@@ -118,13 +125,18 @@ impl Row {
         self
     }
 
+    const fn capacities(mut self, capacities: u32) -> Self {
+        self.capacities = capacities;
+        self
+    }
+
     const fn within(mut self, millis: u64) -> Self {
         self.max_cpu = millis;
         self
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         row(0, 0, Target::Nobody, Event::None),
         row(
             0,
@@ -183,6 +195,8 @@ impl Row {
         row(1_500, 1, Target::Every, Event::OverrideEnds),
         row(1_500, 0, Target::Nobody, Event::CalendarEdited).exceptions(1),
         row(5_000, 0, Target::Nobody, Event::SharedEdited),
+        row(0, 0, Target::Nobody, Event::CapacitiesOpen).capacities(1_500),
+        row(0, 0, Target::Nobody, Event::TargetsAnnotated).capacities(1_500),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
         row(10_000, 256, Target::Nobody, Event::Start),
     ];
@@ -192,6 +206,9 @@ impl Row {
         let mut parts = Vec::new();
         if self.machines > 0 {
             parts.push(format!("{} machines", self.machines));
+        }
+        if self.capacities > 0 {
+            parts.push(format!("{} capacities of a schedule", self.capacities));
         }
         if self.exceptions > 0 {
             parts.push(format!("{} calendars", self.exceptions));
@@ -230,6 +247,8 @@ impl Row {
             Event::MachineRelabelled => "a machine relabelled".to_owned(),
             Event::CalendarEdited => "the calendar edited".to_owned(),
             Event::SharedEdited => "the market edited".to_owned(),
+            Event::CapacitiesOpen => "the schedule opens".to_owned(),
+            Event::TargetsAnnotated => "10 targets annotated".to_owned(),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
         }
     }
@@ -496,6 +515,21 @@ async fn prepare(
             .create_in(TENANT, "scheduledmachines", object)
             .await?;
     }
+    if row.capacities > 0 {
+        let schedule = json!({
+            "apiVersion": SPOT_API_VERSION, "kind": "TimeBasedSpotSchedule",
+            "metadata": {"name": "tenant"}, "spec": closed(),
+        });
+        management
+            .create_in(TENANT, "timebasedspotschedules", schedule)
+            .await?;
+    }
+    for number in 0..row.capacities {
+        management.create_deployment(TENANT, number).await?;
+        management
+            .create_in(TENANT, "scheduledcapacities", capacity(number))
+            .await?;
+    }
     for number in 0..row.overrides {
         let end = match row.event {
             Event::OverrideEnds => now + OVERRIDE_DURATION,
@@ -592,6 +626,20 @@ async fn happen(
             let patch = json!({"spec": {"earlyCloses": []}});
             management.merge(&path, patch).await?;
         }
+        Event::CapacitiesOpen => {
+            let path = format!("{}/tenant", collection(TENANT, "timebasedspotschedules"));
+            let patch = json!({"spec": {"cron": "* * * * *"}});
+            management.merge(&path, patch).await?;
+        }
+        Event::TargetsAnnotated => {
+            for number in 0..10 {
+                let patch =
+                    json!({"metadata": {"annotations": {"example.com/seen": "1"}}});
+                management
+                    .merge(&deployment_path(TENANT, number), patch)
+                    .await?;
+            }
+        }
         Event::StatusWritten => {
             for number in 0..10 {
                 let path = format!(
@@ -626,6 +674,22 @@ fn machine(number: u32, exceptions: u32) -> Value {
         object["spec"]["schedule"]["exceptions"] = exceptions.into();
     }
     object
+}
+
+/// A ScheduledCapacity that scales a Deployment while a schedule is open.
+fn capacity(number: u32) -> Value {
+    let name = format!("tenant-{number}");
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledCapacity",
+        "metadata": {"name": name},
+        "spec": {
+            "schedule": {
+                "apiVersion": SPOT_API_VERSION, "kind": "TimeBasedSpotSchedule", "name": "tenant",
+            },
+            "target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "subresource": "scale"},
+            "fields": [{"field": "replicas", "activeValue": 3, "inactiveValue": 0}],
+        },
+    })
 }
 
 /// A calendar of as many yearly dates as admission allows, all of them before today: the next of

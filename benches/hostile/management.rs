@@ -41,6 +41,13 @@ pub(crate) fn collection(namespace: &str, plural: &str) -> String {
     format!("/apis/{group}/v1alpha1/namespaces/{namespace}/{plural}")
 }
 
+/// The path of a Deployment of [`Management::create_deployment`].
+pub(crate) fn deployment_path(namespace: &str, number: u32) -> String {
+    format!("{DEPLOYMENTS}/{namespace}/deployments/tenant-{number}")
+}
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces";
+
 /// How long before its window opens a machine is created.
 const LEAD: SignedDuration = SignedDuration::from_secs(20);
 /// How long the operator's Lease is valid without a renewal: the default.
@@ -160,6 +167,29 @@ impl Management {
     ) -> Result<(), BoxError> {
         object["metadata"]["namespace"] = json!(namespace);
         self.create(&collection(namespace, plural), object).await
+    }
+
+    /// Creates a Deployment without replicas.
+    pub(crate) async fn create_deployment(
+        &self,
+        namespace: &str,
+        number: u32,
+    ) -> Result<(), BoxError> {
+        let labels = json!({"app": "target"});
+        let object = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": format!("tenant-{number}"), "namespace": namespace},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "app", "image": "registry.example/app:1"}]},
+                },
+            },
+        });
+        let path = format!("{DEPLOYMENTS}/{namespace}/deployments");
+        self.create(&path, object).await
     }
 
     /// Reads an object.
