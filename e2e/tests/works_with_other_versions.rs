@@ -29,7 +29,7 @@ const DEFINITION: &str = include_str!("works_with_other_versions/0.1.0/crd.yaml"
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/5spot-controller";
 const AFTER_CLOSING: &str = "2026-03-06T23:10:00Z";
 /// When the test checks the reason for which a schedule waits.
-const EVENING: &str = "2026-03-06T23:20:00Z";
+const EVENING: &str = "2026-03-06T23:10:00Z";
 
 /// The rules of the operator's ClusterRole in the earlier version.
 fn rules_before() -> Value {
