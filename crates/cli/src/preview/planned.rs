@@ -1,9 +1,13 @@
 //! A ScheduledMachine or a ScheduledCapacity with the schedule in force, from a file or a cluster.
 
+use std::collections::BTreeMap;
+
+use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{EnabledField, ScheduledCapacity, ScheduledMachine, rules};
 use fivespot_plan::MAX_STEPS;
-use fivespot_schedule::{Duration, Error, Schedule, Steps};
+use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::document::Document;
 use crate::preview::Context;
@@ -43,8 +47,7 @@ impl PlannedMachine {
                 format!("{}, ScheduledMachine {name}, {field}", document.origin);
             Failure::new(location, why).remedy("correct the schedule")
         };
-        let of_object = object.metadata.namespace.as_deref();
-        let namespace = of_object.or(namespace).unwrap_or("default").to_owned();
+        let namespace = namespace_of(&object.metadata, namespace);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         context
@@ -64,11 +67,9 @@ impl PlannedMachine {
         if let Some(violation) = violation {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
-        let missing = object.spec.schedule.calendars();
-        let missing = missing.filter(|calendar| !calendars.contains_key(*calendar));
         Ok(Self {
             off: Off::of(&object),
-            missing_calendars: missing.map(ToOwned::to_owned).collect(),
+            missing_calendars: missing(&object.spec.schedule, &calendars),
             object,
             namespace,
             name,
@@ -128,8 +129,7 @@ impl PlannedCapacity {
         if let Some(violation) = rules::check_capacity(&object).first() {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
-        let of_object = object.metadata.namespace.as_deref();
-        let namespace = of_object.or(namespace).unwrap_or("default").to_owned();
+        let namespace = namespace_of(&object.metadata, namespace);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         context
@@ -144,11 +144,9 @@ impl PlannedCapacity {
             .map_err(|error| fault(&field(&error), why(&error)))?
             .with_overrides(context.overrides_of_capacity(&name, &namespace))
             .with_lead_time(lead_time);
-        let missing = object.spec.schedule.calendars();
-        let missing = missing.filter(|calendar| !calendars.contains_key(*calendar));
         Ok(Self {
             off: Off::of_capacity(&object),
-            missing_calendars: missing.map(ToOwned::to_owned).collect(),
+            missing_calendars: missing(&object.spec.schedule, &calendars),
             object,
             namespace,
             name,
@@ -180,6 +178,19 @@ impl PlannedCapacity {
         let steps = Steps::at_most(MAX_STEPS);
         self.off.is_none() && self.schedule.needed(now, &steps).is_needed()
     }
+}
+
+/// The namespace of an object; `otherwise` or `default` if it has none.
+fn namespace_of(metadata: &ObjectMeta, otherwise: Option<&str>) -> String {
+    let own = metadata.namespace.as_deref();
+    own.or(otherwise).unwrap_or("default").to_owned()
+}
+
+/// The calendars that exceptions of a schedule refer to and that do not exist.
+fn missing(schedule: &ScheduleSpec, calendars: &BTreeMap<String, Dates>) -> Vec<String> {
+    let named = schedule.calendars();
+    let missing = named.filter(|calendar| !calendars.contains_key(*calendar));
+    missing.map(ToOwned::to_owned).collect()
 }
 
 /// The schedule, unless it does not apply.

@@ -13,7 +13,7 @@ use fivespot_api::verdict::Verdict;
 use kube::Client;
 use serde::Serialize;
 
-use super::table::{Instants, or_dash, style};
+use super::table::{Instants, line, or_dash, place};
 use crate::check::Judge;
 use crate::columns::Columns;
 use crate::document::Document;
@@ -122,12 +122,9 @@ impl Capacities {
         }
         columns.print(out, &HEAD.map(Cow::Borrowed))?;
         for row in &self.rows {
-            let mut cells = columns.padded(&row.cells(instants));
-            if is_colored && let Some(cell) = cells.get_mut(STATE) {
-                let style = style(row.verdict.state);
-                *cell = format!("{style}{cell}{style:#}");
-            }
-            writeln!(out, "{}", cells.join("  ").trim_end())?;
+            let state = row.verdict.state;
+            let line = line(&columns, &row.cells(instants), state, is_colored);
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }
@@ -187,16 +184,10 @@ impl Row {
         &self.verdict
     }
 
-    /// What to look at first comes first; then by namespace and name.
+    /// The order in the table.
     fn order(&self, other: &Self) -> Ordering {
-        let key = |row: &Self| {
-            (
-                row.verdict.state.rank(),
-                row.namespace.clone(),
-                row.name.clone(),
-            )
-        };
-        key(self).cmp(&key(other))
+        let own = place(&self.verdict, &self.namespace, &self.name);
+        own.cmp(&place(&other.verdict, &other.namespace, &other.name))
     }
 
     fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 8] {
@@ -225,6 +216,3 @@ const HEAD: [&str; 8] = [
     "NEXT",
     "MESSAGE",
 ];
-
-/// The index of the column of the state.
-const STATE: usize = 2;

@@ -102,7 +102,7 @@ const HEAD: [&str; 7] = [
 const STATE: usize = 2;
 
 /// The style of a state on a terminal.
-pub(super) fn style(state: State) -> Style {
+fn style(state: State) -> Style {
     match state {
         State::Blocked => AnsiColor::Red.on_default().bold(),
         State::Unknown => AnsiColor::Magenta.on_default().bold(),
@@ -112,6 +112,15 @@ pub(super) fn style(state: State) -> Style {
         State::Held | State::Disabled | State::Killed => AnsiColor::Yellow.on_default(),
         State::Off => Style::new().dimmed(),
     }
+}
+
+/// The place of a row in its table: what to look at first comes first; then by namespace and name.
+pub(super) fn place<'r>(
+    verdict: &Verdict,
+    namespace: &'r str,
+    name: &'r str,
+) -> (u8, &'r str, &'r str) {
+    (verdict.state.rank(), namespace, name)
 }
 
 impl Row {
@@ -134,16 +143,10 @@ impl Row {
         }
     }
 
-    /// What to look at first comes first; then by namespace and name.
+    /// The order in the table.
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        let key = |row: &Self| {
-            (
-                row.verdict.state.rank(),
-                row.namespace.clone(),
-                row.name.clone(),
-            )
-        };
-        key(self).cmp(&key(other))
+        let own = place(&self.verdict, &self.namespace, &self.name);
+        own.cmp(&place(&other.verdict, &other.namespace, &other.name))
     }
 
     /// The verdict.
@@ -187,15 +190,16 @@ impl Row {
 /// The phase of a machine that has been deleted.
 const DELETED: &str = "Deleted";
 
-fn line(
-    columns: &Columns<7>,
-    row: &Row,
-    instants: &Instants,
+/// A row whose third cell is its state, in columns.
+pub(super) fn line<const N: usize>(
+    columns: &Columns<N>,
+    cells: &[Cow<'_, str>; N],
+    state: State,
     is_colored: bool,
 ) -> String {
-    let mut cells = columns.padded(&row.cells(instants));
+    let mut cells = columns.padded(cells);
     if is_colored && let Some(cell) = cells.get_mut(STATE) {
-        let style = style(row.verdict.state);
+        let style = style(state);
         *cell = format!("{style}{cell}{style:#}");
     }
     cells.join("  ").trim_end().to_owned()
@@ -228,7 +232,9 @@ fn styled_text(
     }
     columns.print(out, &HEAD.map(Cow::Borrowed))?;
     rows.iter().try_for_each(|row| {
-        writeln!(out, "{}", line(&columns, row, instants, is_colored))
+        let state = row.verdict.state;
+        let line = line(&columns, &row.cells(instants), state, is_colored);
+        writeln!(out, "{line}")
     })
 }
 
@@ -277,7 +283,9 @@ impl PrintedRows {
         self.columns = Some(columns);
         let is_colored = output::is_colored(&io::stdout());
         rows.iter().try_for_each(|row| {
-            writeln!(out, "{}", line(&columns, row, &self.instants, is_colored))
+            let cells = row.cells(&self.instants);
+            let line = line(&columns, &cells, row.verdict.state, is_colored);
+            writeln!(out, "{line}")
         })
     }
 }
