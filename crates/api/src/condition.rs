@@ -1,5 +1,6 @@
 //! Condition types and reasons, and how to set a condition.
 
+pub mod capacity_reason;
 mod reason;
 
 use jiff::Timestamp;

@@ -1,11 +1,10 @@
 //! What a ScheduledCapacity says, for the commands that show it.
 
-pub(crate) mod reason;
 #[cfg(test)]
 mod tests;
 
 use fivespot_api::ScheduledCapacity;
-use fivespot_api::condition::{Actor, Remedy};
+use fivespot_api::condition::{Actor, Remedy, capacity_reason};
 use fivespot_api::scheduled_capacity::{
     CapacityPhase, ScheduledCapacityStatus, ScheduledField,
 };
@@ -70,7 +69,7 @@ pub(crate) fn verdict(
             message,
         ),
     };
-    let row = reason::of(&reason);
+    let row = capacity_reason::row(&reason);
     Verdict {
         state: state(&status, ready, now),
         since: ready.map(|it| it.last_transition_time.0),

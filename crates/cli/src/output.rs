@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
+use fivespot_api::condition::capacity_reason;
 use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 pub(crate) use fivespot_program::is_colored;
 pub(crate) use kubemu::output::{Format, closed, json, yaml};
 
-use crate::{capacity, plain};
+use crate::plain;
 
 /// Prints what to do about a verdict and who can, with the command that explains its reason.
 pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<()> {
@@ -16,7 +17,7 @@ pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<
     };
     let actor = verdict.actor.as_str();
     writeln!(out, "do: {} (who: {actor})", plain::line(remedy))?;
-    if capacity::reason::of(&verdict.reason).is_some() {
+    if capacity_reason::row(&verdict.reason).is_some() {
         writeln!(out, "    5spot explain reason {}", verdict.reason)?;
     }
     Ok(())

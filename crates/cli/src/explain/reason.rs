@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use fivespot_api::condition::{Reason, ReasonRow};
+use fivespot_api::condition::{Reason, ReasonRow, capacity_reason};
 use fivespot_api::name;
 use serde_json::{Value, json};
 
 use crate::output::Format;
-use crate::{Failure, Outcome, capacity, output};
+use crate::{Failure, Outcome, output};
 
 /// A reason with the kind whose conditions have it.
 #[derive(Clone, Copy)]
@@ -21,11 +21,8 @@ struct Entry {
 fn all() -> impl Iterator<Item = Entry> {
     let entry = |kind| move |row| Entry { kind, row };
     let of_machines = Reason::TABLE.iter().map(entry(name::KIND));
-    of_machines.chain(
-        capacity::reason::TABLE
-            .iter()
-            .map(entry(name::CAPACITY_KIND)),
-    )
+    let of_capacities = capacity_reason::TABLE.iter();
+    of_machines.chain(of_capacities.map(entry(name::CAPACITY_KIND)))
 }
 
 /// Explains the reason of that name, in any case, for each kind that has it.

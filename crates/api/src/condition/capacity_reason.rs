@@ -1,7 +1,7 @@
 //! The reasons of the conditions of a ScheduledCapacity, where those of machines say something else
 //! or nothing.
 
-use fivespot_api::condition::{Actor, Reason, ReasonRow, Remedy, Section};
+use super::{Actor, Reason, ReasonRow, Remedy, Section};
 
 const PERMIT: Section = Section {
     title: "Permit it",
@@ -34,7 +34,7 @@ const fn well(name: &'static str, meaning: &'static str) -> ReasonRow {
     }
 }
 
-const fn row(
+const fn act(
     name: &'static str,
     meaning: &'static str,
     actor: Actor,
@@ -62,7 +62,7 @@ const ONE_WRITER: &str = "Let one of the two write it: leave the field out of th
      applies; `status.contestedBy` names it.";
 
 /// Every reason, in the order of the conditions.
-pub(crate) const TABLE: &[ReasonRow] = &[
+pub const TABLE: &[ReasonRow] = &[
     well("Pending", "Nothing has been written to the target yet."),
     well("Active", "The active values are written."),
     well(
@@ -73,7 +73,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
         "HandingBack",
         "The inactive values are written, and the target is still in use.",
     ),
-    row(
+    act(
         "HandbackTimedOut",
         "The inactive values are written, and the target is in use for longer than \
          `handback.timeout`. Nothing is forced.",
@@ -82,14 +82,14 @@ pub(crate) const TABLE: &[ReasonRow] = &[
          is 0, the phase becomes Inactive.",
         AWAITED,
     ),
-    row(
+    act(
         "Terminated",
         "The kill switch is set; the inactive values are written.",
         Actor::Owner,
         "To return to the schedule, set `spec.killSwitch: false`.",
         WRITTEN,
     ),
-    row(
+    act(
         "Held",
         "An override of mode Hold keeps the values as they are.",
         Actor::Owner,
@@ -97,7 +97,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
          ends it now.",
         WRITTEN,
     ),
-    row(
+    act(
         "InvalidSpec",
         "The spec violates a rule, or its schedule cannot be evaluated. Nothing is written.",
         Actor::Owner,
@@ -105,7 +105,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
          server would reject.",
         VALUE,
     ),
-    row(
+    act(
         "FieldNotFound",
         "The target lacks a step of the path of a field that is not its last one.",
         Actor::Owner,
@@ -113,7 +113,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
         VALUE,
     ),
     well("Found", "The target exists."),
-    row(
+    act(
         "TargetNotFound",
         "The target does not exist. It is written once it exists.",
         Actor::Owner,
@@ -121,7 +121,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
          `spec.target` cannot be changed.",
         VALUE,
     ),
-    row(
+    act(
         "TargetNotOwned",
         "An object with the name of the ScheduledCapacity exists that it has not created. It is \
          left alone.",
@@ -129,49 +129,49 @@ pub(crate) const TABLE: &[ReasonRow] = &[
         "Rename one of the two, or name the object in `target.name` in place of the template.",
         CREATED,
     ),
-    row(
+    act(
         "TargetDeleting",
         "The target is being deleted. It is not written any more.",
         Actor::Owner,
         "If this is not intended, create it again when it is gone.",
         VALUE,
     ),
-    row(
+    act(
         "TargetPaused",
         "The target has the annotation `cluster.x-k8s.io/paused`. It keeps its values.",
         Actor::Owner,
         "Remove the annotation from the target.",
         WRITTEN,
     ),
-    row(
+    act(
         "Forbidden",
         "The operator may not read the target.",
         Actor::PlatformTeam,
         GRANT,
         PERMIT,
     ),
-    row(
+    act(
         "WriteForbidden",
         "The operator may not write the target.",
         Actor::PlatformTeam,
         GRANT,
         PERMIT,
     ),
-    row(
+    act(
         "WriteRejected",
         "The API server rejected the value.",
         Actor::Owner,
         "Correct what the API server's error names: the value, the path, a quota or a policy.",
         VALUE,
     ),
-    row(
+    act(
         "WriteFailed",
         "The target could not be written.",
         Actor::PlatformTeam,
         "The message has the API server's error. The write is retried.",
         WRITTEN,
     ),
-    row(
+    act(
         "FieldContested",
         "Another client has changed the value again after three writes in ten minutes. It is \
          written when the schedule changes, and at no other time.",
@@ -179,7 +179,7 @@ pub(crate) const TABLE: &[ReasonRow] = &[
         ONE_WRITER,
         WRITTEN,
     ),
-    row(
+    act(
         "OtherManager",
         "Another client writes the value too (in `FieldContested`).",
         Actor::Owner,
@@ -200,26 +200,9 @@ pub(crate) const TABLE: &[ReasonRow] = &[
     ),
 ];
 
-/// The row of a reason of a ScheduledCapacity by its name. `None` for a reason of another
-/// controller.
-pub(crate) fn of(name: &str) -> Option<&'static ReasonRow> {
+/// The row of a reason of a ScheduledCapacity by its name; of a machine, where a capacity has none
+/// of its own. `None` for a reason of another controller.
+pub fn row(name: &str) -> Option<&'static ReasonRow> {
     let own = TABLE.iter().find(|row| row.name == name);
     own.or_else(|| Reason::row(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_section_that_a_remedy_links_has_its_title() {
-        let page = include_str!("../../../../docs/how-to/capacity.md");
-        for row in TABLE {
-            let Some(section) = row.remedy.and_then(|it| it.section) else {
-                continue;
-            };
-            let heading = format!("\n## {}\n", section.title);
-            assert!(page.contains(&heading), "{section:?}");
-        }
-    }
 }
