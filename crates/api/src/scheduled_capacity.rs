@@ -1,6 +1,7 @@
 //! ScheduledCapacity: a value of another object follows a schedule.
 
 mod field_path;
+mod text;
 
 use fivespot_schedule::Duration;
 use jiff::Timestamp;

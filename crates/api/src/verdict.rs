@@ -3,6 +3,7 @@
 //! Every reader shows this verdict, so that none of them works out the state with the permissions
 //! of its user.
 
+pub mod capacity;
 mod facts;
 mod lease;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use crate::condition::{Actor, Reason, Remedy, Section};
@@ -267,6 +269,25 @@ fn unknown(facts: &Facts<'_>, remedy: Remedy) -> Verdict {
         actor: Actor::PlatformTeam,
         is_stale: true,
     }
+}
+
+/// When the spec of an object last changed. `None` if a client removed the managed fields that say
+/// so, unless nothing has been observed of the object yet.
+fn spec_changed(meta: &ObjectMeta, observed: Option<i64>) -> Option<Timestamp> {
+    let managed = meta.managed_fields.iter().flatten();
+    let of_spec = managed.filter(|entry| {
+        let fields = entry.fields_v1.as_ref();
+        let has_spec = fields.is_some_and(|it| it.0.get("f:spec").is_some());
+        has_spec && entry.subresource.as_deref().is_none_or(str::is_empty)
+    });
+    let changed = of_spec
+        .filter_map(|entry| Some(entry.time.as_ref()?.0))
+        .max();
+    let created = || {
+        let created = meta.creation_timestamp.as_ref();
+        created.filter(|_| observed.is_none()).map(|at| at.0)
+    };
+    changed.or_else(created)
 }
 
 /// The state that the status says, and since when.

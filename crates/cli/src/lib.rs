@@ -8,7 +8,6 @@
 //! unreadable file, an unreachable cluster).
 
 mod calendar;
-mod capacity;
 mod check;
 mod cluster;
 mod columns;

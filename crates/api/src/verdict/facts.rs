@@ -67,24 +67,9 @@ impl<'o> Facts<'o> {
             && self.status.observed_generation == self.object.metadata.generation
     }
 
-    /// When the spec last changed. `None` if a client removed the managed fields that say so.
+    /// When the spec last changed, as far as it is known.
     pub(super) fn spec_changed(&self) -> Option<Timestamp> {
-        let meta = &self.object.metadata;
-        let managed = meta.managed_fields.iter().flatten();
-        let of_spec = managed.filter(|entry| {
-            let fields = entry.fields_v1.as_ref();
-            let has_spec = fields.is_some_and(|it| it.0.get("f:spec").is_some());
-            has_spec && entry.subresource.as_deref().is_none_or(str::is_empty)
-        });
-        let changed = of_spec
-            .filter_map(|entry| Some(entry.time.as_ref()?.0))
-            .max();
-        let created = || {
-            let is_first = self.status.observed_generation.is_none();
-            let created = meta.creation_timestamp.as_ref();
-            created.filter(|_| is_first).map(|at| at.0)
-        };
-        changed.or_else(created)
+        super::spec_changed(&self.object.metadata, self.status.observed_generation)
     }
 
     /// Whether the operator should have seen the present spec by now.

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use fivespot_api::ScheduledCapacity;
 use fivespot_api::scheduled_capacity::{FieldPath, WrittenValue};
 use fivespot_api::time::whole_seconds;
-use fivespot_api::verdict::Verdict;
+use fivespot_api::verdict::{self, Verdict};
 use fivespot_dashboard::schedule_text;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -30,7 +30,7 @@ use crate::named::Named;
 use crate::preview::source::{self, Selection};
 use crate::preview::{Context, PlannedCapacity};
 use crate::time::InstantOrDate;
-use crate::{Failure, capacity, plain, undecodable};
+use crate::{Failure, plain, undecodable};
 
 /// How many changes are shown.
 const CHANGES: usize = 3;
@@ -143,7 +143,7 @@ pub(super) async fn inspect(
     let name = object.metadata.name.clone().unwrap_or_default();
     let context = source::context(client, Selection::Named(&name)).await;
     Ok(Inspected {
-        verdict: capacity::verdict(&object, &judge.lease, judge.now),
+        verdict: verdict::capacity::verdict(&object, &judge.lease, judge.now),
         target: target(client, &object).await,
         planned: planned(&document, context),
         object,
@@ -164,7 +164,7 @@ async fn target(client: &Client, object: &ScheduledCapacity) -> Target {
     let target = &object.spec.target;
     let not_readable = |error: kube::Error| {
         let why = cluster::error_message(error);
-        Target::NotReadable(Unreadable::of(&capacity::target(object), &why))
+        Target::NotReadable(Unreadable::of(&object.target_text(), &why))
     };
     let Ok(version) = target.api_version.parse::<GroupVersion>() else {
         return Target::NotServed;
@@ -197,7 +197,7 @@ impl Inspected {
     fn reported(&self) -> Option<bool> {
         let status = self.object.status.as_ref();
         let active = status.and_then(|it| it.active);
-        active.filter(|_| capacity::has_what_it_wants(self.verdict.state))
+        active.filter(|_| verdict::capacity::has_what_it_wants(self.verdict.state))
     }
 
     /// The instant that a flag means, in the time zone of the schedule. The current time if absent.
@@ -272,7 +272,7 @@ fn changes(inspected: &Inspected, is_active: Option<bool>, at: Timestamp) -> Vec
     let object = &inspected.object;
     let change = |(time, is_active)| Change {
         time,
-        values: capacity::values(object, is_active),
+        values: object.values_text(is_active),
     };
     if let Ok(planned) = &inspected.planned {
         let end = at.checked_add(HORIZON).unwrap_or(Timestamp::MAX);
@@ -318,7 +318,7 @@ fn target_text(object: &ScheduledCapacity, target: &Target) -> String {
         Target::NotServed => "its kind is not served",
         Target::NotReadable(_) => "not readable",
     };
-    format!("{}, {state}", capacity::target(object))
+    format!("{}, {state}", object.target_text())
 }
 
 /// Prints the report as text.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use fivespot_api::scheduled_capacity::CapacityTarget;
-use fivespot_api::verdict::Verdict;
+use fivespot_api::verdict::{self, Verdict};
 use fivespot_dashboard::schedule_text;
 use fivespot_drawing::ClockChange;
 use fivespot_schedule::NeededSpan;
@@ -16,7 +16,7 @@ use crate::preview::forecast::Window;
 use crate::preview::planned::{self, PlannedCapacity};
 use crate::preview::span::{Range, Span};
 use crate::preview::{PreviewScope, human};
-use crate::{Failure, capacity, plain};
+use crate::{Failure, plain};
 
 /// The largest number of lines without --all.
 const LINES: usize = 50;
@@ -70,7 +70,7 @@ impl CapacityForecast {
         let change = |(time, active)| Change {
             time,
             active,
-            values: capacity::value_map(&planned.object, active),
+            values: planned.object.values(active),
         };
         Ok(Self {
             name: planned.name.clone(),
@@ -78,11 +78,11 @@ impl CapacityForecast {
             timezone: planned.schedule.zone_name().to_owned(),
             target: planned.object.spec.target.clone(),
             active_at_from,
-            values_at_from: capacity::value_map(&planned.object, active_at_from),
+            values_at_from: planned.object.values(active_at_from),
             changes: planned.changes(span.from, span.to).map(change).collect(),
             missing_calendars: planned.missing_calendars.clone(),
             verdict: judge
-                .map(|it| capacity::verdict(&planned.object, &it.lease, it.now)),
+                .map(|it| verdict::capacity::verdict(&planned.object, &it.lease, it.now)),
             planned,
             span,
         })
@@ -103,7 +103,7 @@ impl CapacityForecast {
 
     /// The values while the schedule is active, or inactive.
     pub(super) fn values(&self, is_active: bool) -> String {
-        capacity::values(&self.planned.object, is_active)
+        self.planned.object.values_text(is_active)
     }
 
     /// The value that follows the schedule, in one line.
@@ -111,7 +111,7 @@ impl CapacityForecast {
         let object = &self.planned.object;
         format!(
             "{}: {} while {}",
-            capacity::target(object),
+            object.target_text(),
             self.values(true),
             schedule_text::schedule(&object.spec.schedule)
         )
@@ -130,7 +130,7 @@ impl CapacityForecast {
             "{}/{}: {}, {}",
             self.namespace,
             self.name,
-            capacity::target(object),
+            object.target_text(),
             schedule_text::schedule(&object.spec.schedule)
         );
         writeln!(out, "{}", plain::line(&head))?;

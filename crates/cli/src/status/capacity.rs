@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use fivespot_api::ScheduledCapacity;
 use fivespot_api::scheduled_capacity::CapacityTarget;
-use fivespot_api::verdict::Verdict;
+use fivespot_api::verdict::{self, Verdict};
 use kube::Client;
 use serde::Serialize;
 
@@ -18,9 +18,9 @@ use crate::check::Judge;
 use crate::columns::Columns;
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
+use crate::plain;
 use crate::preview::source::{self, Selection};
 use crate::preview::{Context, PlannedCapacity};
-use crate::{capacity, plain};
 
 /// What a user who may not read the inputs of a schedule is shown.
 const NOT_READABLE: &str = "not readable";
@@ -136,7 +136,7 @@ fn wanted(document: &Document, context: Option<&Context>, judge: &Judge) -> Stri
         return NOT_READABLE.to_owned();
     };
     match PlannedCapacity::of(document, context, None) {
-        Ok(planned) => capacity::values(&planned.object, planned.is_active_at(judge.now)),
+        Ok(planned) => planned.object.values_text(planned.is_active_at(judge.now)),
         // The message of the row says why.
         Err(_) => "unknown".to_owned(),
     }
@@ -152,7 +152,11 @@ impl Row {
             phase: text("/status/phase"),
             next: text("/status/nextTransition"),
             zone: text("/spec/schedule/timezone"),
-            verdict: capacity::verdict_of(&document.object, &judge.lease, judge.now),
+            verdict: verdict::capacity::verdict_of(
+                &document.object,
+                &judge.lease,
+                judge.now,
+            ),
             target: CapacityTarget::default(),
             target_text: String::new(),
             value: String::new(),
@@ -164,11 +168,11 @@ impl Row {
             return row;
         };
         let active = object.status.as_ref().and_then(|status| status.active);
-        let wanted = active.map(|is_active| capacity::values(&object, is_active));
+        let wanted = active.map(|is_active| object.values_text(is_active));
         Self {
-            value: capacity::written(&object),
+            value: object.written_text(),
             wanted: wanted.unwrap_or_default(),
-            target_text: capacity::target(&object),
+            target_text: object.target_text(),
             target: object.spec.target,
             ..row
         }
@@ -176,7 +180,8 @@ impl Row {
 
     /// Whether the values that are written are those that are wanted.
     fn is_written(&self) -> bool {
-        capacity::has_what_it_wants(self.verdict.state) && !self.wanted.is_empty()
+        verdict::capacity::has_what_it_wants(self.verdict.state)
+            && !self.wanted.is_empty()
     }
 
     /// The verdict.

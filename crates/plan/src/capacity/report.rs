@@ -8,7 +8,7 @@ use fivespot_capi::{one_line_within, shortened};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{Case, write};
+use super::Case;
 use crate::decide::resolve::InvalidSchedule;
 use crate::{Event, Unknown};
 
@@ -170,8 +170,7 @@ fn phase(case: &Case<'_>, problem: Option<&Problem>) -> CapacityPhase {
 
 fn summary(case: &Case<'_>, phase: CapacityPhase) -> String {
     let status = &case.status;
-    let kind = &case.object.spec.target.kind;
-    let what = format!("{kind} {}", write::target_name(case.object));
+    let what = case.object.target_text();
     let until = match status.next_transition {
         Some(at) => format!(" until {at}"),
         None => String::new(),
@@ -218,14 +217,7 @@ fn target_resolved(case: &Case<'_>, problem: Option<&Problem>) -> Found {
         Some(of) if of.about == About::Target => {
             Found::new(TARGET_RESOLVED, false, &of.reason, of.message.clone())
         }
-        _ => {
-            let message = format!(
-                "{} {}",
-                case.object.spec.target.kind,
-                write::target_name(case.object)
-            );
-            Found::new(TARGET_RESOLVED, true, "Found", message)
-        }
+        _ => Found::new(TARGET_RESOLVED, true, "Found", case.object.target_text()),
     }
 }
 

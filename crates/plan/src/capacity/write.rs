@@ -91,19 +91,13 @@ pub(super) fn fields(spec: &ScheduledCapacitySpec) -> Result<Vec<Field>, Problem
     all.collect()
 }
 
-/// The name of the target: its own, or that of the ScheduledCapacity.
-pub(super) fn target_name(object: &ScheduledCapacity) -> &str {
-    let named = object.spec.target.name.as_deref();
-    named.unwrap_or_else(|| object.metadata.name.as_deref().unwrap_or_default())
-}
-
 /// The target that may be written; `None` if it is to be created.
 pub(super) fn target(
     object: &ScheduledCapacity,
     found: &Fact<Option<Value>>,
 ) -> Result<Option<Value>, Problem> {
     let kind = &object.spec.target.kind;
-    let what = format!("{kind} {}", target_name(object));
+    let what = object.target_text();
     let found = match found {
         Fact::Known(Some(found)) => found,
         Fact::Known(None) if object.spec.template.is_some() => return Ok(None),
@@ -153,7 +147,7 @@ pub(super) fn reference(object: &ScheduledCapacity, found: &Value) -> ObjectRef 
     ObjectRef {
         api_version: object.spec.target.api_version.clone(),
         kind: object.spec.target.kind.clone(),
-        name: target_name(object).to_owned(),
+        name: object.target_name().to_owned(),
         namespace: meta["namespace"].as_str().map(str::to_owned),
         uid: meta["uid"].as_str().map(str::to_owned),
     }

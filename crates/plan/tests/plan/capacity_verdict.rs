@@ -1,10 +1,14 @@
-use fivespot_api::name;
+//! The verdict about a ScheduledCapacity, from the status that the planner writes.
+
+use fivespot_api::condition::Actor;
+use fivespot_api::verdict::capacity::verdict;
+use fivespot_api::verdict::{Lease, State, Verdict};
+use fivespot_api::{ScheduledCapacity, name};
 use fivespot_plan::capacity::capacity_write_failed;
 use fivespot_plan::{CapacityFacts, Fact, ScheduleInputs, Unknown, plan_capacity};
 use fivespot_schedule::{Override, OverrideMode};
-use serde_json::json;
-
-use super::*;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -149,9 +153,9 @@ fn a_value_that_is_written_is_serving_and_nothing_is_to_be_done() {
         found.cause,
         "Deployment web has the active values until 2026-03-06T18:00:00Z"
     );
-    assert_eq!(target(&capacity), "Deployment web");
+    assert_eq!(capacity.target_text(), "Deployment web");
     assert_eq!(
-        (values(&capacity, true), values(&capacity, false)),
+        (capacity.values_text(true), capacity.values_text(false)),
         ("replicas=3".to_owned(), "replicas=0".to_owned(),)
     );
 }

@@ -1,27 +1,18 @@
-//! What a ScheduledCapacity says, for the commands that show it.
+//! The verdict about a ScheduledCapacity, in the states of a machine.
 
-#[cfg(test)]
-mod tests;
-
-use fivespot_api::ScheduledCapacity;
-use fivespot_api::condition::{Actor, Remedy, capacity_reason};
-use fivespot_api::scheduled_capacity::{
-    CapacityPhase, ScheduledCapacityStatus, ScheduledField,
-};
-use fivespot_api::verdict::{Lease, State, Verdict};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// How long a step that is retried may fail before a user has to act, as for a machine.
-const ERROR_LIMIT: SignedDuration = SignedDuration::from_mins(5);
-
-/// How long the operator may take to report on a changed spec.
-const TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
+use super::{
+    ERROR_LIMIT, Lease, State, TOLERANCE, Verdict, spec_changed, without_an_operator,
+};
+use crate::condition::{Actor, Remedy, capacity_reason};
+use crate::{CapacityPhase, ScheduledCapacity, ScheduledCapacityStatus};
 
 /// The verdict about a ScheduledCapacity as it was read. One that cannot be decoded has the error
 /// as its cause.
-pub(crate) fn verdict_of(object: &Value, lease: &Lease, now: Timestamp) -> Verdict {
+pub fn verdict_of(object: &Value, lease: &Lease, now: Timestamp) -> Verdict {
     match serde_json::from_value::<ScheduledCapacity>(object.clone()) {
         Ok(capacity) => verdict(&capacity, lease, now),
         Err(error) => Verdict::undecoded(error),
@@ -33,11 +24,7 @@ pub(crate) fn verdict_of(object: &Value, lease: &Lease, now: Timestamp) -> Verdi
 /// The active values are Serving and the inactive ones Off. It is Blocked if the values that the
 /// schedule wants are not written, and Late while a failed step is retried, or if the target is in
 /// use for longer than `handback.timeout`.
-pub(crate) fn verdict(
-    object: &ScheduledCapacity,
-    lease: &Lease,
-    now: Timestamp,
-) -> Verdict {
+pub fn verdict(object: &ScheduledCapacity, lease: &Lease, now: Timestamp) -> Verdict {
     let status = object.status.clone().unwrap_or_default();
     let ready = condition(&status, "Ready");
     let message = ready.map(|it| it.message.clone());
@@ -45,13 +32,10 @@ pub(crate) fn verdict(
     let is_current = status.phase.is_some()
         && status.observed_generation == object.metadata.generation;
     if let Lease::NotHeld { cause, since } = lease {
-        let cause = match message.as_str() {
-            "" => cause.clone(),
-            last => format!("{cause}; the last report was: {last}"),
-        };
+        let cause = without_an_operator(cause, &message);
         return unknown(object, Some(Remedy::NO_OPERATOR), cause, *since);
     }
-    let changed = spec_changed(object);
+    let changed = spec_changed(&object.metadata, status.observed_generation);
     let is_overdue = changed.is_some_and(|at| now.duration_since(at) > TOLERANCE);
     if status.phase.is_none() || !is_current && is_overdue {
         let cause = "the operator has not reported on the present spec yet".to_owned();
@@ -155,17 +139,8 @@ fn is_true(condition: Option<&Condition>) -> bool {
     condition.is_none_or(|it| it.status == "True")
 }
 
-/// When the object was last changed, apart from its status.
-fn spec_changed(object: &ScheduledCapacity) -> Option<Timestamp> {
-    let meta = &object.metadata;
-    let managed = meta.managed_fields.iter().flatten();
-    let own = managed.filter(|it| it.subresource.as_deref().is_none_or(str::is_empty));
-    let changed = own.filter_map(|it| Some(it.time.as_ref()?.0)).max();
-    changed.or_else(|| meta.creation_timestamp.as_ref().map(|at| at.0))
-}
-
 /// Whether in this state the values that were last written are those that the schedule wants.
-pub(crate) fn has_what_it_wants(state: State) -> bool {
+pub fn has_what_it_wants(state: State) -> bool {
     match state {
         State::Blocked | State::Unknown | State::Held => false,
         State::Late
@@ -175,52 +150,5 @@ pub(crate) fn has_what_it_wants(state: State) -> bool {
         | State::Disabled
         | State::Killed
         | State::Off => true,
-    }
-}
-
-/// The target in words: `Deployment web`.
-pub(crate) fn target(object: &ScheduledCapacity) -> String {
-    let own = object.metadata.name.as_deref().unwrap_or_default();
-    let target = &object.spec.target;
-    format!("{} {}", target.kind, target.name.as_deref().unwrap_or(own))
-}
-
-/// The values while the schedule is active, or inactive, by their fields.
-pub(crate) fn value_map(
-    object: &ScheduledCapacity,
-    is_active: bool,
-) -> Map<String, Value> {
-    let fields = object.spec.all_fields().into_iter();
-    let pair = |it: ScheduledField| {
-        let value = if is_active {
-            it.active_value
-        } else {
-            it.inactive_value
-        };
-        (it.field, value)
-    };
-    fields.map(pair).collect()
-}
-
-/// The same in words: `minReplicas=5, maxReplicas=20`.
-pub(crate) fn values(object: &ScheduledCapacity, is_active: bool) -> String {
-    let values = value_map(object, is_active);
-    let values = values.iter().map(|(field, value)| assignment(field, value));
-    values.collect::<Vec<_>>().join(", ")
-}
-
-/// The values that were last written, as the server stored them. Empty if none were.
-pub(crate) fn written(object: &ScheduledCapacity) -> String {
-    let written = object.status.iter().flat_map(|status| &status.written);
-    let written =
-        written.map(|it| assignment(&it.field, it.stored.as_ref().unwrap_or(&it.value)));
-    written.collect::<Vec<_>>().join(", ")
-}
-
-/// `replicas=3`
-fn assignment(field: &str, value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("{field}={text}"),
-        other => format!("{field}={other}"),
     }
 }
