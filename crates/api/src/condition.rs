@@ -2,6 +2,7 @@
 
 pub mod capacity_reason;
 mod reason;
+pub mod schedule_reason;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};

@@ -6,6 +6,7 @@
 pub mod capacity;
 mod facts;
 mod lease;
+pub mod schedule;
 #[cfg(test)]
 mod tests;
 
@@ -178,6 +179,36 @@ impl Verdict {
             page: None,
             actor: Actor::Owner,
             is_stale: false,
+        }
+    }
+
+    /// The verdict about an object whose status does not describe it.
+    fn unknown(
+        meta: &ObjectMeta,
+        remedy: Option<Remedy>,
+        cause: String,
+        since: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            since,
+            cause,
+            actor: remedy.map_or(Actor::Nobody, |_| Actor::PlatformTeam),
+            ..Self::with_remedy(meta, remedy)
+        }
+    }
+
+    /// An unknown state with a remedy and its page.
+    fn with_remedy(meta: &ObjectMeta, remedy: Option<Remedy>) -> Self {
+        let namespace = meta.namespace.as_deref().unwrap_or_default();
+        Self {
+            state: State::Unknown,
+            since: None,
+            reason: String::new(),
+            cause: String::new(),
+            remedy: remedy.map(|it| it.text.replace("NAMESPACE", namespace)),
+            page: remedy.and_then(|it| it.section).map(|it| it.path),
+            actor: Actor::Nobody,
+            is_stale: true,
         }
     }
 }

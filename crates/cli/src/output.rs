@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_api::condition::capacity_reason;
+use fivespot_api::condition::{capacity_reason, schedule_reason};
 use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 pub(crate) use fivespot_program::is_colored;
@@ -17,7 +17,9 @@ pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<
     };
     let actor = verdict.actor.as_str();
     writeln!(out, "do: {} (who: {actor})", plain::line(remedy))?;
-    if capacity_reason::row(&verdict.reason).is_some() {
+    let reason = verdict.reason.as_str();
+    let is_known = capacity_reason::row(reason).or(schedule_reason::row(reason));
+    if is_known.is_some() {
         writeln!(out, "    5spot explain reason {}", verdict.reason)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Descriptions of schedules and of their causes.
 
-use fivespot_api::ScheduleSpec;
 use fivespot_api::scheduled_machine::ScheduleWindow;
+use fivespot_api::{CapitalMarketsScheduleSpec, ScheduleSpec, SharedSpec};
 use fivespot_schedule::Cause;
 
 /// A one-line description of the schedule as written: `mon-fri 9-17 in Europe/Zurich`.
@@ -30,6 +30,38 @@ pub fn schedule(spec: &ScheduleSpec) -> String {
         several => format!(", {several} exceptions"),
     };
     format!("{when} in {}{exceptions}", spec.timezone)
+}
+
+/// A one-line description of a schedule that objects share.
+pub fn shared(spec: &SharedSpec) -> String {
+    match spec {
+        SharedSpec::TimeBased(spec) => schedule(spec),
+        SharedSpec::CapitalMarkets(spec) => sessions(spec),
+    }
+}
+
+/// `mon-fri 9-15 in America/New_York, 10 holidays, 1 early close`
+fn sessions(spec: &CapitalMarketsScheduleSpec) -> String {
+    let sessions = spec.sessions.iter();
+    let sessions = sessions.map(|it| {
+        format!(
+            "{} {}",
+            it.days_of_week.join(","),
+            it.hours_of_day.join(",")
+        )
+    });
+    let counted = |count: usize, one: &str, several: &str| match count {
+        0 => String::new(),
+        1 => format!(", 1 {one}"),
+        count => format!(", {count} {several}"),
+    };
+    format!(
+        "{} in {}{}{}",
+        sessions.collect::<Vec<_>>().join("; "),
+        spec.timezone,
+        counted(spec.holidays.len(), "holiday", "holidays"),
+        counted(spec.early_closes.len(), "early close", "early closes"),
+    )
 }
 
 /// The cause of a change of the schedule, by the fields and objects of the user:
@@ -75,6 +107,20 @@ mod tests {
         ] {
             assert_eq!(cause(of), expected);
         }
+    }
+
+    #[test]
+    fn sessions_are_described_with_the_dates_on_which_they_differ() {
+        let spec = serde_json::from_value(json!({
+            "sessions": [{"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-15"]}],
+            "timezone": "America/New_York", "holidays": ["2026-12-25", "2027-01-01"],
+            "earlyCloses": [{"date": "2026-12-24", "closeHour": 12}],
+        }));
+        let spec = SharedSpec::CapitalMarkets(Box::new(spec.unwrap()));
+        assert_eq!(
+            shared(&spec),
+            "mon-fri 9-15 in America/New_York, 2 holidays, 1 early close"
+        );
     }
 
     #[test]

@@ -24,16 +24,6 @@ const CREATED: Section = Section {
     path: "how-to/capacity.md#create-the-object",
 };
 
-/// A reason with which there is nothing to do.
-const fn well(name: &'static str, meaning: &'static str) -> ReasonRow {
-    ReasonRow {
-        name,
-        meaning,
-        actor: Actor::Nobody,
-        remedy: None,
-    }
-}
-
 const fn act(
     name: &'static str,
     meaning: &'static str,
@@ -63,13 +53,13 @@ const ONE_WRITER: &str = "Let one of the two write it: leave the field out of th
 
 /// Every reason, in the order of the conditions.
 pub const TABLE: &[ReasonRow] = &[
-    well("Pending", "Nothing has been written to the target yet."),
-    well("Active", "The active values are written."),
-    well(
+    ReasonRow::well("Pending", "Nothing has been written to the target yet."),
+    ReasonRow::well("Active", "The active values are written."),
+    ReasonRow::well(
         "Inactive",
         "The inactive values are written, and nothing is awaited.",
     ),
-    well(
+    ReasonRow::well(
         "HandingBack",
         "The inactive values are written, and the target is still in use.",
     ),
@@ -112,7 +102,7 @@ pub const TABLE: &[ReasonRow] = &[
         "Correct the path, or add what is missing to the target.",
         VALUE,
     ),
-    well("Found", "The target exists."),
+    ReasonRow::well("Found", "The target exists."),
     act(
         "TargetNotFound",
         "The target does not exist. It is written once it exists.",
@@ -186,15 +176,15 @@ pub const TABLE: &[ReasonRow] = &[
         ONE_WRITER,
         WRITTEN,
     ),
-    well("NotCreated", "Nothing has been written yet."),
-    well("NotWritten", "No values have been written yet."),
-    well("Waiting", "The target is still in use."),
-    well("Drained", "Nothing uses the target any more."),
-    well(
+    ReasonRow::well("NotCreated", "Nothing has been written yet."),
+    ReasonRow::well("NotWritten", "No values have been written yet."),
+    ReasonRow::well("Waiting", "The target is still in use."),
+    ReasonRow::well("Drained", "Nothing uses the target any more."),
+    ReasonRow::well(
         "ScheduledMachine",
         "`nodeName` is the Node of a ScheduledMachine: the inactive values are written.",
     ),
-    well(
+    ReasonRow::well(
         "NoScheduledMachine",
         "`nodeName` is the Node of no ScheduledMachine.",
     ),

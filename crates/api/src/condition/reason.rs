@@ -135,6 +135,18 @@ pub struct ReasonRow {
     pub remedy: Option<Remedy>,
 }
 
+impl ReasonRow {
+    /// A reason with which there is nothing to do.
+    pub(super) const fn well(name: &'static str, meaning: &'static str) -> Self {
+        Self {
+            name,
+            meaning,
+            actor: Actor::Nobody,
+            remedy: None,
+        }
+    }
+}
+
 /// Declares [`Reason`] so that each reason is spelled once, with its meaning as documentation,
 /// who can act, and the remedy: `none`, or sentences and the [`Section`] with more details.
 macro_rules! reasons {

@@ -33,14 +33,19 @@ pub fn verdict(object: &ScheduledCapacity, lease: &Lease, now: Timestamp) -> Ver
         && status.observed_generation == object.metadata.generation;
     if let Lease::NotHeld { cause, since } = lease {
         let cause = without_an_operator(cause, &message);
-        return unknown(object, Some(Remedy::NO_OPERATOR), cause, *since);
+        return Verdict::unknown(
+            &object.metadata,
+            Some(Remedy::NO_OPERATOR),
+            cause,
+            *since,
+        );
     }
     let changed = spec_changed(&object.metadata, status.observed_generation);
     let is_overdue = changed.is_some_and(|at| now.duration_since(at) > TOLERANCE);
     if status.phase.is_none() || !is_current && is_overdue {
         let cause = "the operator has not reported on the present spec yet".to_owned();
         let remedy = is_overdue.then_some(Remedy::NOT_OBSERVED);
-        return unknown(object, remedy, cause, changed);
+        return Verdict::unknown(&object.metadata, remedy, cause, changed);
     }
     let contested = condition(&status, "FieldContested").filter(|_| is_true(ready));
     let (reason, cause) = match contested {
@@ -61,37 +66,7 @@ pub fn verdict(object: &ScheduledCapacity, lease: &Lease, now: Timestamp) -> Ver
         actor: row.map_or(Actor::Nobody, |row| row.actor),
         reason,
         is_stale: !is_current,
-        ..with_remedy(object, row.and_then(|row| row.remedy))
-    }
-}
-
-/// The verdict about one whose status does not describe it.
-fn unknown(
-    object: &ScheduledCapacity,
-    remedy: Option<Remedy>,
-    cause: String,
-    since: Option<Timestamp>,
-) -> Verdict {
-    Verdict {
-        since,
-        cause,
-        actor: remedy.map_or(Actor::Nobody, |_| Actor::PlatformTeam),
-        ..with_remedy(object, remedy)
-    }
-}
-
-/// An unknown state with a remedy and its page.
-fn with_remedy(object: &ScheduledCapacity, remedy: Option<Remedy>) -> Verdict {
-    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-    Verdict {
-        state: State::Unknown,
-        since: None,
-        reason: String::new(),
-        cause: String::new(),
-        remedy: remedy.map(|it| it.text.replace("NAMESPACE", namespace)),
-        page: remedy.and_then(|it| it.section).map(|it| it.path),
-        actor: Actor::Nobody,
-        is_stale: true,
+        ..Verdict::with_remedy(&object.metadata, row.and_then(|row| row.remedy))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_api::condition::{Reason, ReasonRow, capacity_reason};
+use fivespot_api::condition::{Reason, ReasonRow, capacity_reason, schedule_reason};
 use fivespot_api::name;
 use serde_json::{Value, json};
 
@@ -17,12 +17,15 @@ struct Entry {
 }
 
 /// The reasons of ScheduledMachines, then those that only ScheduledCapacities have, or with another
-/// meaning.
+/// meaning, then those of the schedules that they share.
 fn all() -> impl Iterator<Item = Entry> {
     let entry = |kind| move |row| Entry { kind, row };
     let of_machines = Reason::TABLE.iter().map(entry(name::KIND));
     let of_capacities = capacity_reason::TABLE.iter();
-    of_machines.chain(of_capacities.map(entry(name::CAPACITY_KIND)))
+    let of_schedules = schedule_reason::TABLE.iter();
+    of_machines
+        .chain(of_capacities.map(entry(name::CAPACITY_KIND)))
+        .chain(of_schedules.map(entry("shared schedule")))
 }
 
 /// Explains the reason of that name, in any case, for each kind that has it.

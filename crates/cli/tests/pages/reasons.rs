@@ -1,6 +1,6 @@
 //! Checks that the page about troubleshooting has a row for every reason.
 
-use fivespot_api::condition::{Reason, capacity_reason};
+use fivespot_api::condition::{Reason, capacity_reason, schedule_reason};
 
 use super::book::Book;
 
@@ -22,7 +22,9 @@ fn every_reason_of_a_condition_has_a_row_with_a_remedy() {
 #[test]
 fn every_section_that_a_remedy_links_has_its_title() {
     let book = Book::open();
-    for row in Reason::TABLE.iter().chain(capacity_reason::TABLE) {
+    let of_machines = Reason::TABLE.iter();
+    let others = capacity_reason::TABLE.iter().chain(schedule_reason::TABLE);
+    for row in of_machines.chain(others) {
         let Some(section) = row.remedy.and_then(|it| it.section) else {
             continue;
         };
