@@ -18,7 +18,10 @@ use clap::{Args as _, FromArgMatches as _};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use fivespot_api::lint::LINTS;
-use fivespot_api::{ScheduleOverride, ScheduledCapacity, ScheduledMachine, rules};
+use fivespot_api::{
+    CapitalMarketsSchedule, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
+    TimeBasedSpotSchedule, name, rules,
+};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::config::Kubeconfig;
@@ -27,7 +30,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use crate::cluster::{self, Access};
-use crate::named::Named;
+use crate::named::{self, Named};
 use crate::{Failure, Outcome, plain};
 
 /// Set by the script of a shell, to the shell's name.
@@ -108,17 +111,36 @@ pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The same, and the ScheduledCapacities after `scap/`, of the namespace on the command line.
-pub(crate) fn objects(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(crate) fn followers(current: &OsStr) -> Vec<CompletionCandidate> {
+    objects(current, named::FOLLOWERS)
+}
+
+/// The same, and the schedules that they share after `tbss/` and `cms/`.
+pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
+    objects(current, named::EXPLAINED)
+}
+
+fn objects(
+    current: &OsStr,
+    kinds: &[&'static fivespot_api::Resource],
+) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
-    let Ok(named) = Named::of(&typed) else {
+    let Ok(named) = Named::of(&typed, kinds) else {
         return Vec::new();
     };
     let prefix = typed.strip_suffix(named.name).unwrap_or_default();
     let name = OsStr::new(named.name);
-    let names = if named.is_capacity() {
-        from_cluster::<ScheduledCapacity>(name, Api::default_namespaced)
-    } else {
-        machines(name)
+    let names = match named.resource.kind {
+        name::CAPACITY_KIND => {
+            from_cluster::<ScheduledCapacity>(name, Api::default_namespaced)
+        }
+        name::TIME_BASED_KIND => {
+            from_cluster::<TimeBasedSpotSchedule>(name, Api::default_namespaced)
+        }
+        name::CAPITAL_MARKETS_KIND => {
+            from_cluster::<CapitalMarketsSchedule>(name, Api::default_namespaced)
+        }
+        _ => machines(name),
     };
     let names = names.into_iter();
     names.map(|name| name.add_prefix(prefix)).collect()

@@ -5,13 +5,14 @@ mod capacity;
 mod reason;
 mod report;
 mod rule;
+mod schedule;
 #[cfg(test)]
 mod tests;
 mod timeline;
 pub(crate) mod unreadable;
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
@@ -21,6 +22,7 @@ use fivespot_controller::{Inspection, Key, Namespaces, NodeAccess, Options, insp
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
+use serde::Serialize;
 
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access};
@@ -38,6 +40,7 @@ Examples:
   5spot explain business-hours-worker --node-access management
   5spot explain business-hours-worker --timeline -o svg > shutdown.svg
   5spot explain scap/web
+  5spot explain tbss/office-hours
   5spot explain rule SM002
   5spot explain reason KindNotServed";
 
@@ -48,15 +51,16 @@ Examples:
 /// decides. Objects that you may not read are named with the role that allows it. Nothing is changed.
 ///
 /// Of a ScheduledCapacity, scap/NAME, it shows the values that its target has, that were written and
-/// that the schedule wants, and the next changes.
+/// that the schedule wants, and the next changes. Of a schedule that objects share, tbss/NAME or
+/// cms/NAME, it shows whether it is open, who follows it, the next changes, and what is wrong with it.
 ///
 /// Exit codes: 0 explained, 1 the object is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity; or `rule` or `reason`
-    /// (with --namespace, a machine of that name)
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::objects))]
+    /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity, tbss/NAME or cms/NAME of
+    /// a shared schedule; or `rule` or `reason` (with --namespace, a machine of that name)
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::explained))]
     name: String,
     /// After `rule`, the id of a rule or of a lint warning; after `reason`, a reason of a condition
     /// [default: lists all]; after a kind such as `scap`, a name
@@ -119,18 +123,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         ("reason", None) if args.access.namespace.is_none() => {
             reason::list(args.output.text_format()?, out)
         }
-        (kind, Some(name)) => match named::kind_of(kind) {
+        (kind, Some(name)) => match named::kind_of(kind, named::EXPLAINED) {
             Some(resource) => object(args, Named { resource, name }, out),
             None => Err(Failure::new(
                 format!("explain {kind} {name}"),
                 "too many arguments",
             )
             .remedy(
-                "give one ScheduledMachine or scap/NAME, `rule` and a rule's id, or `reason` and \
-                 a reason",
+                "give one ScheduledMachine, scap/NAME, tbss/NAME or cms/NAME, `rule` and a rule's \
+                 id, or `reason` and a reason",
             )),
         },
-        (name, None) => object(args, Named::of(name)?, out),
+        (name, None) => object(args, Named::of(name, named::EXPLAINED)?, out),
     }
 }
 
@@ -140,7 +144,7 @@ fn object(
     named: Named<'_>,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    if args.timeline && named.is_capacity() {
+    if args.timeline && (named.is_capacity() || named.is_schedule()) {
         return Err(Failure::new("--timeline", "only machines have a shutdown")
             .remedy("leave the flag out"));
     }
@@ -152,7 +156,17 @@ fn object(
         let operator = args.lease.operator();
         let found = cluster::block_on(capacity::read(&args.access, named, &operator))?;
         let at = found.instant(args.at);
-        return scheduled_capacity(&capacity::report(&found, at), format, out);
+        let report = capacity::report(&found, at);
+        print(&report, capacity::text, format, out)?;
+        return Ok(outcome(&report.verdict));
+    }
+    if named.is_schedule() {
+        let operator = args.lease.operator();
+        let found = cluster::block_on(schedule::read(&args.access, named, &operator))?;
+        let at = found.instant(args.at);
+        let report = schedule::report(&found, at);
+        print(&report, schedule::text, format, out)?;
+        return Ok(outcome(&report.verdict));
     }
     let (inspection, lease) = cluster::block_on(read(args, named.name))?;
     let at = args
@@ -216,26 +230,22 @@ fn machine(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    match format {
-        Format::Text => report::text(out, report)?,
-        Format::Json => output::json(out, report)?,
-        Format::Yaml => output::yaml(out, report)?,
-    }
+    print(report, report::text, format, out)?;
     Ok(outcome(report.verdict()))
 }
 
-/// Prints the explanation of a ScheduledCapacity.
-fn scheduled_capacity(
-    report: &capacity::Report,
+/// Prints a report; `text` prints it as text.
+fn print<R: Serialize>(
+    report: &R,
+    text: impl FnOnce(&mut dyn Write, &R) -> io::Result<()>,
     format: Format,
     out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
+) -> Result<(), Failure> {
     match format {
-        Format::Text => capacity::text(out, report)?,
-        Format::Json => output::json(out, report)?,
-        Format::Yaml => output::yaml(out, report)?,
+        Format::Text => Ok(text(out, report)?),
+        Format::Json => output::json(out, report),
+        Format::Yaml => output::yaml(out, report),
     }
-    Ok(outcome(&report.verdict))
 }
 
 /// The outcome of a command that was asked about the object.

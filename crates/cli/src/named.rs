@@ -1,14 +1,25 @@
 //! The object that an argument names: `NAME`, or `KIND/NAME` as kubectl accepts it.
 
-use fivespot_api::resource::{SCHEDULED_CAPACITY, SCHEDULED_MACHINE};
+use fivespot_api::resource::{
+    CAPITAL_MARKETS_SCHEDULE, SCHEDULED_CAPACITY, SCHEDULED_MACHINE,
+    TIME_BASED_SPOT_SCHEDULE,
+};
 use fivespot_api::{Resource, name};
 
 use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::Failure;
 
-/// The kinds that `status` and `explain` know.
-const KINDS: [&Resource; 2] = [SCHEDULED_MACHINE, SCHEDULED_CAPACITY];
+/// The kinds of what follows a schedule.
+pub(crate) const FOLLOWERS: &[&Resource] = &[SCHEDULED_MACHINE, SCHEDULED_CAPACITY];
+
+/// The same, and the kinds of the schedules that they share.
+pub(crate) const EXPLAINED: &[&Resource] = &[
+    SCHEDULED_MACHINE,
+    SCHEDULED_CAPACITY,
+    TIME_BASED_SPOT_SCHEDULE,
+    CAPITAL_MARKETS_SCHEDULE,
+];
 
 /// An object by its kind and name.
 #[derive(Clone, Copy, Debug)]
@@ -18,18 +29,22 @@ pub(crate) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// The object that `text` names. Without a kind it is a ScheduledMachine.
+    /// The object of one of these kinds that `text` names. Without a kind it is a ScheduledMachine.
     ///
     /// # Errors
     /// The kind is another one. The failure lists the short names.
-    pub(crate) fn of(text: &'a str) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        text: &'a str,
+        kinds: &[&'static Resource],
+    ) -> Result<Self, Failure> {
         let Some((kind, name)) = text.split_once('/') else {
             return Ok(Self::machine(text));
         };
-        kind_of(kind)
+        kind_of(kind, kinds)
             .map(|resource| Self { resource, name })
             .ok_or_else(|| {
-                let known = KINDS.map(|it| format!("{}/NAME", it.short_name));
+                let known = kinds.iter().map(|it| format!("{}/NAME", it.short_name));
+                let known: Vec<_> = known.collect();
                 Failure::new(text, format!("`{kind}` is not known"))
                     .remedy(format!("give a NAME, or {}", known.join(" or ")))
             })
@@ -55,18 +70,26 @@ impl<'a> Named<'a> {
         ApiResource::from_gvk_with_plural(&kind, plural)
     }
 
+    /// Whether it is a schedule that objects share.
+    pub(crate) fn is_schedule(self) -> bool {
+        self.resource.group == name::SPOT_GROUP
+    }
+
     /// Whether it is a ScheduledCapacity.
     pub(crate) fn is_capacity(self) -> bool {
         self.resource.kind == name::CAPACITY_KIND
     }
 }
 
-/// The kind of that word: its plural, singular, short name, and those with version and group; or
-/// `capacity`.
-pub(crate) fn kind_of(word: &str) -> Option<&'static Resource> {
+/// The one of these kinds that has that word as its plural, singular or short name, also with version
+/// and group; or `capacity`.
+pub(crate) fn kind_of(
+    word: &str,
+    kinds: &[&'static Resource],
+) -> Option<&'static Resource> {
     let word = word.to_lowercase();
     let (word, group) = word.split_once('.').unwrap_or((&word, ""));
-    KINDS.into_iter().find(|it| {
+    kinds.iter().copied().find(|it| {
         let is_word = [it.plural, it.singular, it.short_name].contains(&word)
             || word == "capacity" && it.kind == name::CAPACITY_KIND;
         let has_version = |version: &&str| format!("{version}.{}", it.group) == group;
@@ -92,16 +115,25 @@ mod tests {
             "scheduledcapacities.v1alpha1.5spot.finos.org",
         ] {
             let text = format!("{kind}/web");
-            let named = Named::of(&text).unwrap();
+            let named = Named::of(&text, FOLLOWERS).unwrap();
             assert!(named.is_capacity() && named.name == "web", "{kind}");
         }
         for text in ["web", "sm/web", "scheduledmachines.5spot.finos.org/web"] {
-            let named = Named::of(text).unwrap();
+            let named = Named::of(text, FOLLOWERS).unwrap();
             assert!(!named.is_capacity() && named.name == "web", "{text}");
         }
-        for text in ["pod/web", "scap.example.com/web", "/web"] {
-            let failure = Named::of(text).unwrap_err().to_string();
+        for text in ["pod/web", "scap.example.com/web", "/web", "tbss/web"] {
+            let failure = Named::of(text, FOLLOWERS).unwrap_err().to_string();
             assert!(failure.contains("sm/NAME or scap/NAME"), "{failure}");
+        }
+        for text in [
+            "tbss/office",
+            "cms/office",
+            "timebasedspotschedule/office",
+            "capitalmarketsschedules.v1alpha1.spotschedules.5spot.finos.org/office",
+        ] {
+            let named = Named::of(text, EXPLAINED).unwrap();
+            assert!(named.is_schedule() && named.name == "office", "{text}");
         }
     }
 }

@@ -41,7 +41,7 @@ use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
-pub(crate) use planned::{PlannedCapacity, PlannedMachine};
+pub(crate) use planned::{PlannedCapacity, PlannedMachine, calendar_not_found};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(
         value_name = "NAME",
         group = "which",
-        add = ArgValueCompleter::new(completion::objects)
+        add = ArgValueCompleter::new(completion::followers)
     )]
     name: Option<String>,
     /// All ScheduledMachines and ScheduledCapacities in the cluster

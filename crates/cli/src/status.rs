@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Judge, LeaseFlags, Operator};
 use crate::cluster::{self, Access};
-use crate::named::Named;
+use crate::named::{self, Named};
 use crate::preview::source::{self, Selection};
 use crate::reader::Reader;
 use crate::signals::Signals;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(
         value_name = "NAME",
         conflicts_with = "all_namespaces",
-        add = ArgValueCompleter::new(completion::objects)
+        add = ArgValueCompleter::new(completion::followers)
     )]
     name: Option<String>,
     /// List all namespaces
@@ -117,7 +117,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 }
 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let named = args.name.as_deref().map(Named::of).transpose()?;
+    let named = args.name.as_deref();
+    let named = named.map(|it| Named::of(it, named::FOLLOWERS)).transpose()?;
     let config = args.access.config().await?;
     let address = args.access.address(&config);
     let client = Client::try_from(config).map_err(cluster::no_client)?;

@@ -120,7 +120,7 @@ impl CapacityForecast {
     /// A sentence for each calendar that does not exist.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let missing = self.missing_calendars.iter();
-        missing.map(|it| planned::not_found(it))
+        missing.map(|it| planned::calendar_not_found(it))
     }
 
     /// Prints the changes of the values.

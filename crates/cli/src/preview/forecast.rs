@@ -165,7 +165,7 @@ impl Forecast {
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.missing_calendars
             .iter()
-            .map(|it| planned::not_found(it))
+            .map(|it| planned::calendar_not_found(it))
     }
 
     /// The use that the schedule plans within the span.

@@ -82,7 +82,9 @@ impl PlannedMachine {
         let (namespace, name) = (&self.namespace, &self.name);
         let missing = self.missing_calendars.iter();
         missing
-            .map(|calendar| format!("{namespace}/{name}: {}", not_found(calendar)))
+            .map(|calendar| {
+                format!("{namespace}/{name}: {}", calendar_not_found(calendar))
+            })
             .collect()
     }
 
@@ -263,7 +265,7 @@ impl Off {
 }
 
 /// The sentence about a calendar that does not exist.
-pub(super) fn not_found(calendar: &str) -> String {
+pub(crate) fn calendar_not_found(calendar: &str) -> String {
     format!("ScheduleCalendar {calendar} was not found; its exceptions are left out.")
 }
 

@@ -16,7 +16,7 @@ use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
-use crate::named::Named;
+use crate::named::{self, Named};
 use crate::preview::Context;
 
 /// The ScheduledMachines among `documents`, of any version.
@@ -108,7 +108,7 @@ async fn read(
             listed.map_err(failed)?.items
         }
         Selection::Named(name) => {
-            let named = Named::of(name)?;
+            let named = Named::of(name, named::FOLLOWERS)?;
             resource = named.served();
             vec![cluster::named(&client, address, named).await?]
         }
