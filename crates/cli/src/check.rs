@@ -1,6 +1,7 @@
 //! `5spot check`: whether 5-Spot works in this cluster.
 
 mod agent;
+mod blocked;
 mod crd;
 mod finding;
 mod machine;
@@ -27,10 +28,10 @@ use finding::Finding;
 /// Check whether 5-Spot works in this cluster, and print a remedy for each problem
 ///
 /// Only reads. Checks the CRDs and their version, the policy, the admission webhooks and their
-/// endpoints, the Lease, the clocks, the release of the time zones, how many machines are blocked,
-/// the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of their Clusters,
-/// and the reclaim agent where a ScheduledMachine has killIfCommands. What is wrong with one machine
-/// alone is a warning.
+/// endpoints, the Lease, the clocks, the release of the time zones, how many machines and capacities
+/// are blocked, the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of
+/// their Clusters, and the reclaim agent where a ScheduledMachine has killIfCommands. What is wrong
+/// with one machine or capacity alone is a warning.
 ///
 /// Exit codes: 0 no errors (there may be warnings), 1 an error was found or a check could not be
 /// completed, 2 the API server cannot be reached.
@@ -163,7 +164,9 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
         all.extend(operator::definitions(reader, operator).await);
         let machines = machine::read(reader).await;
         let lease = lease(reader, operator).await;
-        all.extend(machine::blocked(&machines, &lease, reader.now));
+        all.extend(blocked::among_machines(&machines, &lease, reader.now));
+        let capacities = blocked::capacities(reader).await;
+        all.extend(blocked::among_capacities(&capacities, &lease, reader.now));
         all.extend(machine::check(reader, operator, &machines).await);
         all.extend(agent::check(&machines));
     }

@@ -32,9 +32,9 @@ impl CheckResult {
     }
 }
 
-/// A machine with the verdict about it.
+/// An object with the verdict about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct MachineVerdict {
+pub(super) struct Judged {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) verdict: Verdict,
@@ -50,7 +50,10 @@ pub(super) struct Finding {
     remedy: Option<String>,
     /// The machines that it is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    machines: Vec<MachineVerdict>,
+    machines: Vec<Judged>,
+    /// The ScheduledCapacities that it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    capacities: Vec<Judged>,
     #[serde(skip)]
     is_missing: bool,
 }
@@ -63,6 +66,7 @@ impl Finding {
             message: message.into(),
             remedy: None,
             machines: Vec::new(),
+            capacities: Vec::new(),
             is_missing: false,
         }
     }
@@ -95,8 +99,14 @@ impl Finding {
     }
 
     /// Adds the machines that it is about.
-    pub(super) fn about(mut self, machines: Vec<MachineVerdict>) -> Self {
+    pub(super) fn about(mut self, machines: Vec<Judged>) -> Self {
         self.machines = machines;
+        self
+    }
+
+    /// Adds the ScheduledCapacities that it is about.
+    pub(super) fn about_capacities(mut self, capacities: Vec<Judged>) -> Self {
+        self.capacities = capacities;
         self
     }
 

@@ -4,13 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::name;
-use fivespot_api::verdict::{Lease, State};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Operator;
-use super::finding::{Finding, MachineVerdict};
-use crate::cluster;
+use super::finding::Finding;
 use crate::reader::{Reader, Response};
 
 /// Lists all ScheduledMachines.
@@ -37,59 +34,6 @@ pub(super) async fn check(
     all.extend(kinds(reader, operator, machines).await);
     all.extend(kubeconfigs(reader, operator, machines).await);
     all
-}
-
-/// How many blocked machines are named.
-const NAMED: usize = 3;
-
-/// How many machines are blocked. `None` if they cannot be read, or if no operator runs, so that
-/// nothing is known about them.
-pub(super) fn blocked(
-    machines: &Result<Vec<Value>, String>,
-    lease: &Lease,
-    now: Timestamp,
-) -> Option<Finding> {
-    const CHECK: &str = "machines";
-    let machines = machines.as_ref().ok()?;
-    if matches!(lease, Lease::NotHeld { .. }) {
-        return None;
-    }
-    let judged = machines.iter().map(|it| MachineVerdict {
-        namespace: it["metadata"]["namespace"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        name: it["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        verdict: cluster::verdict(it, lease, now),
-    });
-    let blocked: Vec<_> = judged
-        .filter(|it| it.verdict.state == State::Blocked)
-        .collect();
-    if blocked.is_empty() {
-        let message = format!("none of {} ScheduledMachines is blocked", machines.len());
-        return Some(Finding::ok(CHECK, message));
-    }
-    let named = blocked.iter().take(NAMED);
-    let named =
-        named.map(|it| format!("{}/{} ({})", it.namespace, it.name, it.verdict.reason));
-    let mut named: Vec<String> = named.collect();
-    if blocked.len() > NAMED {
-        named.push(format!("{} more", blocked.len() - NAMED));
-    }
-    let message = format!(
-        "{} of {} ScheduledMachines are blocked: {}",
-        blocked.len(),
-        machines.len(),
-        named.join(", ")
-    );
-    Some(
-        Finding::warning(CHECK, message)
-            .remedy("`5spot status -A` lists them first, `5spot explain NAME` says what to do")
-            .about(blocked),
-    )
 }
 
 async fn cluster_api(reader: &Reader) -> Finding {

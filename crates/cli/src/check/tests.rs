@@ -305,6 +305,34 @@ async fn what_is_wrong_with_one_machine_is_counted_and_no_error() {
 }
 
 #[tokio::test]
+async fn capacities_are_counted_as_machines_are() {
+    let (cluster, _replica) = with_worker().await;
+    let object = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledCapacity",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]},
+            "target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "capacity": {"field": "replicas", "activeValue": 3},
+        },
+    });
+    let line = async || {
+        let (text, is_ok_or_warning) = checked(cluster.client()).await;
+        assert!(is_ok_or_warning, "{text}");
+        let line = text.lines().find(|it| it.contains(" capacities "));
+        line.map(ToOwned::to_owned)
+    };
+    assert_eq!(line().await, None);
+    cluster.apply(&object).await;
+    cluster.advance_until(instant("2026-03-06T15:05:00Z")).await;
+    assert_eq!(
+        line().await.unwrap(),
+        "warning  capacities  1 of 1 ScheduledCapacities are blocked: default/web (TargetNotFound); \
+         `5spot status -A` lists them first, `5spot explain scap/NAME` says what to do"
+    );
+}
+
+#[tokio::test]
 async fn a_clock_that_differs_is_reported_and_that_of_the_operator_is_an_error() {
     let (cluster, _replica) = with_worker().await;
     let now = cluster.clock().now();
