@@ -5,6 +5,7 @@ mod schedule;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::io::Write;
 
@@ -12,11 +13,9 @@ use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::{State, Verdict};
 use fivespot_api::{ScheduledCapacity, ScheduledMachine};
-use futures::TryStreamExt as _;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
-use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
 
 use crate::check::{Judge, LeaseFlags, Operator};
@@ -24,7 +23,6 @@ use crate::cluster::{self, Access};
 use crate::named::{self, Named};
 use crate::preview::source::{self, Selection};
 use crate::reader::Reader;
-use crate::signals::Signals;
 use crate::{Failure, Outcome, check, completion, output};
 use capacity::Capacities;
 use schedule::{Followers, Schedules};
@@ -63,7 +61,7 @@ pub(crate) struct Args {
     /// List all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Print a line for each change of a ScheduledMachine, until Ctrl-C
+    /// Print a line for each change, until Ctrl-C; a ScheduledCapacity is called scap/NAME
     #[arg(short, long)]
     watch: bool,
     /// Output format; with --watch, one document for each change
@@ -118,13 +116,15 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let named = args.name.as_deref();
-    let named = named.map(|it| Named::of(it, named::FOLLOWERS)).transpose()?;
+    let named = named
+        .map(|it| Named::of(it, named::FOLLOWERS))
+        .transpose()?;
     let config = args.access.config().await?;
     let address = args.access.address(&config);
     let client = Client::try_from(config).map_err(cluster::no_client)?;
     let operator = args.lease.operator();
     if args.watch {
-        return watch(args, named, client, address, out).await;
+        return watch::watch(args, named, client, address, out).await;
     }
     let objects = match named {
         Some(named) => vec![cluster::named(&client, &address, named).await?],
@@ -302,132 +302,4 @@ fn document(found: &Found) -> Value {
         document["notReadable"] = json!(unreadable);
     }
     document
-}
-
-/// Prints a line for each change of machines.
-async fn watch(
-    args: &Args,
-    named: Option<Named<'_>>,
-    client: Client,
-    address: String,
-    out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    if named.is_some_and(Named::is_capacity) {
-        return Err(
-            Failure::new("--watch", "only ScheduledMachines are watched")
-                .remedy("use `kubectl get scap --watch`"),
-        );
-    }
-    cluster::require_reachable(&client, &address).await?;
-    let operator = args.lease.operator();
-    warn(&client, &address, &operator).await;
-    let api = machines(&client, args.all_namespaces);
-    let cluster = WatchedCluster {
-        client,
-        address,
-        operator,
-    };
-    follow(args.output, named, &cluster, api, out).await
-}
-
-/// The cluster that is watched.
-struct WatchedCluster {
-    client: Client,
-    address: String,
-    operator: Operator,
-}
-
-impl WatchedCluster {
-    async fn judge(&self) -> Judge {
-        Judge::read(&self.client, &self.address, &self.operator).await
-    }
-}
-
-async fn follow(
-    form: Form,
-    named: Option<Named<'_>>,
-    cluster: &WatchedCluster,
-    api: Api<DynamicObject>,
-    out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    let mut signals = Signals::listen()?;
-    let config = match named {
-        None => watcher::Config::default(),
-        Some(Named { name, .. }) => {
-            watcher::Config::default().fields(&format!("metadata.name={name}"))
-        }
-    };
-    let mut events = std::pin::pin!(watcher(api, config));
-    let mut closed = std::pin::pin!(output::closed());
-    let mut printed = table::PrintedRows::default();
-    // The initial list is printed at once, so that its columns fit all rows.
-    let mut listed: Vec<DynamicObject> = Vec::new();
-    loop {
-        let event = tokio::select! {
-            () = signals.received() => return Ok(Outcome::Yes),
-            () = &mut closed => return Ok(Outcome::Yes),
-            event = events.try_next() => event,
-        };
-        let event = event.map_err(|error| {
-            Failure::new("watching ScheduledMachines", error)
-                .remedy("check the cluster and your access to it")
-        })?;
-        let (objects, is_deleted) = match event {
-            Some(Event::InitApply(object)) => {
-                listed.push(object);
-                continue;
-            }
-            Some(Event::Apply(object)) => (vec![object], false),
-            Some(Event::Delete(object)) => (vec![object], true),
-            Some(Event::InitDone) => (std::mem::take(&mut listed), false),
-            Some(Event::Init) => {
-                listed.clear();
-                continue;
-            }
-            None => return Ok(Outcome::Yes),
-        };
-        if objects.is_empty() {
-            continue;
-        }
-        let judge = cluster.judge().await;
-        let mut rows = Vec::new();
-        for object in &objects {
-            let mut row = row(&judge, object)?;
-            if is_deleted {
-                row = row.deleted();
-            }
-            if printed.is_changed(&row, is_deleted) {
-                rows.push(row);
-            }
-        }
-        rows.sort_by(Row::order);
-        if !rows.is_empty() {
-            printed.set_instants(form.instants(&judge));
-            print_changed(form, &mut printed, &rows, out)?;
-        }
-    }
-}
-
-/// Prints rows that have changed.
-fn print_changed(
-    form: Form,
-    printed: &mut table::PrintedRows,
-    rows: &[Row],
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    match form {
-        Form::Text | Form::Wide => printed.lines(out, rows)?,
-        Form::Json => {
-            for row in rows {
-                writeln!(out, "{}", json!(row))?;
-            }
-        }
-        Form::Yaml => {
-            for row in rows {
-                writeln!(out, "---")?;
-                output::yaml(out, row)?;
-            }
-        }
-    }
-    Ok(out.flush()?)
 }

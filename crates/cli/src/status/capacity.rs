@@ -13,7 +13,7 @@ use fivespot_api::verdict::{self, Verdict};
 use kube::Client;
 use serde::Serialize;
 
-use super::table::{Instants, line, or_dash, place};
+use super::table::{self, Instants, line, or_dash, place};
 use crate::check::Judge;
 use crate::columns::Columns;
 use crate::document::Document;
@@ -144,7 +144,7 @@ fn wanted(document: &Document, context: Option<&Context>, judge: &Judge) -> Stri
 
 impl Row {
     /// Reads a ScheduledCapacity. One that cannot be decoded is a row that says so.
-    fn of(document: &Document, judge: &Judge) -> Self {
+    pub(super) fn of(document: &Document, judge: &Judge) -> Self {
         let text = |pointer: &str| document.text(pointer).to_owned();
         let row = Self {
             namespace: text("/metadata/namespace"),
@@ -182,6 +182,19 @@ impl Row {
     fn is_written(&self) -> bool {
         verdict::capacity::has_what_it_wants(self.verdict.state)
             && !self.wanted.is_empty()
+    }
+
+    /// The row in a list of machines, with the value in the message.
+    pub(super) fn among_machines(&self, document: &Document) -> table::Row {
+        let cause = match self.value.as_str() {
+            "" => self.verdict.cause.clone(),
+            value => format!("{value}; {}", self.verdict.cause),
+        };
+        let verdict = Verdict {
+            cause,
+            ..self.verdict.clone()
+        };
+        table::Row::of_capacity(&document.object, verdict)
     }
 
     /// The verdict.

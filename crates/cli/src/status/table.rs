@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use fivespot_api::Phase;
+use fivespot_api::resource::SCHEDULED_CAPACITY;
 use fivespot_api::verdict::{State, Verdict};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -143,6 +144,20 @@ impl Row {
         }
     }
 
+    /// Reads a ScheduledCapacity, whose name is preceded by the short name of its kind.
+    pub(super) fn of_capacity(object: &Value, verdict: Verdict) -> Self {
+        let row = Self::of(object, verdict);
+        Self {
+            name: format!("{}/{}", SCHEDULED_CAPACITY.short_name, row.name),
+            ..row
+        }
+    }
+
+    /// The phase.
+    pub(super) fn phase(&self) -> &str {
+        &self.phase
+    }
+
     /// The order in the table.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let own = place(&self.verdict, &self.namespace, &self.name);
@@ -154,9 +169,9 @@ impl Row {
         &self.verdict
     }
 
-    /// The row of the machine after its deletion.
+    /// The row after the deletion of the object.
     pub(super) fn deleted(self) -> Self {
-        let message = "the ScheduledMachine has been deleted".to_owned();
+        let message = "it has been deleted".to_owned();
         Self {
             phase: DELETED.to_owned(),
             node: String::new(),
