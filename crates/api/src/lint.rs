@@ -1,10 +1,11 @@
-//! Warnings about settings of a ScheduledMachine that are valid but rarely intended, each with
+//! Warnings about settings of a ScheduledMachine or a ScheduledCapacity that are valid but rarely intended, each with
 //! a stable code.
 //!
 //! A warning rejects nothing. A rule checks a field on its own; a lint checks the combined
 //! effect of several fields, and the calendar.
 
 mod calendar;
+mod capacity;
 mod provider;
 mod shared;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
 
+pub use capacity::{of_capacity, shared_fields};
 pub use provider::{of_providers, shared_hosts};
 pub use shared::of_shared;
 pub use window::of_calendar;
@@ -80,9 +82,12 @@ const EXCEPTION_OVER: &Lint = &LINTS[11];
 const CALENDAR_OVER: &Lint = &LINTS[12];
 const SHORT_FOR_PROVISIONING: &Lint = &LINTS[13];
 const EMPTY_SPAN: &Lint = &LINTS[14];
+const SAME_VALUES: &Lint = &LINTS[15];
+const NEVER_DRAINED: &Lint = &LINTS[16];
+const SHARED_FIELD: &Lint = &LINTS[17];
 
 /// Every lint, in the order of the codes.
-pub const LINTS: [Lint; 15] = [
+pub const LINTS: [Lint; 18] = [
     Lint {
         code: "SL001",
         name: "never active",
@@ -188,6 +193,28 @@ pub const LINTS: [Lint; 15] = [
         why: "Under CompleteByWindowEnd the shutdown starts gracefulShutdownTimeout before the \
               end of the window. No machine is created for a window that is not longer than that.",
         remedy: "lengthen the window, or shorten gracefulShutdownTimeout",
+    },
+    Lint {
+        code: "SL016",
+        name: "same values",
+        why: "The active and the inactive value of a ScheduledCapacity are equal, so the schedule \
+              changes nothing.",
+        remedy: "correct one of the two values",
+    },
+    Lint {
+        code: "SL017",
+        name: "never drained",
+        why: "A kind leaves the number at `handback.drainedPath` out of its status while it is 0. \
+              A number that is absent is not 0, so each hand-back ends as HandbackTimedOut.",
+        remedy: "leave handback out, or await a number that is always there",
+    },
+    Lint {
+        code: "SL018",
+        name: "shared field",
+        why: "Two ScheduledCapacities write the same field of the same object, and each undoes \
+              what the other has written.",
+        remedy: "use one ScheduledCapacity; several windows, exceptions and overrides are parts \
+                 of one schedule",
     },
 ];
 

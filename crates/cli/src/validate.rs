@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::document::Document;
 use crate::{Failure, Outcome};
-use shared::scheduled_machine;
+use shared::{scheduled_capacity, scheduled_machine};
 
 /// The examples of the command's help.
 const EXAMPLES: &str = "\
@@ -107,12 +107,15 @@ impl FiveSpot {
         }
     }
 
-    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduleCalendar or a
-    /// schedule that objects share.
+    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduledCapacity, a
+    /// ScheduleCalendar or a schedule that objects share.
     fn warnings(&self, object: &Value) -> Vec<LintWarning> {
         if object["kind"] == name::CALENDAR_KIND {
             let calendar = ScheduleCalendar::deserialize(object);
             return calendar.map_or(Vec::new(), |it| lint::of_calendar(&it, self.now));
+        }
+        if let Some(capacity) = scheduled_capacity(object) {
+            return lint::of_capacity(&capacity, self.now);
         }
         if let Some(shared) = SharedSchedule::of_object(object) {
             return shared.map_or(Vec::new(), |it| lint::of_shared(it.spec(), self.now));
@@ -201,7 +204,7 @@ impl Extension for FiveSpot {
         if self.lint == LintLevel::Off {
             return Vec::new();
         }
-        let found = shared::hosts(documents, namespace).into_iter();
+        let found = shared::warnings(documents, namespace).into_iter();
         found.map(|(at, it)| (at, self.lint(it))).collect()
     }
 

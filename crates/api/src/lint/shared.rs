@@ -19,8 +19,18 @@ pub fn of_shared(spec: &SharedSpec, now: Timestamp) -> Vec<LintWarning> {
     }
 }
 
-/// Those of a machine with that schedule, at the fields of the object.
+/// Those of a schedule whose fields are below `spec`.
 fn of_time_based(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
+    let all = of_spec(spec, now).into_iter();
+    all.map(|it| LintWarning {
+        field: it.field.replacen("spec.schedule", "spec", 1),
+        ..it
+    })
+    .collect()
+}
+
+/// Those of a machine with that schedule, apart from what follows from its other fields.
+pub(super) fn of_spec(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
     let about_schedules = [
         NEVER_ACTIVE,
         OVERNIGHT_TAIL,
@@ -34,15 +44,9 @@ fn of_time_based(spec: &ScheduleSpec, now: Timestamp) -> Vec<LintWarning> {
         return Vec::new();
     };
     machine.spec.schedule = spec.clone();
-    let all = of_schedule_within(&machine, now, &Steps::at_most(MAX_STEPS));
-    let own = all
-        .into_iter()
-        .filter(|it| about_schedules.contains(&it.lint));
-    own.map(|it| LintWarning {
-        field: it.field.replacen("spec.schedule", "spec", 1),
-        ..it
-    })
-    .collect()
+    let mut all = of_schedule_within(&machine, now, &Steps::at_most(MAX_STEPS));
+    all.retain(|it| about_schedules.contains(&it.lint));
+    all
 }
 
 fn of_capital_markets(

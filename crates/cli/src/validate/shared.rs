@@ -1,8 +1,9 @@
 //! Lint warnings about several objects together.
 
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::resource::SCHEDULED_MACHINE;
-use fivespot_api::{ScheduledMachine, name, older};
+use fivespot_api::resource::{SCHEDULED_CAPACITY, SCHEDULED_MACHINE};
+use fivespot_api::{ScheduledCapacity, ScheduledMachine, name, older};
+use kube::ResourceExt;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -16,27 +17,58 @@ pub(super) fn scheduled_machine(object: &Value) -> Option<ScheduledMachine> {
     read.and_then(Result::ok)
 }
 
-/// Hosts that several of the documents refer to, each with the index of its document.
-pub(super) fn hosts(
+/// The ScheduledCapacity in an object. `None` if it is another kind or cannot be decoded.
+pub(super) fn scheduled_capacity(object: &Value) -> Option<ScheduledCapacity> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let is_ours =
+        object["kind"] == name::CAPACITY_KIND && SCHEDULED_CAPACITY.is_served_as(version);
+    let read = is_ours.then(|| ScheduledCapacity::deserialize(object));
+    read.and_then(Result::ok)
+}
+
+/// Hosts that several of the documents refer to, and fields that several write, each with the index
+/// of its document.
+pub(super) fn warnings(
     documents: &[Document],
     namespace: &str,
 ) -> Vec<(usize, LintWarning)> {
-    let read = |document: &Document| {
-        let mut object = document.object.clone();
+    let machines = all(documents, namespace, |object| {
+        let mut object = object.clone();
         older::to_current_group(&mut object);
-        let mut machine = scheduled_machine(&object)?;
-        let own = &mut machine.metadata.namespace;
+        scheduled_machine(&object)
+    });
+    let capacities = all(documents, namespace, scheduled_capacity);
+    let hosts = found(&machines, lint::shared_hosts);
+    let fields = found(&capacities, lint::shared_fields);
+    let mut warnings: Vec<_> = hosts.into_iter().chain(fields).collect();
+    warnings.sort_by_key(|(place, _)| *place);
+    warnings
+}
+
+/// The objects of a kind among the documents, each with the index of its document and in its
+/// namespace.
+fn all<K: ResourceExt>(
+    documents: &[Document],
+    namespace: &str,
+    read: impl Fn(&Value) -> Option<K>,
+) -> Vec<(usize, K)> {
+    let read = |(place, document): (usize, &Document)| {
+        let mut object = read(&document.object)?;
+        let own = &mut object.meta_mut().namespace;
         own.get_or_insert_with(|| namespace.to_owned());
-        Some(machine)
+        Some((place, object))
     };
-    let (places, machines): (Vec<usize>, Vec<ScheduledMachine>) = documents
-        .iter()
-        .enumerate()
-        .filter_map(|(place, document)| Some((place, read(document)?)))
-        .unzip();
-    let machines: Vec<&ScheduledMachine> = machines.iter().collect();
-    let found = lint::shared_hosts(&machines).into_iter();
+    documents.iter().enumerate().filter_map(read).collect()
+}
+
+/// What a lint finds among objects, each with the index of its document.
+fn found<K>(
+    objects: &[(usize, K)],
+    lint: fn(&[&K]) -> Vec<(usize, LintWarning)>,
+) -> Vec<(usize, LintWarning)> {
+    let all: Vec<&K> = objects.iter().map(|(_, object)| object).collect();
+    let found = lint(&all).into_iter();
     found
-        .filter_map(|(at, lint_warning)| Some((*places.get(at)?, lint_warning)))
+        .filter_map(|(at, warning)| Some((objects.get(at)?.0, warning)))
         .collect()
 }
