@@ -6,6 +6,7 @@
 //! edit after a recording, and not with those that follow.
 
 mod judged;
+mod number;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -43,6 +44,8 @@ pub(crate) fn task(
 /// A recording of a result.
 pub(crate) struct Figure {
     file: String,
+    /// What it shows.
+    number: String,
     commit: String,
     date: String,
     /// The hash of the sources when it was recorded.
@@ -71,7 +74,9 @@ pub(crate) fn figures(root: &Path) -> Result<Vec<Figure>, Box<dyn Error>> {
         let text = |field: &str| of[field].as_str().unwrap_or_default().to_owned();
         let (commit, date, recorded) = (text("commit"), text("date"), text("sources"));
         let current = hash_of(root, sources, &mut hashes)?;
+        let result = serde_json::from_str(&fs::read_to_string(root.join(&file))?)?;
         figures.push(Figure {
+            number: number::of(&file, &result),
             file,
             commit,
             date,
@@ -144,21 +149,22 @@ pub(crate) fn record_new(root: &Path) -> Result<(), Box<dyn Error>> {
 /// The section of the page about the recordings.
 pub(crate) fn section(figures: &[Figure]) -> String {
     let mut text = "\
-## What the figures are about
+## Recorded results
 
-A figure is true of the sources that it was recorded with. *Changed* means that a file of them differs from then,
+A result is true of the sources that it was recorded with. *Changed* means that a file of them differs from then,
 be it in a comment; `cargo xtask figures` prints the command that shows what. `.ci/run` repeats the tests, the model
-and the simulation for every change, whatever is recorded here.
+and the simulation for every change, whatever is recorded here. Results without numbers have pages of their own.
 
-| recorded result | on | with commit | hash of its sources | which since then have |
-|---|---|---|---|---|
+| result | shows | on | with commit | hash of its sources | which since then have |
+|---|---|---|---|---|---|
 "
     .to_owned();
     for of in figures {
         let _ = writeln!(
             text,
-            "| `{}` | {} | {} | {} | {} |",
+            "| `{}` | {} | {} | {} | {} | {} |",
             of.file,
+            of.number,
             of.date,
             of.commit,
             of.recorded,
@@ -166,19 +172,6 @@ and the simulation for every change, whatever is recorded here.
         );
     }
     text
-}
-
-/// When a result was recorded, as a sentence; empty for a file that is not recorded.
-pub(crate) fn sentence(figures: &[Figure], file: &str) -> String {
-    let of = figures.iter().find(|of| of.file == file);
-    of.map_or_else(String::new, |of| {
-        format!(
-            "Recorded on {} with commit {}; its sources have {} since.\n\n",
-            of.date,
-            of.commit,
-            of.state()
-        )
-    })
 }
 
 impl Figure {
@@ -335,8 +328,9 @@ mod tests {
         let plan = root.join("crates/plan/src/a.rs");
         fs::write(&plan, "two").unwrap();
         assert_eq!(check(&root, model).unwrap().len(), 1);
-        let now = sentence(&figures(&root).unwrap(), model);
-        assert!(now.contains("have changed since"), "{now}");
+        let now = section(&figures(&root).unwrap());
+        let row = now.lines().find(|line| line.contains(model)).unwrap();
+        assert!(row.ends_with("| changed |"), "{row}");
         // Not a source of the fuzz targets.
         assert_eq!(
             check(&root, "proof/results/fuzz.json").unwrap(),

@@ -21,7 +21,7 @@ CPU limit below. All objects pass the shipped CRDs and policies; a calendar has 
 
 - *plans*: reconciles of ScheduledMachines, with the other tenant's.
 - *requests*: requests of the operator about the tenant's namespace, without watches.
-- *CPU*: CPU time beyond the first row's.
+- *CPU*: CPU time beyond that of an empty namespace in the same time.
 - *other tenant*: how late the latest of the other tenant's machines was created.
 - *Lease*: the longest time between two renewals of the Lease, which lapses after 15 s.
 
