@@ -97,7 +97,7 @@ pub(crate) struct Row {
     event: Event,
     /// How long the event is observed.
     window: Duration,
-    /// The CPU time that the event may take beyond the first row, in milliseconds.
+    /// The CPU time that the event may take beyond that of an idle row, in milliseconds.
     max_cpu: u64,
 }
 
@@ -136,8 +136,9 @@ impl Row {
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         row(0, 0, Target::Nobody, Event::None),
+        row(0, 0, Target::Nobody, Event::None).minute(),
         row(
             0,
             0,
@@ -253,6 +254,12 @@ impl Row {
         }
     }
 
+    /// Whether it shows what the operator uses while no tenant does anything, which the other rows
+    /// are compared with.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.machines == 0 && self.capacities == 0 && self.event == Event::None
+    }
+
     /// Both, as the argument `--only` selects.
     pub(crate) fn name(&self) -> String {
         format!("{}: {}", self.state(), self.event())
@@ -266,7 +273,10 @@ pub(crate) struct Cost {
     event: String,
     /// What the operator used from the event to the end of the window.
     usage: Usage,
-    /// The CPU time beyond the first row's, which has the edges of the other tenant alone.
+    /// How long the event was observed.
+    window: Duration,
+    /// The CPU time beyond that of the idle row of the same window, which has the edges of the other
+    /// tenant alone.
     cpu: Duration,
     max_cpu: u64,
     /// The requests of the operator about the tenant.
@@ -353,14 +363,14 @@ impl std::fmt::Display for Cost {
     }
 }
 
-/// Measures one row. `first` is the measurement of the first row, if it has been made.
+/// Measures one row. `idle` are the measurements of the idle rows that have been made.
 ///
 /// # Errors
 /// The API server refused an object, or the operator did not start.
 pub(crate) async fn measure(
     args: &Args,
     row: &Row,
-    first: Option<&Cost>,
+    idle: &[Cost],
 ) -> Result<Cost, BoxError> {
     let kubeconfig = args.folder.join("management.kubeconfig");
     let management = Management::start(&kubeconfig).await?;
@@ -409,10 +419,12 @@ pub(crate) async fn measure(
         .map(|used| used.since(&before))
         .unwrap_or_default();
     let edges: Vec<Timestamp> = (1..=EDGES).map(|number| edge(begun, number)).collect();
-    let alone = first.map_or(Duration::ZERO, |first| first.usage.cpu);
+    let alone = idle.iter().find(|idle| idle.window == row.window);
+    let alone = alone.map_or(Duration::ZERO, |idle| idle.usage.cpu);
     Ok(Cost {
         state: row.state(),
         event: row.event(),
+        window: row.window,
         cpu: usage.cpu.saturating_sub(alone),
         usage,
         max_cpu: row.max_cpu,
