@@ -2,6 +2,8 @@
 
 mod expression;
 mod manifest;
+mod review;
+mod sample;
 
 /// A function that parses untrusted bytes.
 pub struct Target {
@@ -55,8 +57,8 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "review",
-        seeds: manifest::reviews,
-        words: manifest::REVIEW_WORDS,
-        feed: manifest::review,
+        seeds: review::seeds,
+        words: review::WORDS,
+        feed: review::review,
     },
 ];

@@ -1,9 +1,10 @@
 //! Expressions and regular expressions.
 
-use fivespot_api::rules::RULES;
 use kubemu_cel::{Bounds, Budget, Dialect, Env, ObjectType, Program, Type, Variables};
 use kubemu_gostd::regexp::Pattern;
 use serde_json::json;
+
+use super::sample;
 
 pub(super) const WORDS: &[&str] = &[
     "self",
@@ -138,9 +139,9 @@ pub(super) const PATTERN_WORDS: &[&str] = &[
     "++",
 ];
 
-/// The expressions of all rules, and some expressions with most features of the language.
+/// The expressions of the sample, and some expressions with most features of the language.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let rules = RULES.iter().map(|rule| rule.requirement.cel);
+    let rules = sample::expressions();
     let more = [
         "[1, 2, 3].sum() > 5 && x.c.d < 2.0",
         "x.a.map(i, string(i)).join(',').split(',').size() == 3",
@@ -149,17 +150,20 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         "{'a': 1, 'b': [true, null]}.all(k, k in ['a', 'b'])",
         "x.c.transformMap(k, v, v * 2.0)['d'] > 1.0 ? url('/a').getHost() == '' : false",
     ];
+    let more = more.into_iter().map(str::to_owned);
     rules
+        .into_iter()
         .chain(more)
-        .map(|text| text.as_bytes().to_vec())
+        .map(String::into_bytes)
         .collect()
 }
 
-/// The patterns of all rules.
+/// The texts in the expressions of the sample, most of which are patterns, and others.
 pub(super) fn patterns() -> Vec<Vec<u8>> {
-    let quoted = RULES
+    let rules = sample::expressions();
+    let quoted = rules
         .iter()
-        .flat_map(|rule| rule.requirement.cel.split('\'').skip(1).step_by(2));
+        .flat_map(|rule| rule.split('\'').skip(1).step_by(2));
     let more = [
         "(a|b)*c{2,3}[^\\d]$",
         "\\Qa.b\\E[[:^word:]-z]",

@@ -1,15 +1,13 @@
-//! CustomResourceDefinitions, policies and admission reviews.
+//! CustomResourceDefinitions and policies.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use fivespot_api::rules::{RULES, Rule};
-use fivespot_api::{crd, name, vap};
-use fivespot_webhook::Validator;
-use fivespot_webhook::validator::Verdict;
 use kubemu_admission::crd::Crd;
 use kubemu_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
+
+use super::sample;
 
 pub(super) const DEFINITION_WORDS: &[&str] = &[
     "\"type\":\"object\"",
@@ -103,37 +101,7 @@ pub(super) const POLICY_WORDS: &[&str] = &[
     "#",
 ];
 
-pub(super) const REVIEW_WORDS: &[&str] = &[
-    "\"uid\":",
-    "\"operation\":\"DELETE\"",
-    "\"operation\":\"UPDATE\"",
-    "\"object\":null",
-    "\"oldObject\":null",
-    "\"subResource\":\"status\"",
-    "\"spec\":{",
-    "\"schedule\":{",
-    "\"cron\":\"* * * * *\"",
-    "\"daysOfWeek\":[\"mon\"]",
-    "\"hoursOfDay\":[9]",
-    "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"",
-    "\"killSwitch\":true",
-    "null",
-    "true",
-    "[]",
-    "{}",
-    "1e400",
-    "\"",
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\\u0000",
-    "\\ud800",
-];
-
-/// 5-Spot's CustomResourceDefinition, and a small one with many features.
+/// A real CustomResourceDefinition, and a small one with many features.
 pub(super) fn definitions() -> Vec<Vec<u8>> {
     let small = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -161,57 +129,20 @@ pub(super) fn definitions() -> Vec<Vec<u8>> {
                         "message": "no"}]}}}}}],
         },
     });
-    vec![
-        small.to_string().into_bytes(),
-        crd::render(crd::SHIPPED_MINOR).to_string().into_bytes(),
-    ]
+    [small, sample::definition()]
+        .map(|it| it.to_string().into_bytes())
+        .into()
 }
 
-/// 5-Spot's policies, as YAML.
+/// Real policies and a small one, as YAML.
 pub(super) fn policies() -> Vec<Vec<u8>> {
     let small = "metadata: {name: small}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
                  - {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: \
                  ['*']}\n  variables:\n  - {name: a, expression: object.spec}\n  validations:\n  \
                  - expression: has(variables.a.schedule)\n    messageExpression: \"'no'\"\n  \
                  auditAnnotations:\n  - {key: a, valueExpression: request.operation}\n";
-    let rendered = [vap::policy(), vap::params::policy()];
-    let rendered = rendered
-        .iter()
-        .filter_map(|it| serde_saphyr::to_string(it).ok());
-    let all = std::iter::once(small.to_owned()).chain(rendered);
-    all.map(String::into_bytes).collect()
-}
-
-/// A review of a valid object and one of an invalid object for each rule.
-pub(super) fn reviews() -> Vec<Vec<u8>> {
-    let examples = RULES.iter().flat_map(|rule| {
-        let rejected = rule.examples.rejects().iter().take(1);
-        let accepted = rule.examples.accepts().iter().take(1);
-        accepted
-            .chain(rejected)
-            .map(move |example| admission_review(rule, example))
-    });
-    examples.map(|it| it.to_string().into_bytes()).collect()
-}
-
-fn admission_review(rule: &Rule, example: &str) -> Value {
-    let object = rule.example(example);
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u",
-            "kind": {"group": name::GROUP, "version": name::VERSION, "kind": name::KIND},
-            "resource": {"group": name::GROUP, "version": name::VERSION,
-                "resource": name::PLURAL},
-            "name": object["metadata"]["name"],
-            "namespace": "default",
-            "operation": if rule.before(example).is_some() { "UPDATE" } else { "CREATE" },
-            "userInfo": {"username": "jane"},
-            "oldObject": rule.before(example),
-            "object": object,
-        },
-    })
+    let all = std::iter::once(small).chain(sample::policies());
+    all.map(|it| it.as_bytes().to_vec()).collect()
 }
 
 fn first_error(errors: &[FieldError]) -> String {
@@ -267,13 +198,13 @@ pub(super) fn decide(bytes: &[u8]) -> String {
         return "the binding is invalid".to_owned();
     };
     let policies = Policies::new([Arc::new(policy)], [Arc::new(binding)]);
-    let object = admission_review(&RULES[1], "five minutes")["request"]["object"].clone();
+    let object = sample::invalid_object();
     let kind = GroupVersionKind {
-        group: name::GROUP,
-        version: name::VERSION,
-        kind: name::KIND,
+        group: "5spot.finos.org",
+        version: "v1alpha1",
+        kind: "ScheduledMachine",
     };
-    let request = Request::create(kind, name::PLURAL, &object);
+    let request = Request::create(kind, "scheduledmachines", &object);
     let (first, second) = (
         policies.decide(&request, &()),
         policies.decide(&request, &()),
@@ -281,32 +212,4 @@ pub(super) fn decide(bytes: &[u8]) -> String {
     assert_eq!(first, second, "two decisions differ");
     let denied = first.denied().map(|it| it.message.clone());
     denied.unwrap_or_else(|| format!("{:?}", first.audit_annotations))
-}
-
-/// The response is an AdmissionReview or status 400; an unreadable request is never admitted.
-pub(super) fn review(bytes: &[u8]) -> String {
-    static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
-    let validator = VALIDATOR.get_or_init(|| Validator::new(&["Deny"]).ok());
-    let Some(validator) = validator else {
-        return "the validator cannot be built".to_owned();
-    };
-    let response = validator.review(bytes);
-    let body: Option<Value> = serde_json::from_str(&response.body).ok();
-    let admission = body.as_ref().map(|it| &it["response"]);
-    match response.verdict {
-        Verdict::Malformed => {
-            assert_eq!(response.code, 400, "{}", response.body);
-            assert!(
-                admission.is_none_or(|it| it["allowed"] != true),
-                "{}",
-                response.body
-            );
-        }
-        Verdict::Admitted | Verdict::Refused => {
-            assert_eq!(response.code, 200, "{}", response.body);
-            let allowed = response.verdict == Verdict::Admitted;
-            assert_eq!(admission.map(|it| &it["allowed"]), Some(&json!(allowed)));
-        }
-    }
-    response.body
 }
