@@ -69,7 +69,7 @@ pub(super) const JUDGED: &[Judged] = &[
     Judged {
         results: "proof/results/fuzz.json",
         crates: &[ENGINE, &["api", "webhook"]],
-        judges: &["fuzz/src"],
+        judges: &["engine/fuzz/src", "fuzz/src"],
     },
     Judged {
         results: "proof/results/validate.json",

@@ -8,7 +8,7 @@ use fivespot_webhook::Validator;
 use fivespot_webhook::validator::Verdict;
 use serde_json::{Value, json};
 
-pub(super) const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "\"uid\":",
     "\"operation\":\"DELETE\"",
     "\"operation\":\"UPDATE\"",
@@ -39,7 +39,7 @@ pub(super) const WORDS: &[&str] = &[
 ];
 
 /// A review of a valid object and one of an invalid object for each rule.
-pub(super) fn seeds() -> Vec<Vec<u8>> {
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let examples = RULES.iter().flat_map(|rule| {
         let rejected = rule.examples.rejects().iter().take(1);
         let accepted = rule.examples.accepts().iter().take(1);
@@ -71,7 +71,7 @@ fn admission_review(rule: &Rule, example: &str) -> Value {
 }
 
 /// The response is an AdmissionReview or status 400; an unreadable request is never admitted.
-pub(super) fn review(bytes: &[u8]) -> String {
+pub(crate) fn review(bytes: &[u8]) -> String {
     static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
     let validator = VALIDATOR.get_or_init(|| Validator::new(&["Deny"]).ok());
     let Some(validator) = validator else {

@@ -2,7 +2,6 @@
 
 mod expression;
 mod manifest;
-mod review;
 mod sample;
 
 /// A function that parses untrusted bytes.
@@ -10,14 +9,14 @@ pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
     /// The seeds.
-    pub(crate) seeds: fn() -> Vec<Vec<u8>>,
+    pub seeds: fn() -> Vec<Vec<u8>>,
     /// Fragments that mutations insert.
-    pub(crate) words: &'static [&'static str],
+    pub words: &'static [&'static str],
     /// Parses an input and returns a text for the result. Panics if a property is violated.
     pub feed: fn(&[u8]) -> String,
 }
 
-/// Every target.
+/// The targets of the engine.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "parser",
@@ -54,11 +53,5 @@ pub const TARGETS: &[Target] = &[
         seeds: manifest::policies,
         words: manifest::POLICY_WORDS,
         feed: manifest::decide,
-    },
-    Target {
-        name: "review",
-        seeds: review::seeds,
-        words: review::WORDS,
-        feed: review::review,
     },
 ];

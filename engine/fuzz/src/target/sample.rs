@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 const DEFINITION: &str =
-    include_str!("../../../engine/crates/admission/tests/sample/definition.yaml");
-const POLICIES: &str =
-    include_str!("../../../engine/crates/admission/tests/sample/policy.yaml");
+    include_str!("../../../crates/admission/tests/sample/definition.yaml");
+const POLICIES: &str = include_str!("../../../crates/admission/tests/sample/policy.yaml");
 
 /// The CustomResourceDefinition.
 pub(super) fn definition() -> Value {
