@@ -1,6 +1,6 @@
-//! `cargo xtask record`: records the responses of a real API server to the corpus of `e2e/record`.
+//! `cargo xtask record`: records the responses of a real API server to the corpus of `engine/judge/record`.
 //!
-//! The recorder is a program of the end-to-end tests, so that this one stays small.
+//! The recorder is a program of the engine, so that this one stays small.
 
 use std::env;
 use std::error::Error;
@@ -41,7 +41,7 @@ fn recorder(root: &Path, words: &[&OsStr]) -> Result<(), Box<dyn Error>> {
     let done = Command::new(program)
         .args(["run", "--quiet", "--bin", "record", "--"])
         .args(words)
-        .current_dir(root)
+        .current_dir(root.join("engine"))
         .status()?;
     if !done.success() {
         return Err("the recorder failed".into());

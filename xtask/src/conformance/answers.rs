@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Written by `cargo xtask record`, and compared by the end-to-end suite.
-const RESULT: &str = "e2e/record/agreement.json";
+/// Written by `cargo xtask record`, and compared by a test of the engine.
+const RESULT: &str = "engine/judge/record/agreement.json";
 
 pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
     let result: Value = serde_json::from_str(&fs::read_to_string(root.join(RESULT))?)?;
@@ -18,10 +18,10 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo xtask record` sends the requests of `e2e/record/corpus` to a real `kube-apiserver` and
-stores its responses in `e2e/record/fixtures`; uids, versions and times are masked. The
-end-to-end suite sends the same requests to the embedded server. Each response must be equal,
-or differ only as `e2e/record/differences.yaml` lists it; a listed difference that does not
+`cargo xtask record` sends the requests of `engine/judge/record/corpus` to a real `kube-apiserver` and
+stores its responses in `engine/judge/record/fixtures`; uids, versions and times are masked. A
+test of the engine sends the same requests to the embedded server. Each response must be equal,
+or differ only as `engine/judge/record/differences.yaml` lists it; a listed difference that does not
 occur any more fails the suite.
 
 `cargo xtask documents DIR` compares the examples of two documents of Kubernetes, about validating

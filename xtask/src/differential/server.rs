@@ -1,7 +1,7 @@
 //! `cargo xtask differential --server`: generated requests to a real API server and to the
 //! embedded one.
 //!
-//! A program of the end-to-end tests generates, sends and compares the requests, so that this one
+//! A program of the engine generates, sends and compares the requests, so that this one
 //! stays small.
 
 use std::env;
@@ -44,7 +44,7 @@ fn compare(
         .args(["run", "--quiet", "--bin", "differential", "--"])
         .arg(kubeconfig)
         .args(words)
-        .current_dir(root)
+        .current_dir(root.join("engine"))
         .status()?;
     match done.code() {
         Some(0) => Ok(None),

@@ -21,7 +21,7 @@ const TESTS: [&str; 5] = [
 /// The test that starts servers with the lists of plugins.
 const LISTS: &str = "engine/crates/apiserver/tests/server/document.rs";
 /// Requests that are sent to a real server and to the embedded one.
-const CORPUS: &str = "e2e/record/corpus/documents";
+const CORPUS: &str = "engine/judge/record/corpus/documents";
 /// A page whose examples are run.
 const PAGE: &str = "docs/admission-plugins.md";
 

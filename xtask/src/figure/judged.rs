@@ -97,14 +97,14 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["xtask/src/upgrade"],
     },
     Judged {
-        results: "e2e/record/agreement.json",
+        results: "engine/judge/record/agreement.json",
         crates: &[ENGINE, SERVER],
-        judges: &["e2e/record/corpus"],
+        judges: &["engine/judge/record/corpus"],
     },
     Judged {
-        results: "e2e/differential/agreement.json",
+        results: "engine/judge/server/agreement.json",
         crates: &[ENGINE, SERVER],
-        judges: &["e2e/src"],
+        judges: &["engine/judge/src"],
     },
     Judged {
         results: "e2e/oracle/agreement.json",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::record::{agreement, difference, folder};
+use kubemu_judge::record::{agreement, difference, folder};
 
 /// How the compared files are generated.
 const REMEDY: &str = "`cargo xtask record --agreement` measures again";

@@ -78,7 +78,7 @@ pub(super) struct Request {
     pub(super) user: String,
 }
 
-/// Namespaces with restrictions. `e2e/differential/setup.yaml` creates them, except the one that is
+/// Namespaces with restrictions. `engine/judge/server/setup.yaml` creates them, except the one that is
 /// missing.
 const PLACES: [&str; 8] = [
     "differential-limited",

@@ -48,14 +48,14 @@ impl Explanation {
 /// The file cannot be read or parsed.
 pub(super) fn read() -> Result<Vec<Explanation>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("differential/explained.yaml"))?;
+    let text = fs::read_to_string(root.join("server/explained.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::differential::compare::Aspect;
+    use crate::server::compare::Aspect;
 
     #[test]
     fn a_difference_is_explained_by_its_aspect_its_kind_and_both_texts() {

@@ -1,12 +1,12 @@
 //! Recordings: requests, a real API server's responses, and whether the embedded server gives the
 //! same. What it does not compare: `internals/decisions/0032-recorded-responses.md`.
 //!
-//! - [`corpus`]: the requests, as data in `e2e/record/corpus`;
+//! - [`corpus`]: the requests, as data in `engine/judge/record/corpus`;
 //! - [`run`]: sends the requests of a case to a server;
 //! - [`mask`]: masks values in responses that differ each time;
-//! - [`fixture`]: the recorded responses, in `e2e/record/fixtures`;
-//! - [`difference`]: the allowed differences, in `e2e/record/differences.yaml`;
-//! - [`agreement`]: the number of equal responses, in `e2e/record/agreement.json`.
+//! - [`fixture`]: the recorded responses, in `engine/judge/record/fixtures`;
+//! - [`difference`]: the allowed differences, in `engine/judge/record/differences.yaml`;
+//! - [`agreement`]: the number of equal responses, in `engine/judge/record/agreement.json`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

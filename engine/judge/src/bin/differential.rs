@@ -3,10 +3,10 @@
 
 use std::process::ExitCode;
 
-use e2e::differential::{self, Plan};
-use e2e::record::BoxError;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use kubemu_judge::record::BoxError;
+use kubemu_judge::server::{self, Plan};
 
 const USAGE: &str = "usage: differential KUBECONFIG [--cases N] [--from I] [--seed S] \
     [--case I] [--show K] [--kind KIND]... [--record]";
@@ -42,5 +42,5 @@ async fn run(words: &[String]) -> Result<u64, BoxError> {
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     // A response with `Retry-After` is compared like any other.
     config.default_retry = false;
-    differential::run(Client::try_from(config)?, &plan).await
+    server::run(Client::try_from(config)?, &plan).await
 }

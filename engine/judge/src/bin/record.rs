@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use e2e::record::run::{RetryMode, Runner};
-use e2e::record::{BoxError, agreement, corpus, difference, fixture, folder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use kubemu_judge::record::run::{RetryMode, Runner};
+use kubemu_judge::record::{BoxError, agreement, corpus, difference, fixture, folder};
 
 const USAGE: &str = "usage: record MINOR KUBECONFIG [AREA/CASE...] | record --agreement";
 

@@ -1,12 +1,12 @@
 //! Sends generated requests for every built-in kind to a real API server and to the embedded one,
 //! and compares the responses. See `cargo xtask differential --server`.
 //!
-//! - [`seed`]: valid objects from which requests are made, in `e2e/differential`;
+//! - [`seed`]: valid objects from which requests are made, in `engine/judge/server`;
 //! - `mutation`: the mistakes that are made in them;
 //! - `case`: the requests about one object;
 //! - `run`: sends a case to a server;
 //! - `compare`: the differences of two responses;
-//! - `explanation`: the known differences, in `e2e/differential/explained.yaml`;
+//! - `explanation`: the known differences, in `engine/judge/server/explained.yaml`;
 //! - `shrink`: makes a case smaller by one part;
 //! - `counts`: the counts of a run.
 
@@ -109,7 +109,7 @@ impl Plan {
 
 /// The file with the counts of the last recorded run.
 fn kept() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("differential/agreement.json")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("server/agreement.json")
 }
 
 /// Both servers.

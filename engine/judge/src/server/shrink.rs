@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::differential::seed::Seed;
+    use crate::server::seed::Seed;
 
     #[test]
     fn a_smaller_case_lacks_one_part() {

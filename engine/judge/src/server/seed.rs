@@ -111,7 +111,7 @@ pub struct AwaitedResponse {
 /// The file cannot be read or parsed.
 pub fn setup() -> Result<Vec<Setup>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("differential/setup.yaml"))?;
+    let text = fs::read_to_string(root.join("server/setup.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)
 }
 
@@ -121,6 +121,6 @@ pub fn setup() -> Result<Vec<Setup>, BoxError> {
 /// The file cannot be read or parsed.
 pub fn read() -> Result<Vec<Seed>, BoxError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(root.join("differential/seeds.yaml"))?;
+    let text = fs::read_to_string(root.join("server/seeds.yaml"))?;
     Ok(serde_saphyr::from_str(&text)?)
 }

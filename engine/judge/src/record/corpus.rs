@@ -25,8 +25,8 @@ pub struct Case {
     pub name: String,
     /// What the case is about, in a sentence.
     pub about: String,
-    /// Objects that requests are made from: inline, or as the path of a file below the root of the
-    /// source tree.
+    /// Objects that requests are made from: inline, or as the path of a file below the folder of the
+    /// recordings.
     #[serde(default)]
     pub objects: BTreeMap<String, Value>,
     /// Requests that must succeed, and whose responses are not recorded.
@@ -108,8 +108,7 @@ impl Case {
         let Value::String(path) = found else {
             return Ok(found.clone());
         };
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let text = fs::read_to_string(root.join(path))
+        let text = fs::read_to_string(super::folder().join(path))
             .map_err(|error| format!("{}: {path}: {error}", self.key()))?;
         Ok(serde_saphyr::from_str(&text)?)
     }

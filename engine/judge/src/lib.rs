@@ -1,0 +1,5 @@
+//! Compares the embedded server with a real one: [`record`] by recorded answers, [`server`] by
+//! generated requests.
+
+pub mod record;
+pub mod server;
