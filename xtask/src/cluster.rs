@@ -54,13 +54,24 @@ pub(crate) struct Choice {
     /// `None` for the cluster without a name.
     name: Option<String>,
     versions: Versions,
+    /// Only Kubernetes: no Cluster API and no providers.
+    is_alone: bool,
+    /// Admission plugins that are enabled in addition to the default ones, separated by commas.
+    plugins: String,
 }
 
 impl Choice {
     /// Reads `--name`, `--kubernetes 1.30`, `--cluster-api 1.8` and `--providers real`, all of them
-    /// optional. `None` for any other argument.
+    /// optional, and `--plugins` after a first `--alone`. `None` for any other argument.
     pub(crate) fn with_versions(words: &[&str]) -> Option<Self> {
         let mut choice = Self::default();
+        let words = match words {
+            ["--alone", words @ ..] => {
+                choice.is_alone = true;
+                words
+            }
+            words => words,
+        };
         for pair in words.chunks(2) {
             match pair {
                 ["--kubernetes", minor] => {
@@ -72,6 +83,9 @@ impl Choice {
                 ["--providers", "real"] => choice.versions.providers = Providers::Real,
                 ["--providers", "stand-in"] => {
                     choice.versions.providers = Providers::StandIn;
+                }
+                ["--plugins", plugins] if choice.is_alone => {
+                    (*plugins).clone_into(&mut choice.plugins);
                 }
                 ["--name", name] if is_name(name) => {
                     choice.name = Some((*name).to_owned());
@@ -134,9 +148,12 @@ pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::new(root, choice);
     if cluster.call().is_some() {
         eprintln!("a cluster is running already");
+    } else if choice.is_alone {
+        let kubernetes = cluster.programs.build_alone(&choice.versions.kubernetes)?;
+        cluster.start(&kubernetes, None, &choice.plugins)?;
     } else {
         let pinned = cluster.programs.build(&choice.versions)?;
-        cluster.start(&pinned.kubernetes, Some(&pinned), &[])?;
+        cluster.start(&pinned.kubernetes, Some(&pinned), "")?;
     }
     if let Some(kubectl) = cluster.own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
@@ -233,26 +250,6 @@ pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>>
     let name = choice.name.as_ref().map(|name| format!(" --name {name}"));
     let name = name.unwrap_or_default();
     Ok(format!("'{program}' cluster {RESTART_PROVIDERS}{name}"))
-}
-
-/// Runs a separate Kubernetes without Cluster API and stand-ins while `work` runs. `work` gets its
-/// kubeconfig. `plugins` are enabled in addition to the default admission plugins.
-///
-/// # Errors
-/// As for [`up`], and the error of `work`.
-pub(crate) fn with_kubernetes(
-    root: &Path,
-    minor: &str,
-    plugins: &[&str],
-    work: impl FnOnce(&Path) -> Result<(), Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
-    let mut cluster = Cluster::new(root, &Choice::default());
-    cluster.state.set_file_name("alone");
-    let kubernetes = cluster.programs.build_alone(minor)?;
-    cluster.start(&kubernetes, None, plugins)?;
-    let done = work(&cluster.kubeconfig());
-    cluster.stop()?;
-    done
 }
 
 /// A running cluster.
@@ -359,7 +356,7 @@ impl Cluster {
         &self,
         kubernetes: &Path,
         more: Option<&Pinned>,
-        plugins: &[&str],
+        plugins: &str,
     ) -> Result<(), Box<dyn Error>> {
         let log = self.state.with_extension("log");
         let mut program = Command::new(self.programs.launcher());
@@ -377,7 +374,7 @@ impl Cluster {
             }
         }
         if !plugins.is_empty() {
-            program.arg("-plugins").arg(plugins.join(","));
+            program.arg("-plugins").arg(plugins);
         }
         let mut running = program
             .stdin(Stdio::null())
@@ -427,6 +424,9 @@ mod tests {
         assert_eq!(chosen(&["--providers", "imaginary"]), None);
         assert_eq!(chosen(&["--kubernetes"]), None);
         assert_eq!(chosen(&["--etcd", "3.6"]), None);
+        let alone = Choice::with_versions(&["--alone", "--plugins", "A,B"]);
+        assert_eq!(alone.map(|it| it.plugins).as_deref(), Some("A,B"));
+        assert_eq!(chosen(&["--plugins", "A,B"]), None);
     }
 
     #[test]

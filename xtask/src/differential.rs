@@ -26,7 +26,6 @@ mod request;
 mod resolver;
 mod schema;
 mod scope;
-mod server;
 mod shrink;
 mod table;
 mod text_questions;
@@ -67,10 +66,7 @@ struct Total {
 /// # Errors
 /// As for [`run`] and [`server::run`], or a flag is unknown.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
-    match words {
-        ["--server", words @ ..] => server::run(root, words),
-        _ => run(root, Plan::read(words)?),
-    }
+    run(root, Plan::read(words)?)
 }
 
 /// Runs the cases and prints how many answers agree. Verdicts that differ are faults.

@@ -5,7 +5,6 @@ mod builtin_schema;
 mod cache;
 mod cluster;
 mod conformance;
-mod creation;
 mod dependency;
 mod diagram;
 mod differential;
@@ -20,7 +19,6 @@ mod promises;
 mod protobuf;
 mod provider_suite;
 mod public;
-mod record;
 mod release;
 mod scale;
 mod shape;
@@ -55,11 +53,6 @@ usage: cargo xtask <task>
                  evaluate the questions of a file with both, one per line:
                  {\"id\": .., \"question\": ..}, print each difference and count them; needs no
                  Go if each line has the answer of Kubernetes' libraries under \"kubernetes\"
-  differential --server [--kubeconfig FILE] [--cases N] [--from I] [--seed S] [--case I]
-               [--show K] [--kind KIND] [--record]
-                 send generated requests about every built-in kind to a real API server and to
-                 the embedded one, and compare the responses (needs Go unless FILE is the
-                 kubeconfig of a server), printing K of the causes that differ
   figures        print which recorded results are about the sources as they are, and the command
                  that shows what has changed under the others
   figures --check FILE
@@ -79,6 +72,8 @@ usage: cargo xtask <task>
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
                  a named one can run at the same time as others; with real providers, those of
                  kubeadm and the in-memory one instead of stand-ins
+  cluster up --alone [--name NAME] [--kubernetes 1.30] [--plugins A,B]
+                 run only Kubernetes, with these admission plugins in addition to the default ones
   cluster build [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
                  only build the programs that `up` would start
   cluster down [--name NAME]
@@ -94,8 +89,6 @@ usage: cargo xtask <task>
                  record the results of the last complete runs of the end-to-end suite, and of
                  its last runs with every fault; with --check, print which of the former differ
                  from the recorded ones and fail
-  creation       measure the creation of a Pod on the embedded server and on a real one, and
-                 record the times (needs Go)
   kubectl        build kubectl if it is missing, and print the PATH to it (needs Go)
   release --dry-run [--registry PREFIX] [--binaries DIR]
                  build all files of a release in target/release-files: archives,
@@ -117,11 +110,6 @@ usage: cargo xtask <task>
                  cluster of its own (needs Go and kubectl)
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
-  record [--kubernetes 1.30]
-                 record a real API server's responses to the corpus (needs Go), and measure the
-                 agreement of the embedded server with them
-  record --agreement
-                 only measure the agreement
 ";
 
 const NO_DATA: &str =
@@ -158,11 +146,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),
-        ["record"] => record::record(&root(), record::MINOR).map(none),
-        ["record", "--kubernetes", minor] => record::record(&root(), minor).map(none),
-        ["record", "--agreement"] => record::measure(&root()).map(none),
         ["mutations"] => differential::mutation::write(&root(), 600).map(none),
-        ["creation"] => creation::measure(&root()).map(none),
         ["pod-security"] => pod_security::write(&root()).map(none),
         ["promises"] => promises::store(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),

@@ -1,5 +1,5 @@
 //! Sends generated requests for every built-in kind to a real API server and to the embedded one,
-//! and compares the responses. See `cargo xtask differential --server`.
+//! and compares the responses. See `cargo judge server`.
 //!
 //! - [`seed`]: valid objects from which requests are made, in `engine/judge/server`;
 //! - `mutation`: the mistakes that are made in them;
@@ -39,8 +39,8 @@ use seed::Seed;
 /// The maximum number of attempts to shrink a case.
 const SHRINKS: usize = 60;
 
-/// Admission plugins that the embedded server has in addition to the default ones. `cargo xtask`
-/// starts the real server with the same.
+/// Admission plugins that the embedded server has in addition to the default ones. The real
+/// server is started with the same.
 const PLUGINS: [&str; 1] = ["NodeRestriction"];
 
 /// The interval at which a run prints its progress.

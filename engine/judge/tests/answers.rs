@@ -5,7 +5,7 @@ use std::fs;
 use kubemu_judge::record::{agreement, difference, folder};
 
 /// How the compared files are generated.
-const REMEDY: &str = "`cargo xtask record --agreement` measures again";
+const REMEDY: &str = "`cargo judge agreement` measures again";
 
 #[tokio::test]
 async fn every_answer_is_a_real_servers_or_differs_on_purpose() {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Written by `cargo xtask record`, and compared by a test of the engine.
+/// Written by `cargo judge record`, and compared by a test of the engine.
 const RESULT: &str = "engine/judge/record/agreement.json";
 
 pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
@@ -18,7 +18,7 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo xtask record` sends the requests of `engine/judge/record/corpus` to a real `kube-apiserver` and
+`cargo judge record` sends the requests of `engine/judge/record/corpus` to a real `kube-apiserver` and
 stores its responses in `engine/judge/record/fixtures`; uids, versions and times are masked. A
 test of the engine sends the same requests to the embedded server. Each response must be equal,
 or differ only as `engine/judge/record/differences.yaml` lists it; a listed difference that does not

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Written by `cargo xtask differential --server --record`.
+/// Written by `cargo judge server --record`.
 const RESULT: &str = "engine/judge/server/agreement.json";
 
 /// Most characters that are printed of a response.
@@ -30,7 +30,7 @@ fn render(result: &Value) -> String {
     };
     let mut text = format!(
         "\
-`cargo xtask differential --server --cases N --seed S` generates requests from a valid object of each
+`cargo judge server --cases N --seed S` generates requests from a valid object of each
 kind (create, update, the four forms of patches, status, scale, get, list, delete with options),
 with one or two faults in them: a field that is removed, of another type, empty, too long, out of
 bounds, unknown or duplicated. Some are sent by users with few permissions, and some to namespaces

@@ -142,7 +142,7 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["benches/hostile"],
     },
     Judged {
-        results: "xtask/results/creation.json",
+        results: "engine/judge/creation.json",
         crates: &[ENGINE, SERVER],
         judges: &["engine/crates/apiserver/benches"],
     },

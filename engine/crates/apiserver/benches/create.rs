@@ -1,6 +1,6 @@
 //! Measures the creation of a Pod with the default plugins, from the request to the response: in
 //! this process and through a socket with TLS. If `KUBECONFIG` is set, also through a socket of
-//! that server. `cargo xtask creation` starts a real server and records the times.
+//! that server. `cargo judge creation` records the times.
 
 #![allow(missing_docs, reason = "criterion's macros generate public functions")]
 

@@ -1,4 +1,4 @@
-//! `cargo xtask creation`: how long it takes to create a Pod on the embedded server, compared with
+//! `cargo judge creation`: how long it takes to create a Pod on the embedded server, compared with
 //! a real one.
 
 use std::env;
@@ -9,11 +9,10 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{self, target};
-use crate::record::MINOR;
+use crate::{client, target, wait};
 
-/// Where the times are kept, below the root.
-pub(crate) const RESULT: &str = "xtask/results/creation.json";
+/// Where the times are kept, below the engine.
+pub(crate) const RESULT: &str = "judge/creation.json";
 
 /// The functions of the benchmark, each with the path of its request.
 pub(crate) const WAYS: [(&str, &str); 4] = [
@@ -23,29 +22,25 @@ pub(crate) const WAYS: [(&str, &str); 4] = [
     ("kubernetes", "kube-apiserver, through TLS"),
 ];
 
-/// Runs `engine/crates/apiserver/benches/create.rs` with a Kubernetes that is started for it, and keeps
-/// the medians, in nanoseconds.
+/// Runs `engine/crates/apiserver/benches/create.rs` with the API server of `$KUBECONFIG`, and keeps the
+/// medians, in nanoseconds.
 ///
 /// # Errors
-/// The cluster does not start, or the benchmark fails.
+/// The server cannot be reached, or the benchmark fails.
 pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
-    cluster::with_kubernetes(root, MINOR, &[], |kubeconfig| {
-        let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let done = Command::new(program)
-            .args(["bench", "--bench", "create"])
-            .env("KUBECONFIG", kubeconfig)
-            .current_dir(root.join("engine"))
-            .status()?;
-        if done.success() {
-            Ok(())
-        } else {
-            Err("the benchmark failed".into())
-        }
-    })?;
+    let version = wait(async { Ok(client().await?.apiserver_version().await?) })?;
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let done = Command::new(program)
+        .args(["bench", "--bench", "create"])
+        .current_dir(root)
+        .status()?;
+    if !done.success() {
+        return Err("the benchmark failed".into());
+    }
     let mut medians = Map::new();
     for (way, _) in WAYS {
         let file = format!("criterion/create-pod/{way}/new/estimates.json");
-        let text = fs::read_to_string(target(root).join(file))?;
+        let text = fs::read_to_string(target().join(file))?;
         let estimates: Value = serde_json::from_str(&text)?;
         let median = &estimates["median"];
         let interval = &median["confidence_interval"];
@@ -57,9 +52,11 @@ pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
         medians.insert(way.to_owned(), kept);
     }
     let text = serde_json::to_string_pretty(&json!({
-        "kubernetes": MINOR, "nanoseconds": medians,
+        "kubernetes": format!("{}.{}", version.major, version.minor), "nanoseconds": medians,
     }))?;
     fs::write(root.join(RESULT), format!("{text}\n"))?;
-    println!("`cargo xtask gen` writes the times to the documentation");
+    println!(
+        "`cargo xtask gen`, in the folder above, writes the times to the documentation"
+    );
     Ok(())
 }

@@ -1,0 +1,111 @@
+//! What judges the engine: `cargo judge <task>`, in the folder of the workspace.
+
+mod creation;
+mod recorder;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kubemu_judge::record::BoxError;
+use kubemu_judge::server;
+
+const USAGE: &str = "\
+usage: cargo judge <task>
+
+With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
+(`cargo xtask cluster up --alone`, in the folder above, starts one and prints KUBECONFIG):
+  record [AREA/CASE...]
+                 record its responses to the corpus, or to some cases
+  server [--cases N] [--from I] [--seed S] [--case I] [--show K] [--kind KIND] [--record]
+                 send generated requests about every built-in kind to it and to the embedded
+                 server, and compare the responses, printing K of the causes that differ; start
+                 it with --plugins NodeRestriction
+  creation       measure the creation of a Pod on the embedded server and on it, and keep the times
+
+Without one:
+  agreement      measure the agreement of the embedded server with the recorded responses
+";
+
+/// The faults that a task found, one per line; empty if there are none.
+type Faults = Vec<String>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match texts.as_slice() {
+        ["record", ..] => wait(recorder::record(&words[1..])).map(none),
+        ["agreement"] => wait(recorder::agree()).map(none),
+        ["creation"] => creation::measure(&root()).map(none),
+        ["server", ..] => wait(compare_servers(&words[1..])),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            for fault in faults {
+                eprintln!("{fault}");
+            }
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The result of a task that checks nothing.
+fn none((): ()) -> Faults {
+    Faults::new()
+}
+
+/// Runs what talks to a server.
+fn wait<T>(task: impl Future<Output = Result<T, BoxError>>) -> Result<T, Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime
+        .block_on(task)
+        .map_err(|error| error as Box<dyn Error>)
+}
+
+/// A client of the real API server.
+async fn client() -> Result<Client, BoxError> {
+    let kubeconfig = Kubeconfig::read()?;
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    // A response with `Retry-After` is one like any other.
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
+}
+
+/// Runs the cases. Verdicts that differ are faults.
+async fn compare_servers(words: &[String]) -> Result<Faults, BoxError> {
+    let plan = server::Plan::read(words)?;
+    let verdicts = server::run(client().await?, &plan).await?;
+    Ok(if verdicts == 0 {
+        Faults::new()
+    } else {
+        vec![format!("{verdicts} verdicts differ")]
+    })
+}
+
+/// The folder of the engine.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+/// The target directory, which both workspaces share.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || root().join("../target"),
+        |directory| root().join(directory),
+    )
+}
