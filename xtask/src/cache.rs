@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::go;
+use kubemu_golang as go;
 
 /// The folder `name` of programs that `build` makes from the Go modules that `pins` (files such as
 /// `go.sum`) determine. `build` gets an empty folder and is not called if the programs exist.

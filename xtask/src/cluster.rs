@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::go;
+use kubemu_golang as go;
 use programs::{Pinned, Programs};
 
 /// The minor versions of Kubernetes and Cluster API, and the providers.

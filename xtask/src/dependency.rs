@@ -159,12 +159,13 @@ const PACKAGES: &[Package] = &[
 
 /// Packages for tests and maintenance. They may depend on any package, and no package may depend on
 /// them.
-const SERVICE: [&str; 8] = [
+const SERVICE: [&str; 9] = [
     "benches",
     "testkit",
     "xtask",
     "e2e",
     "fuzz",
+    "golang",
     "judge",
     "proof",
     "simulation",

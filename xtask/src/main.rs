@@ -7,13 +7,9 @@ mod cluster;
 mod conformance;
 mod dependency;
 mod diagram;
-mod differential;
-mod document;
 mod figure;
 mod generate;
-mod go;
 mod how_we_test;
-mod pod_security;
 mod process;
 mod promises;
 mod protobuf;
@@ -38,21 +34,6 @@ usage: cargo xtask <task>
   deps           compare the dependencies between crates with the allowed ones
   size           compare files and functions with the size limits, and print the lines of code
                  of controller and runtime
-  conformance --data DIR
-                 run the conformance cases in DIR, and record and print the results
-  differential [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]
-                 evaluate generated cases with Kubernetes' own libraries and with our engine,
-                 and compare the results (needs Go), printing K of those that differ; with
-                 --from, start at number I; with --case, print that case
-  differential --among FILE
-                 the same with only the cases that a run has printed on standard error; with
-                 --record, only their explanations are recorded
-  differential --question FILE
-                 the same with one question (JSON, as --case prints it)
-  differential --questions FILE
-                 evaluate the questions of a file with both, one per line:
-                 {\"id\": .., \"question\": ..}, print each difference and count them; needs no
-                 Go if each line has the answer of Kubernetes' libraries under \"kubernetes\"
   figures        print which recorded results are about the sources as they are, and the command
                  that shows what has changed under the others
   figures --check FILE
@@ -60,14 +41,6 @@ usage: cargo xtask <task>
   figures --recorded FILE...
                  record that these results are about the sources as they are, also if their
                  content is as before
-  documents DIR  compare the examples of Kubernetes' documents about admission, in the folder
-                 DIR, with those that tests use
-  gostd [--seed S]
-                 call Go's standard library and engine/crates/gostd with 20,000 generated texts for
-                 each function, and compare the results (needs Go)
-  mutations      apply generated mutations with Kubernetes' own libraries, and write them as
-                 test data (needs Go)
-  pod-security   write the fixtures of Kubernetes' Pod Security Standards as test data (needs Go)
   cluster up [--name NAME] [--kubernetes 1.30] [--cluster-api 1.8] [--providers real]
                  run a real Kubernetes and a real Cluster API in the background (needs Go);
                  a named one can run at the same time as others; with real providers, those of
@@ -112,9 +85,6 @@ usage: cargo xtask <task>
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
 ";
 
-const NO_DATA: &str =
-    "no conformance data; set its folder: cargo xtask conformance --data DIR";
-
 /// The faults that a task found, one per line; empty if there are none.
 type Faults = Vec<String>;
 
@@ -126,28 +96,15 @@ fn main() -> ExitCode {
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
         ["size"] => size::check(&root()),
-        ["conformance", "--data", data] => {
-            conformance::engine::measure(&root(), Path::new(data)).map(none)
-        }
-        ["conformance", ..] => Err(NO_DATA.into()),
-        ["differential", words @ ..] => differential::task(&root(), words),
-        ["documents", folder] => document::check(&root(), Path::new(folder)),
         ["figures", words @ ..] => match figure::task(&root(), words) {
             Some(done) => done,
             None => return usage(),
-        },
-        ["gostd"] => differential::gostd::run(&root(), 20_000, 1),
-        ["gostd", "--seed", seed] => match seed.parse() {
-            Ok(seed) => differential::gostd::run(&root(), 20_000, seed),
-            Err(_) => return usage(),
         },
         ["cluster", words @ ..] => match cluster::task(&root(), words) {
             Some(done) => done.map(none),
             None => return usage(),
         },
         ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),
-        ["mutations"] => differential::mutation::write(&root(), 600).map(none),
-        ["pod-security"] => pod_security::write(&root()).map(none),
         ["promises"] => promises::store(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::go;
+use kubemu_golang as go;
 
 /// The paths of the tables, below the root, and the arguments of the program for each.
 const TABLES: [(&str, &[&str]); 2] = [

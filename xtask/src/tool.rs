@@ -7,7 +7,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::cluster::target;
-use crate::{cache, go};
+use kubemu_golang as go;
+
+use crate::cache;
 
 /// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";

@@ -55,8 +55,6 @@ pub(crate) fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
         "kubernetes": format!("{}.{}", version.major, version.minor), "nanoseconds": medians,
     }))?;
     fs::write(root.join(RESULT), format!("{text}\n"))?;
-    println!(
-        "`cargo xtask gen`, in the folder above, writes the times to the documentation"
-    );
+    println!("`cargo judge gen` writes the times to the documentation");
     Ok(())
 }

@@ -1,6 +1,11 @@
 //! What judges the engine: `cargo judge <task>`, in the folder of the workspace.
 
 mod creation;
+mod document;
+mod generate;
+mod library;
+mod page;
+mod pod_security;
 mod recorder;
 
 use std::error::Error;
@@ -26,7 +31,33 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
   creation       measure the creation of a Pod on the embedded server and on it, and keep the times
 
 Without one:
+  gen [--check]  write every generated file; with --check, print what would change and fail
   agreement      measure the agreement of the embedded server with the recorded responses
+  conformance --data DIR
+                 run the conformance cases in DIR, and record and print the results
+  documents DIR [TEST.rs...]
+                 compare the examples of Kubernetes' documents about admission, in the folder
+                 DIR, with those that tests use: tests of the engine, and these
+
+With Kubernetes' own libraries (these need Go):
+  library [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]
+                 evaluate generated cases with them and with our engine, and compare the
+                 results, printing K of those that differ; with --from, start at number I;
+                 with --case, print that case
+  library --among FILE
+                 the same with only the cases that a run has printed on standard error; with
+                 --record, only their explanations are recorded
+  library --question FILE
+                 the same with one question (JSON, as --case prints it)
+  library --questions FILE
+                 evaluate the questions of a file with both, one per line:
+                 {\"id\": .., \"question\": ..}, print each difference and count them; needs no
+                 Go if each line has the answer of Kubernetes' libraries under \"kubernetes\"
+  gostd [--seed S]
+                 call Go's standard library and crates/gostd with 20,000 generated texts for
+                 each function, and compare the results
+  mutations      apply generated mutations, and write them as test data
+  pod-security   write the fixtures of Kubernetes' Pod Security Standards as test data
 ";
 
 /// The faults that a task found, one per line; empty if there are none.
@@ -40,10 +71,23 @@ fn main() -> ExitCode {
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
+        ["gen"] => generate::write(&root()).map(none),
+        ["gen", "--check"] => generate::check(&root()),
+        ["conformance", "--data", data] => {
+            page::engine::measure(&root(), Path::new(data)).map(none)
         }
+        ["documents", folder, tests @ ..] => {
+            document::check(&root(), Path::new(folder), tests)
+        }
+        ["library", words @ ..] => library::task(&root(), words),
+        ["gostd"] => library::gostd::run(&root(), 20_000, 1),
+        ["gostd", "--seed", seed] => match seed.parse() {
+            Ok(seed) => library::gostd::run(&root(), 20_000, seed),
+            Err(_) => return usage(),
+        },
+        ["mutations"] => library::mutation::write(&root(), 600).map(none),
+        ["pod-security"] => pod_security::write(&root()).map(none),
+        _ => return usage(),
     };
     match done {
         Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
@@ -58,6 +102,11 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
 }
 
 /// The result of a task that checks nothing.

@@ -61,8 +61,6 @@ pub(crate) async fn agree() -> Result<(), BoxError> {
         println!("no longer different: {answer}");
     }
     println!("{} answers differ unexpectedly", measured.unexpected.len());
-    println!(
-        "`cargo xtask gen`, in the folder above, writes the numbers to the documentation"
-    );
+    println!("`cargo judge gen` writes the numbers to the documentation");
     Ok(())
 }

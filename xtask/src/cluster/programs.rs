@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::{Providers, Versions};
-use crate::{cache, go};
+use kubemu_golang as go;
+
+use crate::cache;
 
 /// Linker flags that leave out the symbol table and debug information.
 const STRIPPED: &str = "-s -w";

@@ -107,9 +107,9 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["engine/judge/src"],
     },
     Judged {
-        results: "e2e/oracle/agreement.json",
+        results: "engine/judge/oracle/agreement.json",
         crates: &[ENGINE],
-        judges: &["xtask/src/differential"],
+        judges: &["engine/judge/src/library"],
     },
     Judged {
         results: "e2e/browser/figures.json",

@@ -1,7 +1,7 @@
 //! Cases with recorded results of Kubernetes' own libraries.
 //!
 //! Each file under `recorded/` has lines of the form `{"id", "question", "kubernetes"}`. The
-//! question is a request to `e2e/oracle`, and `kubernetes` has the results of its libraries
+//! question is a request to `engine/judge/oracle`, and `kubernetes` has the results of its libraries
 //! (1.36), as far as they are compared here.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 

@@ -365,7 +365,7 @@ mod tests {
         })
     }
 
-    /// `cargo xtask pod-security` generates the data from Kubernetes' fixtures.
+    /// `cargo judge pod-security` generates the data from Kubernetes' fixtures.
     #[test]
     fn kubernetes_fixtures_have_the_same_verdict_in_every_release() {
         let lines = include_str!("pod_security/fixtures.jsonl").lines().skip(1);

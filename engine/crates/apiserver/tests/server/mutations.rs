@@ -1,6 +1,6 @@
 //! Mutations of MutatingAdmissionPolicies have the same results as with Kubernetes' own libraries.
 //!
-//! `cargo xtask mutations` generates the data.
+//! `cargo judge mutations` generates the data.
 
 use std::sync::{Arc, Mutex};
 

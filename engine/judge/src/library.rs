@@ -1,4 +1,4 @@
-//! `cargo xtask differential`: compares our admission engine with Kubernetes' own libraries.
+//! `cargo judge library`: compares our admission engine with Kubernetes' own libraries.
 //!
 //! Cases are generated from a seed: definitions with rules and objects, unusual definitions,
 //! policies with requests. Both sides evaluate them, and the answers are compared. A case can be
@@ -122,7 +122,7 @@ fn run(root: &Path, plan: Plan) -> Result<Faults, Box<dyn Error>> {
         } else {
             total.result(plan.seed)
         };
-        crate::conformance::engine::store_differential(root, result)?;
+        crate::page::engine::store_differential(root, result)?;
     }
     let mut oracle = Oracle::start(&program)?;
     for (case, differences) in total.worst(plan.show) {
@@ -254,7 +254,7 @@ fn minimal_case(
     let found = found.unwrap_or(difference);
     Ok(format!(
         "\ncase {case}: {} of {}\n  question    {small}\n  kubernetes  {}\n  ours        {}\n  \
-         replay      cargo xtask differential --seed {seed} --case {case}\n",
+         replay      cargo judge library --seed {seed} --case {case}\n",
         found.aspect.name(),
         found.place,
         found.theirs,

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-/// Written by `cargo xtask conformance` and `cargo xtask differential --record`.
-const RESULT: &str = "e2e/oracle/agreement.json";
+/// Written by `cargo judge conformance` and `cargo judge library --record`.
+const RESULT: &str = "judge/oracle/agreement.json";
 /// Files of the CEL specification about features that Kubernetes does not have.
 const WHOLE_FILES: &str = "`bindings_ext`, `block_ext`, `encoders_ext`, `enums`, `math_ext`, \
     `network_ext`, `proto2`, `proto2_ext`, `proto3`, `wrappers`";
@@ -76,7 +76,7 @@ fn example(root: &Path, name: &str, data: &Path) -> Result<Value, Box<dyn Error>
         .args(["run", "--quiet", "--example", name, "--"])
         .arg(data)
         .arg("--json")
-        .current_dir(root.join("engine"))
+        .current_dir(root)
         .stderr(Stdio::inherit())
         .output()?;
     let lines = String::from_utf8(done.stdout)?;
@@ -91,7 +91,7 @@ pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo xtask conformance --data DIR` runs the test suites of other projects.
+`cargo judge conformance --data DIR` runs the test suites of other projects.
 
 Kubernetes' own table of validation rules for custom resources:
 
@@ -144,7 +144,7 @@ fn suites(text: &mut String, suites: &Value) {
 fn differential(text: &mut String, found: &Value) {
     let _ = write!(
         text,
-        "\n`cargo xtask differential --cases N --seed S` generates CRDs, objects, policies \
+        "\n`cargo judge library --cases N --seed S` generates CRDs, objects, policies \
          and requests,\nsome of them with addresses, patterns, quantities, times, numbers and names \
          that are almost valid,\nand evaluates them with Kubernetes' own libraries (1.36), their \
          policy source included, and with the engine.\n`--questions FILE` does this with cases \
@@ -202,9 +202,9 @@ fn explained(text: &mut String, explained: &Value) {
         );
     }
     text.push_str(
-        "\n`--case N` shows one of them. Expressions nest 250 deep, as in Kubernetes. `cargo xtask gostd` \
-         compares\n`engine/crates/gostd` with Go's standard library itself: 20,000 generated texts for each \
-         function, and every\nanswer and error text has to be the same.\n\n`cargo xtask mutations` has \
+        "\n`--case N` shows one of them. Expressions nest 250 deep, as in Kubernetes. `cargo judge gostd` \
+         compares\n`crates/gostd` with Go's standard library itself: 20,000 generated texts for each \
+         function, and every\nanswer and error text has to be the same.\n\n`cargo judge mutations` has \
          Kubernetes' own libraries carry out 600 generated mutations of\nMutatingAdmissionPolicies, merges \
          and JSON patches, valid and invalid ones, and keeps the results. A\ntest of the embedded server \
          (`mutations`) compares verdict, object and text of each. Texts about values that a\nmerge cannot \

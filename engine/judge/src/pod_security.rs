@@ -1,4 +1,4 @@
-//! `cargo xtask pod-security`: records the fixtures of Kubernetes' Pod Security Standards as test
+//! `cargo judge pod-security`: records the fixtures of Kubernetes' Pod Security Standards as test
 //! data.
 //!
 //! `k8s.io/pod-security-admission/test/testdata` has a file for each fixture, level and release.
@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::go;
+use kubemu_golang as go;
 
 const MODULE: &str = "k8s.io/pod-security-admission";
-/// The fields to list of the module. Kubernetes requires no version of it and replaces it with one.
-const VERSION_AND_FOLDER: &str =
-    "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}} {{.Dir}}";
+/// A module of Kubernetes that is released with the same version, and that the oracle is built with.
+const RELEASED_WITH: &str = "k8s.io/apiserver";
 /// The file of the data: a pod per line.
-const DATA: &str = "engine/crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
+const DATA: &str = "crates/apiserver/src/plugin/pod_security/fixtures.jsonl";
 
 /// The verdicts about a pod: the minor versions of the releases, by level and verdict.
 type Verdicts = BTreeMap<String, Vec<u32>>;
@@ -30,10 +29,13 @@ type Verdicts = BTreeMap<String, Vec<u32>>;
 /// # Errors
 /// Go is not installed, or a fixture cannot be read.
 pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
-    let module = root.join("e2e/cluster/kubernetes-1.36");
-    go::run(&module, &["mod", "download", MODULE])?;
-    let found = go::run(&module, &["list", "-m", "-f", VERSION_AND_FOLDER, MODULE])?;
-    let (version, folder) = found.split_once(' ').ok_or("go list printed no folder")?;
+    let oracle = root.join("judge/oracle");
+    let version = ["list", "-m", "-f", "{{.Version}}", RELEASED_WITH];
+    let version = go::run(&oracle, &version)?;
+    let module = format!("{MODULE}@{version}");
+    let found: Value =
+        serde_json::from_str(&go::run(&oracle, &["mod", "download", "-json", &module])?)?;
+    let folder = found["Dir"].as_str().ok_or("go printed no folder")?;
     let mut pods: BTreeMap<(String, String), Verdicts> = BTreeMap::new();
     for level in sorted(&Path::new(folder).join("test/testdata"))? {
         if !level.is_dir() {

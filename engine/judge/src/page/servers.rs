@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 /// Written by `cargo judge server --record`.
-const RESULT: &str = "engine/judge/server/agreement.json";
+const RESULT: &str = "judge/server/agreement.json";
 
 /// Most characters that are printed of a response.
 const MAX_PRINTED_CHARS: usize = 300;

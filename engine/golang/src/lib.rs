@@ -11,13 +11,13 @@ const USUAL_GO: &str = "/usr/local/go/bin/go";
 
 /// The flags of all builds. They are equal for all programs, so that shared packages are compiled
 /// once. Debug information is left out, because no tool reads it.
-pub(crate) const FLAGS: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false"];
+pub const FLAGS: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false"];
 
 /// Runs Go in a folder and returns what it printed, trimmed.
 ///
 /// # Errors
 /// Go is not installed, or it fails.
-pub(crate) fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
+pub fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
     let program = if is_on_path("go") { "go" } else { USUAL_GO };
     let done = Command::new(program)
         .args(words)
@@ -45,7 +45,7 @@ pub(crate) fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Er
 ///
 /// # Errors
 /// As for [`run`], or the path is not UTF-8.
-pub(crate) fn build(
+pub fn build(
     directory: &Path,
     link_flags: &str,
     out: &Path,
@@ -63,7 +63,7 @@ pub(crate) fn build(
 }
 
 /// Whether a program is on the PATH.
-pub(crate) fn is_on_path(program: &str) -> bool {
+pub fn is_on_path(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| {
         env::split_paths(&path).any(|directory| directory.join(program).is_file())
     })

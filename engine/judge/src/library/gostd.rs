@@ -1,4 +1,4 @@
-//! `cargo xtask gostd`: compares engine/crates/gostd with Go's standard library.
+//! `cargo judge gostd`: compares crates/gostd with Go's standard library.
 //!
 //! Texts are generated from a seed: almost valid URLs, addresses, numbers, times and patterns. Both
 //! evaluate each text, and every answer must be equal, errors included.

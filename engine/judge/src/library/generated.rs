@@ -1,4 +1,4 @@
-//! A question for `e2e/oracle`, generated from a seed and a number.
+//! A question for `engine/judge/oracle`, generated from a seed and a number.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
-//! `cargo xtask mutations`: records mutations of MutatingAdmissionPolicies, as Kubernetes' own
+//! `cargo judge mutations`: records mutations of MutatingAdmissionPolicies, as Kubernetes' own
 //! libraries make them, as test data.
 //!
-//! A case is a mutation, generated from a seed, and an object. A test of `engine/crates/apiserver`
+//! A case is a mutation, generated from a seed, and an object. A test of `crates/apiserver`
 //! compares its own result with the recorded one.
 
 use std::error::Error;
@@ -15,7 +15,7 @@ use super::oracle::{self, Oracle};
 use super::random::Random;
 
 /// The file of the data: a case per line.
-const DATA: &str = "engine/crates/apiserver/tests/server/mutations.jsonl";
+const DATA: &str = "crates/apiserver/tests/server/mutations.jsonl";
 const SEED: u64 = 1;
 
 /// Expressions that are strings.

@@ -7,16 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Written by `cargo judge creation`.
-const RESULT: &str = "engine/judge/creation.json";
-
-/// The functions of the benchmark, each with the path of its request.
-const WAYS: [(&str, &str); 4] = [
-    ("value", "in process, a value"),
-    ("json", "in process, JSON"),
-    ("embedded", "the embedded server, through TLS"),
-    ("kubernetes", "kube-apiserver, through TLS"),
-];
+use crate::creation::{RESULT, WAYS};
 
 /// The bound in process, in microseconds.
 const BOUND: f64 = 100.0;
@@ -32,7 +23,7 @@ fn render(result: &Value) -> String {
         "\
 `cargo judge creation` creates a Pod of an ordinary web application through the default admission plugins,
 one at a time, on the embedded server and on a real `kube-apiserver` {version} with the same client, in one
-run on one computer (`engine/crates/apiserver/benches/create.rs`). The times are medians from the request to the
+run on one computer (`crates/apiserver/benches/create.rs`). The times are medians from the request to the
 reply, with the interval in which the median lies with a probability of 95 percent. In process the bound is
 {BOUND} microseconds.
 

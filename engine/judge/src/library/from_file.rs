@@ -91,7 +91,7 @@ mod tests {
 
     fn definition(name: &str) -> Value {
         let schema = json!({"type": "object"});
-        let mut definition = crate::differential::definition::plain(&schema);
+        let mut definition = crate::library::definition::plain(&schema);
         definition["metadata"]["name"] = json!(name);
         definition
     }

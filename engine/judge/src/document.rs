@@ -1,4 +1,4 @@
-//! `cargo xtask documents DIR`: checks that the examples of two Kubernetes documents are used by
+//! `cargo judge documents DIR`: checks that the examples of two Kubernetes documents are used by
 //! tests, or are excepted with a reason.
 
 mod exception;
@@ -20,16 +20,21 @@ const DOCUMENTS: [(&str, &str); 2] = [
     ("004", "kubernetes-admission-controllers.txt"),
 ];
 
-/// Compares the examples with the tests, and prints their number.
+/// Compares the examples with the tests of the engine and with those in `more`, files of Rust, and prints
+/// their number.
 ///
 /// # Errors
 /// There is no such folder, or a document or a test cannot be read.
-pub(crate) fn check(root: &Path, folder: &Path) -> Result<Faults, Box<dyn Error>> {
+pub(crate) fn check(
+    root: &Path,
+    folder: &Path,
+    more: &[&str],
+) -> Result<Faults, Box<dyn Error>> {
     if !folder.is_dir() {
         let folder = folder.display();
         return Err(format!("no folder {folder} with the documents").into());
     }
-    let tested_examples = tested_examples::read(root)?;
+    let tested_examples = tested_examples::read(root, more)?;
     let mut faults = Faults::new();
     for (number, file) in DOCUMENTS {
         let path = folder.join(file);

@@ -1,4 +1,4 @@
-//! The arguments of `cargo xtask differential`.
+//! The arguments of `cargo judge library`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Parses the arguments after `differential`.
+    /// Parses the arguments after `library`.
     ///
     /// # Errors
     /// A flag is unknown or has no number.

@@ -7,8 +7,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::cluster::target;
-use crate::go;
+use kubemu_golang as go;
+
+use crate::target;
 
 /// Builds the program, incrementally, and returns its path.
 ///
@@ -27,8 +28,8 @@ pub(super) fn build_package(
     package: &str,
     name: &str,
 ) -> Result<PathBuf, Box<dyn Error>> {
-    let program = target(root).join("oracle").join(name);
-    go::build(&root.join("e2e/oracle"), "-s -w", &program, &[package])?;
+    let program = target().join("oracle").join(name);
+    go::build(&root.join("judge/oracle"), "-s -w", &program, &[package])?;
     Ok(program)
 }
 

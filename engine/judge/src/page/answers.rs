@@ -9,22 +9,22 @@ use std::path::Path;
 use serde_json::Value;
 
 /// Written by `cargo judge record`, and compared by a test of the engine.
-const RESULT: &str = "engine/judge/record/agreement.json";
+const RESULT: &str = "judge/record/agreement.json";
 
-pub(super) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
+pub(crate) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
     let result: Value = serde_json::from_str(&fs::read_to_string(root.join(RESULT))?)?;
     Ok(render(&result))
 }
 
 fn render(result: &Value) -> String {
     let mut text = "\
-`cargo judge record` sends the requests of `engine/judge/record/corpus` to a real `kube-apiserver` and
-stores its responses in `engine/judge/record/fixtures`; uids, versions and times are masked. A
+`cargo judge record` sends the requests of `judge/record/corpus` to a real `kube-apiserver` and
+stores its responses in `judge/record/fixtures`; uids, versions and times are masked. A
 test of the engine sends the same requests to the embedded server. Each response must be equal,
-or differ only as `engine/judge/record/differences.yaml` lists it; a listed difference that does not
+or differ only as `judge/record/differences.yaml` lists it; a listed difference that does not
 occur any more fails the suite.
 
-`cargo xtask documents DIR` compares the examples of two documents of Kubernetes, about validating
+`cargo judge documents DIR ../e2e/tests/kubectl/policies.rs` compares the examples of two documents of Kubernetes, about validating
 admission policies and about admission controllers, with those that tests use.
 "
     .to_owned();

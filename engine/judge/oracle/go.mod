@@ -1,4 +1,4 @@
-module fivespot.finos.org/e2e/oracle
+module fivespot.finos.org/engine/judge/oracle
 
 go 1.26.0
 

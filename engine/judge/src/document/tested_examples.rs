@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
@@ -11,17 +11,16 @@ use serde_json::Value;
 use super::read::{Entries, Example, Form, flag, of_text, of_value};
 
 /// Tests whose string literals are manifests or lists of plugins.
-const TESTS: [&str; 5] = [
-    "e2e/tests/kubectl/policies.rs",
+const TESTS: [&str; 4] = [
     LISTS,
-    "engine/crates/apiserver/tests/server/plugins.rs",
-    "engine/crates/apiserver/tests/server/removed_plugins.rs",
-    "engine/crates/apiserver/tests/server/webhooks.rs",
+    "crates/apiserver/tests/server/plugins.rs",
+    "crates/apiserver/tests/server/removed_plugins.rs",
+    "crates/apiserver/tests/server/webhooks.rs",
 ];
 /// The test that starts servers with the lists of plugins.
-const LISTS: &str = "engine/crates/apiserver/tests/server/document.rs";
+const LISTS: &str = "crates/apiserver/tests/server/document.rs";
 /// Requests that are sent to a real server and to the embedded one.
-const CORPUS: &str = "engine/judge/record/corpus/documents";
+const CORPUS: &str = "judge/record/corpus/documents";
 /// A page whose examples are run.
 const PAGE: &str = "docs/admission-plugins.md";
 
@@ -83,10 +82,13 @@ impl TestedExamples {
     }
 }
 
-pub(super) fn read(root: &Path) -> Result<TestedExamples, Box<dyn Error>> {
+pub(super) fn read(root: &Path, more: &[&str]) -> Result<TestedExamples, Box<dyn Error>> {
     let mut tested_examples = TestedExamples::default();
-    for path in TESTS {
-        let source = fs::read_to_string(root.join(path))?;
+    let tests = TESTS.map(|path| (path, root.join(path)));
+    let more = more.iter().map(|path| (*path, PathBuf::from(path)));
+    for (path, file) in tests.into_iter().chain(more) {
+        let source =
+            fs::read_to_string(file).map_err(|error| format!("{path}: {error}"))?;
         let tokens = source.parse().map_err(|error| format!("{path}: {error}"))?;
         tested_examples.add_literals(tokens, path == LISTS);
     }
