@@ -28,6 +28,9 @@ const DATES: u32 = 400;
 /// Exceptions of a machine with calendars: as many as admission allows.
 const CALENDARS: u32 = 16;
 
+/// Changes of another provider's schedule.
+const FLAPS: u32 = 20;
+
 /// What the overrides of a row target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
@@ -76,6 +79,8 @@ enum Event {
     CalendarEdited,
     /// The market that every machine follows loses its early closes.
     SharedEdited,
+    /// The schedule of another provider that every machine follows says something else each second.
+    ProviderFlaps,
     /// The schedule that every ScheduledCapacity follows opens.
     CapacitiesOpen,
     /// The annotations of ten targets of ScheduledCapacities change.
@@ -136,7 +141,7 @@ impl Row {
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         row(0, 0, Target::Nobody, Event::None),
         row(0, 0, Target::Nobody, Event::None).minute(),
         row(
@@ -196,6 +201,7 @@ impl Row {
         row(1_500, 1, Target::Every, Event::OverrideEnds),
         row(1_500, 0, Target::Nobody, Event::CalendarEdited).exceptions(1),
         row(5_000, 0, Target::Nobody, Event::SharedEdited),
+        row(1_500, 0, Target::Nobody, Event::ProviderFlaps),
         row(0, 0, Target::Nobody, Event::CapacitiesOpen).capacities(1_500),
         row(0, 0, Target::Nobody, Event::TargetsAnnotated).capacities(1_500),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
@@ -216,6 +222,9 @@ impl Row {
         }
         if self.event == Event::SharedEdited {
             parts.push("a market that all follow".to_owned());
+        }
+        if self.event == Event::ProviderFlaps {
+            parts.push("a schedule of another provider".to_owned());
         }
         if self.overrides > 0 {
             let of = self.target.as_str();
@@ -248,6 +257,9 @@ impl Row {
             Event::MachineRelabelled => "a machine relabelled".to_owned(),
             Event::CalendarEdited => "the calendar edited".to_owned(),
             Event::SharedEdited => "the market edited".to_owned(),
+            Event::ProviderFlaps => {
+                format!("{FLAPS} changes of the schedule, a second apart")
+            }
             Event::CapacitiesOpen => "the schedule opens".to_owned(),
             Event::TargetsAnnotated => "10 targets annotated".to_owned(),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
@@ -515,8 +527,23 @@ async fn prepare(
             .create_in(TENANT, "capitalmarketsschedules", market)
             .await?;
     }
+    if row.event == Event::ProviderFlaps {
+        let schedule = json!({
+            "apiVersion": SPOT_API_VERSION, "kind": "ManualSchedule",
+            "metadata": {"name": "tenant"},
+        });
+        management
+            .create_in(TENANT, "manualschedules", schedule)
+            .await?;
+        publish(management, false).await?;
+    }
     for number in 0..row.machines {
         let mut object = machine(number, row.exceptions);
+        if row.event == Event::ProviderFlaps {
+            object["spec"]["schedule"] = json!({
+                "apiVersion": SPOT_API_VERSION, "kind": "ManualSchedule", "name": "tenant",
+            });
+        }
         if row.event == Event::SharedEdited {
             object["spec"]["schedule"] = json!({
                 "apiVersion": SPOT_API_VERSION, "kind": "CapitalMarketsSchedule",
@@ -569,6 +596,13 @@ async fn await_end(management: &Management, now: Timestamp) -> Result<(), BoxErr
     let left = end.duration_since(now) - SignedDuration::from_secs(2);
     sleep(Duration::try_from(left).unwrap_or_default()).await;
     Ok(())
+}
+
+/// Lets the other provider say whether its schedule is open.
+async fn publish(management: &Management, is_active: bool) -> Result<(), BoxError> {
+    let path = format!("{}/tenant/status", collection(TENANT, "manualschedules"));
+    let patch = json!({"status": {"active": is_active, "observedGeneration": 1}});
+    management.merge(&path, patch).await
 }
 
 /// Lets the event happen.
@@ -637,6 +671,12 @@ async fn happen(
                 format!("{}/tenant", collection(TENANT, "capitalmarketsschedules"));
             let patch = json!({"spec": {"earlyCloses": []}});
             management.merge(&path, patch).await?;
+        }
+        Event::ProviderFlaps => {
+            for number in 0..FLAPS {
+                publish(management, number % 2 == 0).await?;
+                sleep(Duration::from_secs(1)).await;
+            }
         }
         Event::CapacitiesOpen => {
             let path = format!("{}/tenant", collection(TENANT, "timebasedspotschedules"));

@@ -34,10 +34,10 @@ pub(crate) const TENANT: &str = "tenant";
 /// The namespace of the tenant whose machines must not be late.
 pub(crate) const OTHER: &str = "other";
 
-/// The path of a kind of 5-Spot in a namespace.
+/// The path of a kind of 5-Spot, or of another provider of schedules, in a namespace.
 pub(crate) fn collection(namespace: &str, plural: &str) -> String {
     let ours = RESOURCES.iter().find(|of| of.plural == plural);
-    let group = ours.map_or(name::GROUP, |of| of.group);
+    let group = ours.map_or(name::SPOT_GROUP, |of| of.group);
     format!("/apis/{group}/v1alpha1/namespaces/{namespace}/{plural}")
 }
 
@@ -75,6 +75,24 @@ impl Drop for Management {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// The kind of another provider of schedules.
+fn provider_definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "manualschedules.spotschedules.5spot.finos.org"},
+        "spec": {
+            "group": "spotschedules.5spot.finos.org", "scope": "Namespaced",
+            "names": {"kind": "ManualSchedule", "plural": "manualschedules"},
+            "versions": [{
+                "name": "v1alpha1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
 }
 
 impl Management {
@@ -130,7 +148,8 @@ impl Management {
             };
             own.create(&path, object).await?;
         }
-        for definition in fivespot_sim::definitions(Contract::V1Beta2) {
+        let all = fivespot_sim::definitions(Contract::V1Beta2);
+        for definition in all.into_iter().chain([provider_definition()]) {
             own.create(DEFINITIONS, definition).await?;
         }
         for namespace in [TENANT, OTHER] {
