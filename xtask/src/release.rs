@@ -16,6 +16,8 @@ mod licences;
 mod reproduce;
 mod sbom;
 pub(crate) mod size;
+#[cfg(test)]
+mod workflow;
 
 use std::error::Error;
 use std::fs;

@@ -9,7 +9,7 @@ use super::{archive, licences};
 use crate::process;
 
 /// The targets of the Containerfile, one per program, and the names of the images.
-const TARGETS: [(&str, &str); 4] = [
+pub(super) const TARGETS: [(&str, &str); 4] = [
     ("cli", "5spot"),
     ("controller", "5spot-controller"),
     ("webhook", "5spot-webhook"),
