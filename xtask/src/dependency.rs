@@ -159,7 +159,7 @@ const PACKAGES: &[Package] = &[
 
 /// Packages for tests and maintenance. They may depend on any package, and no package may depend on
 /// them.
-const SERVICE: [&str; 9] = [
+const SERVICE: [&str; 10] = [
     "benches",
     "testkit",
     "xtask",
@@ -168,6 +168,7 @@ const SERVICE: [&str; 9] = [
     "golang",
     "judge",
     "proof",
+    "public",
     "simulation",
 ];
 
@@ -200,7 +201,7 @@ pub(crate) fn folder(name: &str) -> String {
 }
 
 /// The name of a package that is no service, in Cargo.
-pub(crate) fn package(name: &str) -> String {
+fn package(name: &str) -> String {
     let prefix = if ENGINE.contains(&name) {
         "kubemu"
     } else {

@@ -10,10 +10,10 @@ use fivespot_api::{crd, reference};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{
-    Faults, builtin_kind, builtin_schema, conformance, diagram, figure, how_we_test,
-    protobuf, public, release, scale, upgrade,
-};
+use crate::{Faults, conformance, diagram, figure, how_we_test, release, scale, upgrade};
+
+/// The crates whose public items are listed, because other projects may use them.
+const PUBLIC: [&str; 2] = ["runtime", "schedule"];
 
 /// The page that ends with the table of condition reasons.
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
@@ -70,17 +70,12 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
             .into_iter()
             .map(|file| (PathBuf::from(diagram::DIRECTORY), file)),
     );
-    let kinds = builtin_kind::list(root)?;
-    let schemas = GeneratedFile {
-        path: builtin_schema::PATH.to_owned(),
-        text: builtin_schema::generate(root, &kinds)?,
-    };
-    all.push((PathBuf::new(), schemas));
-    for (path, text) in protobuf::generate(root, &kinds)? {
-        let path = path.to_owned();
-        all.push((PathBuf::new(), GeneratedFile { path, text }));
-    }
-    for (path, text) in public::lists(root)? {
+    for name in PUBLIC {
+        let items = kubemu_public::list(&root.join("crates").join(name).join("src"))?;
+        let path = format!("docs/reference/public/{name}.txt");
+        let text = format!(
+            "# What fivespot-{name} offers to other crates. Written by `cargo xtask gen`.\n\n{items}"
+        );
         all.push((PathBuf::new(), GeneratedFile { path, text }));
     }
     let written = fs::read_to_string(root.join(TROUBLESHOOTING))?;

@@ -1,7 +1,5 @@
 //! The project's one task runner: `cargo xtask <task>`.
 
-mod builtin_kind;
-mod builtin_schema;
 mod cache;
 mod cluster;
 mod conformance;
@@ -12,9 +10,7 @@ mod generate;
 mod how_we_test;
 mod process;
 mod promises;
-mod protobuf;
 mod provider_suite;
-mod public;
 mod release;
 mod scale;
 mod shape;

@@ -5,7 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::{Faults, page};
+use crate::{Faults, builtin_kind, builtin_schema, page, protobuf};
+
+/// The crates whose public items are listed, because other projects may use them.
+const PUBLIC: [&str; 4] = ["admission", "apiserver", "cel", "gostd"];
 
 /// A generated file: its path below the engine's folder, and its text.
 type GeneratedFile = (String, String);
@@ -47,7 +50,25 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
 }
 
 fn files(root: &Path) -> Result<Vec<GeneratedFile>, Box<dyn Error>> {
-    Ok(vec![(page::PATH.to_owned(), page::page(root)?)])
+    let kinds = builtin_kind::list()?;
+    let mut files = vec![
+        (page::PATH.to_owned(), page::page(root)?),
+        (
+            builtin_schema::PATH.to_owned(),
+            builtin_schema::generate(root, &kinds)?,
+        ),
+    ];
+    for (path, text) in protobuf::generate(root, &kinds)? {
+        files.push((path.to_owned(), text));
+    }
+    for name in PUBLIC {
+        let items = kubemu_public::list(&root.join("crates").join(name).join("src"))?;
+        let text = format!(
+            "# What kubemu-{name} offers to other crates. Written by `cargo judge gen`.\n\n{items}"
+        );
+        files.push((format!("docs/public/{name}.txt"), text));
+    }
+    Ok(files)
 }
 
 /// The text of a file; `None` if there is no such file.

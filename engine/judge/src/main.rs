@@ -1,11 +1,14 @@
 //! What judges the engine: `cargo judge <task>`, in the folder of the workspace.
 
+mod builtin_kind;
+mod builtin_schema;
 mod creation;
 mod document;
 mod generate;
 mod library;
 mod page;
 mod pod_security;
+mod protobuf;
 mod recorder;
 
 use std::error::Error;

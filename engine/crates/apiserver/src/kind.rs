@@ -2,7 +2,7 @@
 //!
 //! A kind is a [`BuiltinKind`]: the names under which a resource is served, and its strategy.
 //! [`builtin_kinds`] lists all of them. Discovery, OpenAPI, tables, selectors, defaulting and
-//! validation read that list only, and `cargo xtask gen` generates the schemas and the protobuf
+//! validation read that list only, and `cargo judge gen` generates the schemas and the protobuf
 //! table from it. How to add one: internals/contributing/built-in-kind.md.
 //! Why the rules are written by hand, and what differs from Kubernetes:
 //! `internals/decisions/0127-built-in-kinds-are-judged-by-recorded-answers.md`.

@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use kubemu_golang as go;
 
-/// The paths of the tables, below the root, and the arguments of the program for each.
+/// The paths of the tables, below the engine, and the arguments of the program for each.
 const TABLES: [(&str, &[&str]); 2] = [
-    ("engine/crates/apiserver/schema/protobuf.txt", &[]),
-    ("engine/crates/apiserver/schema/empty.json", &["empty"]),
+    ("crates/apiserver/schema/protobuf.txt", &[]),
+    ("crates/apiserver/schema/empty.json", &["empty"]),
 ];
 
 /// Returns the current tables of the kinds in a list, by path; none if Go is not installed.
@@ -50,7 +50,7 @@ fn print(
         .arg(".")
         .args(words)
         .env("CGO_ENABLED", "0")
-        .current_dir(root.join("xtask").join("protobuf"))
+        .current_dir(root.join("judge/protobuf"))
         .stdin(kinds)
         .stderr(Stdio::inherit())
         .output()?;

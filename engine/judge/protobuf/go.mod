@@ -1,4 +1,4 @@
-module xtask/protobuf
+module fivespot.finos.org/engine/judge/protobuf
 
 go 1.26.0
 

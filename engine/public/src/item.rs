@@ -6,10 +6,10 @@ use syn::{
     Attribute, Fields, ImplItem, Item, ItemImpl, Signature, TraitItem, Type, Visibility,
 };
 
-use super::tree::Tree;
+use crate::tree::Tree;
 
 /// The name of an item; `None` if the item has none.
-pub(super) fn ident(item: &Item) -> Option<String> {
+pub(crate) fn ident(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(it) => &it.ident,
         Item::Enum(it) => &it.ident,
@@ -24,7 +24,7 @@ pub(super) fn ident(item: &Item) -> Option<String> {
 }
 
 /// Whether an item is `pub`, and not only within its crate.
-pub(super) fn is_public(item: &Item) -> bool {
+pub(crate) fn is_public(item: &Item) -> bool {
     let visibility = match item {
         Item::Const(it) => &it.vis,
         Item::Enum(it) => &it.vis,
@@ -43,7 +43,7 @@ fn is_visible(visibility: &Visibility) -> bool {
 }
 
 /// The declaration of an item, under the path by which other crates name it.
-pub(super) fn line(item: &Item, path: &str) -> String {
+pub(crate) fn line(item: &Item, path: &str) -> String {
     match item {
         Item::Const(it) => format!("const {path}: {}", text(&it.ty)),
         Item::Static(it) => format!("static {path}: {}", text(&it.ty)),
@@ -80,7 +80,7 @@ fn non_exhaustive(attributes: &[Attribute]) -> &'static str {
 }
 
 /// The public fields, the variants, and the items of a trait.
-pub(super) fn members(item: &Item) -> Vec<String> {
+pub(crate) fn members(item: &Item) -> Vec<String> {
     match item {
         Item::Struct(it) => fields(&it.fields),
         Item::Enum(it) => {
@@ -140,7 +140,7 @@ fn member(item: &TraitItem) -> Option<String> {
 }
 
 /// The public functions and constants of the type with a name.
-pub(super) fn associated(tree: &Tree, name: &str) -> Vec<String> {
+pub(crate) fn associated(tree: &Tree, name: &str) -> Vec<String> {
     let own = |item: &Item| match item {
         Item::Impl(it) if it.trait_.is_none() && is_of(it, name) => Some(it.clone()),
         _ => None,

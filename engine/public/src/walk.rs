@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use syn::{Item, UseTree, Visibility};
 
-use super::item;
-use super::tree::{Tree, joined};
+use crate::item;
+use crate::tree::{Tree, joined};
 
 /// The items by path, each with its declaration and the lines of its members.
-pub(super) type PublicItems = BTreeMap<String, String>;
+pub(crate) type PublicItems = BTreeMap<String, String>;
 
 /// Returns every item that other crates can name.
-pub(super) fn public(tree: &Tree) -> PublicItems {
+pub(crate) fn public(tree: &Tree) -> PublicItems {
     let mut walk = Walk {
         tree,
         public_items: PublicItems::new(),

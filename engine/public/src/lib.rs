@@ -1,5 +1,5 @@
-//! Lists the public items of the crates that other projects may use, from their sources. An item
-//! that is added, changed or removed shows in a diff of `docs/reference/public/`.
+//! Lists the public items of a crate, from its sources. An item that is added, changed or removed shows
+//! in a diff of the list.
 //!
 //! Items are read with `syn`, not by the compiler: rustdoc's JSON needs a nightly toolchain and a
 //! build of every dependency. Derived traits and other traits of foreign crates are not listed.
@@ -13,37 +13,11 @@ use std::path::Path;
 
 use tree::Tree;
 
-use crate::dependency;
-
-/// The crates, by folder.
-const CRATES: [&str; 6] = [
-    "admission",
-    "apiserver",
-    "cel",
-    "gostd",
-    "runtime",
-    "schedule",
-];
-
-/// The folder of the lists, below the root of the workspace.
-const DIRECTORY: &str = "docs/reference/public";
-
-/// The lists, each with its path below the root of the workspace.
-pub(crate) fn lists(root: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
-    let lists = CRATES.iter().map(|name| {
-        let source = root.join(dependency::folder(name)).join("src");
-        let text = format!(
-            "# What {} offers to other crates. Written by `cargo xtask gen`.\n\n{}",
-            dependency::package(name),
-            list(&source)?
-        );
-        Ok((format!("{DIRECTORY}/{name}.txt"), text))
-    });
-    lists.collect()
-}
-
-/// The public items of the crate with its sources in a folder.
-fn list(source: &Path) -> Result<String, Box<dyn Error>> {
+/// The public items of the crate with its sources in a folder, one declaration per line.
+///
+/// # Errors
+/// A file cannot be read, or is not Rust.
+pub fn list(source: &Path) -> Result<String, Box<dyn Error>> {
     let found = walk::public(&Tree::read(source)?);
     Ok(found
         .into_values()
@@ -57,7 +31,7 @@ mod tests {
 
     fn lines_of(files: &[(&str, &str)]) -> Vec<String> {
         let directory = std::env::temp_dir().join(format!(
-            "xtask-public-{}-{}",
+            "public-items-{}-{}",
             std::process::id(),
             files.len()
         ));

@@ -9,11 +9,11 @@ use syn::{Attribute, Item};
 
 /// The items of the modules of a crate, by path; the path of the root is empty.
 #[derive(Default)]
-pub(super) struct Tree(BTreeMap<Vec<String>, Vec<Item>>);
+pub(crate) struct Tree(BTreeMap<Vec<String>, Vec<Item>>);
 
 impl Tree {
     /// Reads the modules of a crate with its sources in `folder`.
-    pub(super) fn read(folder: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let mut tree = Self::default();
         let items = parse(&folder.join("lib.rs"))?;
         tree.add(Vec::new(), items, folder)?;
@@ -45,18 +45,18 @@ impl Tree {
     }
 
     /// The items of a module; `None` if there is no such module.
-    pub(super) fn items(&self, path: &[String]) -> Option<&[Item]> {
+    pub(crate) fn items(&self, path: &[String]) -> Option<&[Item]> {
         self.0.get(path).map(Vec::as_slice)
     }
 
     /// Every item of the crate.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Item> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Item> {
         self.0.values().flatten()
     }
 }
 
 /// A path with another name appended.
-pub(super) fn joined(path: &[String], name: &str) -> Vec<String> {
+pub(crate) fn joined(path: &[String], name: &str) -> Vec<String> {
     [path, &[name.to_owned()]].concat()
 }
 

@@ -6,21 +6,23 @@ use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where the schemas are kept, below the root.
-pub(crate) const PATH: &str = "engine/crates/apiserver/schema/builtin.json";
+use crate::target;
+
+/// Where the schemas are kept, below the engine.
+pub(crate) const PATH: &str = "crates/apiserver/schema/builtin.json";
 
 /// Returns the current schemas of the kinds in a list.
 ///
 /// # Errors
 /// The generator cannot be built, or fails.
 pub(crate) fn generate(root: &Path, kinds: &Path) -> Result<String, Box<dyn Error>> {
-    let package = root.join("xtask").join("builtin-schema");
+    let package = root.join("judge/builtin-schema");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["run", "--quiet", "--locked", "--manifest-path"])
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(root.join("target").join("builtin-schema"))
+        .arg(target().join("builtin-schema"))
         .env("BUILTIN_KINDS", kinds)
         .stderr(Stdio::inherit())
         .output()?;

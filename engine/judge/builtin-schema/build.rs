@@ -1,4 +1,4 @@
-//! Generates code from the list of kinds that `cargo xtask gen` has read from the API server.
+//! Generates code from the list of kinds that `cargo judge gen` has read from the API server.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ const LIST: &str = "BUILTIN_KINDS";
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed={LIST}");
     let path = env::var(LIST)
-        .map_err(|_| "BUILTIN_KINDS is not set; run `cargo xtask gen` instead")?;
+        .map_err(|_| "BUILTIN_KINDS is not set; run `cargo judge gen` instead")?;
     println!("cargo::rerun-if-changed={path}");
     let mut code = "fn add_kinds(schemas: &mut Schemas) {\n".to_owned();
     for line in fs::read_to_string(path)?.lines() {
