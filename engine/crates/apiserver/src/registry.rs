@@ -12,8 +12,8 @@ use crate::resource::Resource;
 /// that a request that holds the older one completes with it.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    /// By group, version (best first), then plural.
-    groups: BTreeMap<String, Group>,
+    /// By group, version (best first), then plural. A changed registry shares the other groups.
+    groups: BTreeMap<String, Arc<Group>>,
     /// The number of changes; part of the entity tags of discovery and OpenAPI.
     revision: u64,
 }
@@ -44,6 +44,7 @@ impl Registry {
     pub fn insert(&mut self, resource: Resource) {
         self.revision += 1;
         let group = self.groups.entry(resource.group.clone()).or_default();
+        let group = Arc::make_mut(group);
         if !group
             .versions
             .iter()
@@ -68,7 +69,7 @@ impl Registry {
     /// Removes all versions of `plural` in `group`.
     pub fn remove(&mut self, group: &str, plural: &str) {
         self.revision += 1;
-        if let Some(found) = self.groups.get_mut(group) {
+        if let Some(found) = self.groups.get_mut(group).map(Arc::make_mut) {
             for (_, plurals) in &mut found.versions {
                 plurals.remove(plural);
             }
