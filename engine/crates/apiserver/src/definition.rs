@@ -71,11 +71,10 @@ fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
 
 /// The definitions of a group, except the one with the given name.
 fn others(state: &State, bucket: Bucket, group: &str, name: &str) -> Vec<Object> {
-    let found = state.store.list(bucket, &Range::default(), None);
-    let found = found.into_iter().flatten().map(|(_, it)| it);
+    let found = state.index.definitions_of(group);
+    let found = found.filter(|key| &*key.name != name);
     found
-        .filter(|it| it["spec"]["group"] == group && meta::name(it) != name)
-        .cloned()
+        .filter_map(|key| state.store.get(bucket, key).cloned())
         .collect()
 }
 

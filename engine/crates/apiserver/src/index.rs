@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::meta;
+use crate::state::Buckets;
 use crate::store::{Bucket, Change, Key};
 
 /// The location of an object in the store.
@@ -21,23 +22,27 @@ impl Location {
     }
 }
 
-/// The current objects by uid, by owner and, for pods, by node.
+/// The current objects by uid and by owner; pods by node, and CustomResourceDefinitions by group.
 #[derive(Debug)]
 pub(crate) struct Index {
     pods: Bucket,
+    definitions: Bucket,
     by_uid: HashMap<String, Location>,
     dependents: HashMap<String, BTreeSet<Location>>,
     by_node: HashMap<String, BTreeSet<Key>>,
+    by_group: HashMap<String, BTreeSet<Key>>,
 }
 
 impl Index {
-    /// An empty index; `pods` is the bucket of pods.
-    pub(crate) fn new(pods: Bucket) -> Self {
+    /// An empty index.
+    pub(crate) fn new(buckets: &Buckets) -> Self {
         Self {
-            pods,
+            pods: buckets.pods,
+            definitions: buckets.definitions,
             by_uid: HashMap::new(),
             dependents: HashMap::new(),
             by_node: HashMap::new(),
+            by_group: HashMap::new(),
         }
     }
 
@@ -52,6 +57,9 @@ impl Index {
             if change.bucket == self.pods {
                 remove_item(&mut self.by_node, node(before), &location.key);
             }
+            if change.bucket == self.definitions {
+                remove_item(&mut self.by_group, group(before), &location.key);
+            }
         }
         if let Some(after) = &change.after {
             for uid in owner_uids(after) {
@@ -63,6 +71,10 @@ impl Index {
             if change.bucket == self.pods {
                 let pods = self.by_node.entry(node(after).to_owned()).or_default();
                 pods.insert(location.key.clone());
+            }
+            if change.bucket == self.definitions {
+                let same = self.by_group.entry(group(after).to_owned()).or_default();
+                same.insert(location.key.clone());
             }
             self.by_uid.insert(meta::uid(after).to_owned(), location);
         }
@@ -81,6 +93,11 @@ impl Index {
     /// The pods that are bound to a node, in order.
     pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Key> {
         self.by_node.get(node).into_iter().flatten()
+    }
+
+    /// The definitions of a group, in order.
+    pub(crate) fn definitions_of(&self, group: &str) -> impl Iterator<Item = &Key> {
+        self.by_group.get(group).into_iter().flatten()
     }
 }
 
@@ -101,4 +118,8 @@ fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 
 fn node(pod: &Value) -> &str {
     pod["spec"]["nodeName"].as_str().unwrap_or_default()
+}
+
+fn group(definition: &Value) -> &str {
+    definition["spec"]["group"].as_str().unwrap_or_default()
 }

@@ -216,7 +216,7 @@ impl State {
             queue: WorkQueue::new(initial.clock.clone()),
             clock: initial.clock,
             kube: initial.kube,
-            index: Index::new(buckets.pods),
+            index: Index::new(&buckets),
             store,
             registry: Arc::default(),
             broadcaster: Broadcaster::default(),

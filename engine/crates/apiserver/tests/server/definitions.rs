@@ -119,16 +119,25 @@ async fn deleting_a_definition_deletes_its_objects() {
     assert_eq!(send_json(&server, "GET", THINGS, Value::Null).await.0, 404);
 }
 
+/// A definition of a group with the short name of `definition()`.
+fn rival(group: &str) -> Value {
+    let mut rival = definition();
+    rival["metadata"]["name"] = format!("rivals.{group}").into();
+    rival["spec"]["group"] = group.into();
+    rival["spec"]["names"] =
+        json!({"kind": "Rival", "plural": "rivals", "shortNames": ["th"]});
+    rival
+}
+
 #[tokio::test]
 async fn a_kind_with_a_conflicting_short_name_is_not_served() {
     let server = server();
     let client = server.client();
     client.create(DEFINITIONS, definition()).await.unwrap();
-    let mut rival = definition();
-    rival["metadata"]["name"] = "rivals.example.com".into();
-    rival["spec"]["names"] =
-        json!({"kind": "Rival", "plural": "rivals", "shortNames": ["th"]});
-    client.create(DEFINITIONS, rival).await.unwrap();
+    client
+        .create(DEFINITIONS, rival("example.com"))
+        .await
+        .unwrap();
     let stored = client
         .get(&format!("{DEFINITIONS}/rivals.example.com"))
         .await
@@ -138,6 +147,19 @@ async fn a_kind_with_a_conflicting_short_name_is_not_served() {
     assert_eq!(names["message"], "\"th\" is already in use");
     let rivals = "/apis/example.com/v1/rivals";
     assert_eq!(send_json(&server, "GET", rivals, Value::Null).await.0, 404);
+}
+
+#[tokio::test]
+async fn names_conflict_only_within_a_group() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    client
+        .create(DEFINITIONS, rival("other.example.com"))
+        .await
+        .unwrap();
+    let rivals = "/apis/other.example.com/v1/rivals";
+    assert_eq!(send_json(&server, "GET", rivals, Value::Null).await.0, 200);
 }
 
 #[tokio::test]
