@@ -401,8 +401,9 @@ pub(crate) async fn measure(
     ]
     .map(str::to_owned);
     let log = args.folder.join("operator.log");
+    let started = clock.now();
     match row.event {
-        Event::Start => add_edges(&management, clock.now()).await?,
+        Event::Start => add_edges(&management, started).await?,
         Event::TakeOver => management.hold_lease(clock.now()).await?,
         _ => {}
     }
@@ -416,7 +417,10 @@ pub(crate) async fn measure(
         _ => child.usage().await?,
     };
     let asked = management.requests_about(TENANT);
-    let begun = clock.now();
+    let begun = match row.event {
+        Event::Start => started,
+        _ => clock.now(),
+    };
     let begun_at = Instant::now();
     if row.event != Event::Start {
         add_edges(&management, begun).await?;
