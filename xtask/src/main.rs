@@ -13,7 +13,6 @@ mod promises;
 mod provider_suite;
 mod release;
 mod scale;
-mod shape;
 mod size;
 mod source;
 mod stored_results;
@@ -28,8 +27,7 @@ usage: cargo xtask <task>
 
   gen [--check]  write every generated file; with --check, print what would change and fail
   deps           compare the dependencies between crates with the allowed ones
-  size           compare files and functions with the size limits, and print the lines of code
-                 of controller and runtime
+  size           compare files and functions with the size limits
   figures        print which recorded results are about the sources as they are, and the command
                  that shows what has changed under the others
   figures --check FILE

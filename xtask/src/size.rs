@@ -6,12 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Faults;
-use crate::shape;
 use crate::source::{self, Function};
 
 const MAX_LINES_OF_A_FILE: usize = 450;
 const MAX_LINES_OF_A_FUNCTION: usize = 65;
-const MAX_PARAMETERS: usize = 5;
 
 /// Names that do not describe the contents of a file.
 const VAGUE_NAMES: [&str; 7] = [
@@ -39,7 +37,6 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     }
     files.sort();
     let mut faults = Faults::new();
-    let mut sources = Vec::new();
     for path in files {
         let source = fs::read_to_string(&path)?;
         let name = path
@@ -48,9 +45,7 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
             .display()
             .to_string();
         faults.extend(faults_of(&name, &source));
-        sources.push((name, source));
     }
-    shape::print(root, &sources)?;
     Ok(faults)
 }
 
@@ -118,19 +113,12 @@ fn faults_of_function(file: &str, function: &Function) -> Faults {
         name,
         line,
         lines,
-        parameters,
         is_public_with_bool,
-        tuples: _,
     } = function;
     let mut faults = Faults::new();
     if *lines > MAX_LINES_OF_A_FUNCTION {
         faults.push(format!(
             "{file}:{line}: {name}: {lines} lines, at most {MAX_LINES_OF_A_FUNCTION}"
-        ));
-    }
-    if *parameters > MAX_PARAMETERS {
-        faults.push(format!(
-            "{file}:{line}: {name}: {parameters} parameters, at most {MAX_PARAMETERS}"
         ));
     }
     if *is_public_with_bool {

@@ -8,10 +8,6 @@ pub(crate) struct Function {
     pub(crate) line: usize,
     /// Lines of code from the name to the closing brace.
     pub(crate) lines: usize,
-    /// Parameters, `self` not counted.
-    pub(crate) parameters: usize,
-    /// Parameters that are tuple patterns, each of which replaces several parameters.
-    pub(crate) tuples: usize,
     /// Whether other crates may call it with a literal `true` or `false`.
     pub(crate) is_public_with_bool: bool,
 }
@@ -143,7 +139,6 @@ fn function(code: &str, at: usize) -> Option<Function> {
         .find(['{', ';'])
         .filter(|body| after.get(*body..*body + 1) == Some("{"))?;
     let end = open + parameters.len() + body + enclosed(after.get(body..)?)?;
-    let parameters: Vec<_> = split_parameters(parameters);
     let line_start = code.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let is_public = code.get(line_start..at)?.trim_start().starts_with("pub ");
     Some(Function {
@@ -152,13 +147,8 @@ fn function(code: &str, at: usize) -> Option<Function> {
         lines: lines_of_code(rest.get(..end)?),
         is_public_with_bool: is_public
             && parameters
-                .iter()
+                .split([',', ')'])
                 .any(|parameter| parameter.ends_with(": bool")),
-        tuples: parameters
-            .iter()
-            .filter(|parameter| parameter.starts_with('('))
-            .count(),
-        parameters: parameters.len(),
     })
 }
 
@@ -195,39 +185,6 @@ fn enclosed(text: &str) -> Option<usize> {
     None
 }
 
-/// The parameters of a list in brackets, except `self`.
-fn split_parameters(list: &str) -> Vec<String> {
-    let mut depth = 0_i32;
-    let mut before = ' ';
-    let mut parts = vec![String::new()];
-    for letter in list
-        .chars()
-        .skip(1)
-        .take(list.chars().count().saturating_sub(2))
-    {
-        match letter {
-            '(' | '[' | '<' | '{' => depth += 1,
-            '>' if before == '-' => {}
-            ')' | ']' | '>' | '}' => depth -= 1,
-            _ => {}
-        }
-        before = letter;
-        match parts.last_mut() {
-            Some(part) if letter != ',' || depth > 0 => part.push(letter),
-            _ => parts.push(String::new()),
-        }
-    }
-    let parts = parts.iter().map(|part| part.trim().to_owned());
-    parts
-        .filter(|part| !part.is_empty() && !is_self(part))
-        .collect()
-}
-
-fn is_self(parameter: &str) -> bool {
-    let name = parameter.split(':').next().unwrap_or(parameter);
-    name.split([' ', '&']).any(|word| word == "self")
-}
-
 #[cfg(test)]
 mod tests {
     use super::{code, functions, lines_of_code};
@@ -249,15 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_counted_without_self_and_with_generic_types_whole() {
+    fn a_bool_among_generic_types_is_a_parameter() {
         let source = "impl X {\n    pub fn a<F: Fn(u8) -> u8>(&mut self, f: F, m: Map<u8, (u8, u8)>, \
                       on: bool,) -> u8 {\n        0\n    }\n    fn b(self: Arc<Self>);\n}\n";
         let found = functions(&code(source));
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].parameters, 3);
         assert!(found[0].is_public_with_bool);
-        let tuple = functions("fn a((b, c): (u8, u8), d: (u8, u8)) {\n}\n");
-        assert_eq!((tuple[0].tuples, tuple[0].parameters), (1, 2));
     }
 
     #[test]
