@@ -322,6 +322,24 @@ mod tests {
     }
 
     #[test]
+    fn every_test_that_a_mutant_names_exists() {
+        let mut files = vec![root().join("crates")];
+        let mut sources = String::new();
+        while let Some(path) = files.pop() {
+            if path.is_dir() {
+                let entries = fs::read_dir(path).unwrap();
+                files.extend(entries.map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                sources += &fs::read_to_string(path).unwrap();
+            }
+        }
+        for mutant in TESTED {
+            let name = mutant.test.rsplit("::").next().unwrap();
+            assert!(sources.contains(&format!("fn {name}(")), "{}", mutant.test);
+        }
+    }
+
+    #[test]
     fn a_function_gets_a_body_for_each_mutant() {
         let mutant = |find, replace| Mutant {
             id: "one",

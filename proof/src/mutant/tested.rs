@@ -37,7 +37,7 @@ const COPIED: [&str; 11] = [
 
 /// Builds the binaries that contain the named tests. With other features than those of the
 /// workspace, all dependencies would be built again.
-const BUILD: [&str; 13] = [
+const BUILD: [&str; 14] = [
     "test",
     "--no-run",
     "--message-format=json",
@@ -49,6 +49,7 @@ const BUILD: [&str; 13] = [
     "--test=plan",
     "--test=steps",
     "--test=overrides",
+    "--test=spot_schedules",
     "--test=windows",
     "--test=in_process",
 ];
@@ -77,6 +78,9 @@ const OVERRIDES: &str = "crates/plan/src/overrides.rs";
 const PLAN_SPOT_SCHEDULE: &str = "crates/plan/src/spot_schedule.rs";
 const SERVE: &str = "crates/plan/src/decide/serve.rs";
 const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
+const CAPACITY: &str = "crates/plan/src/capacity.rs";
+const CAPACITY_WANTED: &str = "crates/plan/src/capacity/wanted.rs";
+const CAPACITY_WRITE: &str = "crates/plan/src/capacity/write.rs";
 const EVENT: &str = "crates/plan/src/status/event.rs";
 const USAGE: &str = "crates/plan/src/status/usage.rs";
 
@@ -226,6 +230,39 @@ mutants! {
     "created-with-an-older-definition", "makes a machine although the definition drops what it records", SERVE,
         "conditions::outdated(case).or_else(|| conditions::obstacle(case))" => "conditions::obstacle(case)",
         "schedule_inputs::nothing_is_created_while_the_stored_definition_is_outdated";
+    "contested-field-fought-for", "writes a field as often as another client changes it", CAPACITY,
+        "recent.count() < fivespot_api::scheduled_capacity::MAX_RECENT_WRITES" => "recent.count() < usize::MAX",
+        "capacity::tests::a_value_that_is_changed_again_after_three_writes_is_not_fought_for";
+    "handback-not-awaited", "does not wait until a target is drained", CAPACITY,
+        "if was_active {" => "if was_active && false {",
+        "capacity::tests::a_closing_writes_the_inactive_value_and_then_waits_until_the_target_is_drained";
+    "created-beside-a-machine", "creates a target on the host of a machine", CAPACITY,
+        "if creates && wanted.is_governed() {" => "if false && creates && wanted.is_governed() {",
+        "capacity::tests::on_the_node_of_a_machine_the_inactive_value_is_written_and_nothing_is_created";
+    "held-target-written", "writes a target that an override holds", CAPACITY_WANTED,
+        ".filter(|it| it.mode == OverrideMode::Hold)" => ".filter(|_| false)",
+        "capacity::tests::nothing_is_written_while_the_state_is_unknown_held_or_paused";
+    "unread-inputs-are-none", "decides although a calendar could not be read", CAPACITY_WANTED,
+        "let Some(unknown) = &facts.schedule.unknown {" => "let Some(unknown) = facts.schedule.unknown.as_ref().filter(|_| false) {",
+        "capacity::tests::nothing_is_written_while_the_state_is_unknown_held_or_paused";
+    "kill-switch-waits", "waits for the target to be drained under the kill switch", CAPACITY_WANTED,
+        "matches!(self.why, Why::Schedule | Why::Governed)" => "true",
+        "capacity::tests::the_kill_switch_and_enabled_write_the_inactive_value_and_wait_for_nothing";
+    "lead-time-of-capacity-ignored", "writes the active value only when the window opens", CAPACITY_WANTED,
+        ".with_lead_time(lead))" => ".with_lead_time(Duration::ZERO))",
+        "capacity::tests::the_lead_time_writes_the_active_value_before_the_window";
+    "paused-target-written", "writes a target that is paused", CAPACITY_WRITE,
+        "if meta[\"annotations\"].get(PAUSED_ANNOTATION).is_some() {" => "if false && meta[\"annotations\"].get(PAUSED_ANNOTATION).is_some() {",
+        "capacity::tests::nothing_is_written_while_the_state_is_unknown_held_or_paused";
+    "target-of-another-owner-written", "takes over an object of another owner", CAPACITY_WRITE,
+        "owner[\"controller\"] == true && owner[\"uid\"].as_str() == uid" => "owner[\"controller\"] == true",
+        "capacity::tests::an_object_of_a_template_is_created_and_one_of_another_owner_is_left_alone";
+    "write-without-a-version", "overwrites a change that it has not seen", CAPACITY_WRITE,
+        "let mut operations = vec![guard];" => "let mut operations = vec![guard];\n        operations.clear();",
+        "capacity::tests::an_edge_is_one_guarded_patch_and_then_nothing_is_written";
+    "stored-form-is-a-difference", "writes again what the server stores in another form", CAPACITY_WRITE,
+        "|| ours.and_then(|it| it.stored.as_ref()) == Some(found)" => "|| false && ours.and_then(|it| it.stored.as_ref()) == Some(found)",
+        "capacity::tests::what_the_server_stores_instead_of_a_value_is_no_difference";
 }
 
 /// The tests of a copy of the workspace in which each of [`TESTED`] can be selected at run time.
