@@ -345,10 +345,16 @@ fn an_object_of_a_template_is_created_and_one_of_another_owner_is_left_alone() {
     };
     assert_eq!(applied["spec"], json!({"paused": true, "replicas": 0}));
     assert_eq!(applied["metadata"]["ownerReferences"][0]["uid"], "u-1");
-    let mut object = templated();
-    let plan = step(&mut object, &facts(deployment(0, 0)), OPEN);
-    assert_eq!(plan.write, None);
-    assert_eq!(condition(&object, "TargetResolved").1, "TargetNotOwned");
+    let of_another = json!([{"controller": true, "uid": "u-2"}]);
+    let not_a_controller = json!([{"uid": "u-1"}]);
+    for owners in [json!(null), of_another, not_a_controller] {
+        let mut object = templated();
+        let mut found = deployment(0, 0);
+        found["metadata"]["ownerReferences"] = owners;
+        let plan = step(&mut object, &facts(found), OPEN);
+        assert_eq!(plan.write, None);
+        assert_eq!(condition(&object, "TargetResolved").1, "TargetNotOwned");
+    }
     let mut own = deployment(0, 0);
     own["metadata"]["ownerReferences"] = json!([{"controller": true, "uid": "u-1"}]);
     let plan = step(&mut object, &facts(own), OPEN);
