@@ -126,6 +126,7 @@ pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Err
         ["build", words @ ..] => build(root, &Choice::with_versions(words)?),
         ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
         ["down", words @ ..] => down(root, &Choice::by_name(words)?),
+        ["upgrade", words @ ..] => upgrade(root, &Choice::with_versions(words)?),
         ["kubeconfig", words @ ..] => kubeconfig(root, &Choice::by_name(words)?),
         [RESTART_PROVIDERS, words @ ..] => {
             restart_providers(root, &Choice::by_name(words)?)
@@ -185,35 +186,26 @@ pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
     Cluster::new(root, choice).stop()
 }
 
-/// Upgrades the running cluster of a name to other versions of Kubernetes and Cluster API, and
-/// waits until they are ready. A component that has the version already is not restarted.
+/// Upgrades the running cluster to other versions of Kubernetes and Cluster API, and waits until they
+/// are ready. A component that has the version already is not restarted.
 ///
 /// # Errors
-/// No such cluster runs, a version is not pinned or cannot be built, or a new program does not
+/// The cluster does not run, a version is not pinned or cannot be built, or a new program does not
 /// start.
-pub(crate) fn upgrade(
-    root: &Path,
-    name: &str,
-    (kubernetes, cluster_api): (&str, &str),
-) -> Result<(), Box<dyn Error>> {
-    let words = [
-        "--name",
-        name,
-        "--kubernetes",
-        kubernetes,
-        "--cluster-api",
-        cluster_api,
-    ];
-    let choice = Choice::with_versions(&words).ok_or("unknown versions")?;
-    let versions = running(root, &choice)?.versions;
-    let cluster = Cluster::new(root, &choice);
+fn upgrade(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
+    let versions = running(root, choice)?.versions;
+    let cluster = Cluster::new(root, choice);
     let pinned = cluster.programs.build(&choice.versions)?;
     let mut wanted = serde_json::Map::new();
     for (part, minor, folder) in [
-        ("kubernetes", kubernetes, pinned.kubernetes),
-        ("clusterAPI", cluster_api, pinned.cluster_api),
+        ("kubernetes", &choice.versions.kubernetes, pinned.kubernetes),
+        (
+            "clusterAPI",
+            &choice.versions.cluster_api,
+            pinned.cluster_api,
+        ),
     ] {
-        if versions[part] != minor {
+        if versions[part] != **minor {
             wanted.insert(part.to_owned(), json!(folder));
         }
     }

@@ -10,7 +10,9 @@ use fivespot_api::{crd, reference};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
-use crate::{Faults, conformance, diagram, figure, how_we_test, release, scale, upgrade};
+use crate::{
+    Faults, conformance, diagram, figure, how_we_test, release, scale, upgrades,
+};
 
 /// The crates whose public items are listed, because other projects may use them.
 const PUBLIC: [&str; 2] = ["runtime", "schedule"];
@@ -89,7 +91,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
         (how_we_test::PATH, how_we_test::page(root)?),
         (scale::PATH, scale::page(root)?),
         (release::size::PAGE, release::size::page(root)?),
-        (upgrade::PATH, upgrade::page(root)?),
+        (upgrades::PATH, upgrades::page(root)?),
     ];
     for (path, text) in pages {
         let path = path.to_owned();

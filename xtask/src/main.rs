@@ -17,7 +17,7 @@ mod size;
 mod source;
 mod stored_results;
 mod tool;
-mod upgrade;
+mod upgrades;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,13 +68,6 @@ usage: cargo xtask <task>
                  into DIR/notices
   release --record
                  record the sizes of the files of --dry-run for docs/releases.md
-  upgrade [--cluster NAME] [--record]
-                 run the first version's operator and this one with the manifests of either
-                 version and machines in every phase, on the embedded server or on a running
-                 cluster (needs kubectl)
-  upgrade --platform kubernetes|cluster-api [--record]
-                 upgrade Kubernetes and Cluster API under a running operator, in this order, in a
-                 cluster of its own (needs Go and kubectl)
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
 ";
@@ -104,7 +97,6 @@ fn main() -> ExitCode {
         ["kubectl"] => cluster::kubectl(&root()).map(none),
         ["release", words @ ..] => release::task(&root(), words),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
-        ["upgrade", words @ ..] => upgrade::run(&root(), words).map(none),
         ["tools"] => tool::build(&root()).map(none),
         _ => return usage(),
     };

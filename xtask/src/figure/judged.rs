@@ -94,7 +94,7 @@ pub(super) const JUDGED: &[Judged] = &[
     Judged {
         results: "e2e/upgrades/",
         crates: &[PLANNER, OPERATOR, &["install"]],
-        judges: &["xtask/src/upgrade"],
+        judges: &["e2e/upgrade"],
     },
     Judged {
         results: "engine/judge/record/agreement.json",

@@ -2,14 +2,14 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::operator::{Operator, until};
-use super::program::{Programs, Version};
+use super::program::{self, Programs, Version};
 use super::sequence::{self, Results, Step};
 use super::server::Server;
-use crate::cluster::{self, Choice};
 
 /// The name of the cluster, which only this test uses.
 const NAME: &str = "upgrade-platform";
@@ -19,22 +19,13 @@ const KUBERNETES: [&str; 2] = ["1.30", "1.36"];
 const CLUSTER_API: [&str; 2] = ["1.8", "1.14"];
 
 /// Which of the two is upgraded first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum UpgradeOrder {
     Kubernetes,
     ClusterApi,
 }
 
 impl UpgradeOrder {
-    /// Parses the argument of the command line.
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        match word {
-            "kubernetes" => Some(Self::Kubernetes),
-            "cluster-api" => Some(Self::ClusterApi),
-            _ => None,
-        }
-    }
-
     /// The pairs of versions, Kubernetes and Cluster API, in order.
     fn pairs(self) -> [(&'static str, &'static str); 3] {
         let [(old, new), (older, newer)] =
@@ -78,19 +69,10 @@ pub(super) fn run(
     (first, folder): (UpgradeOrder, &Path),
 ) -> Result<(Results, Value, String), Box<dyn Error>> {
     let [old, ..] = first.pairs();
-    let words = [
-        "--name",
-        NAME,
-        "--kubernetes",
-        old.0,
-        "--cluster-api",
-        old.1,
-    ];
-    let choice = Choice::with_versions(&words).ok_or("unknown versions")?;
-    cluster::down(root, &choice)?;
-    cluster::up(root, &choice)?;
+    cluster(root, &["down", "--name", NAME])?;
+    cluster(root, &in_versions("up", old))?;
     let done = sequence(root, programs, (first, folder));
-    cluster::down(root, &choice)?;
+    cluster(root, &["down", "--name", NAME])?;
     let (results, stored) = done?;
     let kept = json!({
         "server": first.title(),
@@ -100,6 +82,32 @@ pub(super) fn run(
         "results": results.result(),
     });
     Ok((results, kept, first.label().to_owned()))
+}
+
+/// The arguments for a cluster with these versions of Kubernetes and Cluster API.
+fn in_versions<'w>(
+    task: &'w str,
+    (kubernetes, cluster_api): (&'w str, &'w str),
+) -> [&'w str; 7] {
+    [
+        task,
+        "--name",
+        NAME,
+        "--kubernetes",
+        kubernetes,
+        "--cluster-api",
+        cluster_api,
+    ]
+}
+
+/// Runs a task of `cargo xtask cluster`.
+fn cluster(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
+    let mut cargo = Command::new("cargo");
+    cargo
+        .args(["xtask", "cluster"])
+        .args(words)
+        .current_dir(root);
+    program::run(&mut cargo)
 }
 
 fn sequence(
@@ -117,7 +125,7 @@ fn sequence(
     for pair in first.pairs() {
         let (kubernetes, cluster_api) = pair;
         eprintln!("Kubernetes {kubernetes}, Cluster API {cluster_api}");
-        cluster::upgrade(root, NAME, pair)?;
+        cluster(root, &in_versions("upgrade", pair))?;
         operator.settle()?;
         if !operator.is_running()? {
             return Err("the operator has ended".into());
@@ -152,13 +160,12 @@ mod tests {
 
     #[test]
     fn one_of_the_two_is_upgraded_at_a_time() {
-        for word in ["kubernetes", "cluster-api"] {
-            let pairs = UpgradeOrder::parse(word).map(UpgradeOrder::pairs).unwrap();
+        for order in [UpgradeOrder::Kubernetes, UpgradeOrder::ClusterApi] {
+            let pairs = order.pairs();
             for steps in pairs.windows(2) {
                 let (before, after) = (steps[0], steps[1]);
                 assert_ne!(before.0 == after.0, before.1 == after.1, "{pairs:?}");
             }
         }
-        assert_eq!(UpgradeOrder::parse("etcd"), None);
     }
 }

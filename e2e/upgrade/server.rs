@@ -85,7 +85,7 @@ impl Server {
     /// # Errors
     /// No cluster with this name runs.
     pub(super) fn real(root: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
-        let state = crate::cluster::target(root).join(format!("cluster/run-{name}"));
+        let state = crate::target(root).join(format!("cluster/run-{name}"));
         let versions = fs::read_to_string(state.join("versions.json")).map_err(|_| {
             format!("start it with `cargo xtask cluster up --name {name}`")
         })?;

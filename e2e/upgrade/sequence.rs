@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::machine::{CASES, MachineState, NAMESPACE, NEW_MACHINE, add_cluster};
 use super::operator::Operator;
-use super::program::{Programs, Version};
+use super::program::{self, Programs, Version};
 use super::server::Server;
-use crate::process;
 use Version::{Newer, Older};
 
 /// A pair of versions.
@@ -266,7 +265,7 @@ fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
 /// # Errors
 /// The server rejects them.
 pub(super) fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
-    let manifests = process::output(
+    let manifests = program::output(
         Command::new(program)
             .args(["generate", "manifests"])
             .args(["--image", "registry.example/5spot:0"])

@@ -6,26 +6,28 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{RESULTS, text};
 use crate::stored_results;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/upgrades.md";
 
+/// The folder of the results, below the root; a file for each server.
+const RESULTS: &str = "e2e/upgrades";
+
 const INTRODUCTION: &str = "\
 # Upgrades, as tested
 
-`cargo xtask upgrade` builds the operator of the first version (`v0.1.0`) and this one. It brings a machine
+`cargo run --bin upgrade` builds the operator of the first version (`v0.1.0`) and this one. It brings a machine
 into every phase and changes one version at a time: that of the CRDs, policies and roles (*manifests*), or that
 of the operator. After each step it compares every machine with the beginning, and a new machine is opened and
 removed. *kept* means the same phase, the same Machine and the same `status.shutdown`. At the end, with
 both new, each machine is changed and must reach the phase in the last column.
 
 On the embedded server, and on a real one (`cargo xtask cluster up --name upgrade`, then
-`cargo xtask upgrade --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
+`cargo run --bin upgrade -- --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
 `cargo xtask gen` writes this page.
 
-`cargo xtask upgrade --platform kubernetes` upgrades Kubernetes and then Cluster API under one running operator, in a
+`cargo run --bin upgrade -- --platform kubernetes` upgrades Kubernetes and then Cluster API under one running operator, in a
 cluster of its own; with `cluster-api`, in the other order. etcd and the operator stay. Every program of Kubernetes and
 Cluster API is replaced, and Cluster API migrates the stored objects. Both go from the oldest to the newest supported
 version in one step, which Kubernetes does not recommend; the versions between are not run. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
@@ -63,7 +65,7 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
 }
 
 /// A row for each machine, a column for each step.
-pub(super) fn table(results: &Value) -> String {
+fn table(results: &Value) -> String {
     let steps = list(&results["steps"]);
     let mut head = String::from("| machine | phase |");
     let mut line = String::from("|---|---|");
@@ -105,6 +107,14 @@ fn column(step: &Value) -> String {
         (!version.is_empty()).then(|| format!("{name} {version}"))
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The text at a JSON pointer; empty if there is none.
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -1,4 +1,4 @@
-//! `cargo xtask upgrade`: checks that machines are kept during upgrades.
+//! `cargo run --bin upgrade`: checks that machines are kept during upgrades.
 //!
 //! For 5-Spot, it runs an operator of the first version and one of this version under the
 //! definitions, policies and roles of either, with machines in every phase.
@@ -14,19 +14,20 @@
 
 mod machine;
 mod operator;
-mod page;
 mod platform;
 mod program;
 mod sequence;
 mod server;
 
+use std::env;
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::Parser;
 use serde_json::{Value, json};
 
-pub(crate) use page::{PATH, page};
 use platform::UpgradeOrder;
 use program::Programs;
 use sequence::Results;
@@ -35,66 +36,75 @@ use server::Server;
 /// The folder of the results, below the root; a file for each server.
 const RESULTS: &str = "e2e/upgrades";
 
-/// Builds the programs, runs the sequence of the arguments, and prints the result for each machine.
-/// With `--record`, the result is kept for the page.
+/// Which upgrades to run. Both programs are built first.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The running cluster on which 5-Spot is upgraded, in place of the embedded server (needs kubectl)
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// Upgrade Kubernetes and Cluster API under a running operator, this one first, in a cluster of
+    /// its own (needs Go and kubectl)
+    #[arg(long, conflicts_with = "cluster")]
+    platform: Option<UpgradeOrder>,
+    /// Keep the result for docs/upgrades.md
+    #[arg(long)]
+    record: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&root(), &Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the source tree: the folder above this package.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+/// The folder of what Cargo builds.
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |directory| root.join(directory))
+}
+
+/// Runs the sequence of the arguments, and prints what was not kept.
 ///
 /// # Errors
-/// An argument is invalid, something cannot be built, or a machine was not kept.
-pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let (words, is_recorded) = match words {
-        [words @ .., "--record"] => (words, true),
-        words => (words, false),
-    };
-    let place = match words {
-        [] => Target::Embedded,
-        ["--cluster", name] => Target::Cluster(name),
-        ["--platform", first] => {
-            Target::Platform(UpgradeOrder::parse(first).ok_or(USAGE)?)
-        }
-        _ => return Err(USAGE.into()),
-    };
+/// Something cannot be built, or a machine was not kept.
+fn run(root: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let programs = Programs::build(root)?;
-    let folder = crate::cluster::target(root).join("upgrade/run");
+    let folder = target(root).join("upgrade/run");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    let (results, kept, label) = match place {
-        Target::Embedded => {
+    let (results, kept, label) = match (args.platform, &args.cluster) {
+        (Some(first), _) => platform::run(root, &programs, (first, &folder))?,
+        (None, Some(name)) => versions(&programs, &Server::real(root, name)?, &folder)?,
+        (None, None) => {
             versions(&programs, &Server::embedded(&programs, &folder)?, &folder)?
         }
-        Target::Cluster(name) => {
-            versions(&programs, &Server::real(root, name)?, &folder)?
-        }
-        Target::Platform(first) => platform::run(root, &programs, (first, &folder))?,
     };
     let faults = results.faults();
-    print!("{}", page::table(&results.result()));
-    if is_recorded {
+    println!("{:#}", results.result());
+    if args.record {
         let folder = root.join(RESULTS);
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{label}.json"));
         fs::write(path, serde_json::to_string_pretty(&kept)? + "\n")?;
-        println!("`cargo xtask gen` writes this to {PATH}");
+        println!("`cargo xtask gen` writes this to docs/upgrades.md");
     }
     if faults.is_empty() {
         return Ok(());
     }
     Err(format!("not kept:\n{}", faults.join("\n")).into())
 }
-
-/// The component that is upgraded, and the server.
-enum Target<'w> {
-    /// 5-Spot, on the embedded server.
-    Embedded,
-    /// 5-Spot, on the running cluster with this name.
-    Cluster(&'w str),
-    /// Kubernetes and Cluster API.
-    Platform(UpgradeOrder),
-}
-
-const USAGE: &str =
-    "usage: upgrade [--cluster NAME | --platform kubernetes|cluster-api] [--record]";
 
 /// Runs the sequence of upgrades and downgrades of 5-Spot. Returns its results, the JSON to keep,
 /// and the name of the file for it.
