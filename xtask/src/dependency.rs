@@ -115,7 +115,7 @@ const PACKAGES: &[Package] = &[
     },
     Package {
         name: "agent",
-        may_use: &["api"],
+        may_use: &["api", "schedule"],
         is_pure: false,
     },
     Package {

@@ -1,13 +1,16 @@
-//! The node side of emergency reclaim: detects that a listed program starts, and requests a reclaim.
+//! The node side of emergency reclaim: detects that a listed program starts, or another signal of the
+//! owner, and requests a reclaim.
 //!
 //! - [`pattern`]: which processes match; no I/O
 //! - [`proc`], [`scan`]: the processes in `/proc`
 //! - [`event`], [`connector`]: process events of the kernel
 //! - [`detect`]: detection by either of the two, after an initial scan
+//! - [`signal`]: signals beside processes
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
 //! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
 
+mod bounded;
 pub mod command;
 pub mod config;
 pub mod connector;
@@ -21,4 +24,5 @@ pub mod policy_check;
 pub mod proc;
 pub mod run;
 pub mod scan;
+pub mod signal;
 mod watched;

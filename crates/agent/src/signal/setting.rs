@@ -1,0 +1,107 @@
+//! Which signals there are: from flags, and from the agent's configuration.
+
+use std::path::{Path, PathBuf};
+
+use fivespot_schedule::Duration;
+
+use super::{Counted, Load, Sessions, SignalFile, Source};
+
+/// The range of processors of a [`LoadLimit`].
+const ABOVE: std::ops::RangeInclusive<f64> = 0.1..=4096.0;
+/// The range of its time.
+const TIME: [Duration; 2] = [Duration::seconds(10), Duration::hours(24)];
+
+/// The signals to read beside processes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Stand while the file exists.
+    pub files: Vec<PathBuf>,
+    /// Stands while such a session is active.
+    pub sessions: Option<Counted>,
+    /// Stands while the processor is used more than this outside pods.
+    pub load: Option<LoadLimit>,
+}
+
+/// How much the processor may be used outside pods.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadLimit {
+    /// The number of processors.
+    pub above: f64,
+    /// The time over which the use is averaged.
+    pub time: Duration,
+}
+
+/// Why a value is not valid. The text begins after the name of the field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSetting(String);
+
+impl LoadLimit {
+    /// The time if none is given.
+    pub const TIME: Duration = Duration::minutes(5);
+
+    /// Parses a number of processors.
+    ///
+    /// # Errors
+    /// It is not a number from 0.1 to 4096.
+    pub fn parse_above(text: &str) -> Result<f64, InvalidSetting> {
+        let number = text.parse::<f64>();
+        let number = number.ok().filter(|number| ABOVE.contains(number));
+        number.ok_or_else(|| {
+            let (least, most) = (ABOVE.start(), ABOVE.end());
+            InvalidSetting(format!(
+                "must be a number of processors from {least} to {most}, not {text}"
+            ))
+        })
+    }
+
+    /// Parses a time.
+    ///
+    /// # Errors
+    /// It is not a duration from 10 s to 24 h.
+    pub fn parse_time(text: &str) -> Result<Duration, InvalidSetting> {
+        let [least, most] = TIME;
+        let time = text.parse::<Duration>();
+        let time = time.map_err(|error| InvalidSetting(error.to_string()))?;
+        time.within(least, most)
+            .map_err(|error| InvalidSetting(error.to_string()))
+    }
+}
+
+impl Counted {
+    /// Parses `off`, `local` or `all`.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn parse(text: &str) -> Result<Option<Self>, InvalidSetting> {
+        match text {
+            "off" => Ok(None),
+            "local" => Ok(Some(Self::Local)),
+            "all" => Ok(Some(Self::All)),
+            _ => Err(InvalidSetting(format!(
+                "must be off, local or all, not {text}"
+            ))),
+        }
+    }
+}
+
+impl Settings {
+    /// The sources of these settings on this host, whose `/proc` is mounted at `proc`.
+    pub fn sources(&self, proc: &Path) -> Vec<Box<dyn Source>> {
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        for path in &self.files {
+            sources.push(Box::new(SignalFile::new(path.clone())));
+        }
+        if let Some(counted) = self.sessions {
+            sources.push(Box::new(Sessions::new(Path::new("/run/systemd"), counted)));
+        }
+        if let Some(limit) = self.load {
+            sources.push(Box::new(Load::new(
+                limit,
+                proc,
+                Path::new("/sys/fs/cgroup"),
+            )));
+        }
+        sources
+    }
+}

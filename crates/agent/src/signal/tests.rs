@@ -1,0 +1,449 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fivespot_schedule::Duration as Length;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::{
+    Counted, Load, LoadLimit, Now, Reading, Sessions, Settings, Signal, SignalFile,
+    Signals, Source,
+};
+
+/// A directory of its own, removed when this is dropped.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let name = format!("5spot-agent-signal-{name}-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        Self(root)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_file(self.0.join(path)).unwrap();
+    }
+}
+
+/// So many seconds after the first reading.
+fn after(start: Instant, seconds: u64) -> Now {
+    let time: Timestamp = "2026-11-27T09:00:00Z".parse().unwrap();
+    Now {
+        time: time + SignedDuration::from_secs(seconds.try_into().unwrap()),
+        instant: start + Duration::from_secs(seconds),
+    }
+}
+
+/// The reason of the signal that stands, or why it is not known.
+fn reason(source: &mut dyn Source, now: Now) -> Result<Option<String>, String> {
+    let signal = source.read(now).map_err(|error| error.to_string())?;
+    Ok(signal.map(|signal| signal.reason))
+}
+
+#[test]
+fn a_signal_file_stands_while_there_is_anything_at_its_path() {
+    let host = Directory::new("file");
+    let path = host.0.join("desk/in-use");
+    let mut source = SignalFile::new(path.clone());
+    let now = after(Instant::now(), 0);
+    let stands = Ok(Some(format!("signal-file: {}", path.display())));
+    assert_eq!(reason(&mut source, now), Ok(None));
+    host.write("desk", "not a directory");
+    assert_eq!(reason(&mut source, now), Ok(None));
+    host.remove("desk");
+    host.write("desk/in-use", "any text");
+    assert_eq!(reason(&mut source, now), stands);
+    host.remove("desk/in-use");
+    assert_eq!(reason(&mut source, now), Ok(None));
+    std::os::unix::fs::symlink("/nowhere", &path).unwrap();
+    assert_eq!(reason(&mut source, now), stands);
+}
+
+#[test]
+fn a_signal_keeps_the_time_of_its_beginning_and_the_first_counts() {
+    let host = Directory::new("since");
+    let files = ["first", "second"].map(|name| host.0.join(name));
+    let settings = Settings {
+        files: files.to_vec(),
+        ..Settings::default()
+    };
+    let mut signals = Signals::new(settings.sources(Path::new("/nowhere")));
+    let start = Instant::now();
+    let standing = |signals: &Signals| {
+        let signal = signals.standing()?;
+        let name = signal.reason.rsplit('/').next()?.to_owned();
+        Some((name, signal.since?.to_string()))
+    };
+    let is = |name: &str, since: &str| Some((name.to_owned(), since.to_owned()));
+    signals.read(after(start, 0));
+    assert_eq!(standing(&signals), None);
+    host.write("second", "");
+    for seconds in [1, 2, 60] {
+        signals.read(after(start, seconds));
+        assert_eq!(standing(&signals), is("second", "2026-11-27T09:00:01Z"));
+    }
+    host.write("first", "");
+    signals.read(after(start, 61));
+    assert_eq!(standing(&signals), is("first", "2026-11-27T09:01:01Z"));
+    host.remove("first");
+    host.remove("second");
+    signals.read(after(start, 62));
+    assert_eq!(standing(&signals), None);
+}
+
+#[test]
+fn equal_settings_keep_what_was_read_and_others_replace_it() {
+    let host = Directory::new("configure");
+    host.write("file", "");
+    let settings = Settings {
+        files: vec![host.0.join("file")],
+        ..Settings::default()
+    };
+    let mut signals = Signals::new(Vec::new());
+    let now = after(Instant::now(), 0);
+    let configure = |signals: &mut Signals, settings: &Settings| {
+        signals.configure(settings, settings.sources(Path::new("/nowhere")));
+    };
+    configure(&mut signals, &settings);
+    signals.read(now);
+    configure(&mut signals, &settings);
+    assert!(signals.standing().is_some());
+    configure(&mut signals, &Settings::default());
+    assert!(signals.standing().is_none());
+}
+
+/// A source that cannot be read.
+#[derive(Debug)]
+struct Broken;
+
+impl Source for Broken {
+    fn name(&self) -> String {
+        "broken".to_owned()
+    }
+
+    fn read(&mut self, _: Now) -> std::io::Result<Option<Signal>> {
+        Err(std::io::Error::other("no such thing here"))
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_no_signal_and_says_why() {
+    let mut signals = Signals::new(vec![Box::new(Broken)]);
+    signals.read(after(Instant::now(), 0));
+    assert!(signals.standing().is_none());
+    let readings: Vec<_> = signals.readings().collect();
+    let why = Reading::Unreadable("no such thing here".to_owned());
+    assert_eq!(readings, [("broken".to_owned(), &why)]);
+}
+
+/// As logind of systemd 252 writes it, without what identifies a person.
+const DESKTOP: &str = "\
+# This is private data. Do not parse.
+UID=1000
+USER=jo
+ACTIVE=1
+IS_DISPLAY=1
+STATE=active
+REMOTE=0
+TYPE=wayland
+ORIGINAL_TYPE=wayland
+CLASS=user
+SCOPE=session-2.scope
+FIFO=/run/systemd/sessions/2.ref
+SEAT=seat0
+TTY=tty2
+SERVICE=gdm-password
+DESKTOP=gnome
+VTNR=2
+LEADER=1812
+AUDIT=2
+REALTIME=1795770000000000
+MONOTONIC=48123456
+CONTROLLER=:1.31
+";
+
+#[test]
+fn sessions_of_persons_in_the_foreground_count() {
+    let host = Directory::new("sessions");
+    fs::create_dir_all(host.0.join("sessions")).unwrap();
+    let now = after(Instant::now(), 0);
+    let read = |counted| reason(&mut Sessions::new(&host.0, counted), now);
+    let rows = [
+        ("a desktop", DESKTOP.to_owned(), true, true),
+        (
+            "behind the greeter, or another user's",
+            DESKTOP
+                .replace("ACTIVE=1", "ACTIVE=0")
+                .replace("STATE=active", "STATE=online"),
+            false,
+            false,
+        ),
+        (
+            "about to end",
+            DESKTOP.replace("STATE=active", "STATE=closing"),
+            false,
+            false,
+        ),
+        (
+            "the greeter itself",
+            DESKTOP.replace("CLASS=user", "CLASS=greeter"),
+            false,
+            false,
+        ),
+        (
+            "the manager of a user",
+            DESKTOP.replace("CLASS=user", "CLASS=manager"),
+            false,
+            false,
+        ),
+        (
+            "a light session, since systemd 257",
+            DESKTOP.replace("CLASS=user", "CLASS=user-light"),
+            true,
+            true,
+        ),
+        (
+            "by SSH",
+            DESKTOP
+                .replace("REMOTE=0", "REMOTE=1")
+                .replace("SEAT=seat0\n", "REMOTE_HOST=192.0.2.7\n"),
+            false,
+            true,
+        ),
+        (
+            "without the key REMOTE",
+            DESKTOP.replace("REMOTE=0\n", ""),
+            false,
+            true,
+        ),
+        (
+            "of another format",
+            "[Session]\nActive yes\n".to_owned(),
+            false,
+            false,
+        ),
+        ("empty", String::new(), false, false),
+        (
+            "not text",
+            "\u{0}\u{1}=\u{0}\n===\n".to_owned(),
+            false,
+            false,
+        ),
+    ];
+    for (what, text, local, all) in rows {
+        host.write("sessions/2", &text);
+        let wanted = |counts: bool| {
+            let one = || "login-session: 1 active session".to_owned();
+            Ok(counts.then(one))
+        };
+        assert_eq!(read(Counted::Local), wanted(local), "{what}");
+        assert_eq!(read(Counted::All), wanted(all), "{what}");
+    }
+}
+
+#[test]
+fn only_the_files_of_sessions_are_read_and_their_number_is_the_reason() {
+    let host = Directory::new("many-sessions");
+    for name in [
+        "sessions/2",
+        "sessions/c1",
+        "sessions/2.ref",
+        "sessions/.#3abc",
+    ] {
+        host.write(name, DESKTOP);
+    }
+    let now = after(Instant::now(), 0);
+    let mut source = Sessions::new(&host.0, Counted::Local);
+    let stands = Ok(Some("login-session: 2 active sessions".to_owned()));
+    assert_eq!(reason(&mut source, now), stands);
+}
+
+#[test]
+fn sessions_that_cannot_be_read_are_no_signal() {
+    let host = Directory::new("no-sessions");
+    let now = after(Instant::now(), 0);
+    let mut source = Sessions::new(&host.0, Counted::Local);
+    let directory = host.0.join("sessions").display().to_string();
+    assert_eq!(
+        reason(&mut source, now),
+        Err(format!(
+            "{directory}: No such file or directory (os error 2)"
+        ))
+    );
+    host.write("sessions/2", &DESKTOP.repeat(100));
+    assert_eq!(
+        reason(&mut source, now),
+        Err("session 2: has more than 16384 bytes".to_owned())
+    );
+    host.remove("sessions/2");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        host.0.join("sessions/2"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    assert_eq!(
+        reason(&mut source, now),
+        Err("session 2: is not a regular file".to_owned())
+    );
+}
+
+/// A host whose processor is used in tenths of a second.
+struct Processor {
+    host: Directory,
+    load: Load,
+    start: Instant,
+    group: &'static str,
+}
+
+impl Processor {
+    fn new(name: &str, group: &'static str) -> Self {
+        let host = Directory::new(name);
+        let limit = LoadLimit {
+            above: 1.5,
+            time: Length::minutes(1),
+        };
+        let load = Load::new(limit, &host.0, &host.0.join("cgroup"));
+        Self {
+            host,
+            load,
+            start: Instant::now(),
+            group,
+        }
+    }
+
+    /// Reads after so many seconds, when the host and its pods have used so much since boot.
+    fn read(
+        &mut self,
+        seconds: u64,
+        whole: u64,
+        pods: u64,
+    ) -> Result<Option<String>, String> {
+        // Half in user mode, half in the kernel; a tick is a hundredth.
+        let stat = format!(
+            "cpu  {} 0 {} 99999 99999 0 0 99999 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+            whole * 50,
+            whole * 50
+        );
+        self.host.write("stat", &stat);
+        let text = if self.group.ends_with("cpu.stat") {
+            format!("usage_usec {}\nuser_usec 0\n", pods * 1_000_000)
+        } else {
+            format!("{}\n", pods * 1_000_000_000)
+        };
+        self.host.write(&format!("cgroup/{}", self.group), &text);
+        reason(&mut self.load, after(self.start, seconds))
+    }
+}
+
+const GROUP: &str = "kubepods.slice/cpu.stat";
+
+fn above() -> Result<Option<String>, String> {
+    Ok(Some("load: above 1.5 for 1m".to_owned()))
+}
+
+#[test]
+fn load_is_what_programs_outside_pods_use_over_the_whole_time() {
+    let groups = [
+        GROUP,
+        "kubepods/cpu.stat",
+        "cpu,cpuacct/kubepods.slice/cpuacct.usage",
+        "cpuacct/kubepods/cpuacct.usage",
+    ];
+    for (number, group) in groups.into_iter().enumerate() {
+        let mut processor = Processor::new(&format!("load-{number}"), group);
+        // Two processors' worth outside pods, and ten by pods.
+        for seconds in 0..60 {
+            let read = processor.read(seconds, 12 * seconds, 10 * seconds);
+            assert_eq!(read, Ok(None), "{group} {seconds}");
+        }
+        assert_eq!(processor.read(60, 720, 600), above(), "{group}");
+        // From 70 s on by pods alone.
+        assert_eq!(processor.read(70, 840, 700), above(), "{group}");
+        assert_eq!(processor.read(90, 1100, 960), Ok(None), "{group}");
+    }
+}
+
+#[test]
+fn a_short_burst_and_the_work_of_pods_are_no_load() {
+    let mut processor = Processor::new("burst", GROUP);
+    let mut whole = 0;
+    for seconds in 0..600 {
+        // Six processors for ten seconds of every minute.
+        whole += if seconds % 60 < 10 { 6 } else { 0 };
+        let read = processor.read(seconds, whole + 64 * seconds, 64 * seconds);
+        assert_eq!(read, Ok(None), "{seconds}");
+    }
+}
+
+#[test]
+fn a_counter_that_begins_anew_is_not_taken_for_use_of_the_host() {
+    let mut processor = Processor::new("anew", GROUP);
+    for seconds in 0..=60 {
+        assert_eq!(
+            processor.read(seconds, 10 * seconds, 10 * seconds),
+            Ok(None)
+        );
+    }
+    // The kubelet has made its control group again.
+    for seconds in 61..=120 {
+        let pods = 10 * (seconds - 61);
+        assert_eq!(
+            processor.read(seconds, 10 * seconds, pods),
+            Ok(None),
+            "{seconds}"
+        );
+    }
+    let pods = 10 * (130 - 61);
+    assert_eq!(processor.read(130, 1300, pods), Ok(None));
+}
+
+#[test]
+fn load_without_the_control_group_of_pods_is_not_known() {
+    let host = Directory::new("no-groups");
+    host.write("stat", "cpu  100 0 100 0 0 0 0 0 0 0\n");
+    let limit = LoadLimit {
+        above: 0.1,
+        time: Length::seconds(10),
+    };
+    let mut load = Load::new(limit, &host.0, &host.0.join("cgroup"));
+    let now = after(Instant::now(), 0);
+    let why = reason(&mut load, now).unwrap_err();
+    let groups = host.0.join("cgroup").display().to_string();
+    assert_eq!(
+        why,
+        format!(
+            "{groups} has no control group of pods: what they use cannot be subtracted"
+        )
+    );
+    host.write("cgroup/kubepods/cpu.stat", "nr_periods 0\n");
+    let why = reason(&mut load, now).unwrap_err();
+    assert!(why.ends_with("kubepods/cpu.stat: has no usage"), "{why}");
+    for stat in [
+        "",
+        "cpu\n",
+        "cpu  1 2 3\n",
+        "cpu  18446744073709551615 1 1 1 1 1 1\n",
+    ] {
+        host.write("stat", stat);
+        let why = reason(&mut load, now).unwrap_err();
+        assert!(why.ends_with("stat: has no line `cpu`"), "{stat:?}: {why}");
+    }
+}
