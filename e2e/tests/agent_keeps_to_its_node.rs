@@ -127,7 +127,7 @@ fn wanted() -> DesiredAnnotations {
     DesiredAnnotations {
         report: ReportState::Report(Report::accepted("c0ffee")),
         request: Some(ReclaimRequest {
-            pattern: "steam".to_owned(),
+            reason: "process-match: steam".to_owned(),
             at: instant("2026-03-06T15:00:00Z"),
         }),
     }

@@ -109,6 +109,7 @@ impl Pod {
             },
             proc: Proc::open(Path::new("/proc")).expect("/proc"),
             mode: DetectionMode::Auto,
+            signals: Vec::new(),
             requirement: PolicyRequirement::Required,
             now: || instant(IN_WINDOW),
         };

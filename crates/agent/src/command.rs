@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use fivespot_schedule::Duration;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use jiff::Timestamp;
@@ -15,9 +16,11 @@ use tracing_subscriber::EnvFilter;
 
 use crate::detect::{DetectionMode, with_causes};
 use crate::node::{Identity, OwnNode};
+use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
 use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
+use crate::signal::{Counted, LoadLimit, Settings};
 use crate::{doctor, once};
 
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
@@ -29,7 +32,9 @@ const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 ///
 /// The programs are listed in the ConfigMap reclaim-agent-NODE in the namespace 5spot-system, which
 /// the operator writes from spec.killIfCommands. The request consists of three annotations on the
-/// Node; the operator removes the machine.
+/// Node; the operator removes the machine. Other signals of the host's owner can be added with
+/// --signal-file, --login-sessions and --load-above. They are read once a second, and also count
+/// while there is no such ConfigMap.
 #[derive(Debug, Parser)]
 #[command(
     name = "5spot-reclaim-agent",
@@ -103,6 +108,42 @@ pub(crate) struct Args {
         global = true
     )]
     outside_containers: bool,
+    /// Request a reclaim while this file exists, whatever is in it; may be repeated. Another program
+    /// creates it while the owner wants the host, and removes it afterwards. In the environment:
+    /// one file
+    #[arg(long, env = "RECLAIM_SIGNAL_FILE", value_name = "PATH", global = true)]
+    signal_file: Vec<PathBuf>,
+    /// Request a reclaim while a person is logged in at this host and in the foreground, according
+    /// to systemd-logind
+    #[arg(
+        long,
+        env = "RECLAIM_LOGIN_SESSIONS",
+        value_name = "WHICH",
+        value_enum,
+        default_value_t,
+        global = true
+    )]
+    login_sessions: CountedSessions,
+    /// Request a reclaim while processes outside pods use more than this number of processors,
+    /// averaged over --load-for. Needs the control groups of the host, which show what pods use
+    #[arg(
+        long,
+        env = "RECLAIM_LOAD_ABOVE",
+        value_name = "NUMBER",
+        value_parser = LoadLimit::parse_above,
+        global = true
+    )]
+    load_above: Option<f64>,
+    /// The time over which --load-above is averaged: digits and one of s, m, h, from 10s to 24h
+    #[arg(
+        long,
+        env = "RECLAIM_LOAD_FOR",
+        value_name = "DURATION",
+        value_parser = LoadLimit::parse_time,
+        default_value_t = LoadLimit::TIME,
+        global = true
+    )]
+    load_for: Duration,
     /// How processes are detected
     #[arg(
         long,
@@ -112,10 +153,10 @@ pub(crate) struct Args {
         global = true
     )]
     detection: DetectionMode,
-    /// Scan once, request a reclaim if a listed program runs, and exit
+    /// Scan once, request a reclaim if a listed program runs or another signal stands, and exit
     #[arg(long)]
     oneshot: bool,
-    /// Scan once, print the matching processes, write nothing, and exit
+    /// Scan once, print the matching processes and other signals, write nothing, and exit
     #[arg(long)]
     dry_run: bool,
     /// With --dry-run, the configuration file to use instead of the node's own
@@ -140,6 +181,19 @@ pub(crate) struct Args {
 enum Command {
     /// Show which detection methods are available on this host, and why others are not
     Doctor,
+}
+
+/// Which login sessions count.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum CountedSessions {
+    /// None
+    #[default]
+    Off,
+    /// Those at a screen, keyboard or terminal of this host
+    Local,
+    /// Those through the network too, such as by SSH. Providers that install hosts by SSH then
+    /// cause a reclaim
+    All,
 }
 
 /// The log format.
@@ -250,12 +304,14 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             Failure::new(what, &error, "give a reclaim.toml with --config")
         })?;
         let config = once::parse(&text)?;
-        return once::print(&proc, &config, out);
+        let host = Host::new(&proc, args.signals(), &config);
+        return once::print(host, &config, now(), out);
     }
     let node = args.own_node(args.named()?).await?;
     if args.dry_run {
         let config = once::read(&node).await?;
-        return once::print(&proc, &config, out);
+        let host = Host::new(&proc, args.signals(), &config);
+        return once::print(host, &config, now(), out);
     }
     let requirement = if args.skip_policy_check {
         PolicyRequirement::NotRequired
@@ -264,9 +320,10 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     };
     if args.oneshot {
         once::check_policy(&node, requirement).await?;
-        return once::request(&node, &proc, now, out).await;
+        return once::request(&node, &proc, args.signals(), now(), out).await;
     }
     let agent = Agent {
+        signals: args.signals().sources(proc.root()),
         node,
         proc,
         mode: args.detection,
@@ -310,6 +367,22 @@ fn now() -> Timestamp {
 }
 
 impl Args {
+    /// The signals of the command line.
+    fn signals(&self) -> Settings {
+        Settings {
+            files: self.signal_file.clone(),
+            sessions: match self.login_sessions {
+                CountedSessions::Off => None,
+                CountedSessions::Local => Some(Counted::Local),
+                CountedSessions::All => Some(Counted::All),
+            },
+            load: self.load_above.map(|above| LoadLimit {
+                above,
+                time: self.load_for,
+            }),
+        }
+    }
+
     fn named(&self) -> Result<&str, Failure> {
         let name = self.node_name.as_deref().filter(|name| !name.is_empty());
         name.ok_or_else(|| Failure {

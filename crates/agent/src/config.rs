@@ -6,6 +6,7 @@ use fivespot_api::reclaim::{POLL_INTERVAL_MS, Report, config_hash};
 use serde::Deserialize;
 
 use crate::pattern::Patterns;
+use crate::signal::{Counted, LoadLimit, Settings};
 
 /// The maximum size of a configuration in bytes; the operator writes far less.
 const MAX_BYTES: usize = 256 * 1024;
@@ -25,6 +26,9 @@ pub struct Config {
     pub patterns: Patterns,
     /// The time between two scans.
     pub interval: Duration,
+    /// The signals to read beside processes. There are no files among them: who writes the
+    /// configuration would learn which files the host has.
+    pub signals: Settings,
 }
 
 /// Why a text is not a valid configuration.
@@ -53,6 +57,9 @@ struct File {
     match_argv_substrings: Vec<String>,
     #[serde(default = "usual_interval")]
     poll_interval_ms: u64,
+    login_sessions: Option<String>,
+    load_above: Option<f64>,
+    load_for: Option<String>,
 }
 
 fn usual_interval() -> u64 {
@@ -77,11 +84,12 @@ impl Config {
     /// match every process, and is rejected.
     pub fn parse(text: &str) -> Result<Self, Rejected> {
         let hash = config_hash(text);
-        match read(text) {
-            Ok(file) => Ok(Self {
+        match read(text).and_then(|file| Ok((signals(&file)?, file))) {
+            Ok((signals, file)) => Ok(Self {
                 hash,
                 interval: Duration::from_millis(file.poll_interval_ms),
                 patterns: Patterns::new(file.match_commands, file.match_argv_substrings),
+                signals,
             }),
             Err(why) => Err(Rejected { hash, why }),
         }
@@ -134,6 +142,38 @@ fn read(text: &str) -> Result<File, String> {
     Ok(file)
 }
 
+fn signals(file: &File) -> Result<Settings, String> {
+    let named = |key: &str, error| format!("{key}: {error}");
+    let sessions = match &file.login_sessions {
+        None => None,
+        Some(text) => {
+            Counted::parse(text).map_err(|error| named("login_sessions", error))?
+        }
+    };
+    let time = match &file.load_for {
+        None => LoadLimit::TIME,
+        Some(_) if file.load_above.is_none() => {
+            return Err("load_for: has no effect without load_above".to_owned());
+        }
+        Some(text) => {
+            LoadLimit::parse_time(text).map_err(|error| named("load_for", error))?
+        }
+    };
+    let load = match file.load_above {
+        None => None,
+        Some(number) => {
+            let above = LoadLimit::parse_above(&number.to_string())
+                .map_err(|error| named("load_above", error))?;
+            Some(LoadLimit { above, time })
+        }
+    };
+    Ok(Settings {
+        files: Vec::new(),
+        sessions,
+        load,
+    })
+}
+
 /// A TOML error as one line, with the line number.
 fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -149,7 +189,7 @@ fn toml_error(text: &str, error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Config;
+    use super::{Config, Counted, LoadLimit, Settings};
 
     #[test]
     fn the_agent_parses_the_configuration_of_the_operator() {
@@ -165,6 +205,18 @@ mod tests {
     fn an_empty_configuration_has_no_patterns() {
         let config = Config::parse("").unwrap();
         assert!(config.patterns.is_empty());
+    }
+
+    #[test]
+    fn a_configuration_names_signals_beside_processes() {
+        let text = "login_sessions = \"local\"\nload_above = 2\nload_for = \"90s\"\n";
+        let signals = Config::parse(text).unwrap().signals;
+        assert_eq!(signals.sessions, Some(Counted::Local));
+        let load = signals.load.unwrap();
+        assert_eq!((load.above, load.time.to_string().as_str()), (2.0, "90s"));
+        let signals = Config::parse("load_above = 0.5").unwrap().signals;
+        assert_eq!(signals.load.unwrap().time, LoadLimit::TIME);
+        assert_eq!(Config::parse("").unwrap().signals, Settings::default());
     }
 
     #[test]
@@ -197,7 +249,38 @@ mod tests {
             (
                 "\nmatch_comands = []",
                 "line 2: unknown field `match_comands`, expected one of `match_commands`, \
-                 `match_argv_substrings`, `poll_interval_ms`",
+                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `load_above`, \
+                 `load_for`",
+            ),
+            (
+                "login_sessions = \"remote\"",
+                "login_sessions: must be off, local or all, not remote",
+            ),
+            (
+                "load_above = 0",
+                "load_above: must be a number of processors from 0.1 to 4096, not 0",
+            ),
+            (
+                "load_above = nan",
+                "load_above: must be a number of processors from 0.1 to 4096, not NaN",
+            ),
+            (
+                "load_above = 2\nload_for = \"1d\"",
+                "load_for: expected digits and a unit of s, m or h, such as '5m', found '1d'",
+            ),
+            (
+                "load_above = 2\nload_for = \"5s\"",
+                "load_for: must be from 10s to 24h, not 5s",
+            ),
+            (
+                "load_for = \"5m\"",
+                "load_for: has no effect without load_above",
+            ),
+            (
+                "signal_file = \"/etc/shadow\"",
+                "line 1: unknown field `signal_file`, expected one of `match_commands`, \
+                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `load_above`, \
+                 `load_for`",
             ),
             (
                 "match_commands = \"steam\"",

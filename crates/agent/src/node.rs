@@ -63,9 +63,9 @@ pub enum ReportState {
 /// A reclaim request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReclaimRequest {
-    /// The pattern that a process matched.
-    pub pattern: String,
-    /// When the match was detected.
+    /// Why: the pattern that a process matched, or another signal. One line.
+    pub reason: String,
+    /// When it was detected.
     pub at: Timestamp,
 }
 
@@ -98,9 +98,8 @@ impl DesiredAnnotations {
         if let Some(request) = &self.request
             && !is_requested(found)
         {
-            let reason = format!("process-match: {}", request.pattern);
             changes.insert(RECLAIM_REQUESTED_ANNOTATION, json!(REQUESTED));
-            changes.insert(RECLAIM_REASON_ANNOTATION, json!(reason));
+            changes.insert(RECLAIM_REASON_ANNOTATION, json!(request.reason));
             let at = format!("{:.3}", request.at);
             changes.insert(RECLAIM_REQUESTED_AT_ANNOTATION, json!(at));
         }
@@ -317,7 +316,7 @@ mod tests {
         DesiredAnnotations {
             report,
             request: Some(ReclaimRequest {
-                pattern: "steam".to_owned(),
+                reason: "process-match: steam".to_owned(),
                 at: "2026-03-06T22:50:00.123456Z".parse().unwrap(),
             }),
         }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use fivespot_api::name::{AGENT_POLICY, SYSTEM_NAMESPACE, reclaim_config_map};
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
@@ -12,6 +13,7 @@ use crate::policy_check::PolicyRequirement;
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
 use crate::scan::{ProcessMatch, scan};
+use crate::signal::{Now, Reading, Settings, Signals};
 
 /// Parses a configuration.
 pub(crate) fn parse(text: &str) -> Result<Config, Failure> {
@@ -31,6 +33,26 @@ pub(crate) async fn read(node: &OwnNode) -> Result<Config, Failure> {
     parse(text_of(&config_map).unwrap_or_default())
 }
 
+/// What is read once.
+pub(crate) struct Host<'a> {
+    proc: &'a Proc,
+    signals: Signals,
+}
+
+impl<'a> Host<'a> {
+    /// The processes, and the signals of the command line and of a configuration.
+    pub(crate) fn new(proc: &'a Proc, own: Settings, config: &Config) -> Self {
+        let mut signals = Signals::new(own.sources(proc.root()));
+        signals.configure(&config.signals, config.signals.sources(proc.root()));
+        Self { proc, signals }
+    }
+
+    fn read_signals(&mut self, time: Timestamp) {
+        let instant = Instant::now();
+        self.signals.read(Now { time, instant });
+    }
+}
+
 fn matches<'a>(
     proc: &'a Proc,
     config: &'a Config,
@@ -39,15 +61,16 @@ fn matches<'a>(
         .map_err(|error| Failure::new("reading /proc", &error, "check --proc-root"))
 }
 
-/// Prints every matching process, one per line.
+/// Prints every matching process and every signal, one per line.
 pub(crate) fn print(
-    proc: &Proc,
+    mut host: Host<'_>,
     config: &Config,
+    now: Timestamp,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let patterns = config.patterns.texts().len();
     let mut number = 0;
-    for process in matches(proc, config)? {
+    for process in matches(host.proc, config)? {
         number += 1;
         writeln!(
             out,
@@ -57,6 +80,16 @@ pub(crate) fn print(
             process.pattern,
             process.by.as_str()
         )?;
+    }
+    host.read_signals(now);
+    for (name, reading) in host.signals.readings() {
+        match reading {
+            Reading::NotYet | Reading::Absent => writeln!(out, "{name}: no signal")?,
+            Reading::Stands(signal) => {
+                writeln!(out, "{name}: signal ({})", signal.reason)?;
+            }
+            Reading::Unreadable(why) => writeln!(out, "{name}: cannot be read: {why}")?,
+        }
     }
     let processes = if number == 1 {
         "process matches"
@@ -98,21 +131,28 @@ pub(crate) async fn check_policy(
 #[error("it is not in force: the token of the agent may write to other Nodes")]
 struct NotInForce;
 
-/// Requests a reclaim if a process matches.
+/// Requests a reclaim if a process matches or a signal stands. Load has to be watched for a time, and
+/// is never found.
 pub(crate) async fn request(
     node: &OwnNode,
     proc: &Proc,
-    now: fn() -> Timestamp,
+    own: Settings,
+    now: Timestamp,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let config = read(node).await?;
+    let mut host = Host::new(proc, own, &config);
+    host.read_signals(now);
     let found = matches(proc, &config)?.next();
+    let reason = match &found {
+        Some(process) => Some(process.reason()),
+        None => host.signals.standing().map(|signal| signal.reason.clone()),
+    };
     let desired = DesiredAnnotations {
         report: ReportState::Report(config.report()),
-        request: found.as_ref().map(|process| ReclaimRequest {
-            pattern: process.pattern.clone(),
-            at: now(),
-        }),
+        request: reason
+            .clone()
+            .map(|reason| ReclaimRequest { reason, at: now }),
     };
     node.write(&desired).await.map_err(|error| {
         let what = format!("annotating Node {}", node.name);
@@ -122,9 +162,12 @@ pub(crate) async fn request(
             "5spot-reclaim-agent doctor shows what is missing",
         )
     })?;
-    match found {
-        None => writeln!(out, "no process matches")?,
-        Some(process) => writeln!(
+    match (found, reason) {
+        (None, None) => writeln!(out, "no process matches")?,
+        (None, Some(reason)) => {
+            writeln!(out, "{reason}: reclaim requested on Node {}", node.name)?;
+        }
+        (Some(process), _) => writeln!(
             out,
             "process {} ({}) matches {:?} by {}: reclaim requested on Node {}",
             process.pid,

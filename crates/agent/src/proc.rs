@@ -66,6 +66,11 @@ impl Proc {
         })
     }
 
+    /// The directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The same, limited to the processes of a scope.
     #[must_use]
     pub fn within(self, scope: Scope) -> Self {

@@ -22,10 +22,11 @@ use crate::node::{
 use crate::policy_check::{PolicyCheck, PolicyRequirement};
 use crate::proc::Proc;
 use crate::scan::ProcessMatch;
+use crate::signal::{Now, Signal, Signals, Source};
 use crate::watched::{Observed, backoff, watch_object};
 
 /// The inputs of the agent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Agent {
     /// The Node of this host.
     pub node: OwnNode,
@@ -33,6 +34,8 @@ pub struct Agent {
     pub proc: Proc,
     /// How they are detected.
     pub mode: DetectionMode,
+    /// The signals of this host beside processes. They count even without a configuration.
+    pub signals: Vec<Box<dyn Source>>,
     /// Whether the agent must verify that it cannot write to other Nodes before it does anything.
     pub requirement: PolicyRequirement,
     /// The current time.
@@ -56,6 +59,7 @@ enum Input {
     Config,
     Node,
     Process(ProcessMatch),
+    Signals,
     Due,
     PolicyCheck,
 }
@@ -69,6 +73,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let mut nodes = watch_object(agent.node.api(), name.clone());
     let mut configs = watch_object(config_maps(&agent.node), reclaim_config_map(&name));
     let mut state = State::new(agent.requirement);
+    let mut signals = Signals::new(agent.signals);
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
@@ -85,6 +90,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             process = process(&mut detection, state.config.as_ref()) => {
                 Input::Process(process?)
             }
+            () = signals.due() => Input::Signals,
             () = sleep_until(state.due), if state.has_work() => Input::Due,
             () = state.policy_check.due() => Input::PolicyCheck,
         };
@@ -96,9 +102,22 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
                 {
                     detection.rescan();
                 }
+                let settings = state.config.as_ref().map(|config| config.signals.clone());
+                let settings = settings.unwrap_or_default();
+                signals.configure(&settings, settings.sources(agent.proc.root()));
             }
             Input::Node => state.apply_node(&nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
+            Input::Signals => {
+                let time = (agent.now)();
+                let instant = Instant::now();
+                signals.read(Now { time, instant });
+                if let Some(signal) = signals.standing()
+                    && state.may_request()
+                {
+                    state.request_for_signal(signal, time);
+                }
+            }
             Input::Due => {}
             Input::PolicyCheck => {
                 state.apply_policy_check(agent.node.try_another().await);
@@ -188,16 +207,20 @@ impl State {
 
     /// Whether processes must be watched: there are patterns, and no reclaim is requested yet.
     fn is_watching(&self) -> bool {
+        let has_patterns = |config: &Config| !config.patterns.is_empty();
+        self.may_request() && self.config.as_ref().is_some_and(has_patterns)
+    }
+
+    /// Whether a reclaim may be requested, and is not requested yet.
+    fn may_request(&self) -> bool {
         let is_requested_now = match &self.node {
             Observed::Unknown => false,
             Observed::Absent => true,
             Observed::Is(annotations) => is_requested(annotations),
         };
-        let has_patterns = |config: &Config| !config.patterns.is_empty();
         !is_requested_now
             && self.policy_check.is_satisfied()
             && self.desired.request.is_none()
-            && self.config.as_ref().is_some_and(has_patterns)
     }
 
     /// Whether the Node's annotations differ from the desired ones.
@@ -297,9 +320,16 @@ impl State {
             "process matches: requesting reclaim"
         );
         self.desired.request = Some(ReclaimRequest {
-            pattern: process.pattern.clone(),
+            reason: process.reason(),
             at: now,
         });
+        self.due = Instant::now();
+    }
+
+    fn request_for_signal(&mut self, signal: &Signal, now: Timestamp) {
+        let reason = signal.reason.clone();
+        tracing::warn!(reason, "signal stands: requesting reclaim");
+        self.desired.request = Some(ReclaimRequest { reason, at: now });
         self.due = Instant::now();
     }
 

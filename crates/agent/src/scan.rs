@@ -21,6 +21,13 @@ pub struct ProcessMatch {
     pub started: Option<u64>,
 }
 
+impl ProcessMatch {
+    /// Why a reclaim is requested, for the annotation on the Node.
+    pub fn reason(&self) -> String {
+        format!("process-match: {}", self.pattern)
+    }
+}
+
 /// Why a process is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {

@@ -97,6 +97,62 @@ fn a_dry_run_prints_matching_processes_without_their_arguments() {
 }
 
 #[test]
+fn a_dry_run_prints_the_signals_of_flags_and_configuration() {
+    let fake = FakeHost::new("signals", "login_sessions = \"local\"\nload_above = 2.5\n");
+    fs::create_dir_all(fake.0.join("run")).unwrap();
+    fs::write(fake.0.join("run/in-use"), "").unwrap();
+    fs::write(fake.0.join("proc/stat"), "").unwrap();
+    let file = |name: &str| fake.0.join("run").join(name).display().to_string();
+    let printed = fake.run(&[
+        "--dry-run",
+        "--config",
+        "reclaim.toml",
+        "--signal-file",
+        &file("in-use"),
+        "--signal-file",
+        &file("locked"),
+    ]);
+    // The sessions are those of the machine that runs the test.
+    let lines = printed
+        .lines()
+        .filter(|line| !line.starts_with("login-sessions"));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    signal-file DIR/run/in-use: signal (signal-file: DIR/run/in-use)
+    signal-file DIR/run/locked: no signal
+    load: cannot be read: DIR/proc/stat: has no line `cpu`
+    0 processes match 0 patterns; nothing was written
+    ");
+}
+
+#[test]
+fn a_flag_of_a_signal_says_what_it_accepts() {
+    let rows = [
+        (
+            ["--load-above", "none"],
+            "must be a number of processors from 0.1 to 4096, not none",
+        ),
+        (
+            ["--load-above", "0"],
+            "must be a number of processors from 0.1 to 4096, not 0",
+        ),
+        (
+            ["--load-for", "2d"],
+            "expected digits and a unit of s, m or h, such as '5m', found '2d'",
+        ),
+        (["--load-for", "1s"], "must be from 10s to 24h, not 1s"),
+        (
+            ["--login-sessions", "remote"],
+            "[possible values: off, local, all]",
+        ),
+    ];
+    for (words, why) in rows {
+        let words = ["5spot-reclaim-agent"].into_iter().chain(words);
+        let refused = Args::try_parse_from(words).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
 fn a_dry_run_without_a_match_is_reported() {
     let fake = FakeHost::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(

@@ -1,7 +1,7 @@
 //! Tests the agent with an API server: configuration in, annotations out.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::run::{Agent, run};
+use fivespot_agent::signal::Settings;
 use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
 use fivespot_install::agent::policy;
@@ -42,6 +43,8 @@ struct Fixture {
     log: Arc<Mutex<Vec<AuditEvent>>>,
     fake: FakeProc,
     machine_id: PathBuf,
+    /// The signal file of the agent, if it has one.
+    signal_file: Option<PathBuf>,
     agent: Option<JoinHandle<()>>,
 }
 
@@ -70,6 +73,7 @@ impl Fixture {
             log,
             fake: FakeProc::new(),
             machine_id,
+            signal_file: None,
             agent: None,
         };
         let namespace = json!({"metadata": {"name": "5spot-system"}});
@@ -152,6 +156,11 @@ impl Fixture {
             },
             proc: self.fake.proc(),
             mode: DetectionMode::Scan,
+            signals: Settings {
+                files: self.signal_file.iter().cloned().collect(),
+                ..Settings::default()
+            }
+            .sources(Path::new("/nowhere")),
             requirement: PolicyRequirement::Required,
             now: || "2026-03-06T22:50:00Z".parse().unwrap(),
         };
@@ -318,6 +327,55 @@ async fn a_request_removed_while_the_program_runs_is_repeated() {
         fixture.clear().await;
     }
     fixture.wait_for_request().await;
+}
+
+#[tokio::test]
+async fn a_signal_is_requested_without_a_configuration_as_long_as_it_stands() {
+    let mut fixture = Fixture::new().await;
+    let path = std::env::temp_dir().join(unique("5spot-agent-signal-"));
+    fs::write(&path, "").unwrap();
+    fixture.signal_file = Some(path.clone());
+    fixture.start_agent();
+    let wanted = json!({
+        "reclaim-requested": "true",
+        "reclaim-reason": format!("signal-file: {}", path.display()),
+        "reclaim-requested-at": "2026-03-06T22:50:00.000Z",
+    });
+    assert_eq!(fixture.wait_for_request().await, wanted);
+    fixture.clear().await;
+    assert_eq!(fixture.wait_for_request().await, wanted);
+    // The end of the signal does not take the request back: the operator has acted on it.
+    fs::remove_file(&path).unwrap();
+    fixture.clear().await;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.fake.start(7, "steam");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_is_not_requested_while_the_policy_is_not_in_force() {
+    let mut fixture = Fixture::new().await;
+    fixture.unbind().await;
+    let path = std::env::temp_dir().join(unique("5spot-agent-signal-"));
+    fs::write(&path, "").unwrap();
+    fixture.signal_file = Some(path.clone());
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&not_in_force(&text)).await;
+    // The signal is read a few times before the policy is checked again.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let node = fixture.client().get(NODE).await.unwrap();
+    assert_eq!(
+        annotations(&node),
+        json!({"reclaim-agent": not_in_force(&text)})
+    );
+    fixture.bind().await;
+    fixture.wait_for_request().await;
+    fs::remove_file(&path).unwrap();
 }
 
 #[tokio::test]
