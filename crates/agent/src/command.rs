@@ -95,7 +95,7 @@ pub(crate) struct Args {
         global = true
     )]
     skip_policy_check: bool,
-    /// Ignore processes in containers of pods
+    /// Ignore processes in containers of pods, and those whose control group is not known
     #[arg(
         long,
         env = "RECLAIM_OUTSIDE_CONTAINERS",

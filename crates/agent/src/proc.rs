@@ -4,6 +4,8 @@
 //! the process has ended, reads through it fail; they never return another process that was given
 //! the same PID.
 
+mod cgroup;
+
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,6 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::pattern::Names;
+use crate::proc::cgroup::{Place, View};
 
 /// How many bytes of a command line are read: the longest single argument that Linux accepts.
 const CMDLINE_BYTES: usize = 128 * 1024;
@@ -20,8 +23,11 @@ const CMDLINE_BYTES: usize = 128 * 1024;
 /// How many bytes of `comm` and `stat` are read; the kernel writes less.
 const SHORT_BYTES: usize = 4096;
 
-/// The minimum number of characters of a uid: a UUID without hyphens, as for static pods.
-const UID_BYTES: usize = 32;
+/// How many bytes of control groups are read: a line for each hierarchy, of which there are a dozen.
+const GROUPS_BYTES: usize = 64 * 1024;
+
+/// The flag of processes that are ending (`PF_EXITING`).
+const EXITING: u64 = 0x4;
 
 /// The flag of kernel threads (`PF_KTHREAD`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -36,6 +42,8 @@ pub struct Proc {
     /// The PID of this process in this `/proc`.
     own: Option<Pid>,
     scope: Scope,
+    /// From where control groups are seen.
+    view: View,
 }
 
 /// Which processes may match.
@@ -44,7 +52,9 @@ pub enum Scope {
     /// All processes.
     #[default]
     Everywhere,
-    /// Processes that are not in a container of a pod, according to their control group.
+    /// Processes that are not in a container of a pod, according to their control group. One whose
+    /// group is not known is none of them: a pod could see to it that its process ends before its
+    /// group is read.
     OutsideContainers,
 }
 
@@ -63,6 +73,7 @@ impl Proc {
             root: root.to_owned(),
             own,
             scope: Scope::default(),
+            view: View::default(),
         })
     }
 
@@ -74,12 +85,20 @@ impl Proc {
     /// The same, limited to the processes of a scope.
     #[must_use]
     pub fn within(self, scope: Scope) -> Self {
-        Self { scope, ..self }
+        let view = self.process(1).and_then(|init| init.groups());
+        Self {
+            scope,
+            view: view.map_or_else(View::default, |groups| View::new(&groups)),
+            ..self
+        }
     }
 
     /// Whether a process may match at all.
     pub(crate) fn may_match(&self, process: &Process) -> bool {
-        self.scope == Scope::Everywhere || !process.is_in_container()
+        match self.scope {
+            Scope::Everywhere => true,
+            Scope::OutsideContainers => process.place(&self.view) == Place::Outside,
+        }
     }
 
     /// The current PIDs, in the kernel's order.
@@ -113,6 +132,8 @@ pub struct Stat {
     pub is_kernel_thread: bool,
     /// Whether it has ended and its parent has not read its exit status yet.
     pub has_ended: bool,
+    /// Whether it is ending or has ended.
+    pub is_exiting: bool,
     /// When it started, in clock ticks since boot.
     pub started: u64,
 }
@@ -143,10 +164,22 @@ impl Process {
         parse_stat(&self.read("stat", SHORT_BYTES)?)
     }
 
-    /// Whether it is in a container of a pod; false if it is gone.
-    fn is_in_container(&self) -> bool {
-        let groups = self.read("cgroup", SHORT_BYTES).unwrap_or_default();
-        is_of_pod(&groups)
+    /// Its control groups. `None` if it is gone, or if they are longer than any real ones.
+    fn groups(&self) -> Option<Vec<u8>> {
+        let groups = self.read("cgroup", GROUPS_BYTES)?;
+        (groups.len() < GROUPS_BYTES).then_some(groups)
+    }
+
+    /// Whether it is in a container of a pod.
+    fn place(&self, view: &View) -> Place {
+        let Some(groups) = self.groups() else {
+            return Place::Unknown;
+        };
+        // Afterwards: what has not begun to end by now had its groups before.
+        match self.stat() {
+            Some(stat) => view.place(&groups, stat.is_exiting),
+            None => Place::Unknown,
+        }
     }
 
     /// At most `limit` bytes of one of its files.
@@ -169,21 +202,6 @@ impl Process {
     }
 }
 
-/// Whether control groups, in the format of `/proc/<pid>/cgroup`, are those of a pod: below
-/// `kubepods`, or, seen from another control group namespace, below `pod` and a uid.
-fn is_of_pod(groups: &[u8]) -> bool {
-    let mut steps = groups.split(|byte| matches!(byte, b'/' | b'\n' | b':'));
-    steps.any(|step| {
-        let is_uid = |rest: &[u8]| {
-            rest.len() >= UID_BYTES
-                && rest
-                    .iter()
-                    .all(|it| it.is_ascii_hexdigit() || b"-_".contains(it))
-        };
-        step.starts_with(b"kubepods") || step.strip_prefix(b"pod").is_some_and(is_uid)
-    })
-}
-
 /// Parses the line in `/proc/<pid>/stat`. The name in it may contain any characters, including
 /// parentheses and line breaks; only numbers follow the last parenthesis.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
@@ -193,6 +211,7 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     Some(Stat {
         is_kernel_thread: number(6)? & KERNEL_THREAD != 0,
+        is_exiting: number(6)? & EXITING != 0,
         has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         started: number(19)?,
     })

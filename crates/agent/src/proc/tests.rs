@@ -10,6 +10,7 @@ fn a_name_with_parentheses_and_line_breaks_is_parsed() {
             Some(Stat {
                 is_kernel_thread: false,
                 has_ended: false,
+                is_exiting: false,
                 started: 4242
             }),
             "{name:?}"
@@ -22,7 +23,8 @@ fn kernel_threads_and_ended_processes_are_recognised() {
     let line = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
     assert!(parse_stat(line.as_bytes()).unwrap().is_kernel_thread);
     let line = "9 (x) Z 0 0 0 0 -1 4194564 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
-    assert!(parse_stat(line.as_bytes()).unwrap().has_ended);
+    let stat = parse_stat(line.as_bytes()).unwrap();
+    assert!(stat.has_ended && stat.is_exiting);
 }
 
 #[test]

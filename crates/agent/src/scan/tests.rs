@@ -117,6 +117,8 @@ fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
         "12:pids:/kubepods.slice/kubepods-besteffort.slice/x.scope\n0::/".to_owned(),
         format!("0::/../../../pod{uid}/abc"),
         "0::/../kubepods-burstable-pod8a4b2c6e.slice/cri-containerd-abc.scope".to_owned(),
+        String::new(),
+        format!("0::/{}", "user.slice/".repeat(6000)),
     ];
     for (pid, groups) in (1..).zip(&groups) {
         fake.process(pid, b"steam", b"steam\0", "S 4194560");
@@ -133,6 +135,40 @@ fn processes_in_containers_of_pods_do_not_match_where_they_must_not() {
         pids.sort_unstable();
         pids
     };
-    assert_eq!(seen(Scope::Everywhere), [1, 2, 3, 4, 5, 6, 7]);
+    fake.process(10, b"steam", b"steam\0", "S 4194560");
+    assert_eq!(
+        seen(Scope::Everywhere),
+        (1..=10).collect::<Vec<_>>(),
+        "without groups, too"
+    );
     assert_eq!(seen(Scope::OutsideContainers), [1, 2, 3]);
+}
+
+/// A process of a pod that ends while it is read must not pass for one of the host.
+#[test]
+fn an_ended_process_whose_group_is_not_known_does_not_match_outside_containers() {
+    let fake = FakeProc::new("ended-container");
+    let patterns = Patterns::new(vec!["steam".to_owned()], Vec::new());
+    let groups = [
+        "0::/user.slice",
+        "0::/kubepods/x",
+        // Version 1 reports the root, also for a process of a pod.
+        "12:pids:/\n1:name=systemd:/",
+        "",
+    ];
+    let proc = || Proc::open(&fake.0).unwrap();
+    let seen: Vec<bool> = (1..)
+        .zip(groups)
+        .map(|(pid, groups)| {
+            fake.process(pid, b"steam", b"", ENDED);
+            let file = fake.0.join(pid.to_string()).join("cgroup");
+            std::fs::write(file, format!("{groups}\n")).unwrap();
+            let proc = proc().within(Scope::OutsideContainers);
+            check(&proc, &patterns, pid, Trigger::Event).is_some()
+        })
+        .collect();
+    assert_eq!(seen, [true, false, false, false]);
+    for pid in 1..=4 {
+        assert!(check(&proc(), &patterns, pid, Trigger::Event).is_some());
+    }
 }
