@@ -3,6 +3,7 @@
 
 mod file;
 mod load;
+mod owner;
 mod session;
 mod setting;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use file::SignalFile;
 use jiff::Timestamp;
 pub use load::Load;
+pub use owner::OwnerSwitch;
 pub use session::{Counted, Sessions};
 pub use setting::{InvalidSetting, LoadLimit, Settings};
 use tokio::time::{Instant, sleep_until};

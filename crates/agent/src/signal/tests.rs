@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::{
-    Counted, Load, LoadLimit, Now, Reading, Sessions, Settings, Signal, SignalFile,
-    Signals, Source,
+    Counted, Load, LoadLimit, Now, OwnerSwitch, Reading, Sessions, Settings, Signal,
+    SignalFile, Signals, Source,
 };
 
 /// A directory of its own, removed when this is dropped.
@@ -446,4 +446,80 @@ fn load_without_the_control_group_of_pods_is_not_known() {
         let why = reason(&mut load, now).unwrap_err();
         assert!(why.ends_with("stat: has no line `cpu`"), "{stat:?}: {why}");
     }
+}
+
+/// A directory of the owner's switch in which each file belongs to the user who runs this test.
+fn switch(name: &str) -> (Directory, u32) {
+    let host = Directory::new(name);
+    let uid = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&host.0).unwrap());
+    (host, uid)
+}
+
+#[test]
+fn the_switch_stands_until_the_instant_in_its_file_or_until_it_is_taken_back() {
+    let (host, uid) = switch("switch");
+    let mut switch = OwnerSwitch::new(host.0.clone());
+    let start = Instant::now();
+    assert_eq!(reason(&mut switch, after(start, 0)), Ok(None));
+    switch
+        .reclaim(Some("2026-11-27T09:01:00Z".parse().unwrap()))
+        .unwrap();
+    let stands = Ok(Some("owner: until 2026-11-27T09:01:00Z".to_owned()));
+    assert_eq!(reason(&mut switch, after(start, 59)), stands);
+    assert_eq!(reason(&mut switch, after(start, 60)), Ok(None));
+    switch.reclaim(None).unwrap();
+    let stands = Ok(Some("owner: until it is taken back".to_owned()));
+    assert_eq!(reason(&mut switch, after(start, 1_000_000)), stands);
+    assert_eq!(switch.take_back().unwrap(), 1);
+    assert_eq!(switch.take_back().unwrap(), 0);
+    assert_eq!(reason(&mut switch, after(start, 0)), Ok(None));
+    // As a shell writes it.
+    let file = format!("reclaim-{uid}");
+    host.write(&file, "2026-11-27T10:01:00+01:00");
+    let signal = switch.read(after(start, 0)).unwrap().unwrap();
+    assert_eq!(signal.until, Some("2026-11-27T09:01:00Z".parse().unwrap()));
+    assert!(signal.since.is_some());
+    let names: Vec<_> = fs::read_dir(&host.0).unwrap().collect();
+    assert_eq!(names.len(), 1, "nothing else is left behind");
+}
+
+#[test]
+fn what_is_no_file_of_a_user_is_no_wish_of_the_owner() {
+    let (host, uid) = switch("no-switch");
+    let mut switch = OwnerSwitch::new(host.0.join("missing"));
+    let now = after(Instant::now(), 0);
+    assert_eq!(reason(&mut switch, now), Ok(None));
+    assert_eq!(switch.take_back().unwrap(), 0);
+    let mut switch = OwnerSwitch::new(host.0.clone());
+    for name in ["reclaim", "reclaim-", "reclaim-jo", "reclaim--1", ".new-7"] {
+        host.write(name, "");
+    }
+    // Files that belong to somebody else than the user of their name.
+    host.write(&format!("reclaim-{}", uid + 1), "");
+    assert_eq!(reason(&mut switch, now), Ok(None));
+    let file = format!("reclaim-{uid}");
+    let refused = |switch: &mut OwnerSwitch| reason(switch, now).unwrap_err();
+    for text in ["tomorrow", "2026-11-27", "\u{0}", "-1"] {
+        host.write(&file, text);
+        assert_eq!(
+            refused(&mut switch),
+            format!("{file}: must be empty, or a time such as 2026-03-08T07:00:00Z"),
+            "{text:?}"
+        );
+    }
+    host.write(&file, &"9".repeat(100));
+    assert_eq!(
+        refused(&mut switch),
+        format!("{file}: has more than 64 bytes")
+    );
+    host.remove(&file);
+    host.write("elsewhere", "");
+    std::os::unix::fs::symlink("elsewhere", host.0.join(&file)).unwrap();
+    assert!(refused(&mut switch).starts_with(&format!("{file}: ")));
+    host.remove(&file);
+    fs::create_dir(host.0.join(&file)).unwrap();
+    assert_eq!(
+        refused(&mut switch),
+        format!("{file}: is not a regular file")
+    );
 }
