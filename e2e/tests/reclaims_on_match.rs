@@ -110,6 +110,7 @@ impl Pod {
             proc: Proc::open(Path::new("/proc")).expect("/proc"),
             mode: DetectionMode::Auto,
             signals: Vec::new(),
+            run_directory: None,
             requirement: PolicyRequirement::Required,
             now: || instant(IN_WINDOW),
         };

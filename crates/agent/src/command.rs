@@ -20,7 +20,9 @@ use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
 use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
+use crate::run_directory::{RunDirectory, USUAL};
 use crate::signal::{Counted, LoadLimit, Settings};
+use crate::switch::{self, End};
 use crate::{doctor, once};
 
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
@@ -42,7 +44,14 @@ const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
     after_help = "Examples:
   5spot-reclaim-agent --node-name worker-1
   5spot-reclaim-agent --dry-run --config reclaim.toml
-  5spot-reclaim-agent doctor --node-name worker-1"
+  5spot-reclaim-agent doctor --node-name worker-1
+  5spot-reclaim-agent reclaim --for 4h
+
+Exit codes:
+  0  Done. Of status: an agent runs, and nothing asks for this host
+  1  The answer is no. Of reclaim: no agent runs that could read it. Of return: there was
+     nothing to take back. Of status: something asks for this host, or no agent runs
+  2  Failed; the error says what to do"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -144,6 +153,11 @@ pub(crate) struct Args {
         global = true
     )]
     load_for: Duration,
+    /// Directory by which the agent and the users of its host communicate: there the commands
+    /// reclaim and return write, and the agent what status shows. Without it the agent takes no
+    /// requests of users; the commands use /run/5spot
+    #[arg(long, env = "RECLAIM_RUN_DIRECTORY", value_name = "DIR", global = true)]
+    run_directory: Option<PathBuf>,
     /// How processes are detected
     #[arg(
         long,
@@ -181,6 +195,32 @@ pub(crate) struct Args {
 enum Command {
     /// Show which detection methods are available on this host, and why others are not
     Doctor,
+    /// Ask for this host, as its user: the agent that runs here requests a reclaim
+    ///
+    /// Needs no rights in the cluster. It holds until its end, until `return`, or until the host
+    /// starts again; a second time replaces the first.
+    #[command(after_help = "\
+Examples:
+  5spot-reclaim-agent reclaim
+  5spot-reclaim-agent reclaim --for 4h
+  5spot-reclaim-agent reclaim --until 2026-11-27T18:00:00Z")]
+    Reclaim {
+        /// How long, from now on: digits and one of s, m, h
+        #[arg(long = "for", value_name = "DURATION", conflicts_with = "until")]
+        length: Option<Duration>,
+        /// Until when: RFC 3339
+        #[arg(long, value_name = "TIME", value_parser = instant)]
+        until: Option<Timestamp>,
+    },
+    /// Take back what `reclaim` asked for; as root, for every user
+    Return,
+    /// Show which signals ask for this host, since when and until when
+    Status,
+}
+
+fn instant(text: &str) -> Result<Timestamp, String> {
+    let instant = text.parse::<Timestamp>();
+    instant.map_err(|_| "expected a time such as 2026-03-08T07:00:00Z".to_owned())
 }
 
 /// Which login sessions count.
@@ -291,12 +331,8 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     } else {
         Scope::Everywhere
     });
-    if let Some(Command::Doctor) = args.command {
-        let node = match &args.node_name {
-            None => None,
-            Some(name) => Some(args.own_node(name).await),
-        };
-        return Ok(doctor::examine(&proc, node, out).await?);
+    if let Some(command) = args.command {
+        return args.perform(command, &proc, out).await;
     }
     if let Some(path) = &args.config {
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -324,6 +360,7 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     }
     let agent = Agent {
         signals: args.signals().sources(proc.root()),
+        run_directory: args.run_directory.clone().map(RunDirectory::new),
         node,
         proc,
         mode: args.detection,
@@ -367,6 +404,35 @@ fn now() -> Timestamp {
 }
 
 impl Args {
+    async fn perform(
+        &self,
+        command: Command,
+        proc: &Proc,
+        out: &mut dyn Write,
+    ) -> Result<Outcome, Failure> {
+        let directory = self.run_directory.clone();
+        let directory = RunDirectory::new(directory.unwrap_or_else(|| USUAL.into()));
+        match command {
+            Command::Doctor => {
+                let node = match &self.node_name {
+                    None => None,
+                    Some(name) => Some(self.own_node(name).await),
+                };
+                Ok(doctor::examine(proc, node, out).await?)
+            }
+            Command::Reclaim { length, until } => {
+                let end = match (length, until) {
+                    (Some(length), _) => End::After(length),
+                    (None, Some(until)) => End::At(until),
+                    (None, None) => End::Never,
+                };
+                switch::reclaim(&directory, proc, end, now(), out)
+            }
+            Command::Return => switch::take_back(&directory, out),
+            Command::Status => switch::status(&directory, proc, now(), out),
+        }
+    }
+
     /// The signals of the command line.
     fn signals(&self) -> Settings {
         Settings {

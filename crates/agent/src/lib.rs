@@ -6,6 +6,7 @@
 //! - [`event`], [`connector`]: process events of the kernel
 //! - [`detect`]: detection by either of the two, after an initial scan
 //! - [`signal`]: signals beside processes
+//! - [`run_directory`]: what the agent and the users of its host exchange
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
 //! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
@@ -23,6 +24,8 @@ pub mod pattern;
 pub mod policy_check;
 pub mod proc;
 pub mod run;
+pub mod run_directory;
 pub mod scan;
 pub mod signal;
+mod switch;
 mod watched;

@@ -115,6 +115,17 @@ impl Proc {
         if self.own == Some(pid) {
             return None;
         }
+        self.open_process(pid)
+    }
+
+    /// This process: its PID here, and when it started. `None` if it is not in this `/proc`.
+    pub(crate) fn own(&self) -> Option<(Pid, u64)> {
+        let own = self.own?;
+        let stat = self.open_process(own)?.stat()?;
+        Some((own, stat.started))
+    }
+
+    fn open_process(&self, pid: Pid) -> Option<Process> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory =
             openat(CWD, self.root.join(pid.to_string()), flags, Mode::empty());

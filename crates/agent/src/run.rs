@@ -5,7 +5,10 @@ use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
 
-use fivespot_api::name::{RECLAIM_CONFIG_KEY, SYSTEM_NAMESPACE, reclaim_config_map};
+use fivespot_api::name::{
+    RECLAIM_CONFIG_KEY, RECLAIM_REASON_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION,
+    SYSTEM_NAMESPACE, reclaim_config_map,
+};
 use fivespot_api::reclaim::{Report, config_hash};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -21,6 +24,7 @@ use crate::node::{
 };
 use crate::policy_check::{PolicyCheck, PolicyRequirement};
 use crate::proc::Proc;
+use crate::run_directory::{Requested, RunDirectory, State as Published, states};
 use crate::scan::ProcessMatch;
 use crate::signal::{Now, Signal, Signals, Source};
 use crate::watched::{Observed, backoff, watch_object};
@@ -36,6 +40,8 @@ pub struct Agent {
     pub mode: DetectionMode,
     /// The signals of this host beside processes. They count even without a configuration.
     pub signals: Vec<Box<dyn Source>>,
+    /// Where the users of this host ask for it, and see what the agent does.
+    pub run_directory: Option<RunDirectory>,
     /// Whether the agent must verify that it cannot write to other Nodes before it does anything.
     pub requirement: PolicyRequirement,
     /// The current time.
@@ -73,7 +79,21 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let mut nodes = watch_object(agent.node.api(), name.clone());
     let mut configs = watch_object(config_maps(&agent.node), reclaim_config_map(&name));
     let mut state = State::new(agent.requirement);
-    let mut signals = Signals::new(agent.signals);
+    let mut sources = agent.signals;
+    let mut published = None;
+    if let Some(directory) = &agent.run_directory {
+        match directory.prepare() {
+            Ok(()) => published = Some(Published::default()),
+            Err(error) => {
+                let (path, error) = (directory.path().display(), with_causes(&error));
+                tracing::error!(%path, error, "users of this host cannot ask for it");
+            }
+        }
+        // Before the others: nothing says more about what the owner wants.
+        sources.insert(0, Box::new(directory.switch()));
+    }
+    let (pid, started) = agent.proc.own().unwrap_or_default();
+    let mut signals = Signals::new(sources);
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
@@ -126,6 +146,23 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         if state.has_work() && state.due <= Instant::now() {
             let outcome = agent.node.write(&state.effective()).await;
             state.apply_write(outcome);
+        }
+        if let (Some(directory), Some(published)) = (&agent.run_directory, &mut published)
+        {
+            let next = Published {
+                pid,
+                started,
+                node: name.clone(),
+                requested: state.requested(),
+                signals: states(&signals),
+            };
+            if *published != next {
+                if let Err(error) = directory.write(&next) {
+                    let (path, error) = (directory.path().display(), with_causes(&error));
+                    tracing::error!(%path, error, "users of this host do not see what stands");
+                }
+                *published = next;
+            }
         }
     }
 }
@@ -209,6 +246,18 @@ impl State {
     fn is_watching(&self) -> bool {
         let has_patterns = |config: &Config| !config.patterns.is_empty();
         self.may_request() && self.config.as_ref().is_some_and(has_patterns)
+    }
+
+    /// The request on the Node.
+    fn requested(&self) -> Option<Requested> {
+        let Observed::Is(found) = &self.node else {
+            return None;
+        };
+        let value = |key| found.get(key).cloned().unwrap_or_default();
+        is_requested(found).then(|| Requested {
+            reason: value(RECLAIM_REASON_ANNOTATION),
+            at: value(RECLAIM_REQUESTED_AT_ANNOTATION),
+        })
     }
 
     /// Whether a reclaim may be requested, and is not requested yet.

@@ -9,6 +9,7 @@ use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::run::{Agent, run};
+use fivespot_agent::run_directory::RunDirectory;
 use fivespot_agent::signal::Settings;
 use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
@@ -45,6 +46,7 @@ struct Fixture {
     machine_id: PathBuf,
     /// The signal file of the agent, if it has one.
     signal_file: Option<PathBuf>,
+    run_directory: Option<PathBuf>,
     agent: Option<JoinHandle<()>>,
 }
 
@@ -74,6 +76,7 @@ impl Fixture {
             fake: FakeProc::new(),
             machine_id,
             signal_file: None,
+            run_directory: None,
             agent: None,
         };
         let namespace = json!({"metadata": {"name": "5spot-system"}});
@@ -161,6 +164,7 @@ impl Fixture {
                 ..Settings::default()
             }
             .sources(Path::new("/nowhere")),
+            run_directory: self.run_directory.clone().map(RunDirectory::new),
             requirement: PolicyRequirement::Required,
             now: || "2026-03-06T22:50:00Z".parse().unwrap(),
         };
@@ -376,6 +380,52 @@ async fn a_signal_is_not_requested_while_the_policy_is_not_in_force() {
     fixture.bind().await;
     fixture.wait_for_request().await;
     fs::remove_file(&path).unwrap();
+}
+
+#[tokio::test]
+async fn a_user_of_the_host_asks_for_it_and_sees_what_the_agent_does() {
+    let mut fixture = Fixture::new().await;
+    let directory = std::env::temp_dir().join(unique("5spot-agent-run-"));
+    fixture.run_directory = Some(directory.clone());
+    fixture.fake.start(30, "agent");
+    fixture.fake.is_agent(30);
+    fixture.start_agent();
+    let state = async |holds: &dyn Fn(&Value) -> bool| loop {
+        let text = fs::read_to_string(directory.join("agent/state.json"));
+        let state = text.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        match state {
+            Ok(state) if holds(&state) => break state,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    let found = state(&|_| true).await;
+    assert_eq!(found["node"], "worker-1");
+    assert_eq!((&found["pid"], &found["started"]), (&json!(30), &json!(77)));
+    let switch = RunDirectory::new(directory.clone()).switch();
+    switch
+        .reclaim(Some("2026-03-06T23:50:00Z".parse().unwrap()))
+        .unwrap();
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "owner: until 2026-03-06T23:50:00Z");
+    let found = state(&|found| found["requested"].is_object()).await;
+    assert_eq!(
+        found["requested"],
+        json!({
+            "reason": "owner: until 2026-03-06T23:50:00Z",
+            "at": "2026-03-06T22:50:00.000Z",
+        })
+    );
+    assert_eq!(found["signals"][0]["reading"], "stands");
+    assert_eq!(switch.take_back().unwrap(), 1);
+    state(&|found| found["signals"][0]["reading"] == "absent").await;
+    fixture.clear().await;
+    state(&|found| found["requested"].is_null()).await;
+    let mode = |path: &str| {
+        let found = fs::metadata(directory.join(path)).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
+    };
+    assert_eq!((mode("owner"), mode("agent/state.json")), (0o1777, 0o644));
+    fs::remove_dir_all(&directory).unwrap();
 }
 
 #[tokio::test]

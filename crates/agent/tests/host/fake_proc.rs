@@ -40,6 +40,11 @@ impl FakeProc {
         fs::rename(growing, self.0.join(pid.to_string())).unwrap();
     }
 
+    /// Makes a process that has been added that of the agent.
+    pub(crate) fn is_agent(&self, pid: u32) {
+        std::os::unix::fs::symlink(pid.to_string(), self.0.join("self")).unwrap();
+    }
+
     /// Removes the process.
     pub(crate) fn end(&self, pid: u32) {
         fs::remove_dir_all(self.0.join(pid.to_string())).unwrap();

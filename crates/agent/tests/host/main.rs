@@ -11,3 +11,4 @@ mod api_server;
 mod fake_proc;
 mod program;
 mod running;
+mod users;

@@ -1,0 +1,152 @@
+//! The directory by which the agent and the users of its host exchange what they want and see:
+//! `owner/`, where users ask for the host, and `agent/state.json`, which the agent writes.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::bounded::{self, is_missing};
+use crate::proc::{Pid, Proc};
+use crate::signal::{OwnerSwitch, Reading, Signals};
+
+/// Where it is if nothing else is said.
+pub const USUAL: &str = "/run/5spot";
+
+/// Everybody may create files, and remove their own.
+const SHARED: u32 = 0o1777;
+/// The maximum size of the agent's state in bytes.
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// The directory.
+#[derive(Clone, Debug)]
+pub struct RunDirectory(PathBuf);
+
+/// What an agent sees, for the users of its host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// The process of the agent, and when it started in clock ticks since boot.
+    pub(crate) pid: Pid,
+    pub(crate) started: u64,
+    pub(crate) node: String,
+    /// The request on the Node.
+    pub(crate) requested: Option<Requested>,
+    pub(crate) signals: Vec<SignalState>,
+}
+
+/// A reclaim that is requested on the Node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Requested {
+    pub(crate) reason: String,
+    /// As it is in the annotation.
+    pub(crate) at: String,
+}
+
+/// The last reading of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SignalState {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) reading: ReadingState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "reading")]
+pub(crate) enum ReadingState {
+    Absent,
+    Stands {
+        reason: String,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    },
+    Unreadable {
+        why: String,
+    },
+}
+
+impl RunDirectory {
+    /// The directory at this path.
+    pub fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The switch of the host's users.
+    pub fn switch(&self) -> OwnerSwitch {
+        OwnerSwitch::new(self.owner())
+    }
+
+    /// Where the switch has its files.
+    pub(crate) fn owner(&self) -> PathBuf {
+        self.0.join("owner")
+    }
+
+    /// Creates what is missing of it, where this process may.
+    ///
+    /// # Errors
+    /// It is missing, and cannot be created.
+    pub fn prepare(&self) -> io::Result<()> {
+        fs::create_dir_all(self.0.join("agent"))?;
+        match fs::create_dir(self.owner()) {
+            Ok(()) => {
+                fs::set_permissions(self.owner(), fs::Permissions::from_mode(SHARED))
+            }
+            // What an administrator has made of it, such as for a group, stays.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.join("agent/state.json")
+    }
+
+    /// Replaces the state.
+    pub(crate) fn write(&self, state: &State) -> io::Result<()> {
+        let new = self.0.join("agent/.new");
+        fs::write(&new, serde_json::to_vec(state)?)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o644))?;
+        fs::rename(new, self.state())
+    }
+
+    /// The state of the agent that runs. `None` if none does.
+    ///
+    /// # Errors
+    /// There is a state that cannot be read.
+    pub(crate) fn read(&self, proc: &Proc) -> io::Result<Option<State>> {
+        let (text, _) = match bounded::read(&self.state(), MAX_BYTES) {
+            Ok(read) => read,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let state: State = serde_json::from_str(&text)?;
+        let stat = proc.process(state.pid).and_then(|process| process.stat());
+        let runs =
+            stat.is_some_and(|stat| !stat.has_ended && stat.started == state.started);
+        Ok(runs.then_some(state))
+    }
+}
+
+/// What signals read, in the form in which it is written.
+pub(crate) fn states(signals: &Signals) -> Vec<SignalState> {
+    let state = |(name, reading): (String, &Reading)| {
+        let reading = match reading {
+            Reading::NotYet | Reading::Absent => ReadingState::Absent,
+            Reading::Stands(signal) => ReadingState::Stands {
+                reason: signal.reason.clone(),
+                since: signal.since,
+                until: signal.until,
+            },
+            Reading::Unreadable(why) => ReadingState::Unreadable { why: why.clone() },
+        };
+        SignalState { name, reading }
+    };
+    signals.readings().map(state).collect()
+}

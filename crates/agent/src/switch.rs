@@ -1,0 +1,177 @@
+//! `5spot-reclaim-agent reclaim`, `return` and `status`: for the users of a host, without rights in
+//! a cluster.
+
+use std::io::{self, Write};
+
+use fivespot_api::time::whole_seconds;
+use fivespot_schedule::Duration;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use crate::command::{Failure, Outcome};
+use crate::proc::Proc;
+use crate::run_directory::{ReadingState, RunDirectory, State, states};
+use crate::signal::{Now, Signals};
+
+/// The end of a reclaim, as it is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    Never,
+    After(Duration),
+    At(Timestamp),
+}
+
+/// Asks for the host. [`Outcome::No`] if no agent runs that could request it.
+pub(crate) fn reclaim(
+    directory: &RunDirectory,
+    proc: &Proc,
+    end: End,
+    now: Timestamp,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let until =
+        match end {
+            End::Never => None,
+            End::After(length) => {
+                let until = whole_seconds(now).checked_add(SignedDuration::from(length));
+                Some(until.map_err(|error| {
+                    Failure::new("--for", &error, "give a shorter time")
+                })?)
+            }
+            End::At(until) if until <= now => {
+                let why = io::Error::other(format!("{until} is not in the future"));
+                return Err(Failure::new("--until", &why, "give a later time"));
+            }
+            End::At(until) => Some(until),
+        };
+    let switch = directory.switch();
+    switch.reclaim(until).map_err(|error| {
+        let what = format!("writing to {}", directory.owner().display());
+        let remedy = if error.kind() == io::ErrorKind::PermissionDenied {
+            "your file there may belong to another user: ask the administrator of this host"
+        } else {
+            "the agent creates it: start the agent with --run-directory"
+        };
+        Failure::new(what, &error, remedy)
+    })?;
+    match until {
+        Some(until) => writeln!(
+            out,
+            "asked for this host until {until}; 5spot-reclaim-agent return ends it earlier"
+        )?,
+        None => writeln!(out, "asked for this host until 5spot-reclaim-agent return")?,
+    }
+    running(directory, proc, out)
+}
+
+/// Takes back what [`reclaim`] asked for. [`Outcome::No`] if there was nothing.
+pub(crate) fn take_back(
+    directory: &RunDirectory,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let number = directory.switch().take_back().map_err(|error| {
+        let what = format!("removing from {}", directory.owner().display());
+        Failure::new(what, &error, "try again as the user who asked for the host")
+    })?;
+    if number == 0 {
+        writeln!(
+            out,
+            "nothing to take back: you have not asked for this host"
+        )?;
+        return Ok(Outcome::No);
+    }
+    writeln!(
+        out,
+        "taken back; if the machine has left its cluster already, it returns when its schedule is \
+         enabled again"
+    )?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints which signals stand. [`Outcome::Yes`] if an agent runs and none does.
+pub(crate) fn status(
+    directory: &RunDirectory,
+    proc: &Proc,
+    time: Timestamp,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let state = read(directory, proc)?;
+    let is_running = state.is_some();
+    let state = state.unwrap_or_else(|| {
+        // The switch is readable without an agent.
+        let mut signals = Signals::new(vec![Box::new(directory.switch())]);
+        let instant = Instant::now();
+        signals.read(Now { time, instant });
+        State {
+            signals: states(&signals),
+            ..State::default()
+        }
+    });
+    let agent = if is_running {
+        format!("runs for Node {}", state.node)
+    } else {
+        format!("does not run with {}", directory.path().display())
+    };
+    let mut rows = vec![("agent".to_owned(), agent)];
+    if let Some(requested) = &state.requested {
+        let text = format!("requested at {} ({})", requested.at, requested.reason);
+        rows.push(("reclaim".to_owned(), text));
+    }
+    let mut stands = state.requested.is_some();
+    for signal in &state.signals {
+        stands |= matches!(signal.reading, ReadingState::Stands { .. });
+        rows.push((signal.name.clone(), text(&signal.reading)));
+    }
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max();
+    for (name, text) in &rows {
+        writeln!(
+            out,
+            "{name:<width$}  {text}",
+            width = width.unwrap_or_default()
+        )?;
+    }
+    Ok(if is_running && !stands {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}
+
+fn text(reading: &ReadingState) -> String {
+    match reading {
+        ReadingState::Absent => "no signal".to_owned(),
+        ReadingState::Unreadable { why } => format!("cannot be read: {why}"),
+        ReadingState::Stands { since, until, .. } => {
+            let time = |word: &str, time: &Option<Timestamp>| {
+                time.map(|time| format!(" {word} {time:.0}"))
+                    .unwrap_or_default()
+            };
+            format!("stands{}{}", time("since", since), time("until", until))
+        }
+    }
+}
+
+fn read(directory: &RunDirectory, proc: &Proc) -> Result<Option<State>, Failure> {
+    directory.read(proc).map_err(|error| {
+        let what = format!("reading {}", directory.path().display());
+        Failure::new(what, &error, "use the version of the agent that runs")
+    })
+}
+
+fn running(
+    directory: &RunDirectory,
+    proc: &Proc,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    if read(directory, proc)?.is_some() {
+        return Ok(Outcome::Yes);
+    }
+    writeln!(
+        out,
+        "no agent runs on this host: nothing happens until one starts"
+    )?;
+    Ok(Outcome::No)
+}
+
+#[cfg(test)]
+mod tests;
