@@ -1,9 +1,10 @@
 //! The command line of `5spot-reclaim-agent`.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
 use fivespot_schedule::Duration;
 use http::HeaderValue;
@@ -21,6 +22,7 @@ use crate::policy_check::PolicyRequirement;
 use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
 use crate::run_directory::{RunDirectory, USUAL};
+use crate::service::{self, Service};
 use crate::signal::{Counted, LoadLimit, Settings};
 use crate::switch::{self, End};
 use crate::{doctor, once};
@@ -50,7 +52,8 @@ const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 Exit codes:
   0  Done. Of status: an agent runs, and nothing asks for this host
   1  The answer is no. Of reclaim: no agent runs that could read it. Of return: there was
-     nothing to take back. Of status: something asks for this host, or no agent runs
+     nothing to take back. Of status: something asks for this host, or no agent runs. Of
+     uninstall: it is not installed
   2  Failed; the error says what to do"
 )]
 pub(crate) struct Args {
@@ -191,7 +194,7 @@ pub(crate) struct Args {
     log_format: LogFormat,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 enum Command {
     /// Show which detection methods are available on this host, and why others are not
     Doctor,
@@ -214,8 +217,38 @@ Examples:
     },
     /// Take back what `reclaim` asked for; as root, for every user
     Return,
-    /// Show which signals ask for this host, since when and until when
+    /// Show whether the agent runs, and which signals ask for this host, since when and until when
     Status,
+    /// Run the agent as a service of this host: write a unit of systemd
+    ///
+    /// The service has the other options that are given here, such as --outside-containers. It is
+    /// neither root nor a user of the host. Needs systemd 250 or later. A unit that has been changed
+    /// is not replaced.
+    #[command(after_help = "\
+Examples:
+  5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig
+  5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig \\
+    --login-sessions local --signal-file /run/desk/in-use --dry-run")]
+    Install {
+        /// Print the unit, and write nothing
+        #[arg(long = "dry-run")]
+        only_shown: bool,
+        /// Directory that is the root of the host, for an image or a package
+        #[arg(long, value_name = "DIR", default_value = "/")]
+        root: PathBuf,
+        /// Path of the agent's program on the host [default: this program]
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
+    },
+    /// Remove the unit that `install` has written, and nothing else
+    Uninstall {
+        /// Say what would be removed, and remove nothing
+        #[arg(long = "dry-run")]
+        only_shown: bool,
+        /// Directory that is the root of the host, for an image or a package
+        #[arg(long, value_name = "DIR", default_value = "/")]
+        root: PathBuf,
+    },
 }
 
 fn instant(text: &str) -> Result<Timestamp, String> {
@@ -322,6 +355,24 @@ fn start_log(format: LogFormat) {
 }
 
 async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    match &args.command {
+        Some(Command::Install {
+            only_shown,
+            root,
+            program,
+        }) => {
+            let service = args.service(program.clone())?;
+            return if *only_shown {
+                service::show(&service, out)
+            } else {
+                service::install(&service, root, out)
+            };
+        }
+        Some(Command::Uninstall { only_shown, root }) => {
+            return service::uninstall(root, *only_shown, out);
+        }
+        Some(_) | None => {}
+    }
     let proc = Proc::open(&args.proc_root).map_err(|error| {
         let what = format!("reading {}", args.proc_root.display());
         Failure::new(what, &error, "give the host's /proc with --proc-root")
@@ -331,8 +382,30 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     } else {
         Scope::Everywhere
     });
-    if let Some(command) = args.command {
-        return args.perform(command, &proc, out).await;
+    let directory = args.run_directory.clone();
+    let directory = RunDirectory::new(directory.unwrap_or_else(|| USUAL.into()));
+    match &args.command {
+        Some(Command::Doctor) => {
+            let node = match &args.node_name {
+                None => None,
+                Some(name) => Some(args.own_node(name).await),
+            };
+            return Ok(doctor::examine(&proc, node, out).await?);
+        }
+        Some(Command::Reclaim { length, until }) => {
+            let end = match (length, until) {
+                (Some(length), _) => End::After(*length),
+                (None, Some(until)) => End::At(*until),
+                (None, None) => End::Never,
+            };
+            return switch::reclaim(&directory, &proc, end, now(), out);
+        }
+        Some(Command::Return) => return switch::take_back(&directory, out),
+        Some(Command::Status) => {
+            let service = service::installed(Path::new("/"))?;
+            return switch::status(&directory, &proc, service, now(), out);
+        }
+        Some(Command::Install { .. } | Command::Uninstall { .. }) | None => {}
     }
     if let Some(path) = &args.config {
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -404,33 +477,76 @@ fn now() -> Timestamp {
 }
 
 impl Args {
-    async fn perform(
-        &self,
-        command: Command,
-        proc: &Proc,
-        out: &mut dyn Write,
-    ) -> Result<Outcome, Failure> {
-        let directory = self.run_directory.clone();
-        let directory = RunDirectory::new(directory.unwrap_or_else(|| USUAL.into()));
-        match command {
-            Command::Doctor => {
-                let node = match &self.node_name {
-                    None => None,
-                    Some(name) => Some(self.own_node(name).await),
-                };
-                Ok(doctor::examine(proc, node, out).await?)
-            }
-            Command::Reclaim { length, until } => {
-                let end = match (length, until) {
-                    (Some(length), _) => End::After(length),
-                    (None, Some(until)) => End::At(until),
-                    (None, None) => End::Never,
-                };
-                switch::reclaim(&directory, proc, end, now(), out)
-            }
-            Command::Return => switch::take_back(&directory, out),
-            Command::Status => switch::status(&directory, proc, now(), out),
+    /// The service that runs with these arguments.
+    fn service(&self, program: Option<PathBuf>) -> Result<Service, Failure> {
+        let program = match program {
+            Some(program) => program,
+            None => std::env::current_exe().map_err(|error| {
+                Failure::new("finding this program", &error, "give it with --program")
+            })?,
+        };
+        let kubeconfig = self.kubeconfig.clone().ok_or_else(|| Failure {
+            what: "--kubeconfig".to_owned(),
+            why: "is missing".to_owned(),
+            remedy: "give the file with which the agent reaches the cluster of its Node",
+        })?;
+        if self
+            .run_directory
+            .as_deref()
+            .is_some_and(|path| path != USUAL)
+        {
+            return Err(Failure {
+                what: "--run-directory".to_owned(),
+                why: format!("is {USUAL} for a service"),
+                remedy: "leave it out",
+            });
         }
+        Ok(Service {
+            program,
+            kubeconfig,
+            arguments: self.arguments_of_service(self.named()?),
+            signal_files: self.signal_file.clone(),
+        })
+    }
+
+    /// The arguments that differ from their defaults, except for those that the unit sets.
+    fn arguments_of_service(&self, node_name: &str) -> Vec<String> {
+        let mut words = vec![format!("--node-name={node_name}")];
+        if self.proc_root != Path::new("/proc") {
+            words.push(format!("--proc-root={}", self.proc_root.display()));
+        }
+        if self.machine_id_path != Path::new("/etc/machine-id") {
+            let path = self.machine_id_path.display();
+            words.push(format!("--machine-id-path={path}"));
+        }
+        let flags = [
+            (self.skip_host_id_check, "--skip-host-id-check"),
+            (self.skip_policy_check, "--skip-policy-check"),
+            (self.outside_containers, "--outside-containers"),
+        ];
+        let given = flags.iter().filter(|(is_given, _)| *is_given);
+        words.extend(given.map(|(_, flag)| (*flag).to_owned()));
+        for path in &self.signal_file {
+            words.push(format!("--signal-file={}", path.display()));
+        }
+        let choice = |flag: &str, value: Option<PossibleValue>| {
+            value.map(|value| format!("--{flag}={}", value.get_name()))
+        };
+        if !matches!(self.login_sessions, CountedSessions::Off) {
+            let value = self.login_sessions.to_possible_value();
+            words.extend(choice("login-sessions", value));
+        }
+        if let Some(above) = self.load_above {
+            words.push(format!("--load-above={above}"));
+            words.push(format!("--load-for={}", self.load_for));
+        }
+        if self.detection != DetectionMode::Auto {
+            words.extend(choice("detection", self.detection.to_possible_value()));
+        }
+        if !matches!(self.log_format, LogFormat::Json) {
+            words.extend(choice("log-format", self.log_format.to_possible_value()));
+        }
+        words
     }
 
     /// The signals of the command line.

@@ -26,6 +26,7 @@ pub mod proc;
 pub mod run;
 pub mod run_directory;
 pub mod scan;
+mod service;
 pub mod signal;
 mod switch;
 mod watched;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::command::{Failure, Outcome};
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, RunDirectory, State, states};
+use crate::service::Installed;
 use crate::signal::{Now, Signals};
 
 /// The end of a reclaim, as it is given.
@@ -92,6 +93,7 @@ pub(crate) fn take_back(
 pub(crate) fn status(
     directory: &RunDirectory,
     proc: &Proc,
+    service: Installed,
     time: Timestamp,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
@@ -113,6 +115,12 @@ pub(crate) fn status(
         format!("does not run with {}", directory.path().display())
     };
     let mut rows = vec![("agent".to_owned(), agent)];
+    let unit = match service {
+        Installed::Absent => None,
+        Installed::AsWritten => Some("installed"),
+        Installed::Changed => Some("installed; its unit has been changed by hand"),
+    };
+    rows.extend(unit.map(|text| ("service".to_owned(), text.to_owned())));
     if let Some(requested) = &state.requested {
         let text = format!("requested at {} ({})", requested.at, requested.reason);
         rows.push(("reclaim".to_owned(), text));

@@ -153,6 +153,49 @@ fn a_flag_of_a_signal_says_what_it_accepts() {
 }
 
 #[test]
+fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
+    let fake = FakeHost::new("install", "");
+    let given = [
+        "install",
+        "--dry-run",
+        "--program",
+        "/usr/local/bin/5spot-reclaim-agent",
+        "--kubeconfig",
+        "/etc/5spot/kubeconfig",
+        "--node-name",
+        "worker-1",
+        "--proc-root",
+        "/proc",
+    ];
+    let command = |more: &[&str]| {
+        let printed = fake.run(&[&given[..], more].concat());
+        let line = printed.lines().find(|line| line.starts_with("ExecStart="));
+        line.map_or(printed.clone(), str::to_owned)
+    };
+    insta::assert_snapshot!(command(&[]), @"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --node-name=worker-1");
+    let all = [
+        "--machine-id-path=/var/lib/machine-id",
+        "--outside-containers",
+        "--skip-host-id-check",
+        "--skip-policy-check=true",
+        "--signal-file=/run/a",
+        "--signal-file=/run/b c",
+        "--login-sessions=all",
+        "--load-above=2.5",
+        "--load-for=10m",
+        "--detection=scan",
+        "--log-format=text",
+    ];
+    let unit = command(&all);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(command(&["--run-directory=/run/other"]), @"error: --run-directory: is /run/5spot for a service; leave it out");
+    insta::assert_snapshot!(
+        fake.run(&["install", "--dry-run", "--node-name", "worker-1"]),
+        @"error: --kubeconfig: is missing; give the file with which the agent reaches the cluster of its Node"
+    );
+}
+
+#[test]
 fn a_dry_run_without_a_match_is_reported() {
     let fake = FakeHost::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(

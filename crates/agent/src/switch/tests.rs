@@ -8,6 +8,7 @@ use super::{End, Outcome, reclaim, status, take_back};
 use crate::command::Failure;
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, Requested, RunDirectory, SignalState, State};
+use crate::service::Installed;
 
 /// A run directory and a `/proc` with one process, which may be an agent.
 struct Host {
@@ -69,7 +70,11 @@ impl Host {
     }
 
     fn status(&self, now: &str) -> String {
-        self.printed(|out| status(&self.directory, &self.proc(), at(now), out))
+        self.status_with(Installed::Absent, now)
+    }
+
+    fn status_with(&self, service: Installed, now: &str) -> String {
+        self.printed(|out| status(&self.directory, &self.proc(), service, at(now), out))
     }
 
     fn publish(&self, state: &State) {
@@ -174,6 +179,17 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     load            cannot be read: no control group of pods
     exit code 0
     ");
+    let installed = host.status_with(Installed::AsWritten, "2026-11-27T09:00:00Z");
+    assert!(
+        installed.contains("\nservice         installed\n"),
+        "{installed}"
+    );
+    let changed = host.status_with(Installed::Changed, "2026-11-27T09:00:00Z");
+    assert!(
+        changed
+            .contains("\nservice         installed; its unit has been changed by hand\n"),
+        "{changed}"
+    );
     host.publish(&State {
         requested: Some(Requested {
             reason: "process-match: steam".to_owned(),

@@ -1,0 +1,304 @@
+//! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by a unit of
+//! systemd.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use fivespot_api::reclaim::config_hash;
+
+use crate::bounded::{self, is_missing};
+use crate::command::{Failure, Outcome};
+
+/// The name of the unit.
+const UNIT: &str = "5spot-reclaim-agent.service";
+/// The directory for the units of an administrator.
+const UNITS: &str = "etc/systemd/system";
+/// How the first line begins; the hash of the lines after it follows.
+const WRITTEN: &str =
+    "# Written by 5spot-reclaim-agent install, sha256 of what follows: ";
+/// The maximum size of a unit in bytes that is compared.
+const MAX_BYTES: u64 = 256 * 1024;
+/// Directories that the service does not see.
+const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+
+/// What does not depend on a host.
+const BEFORE: &str = "\
+[Unit]
+Description=Returns this host to its owner (5-Spot)
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Restart=always
+RestartSec=5
+# Where users ask for the host, as in /tmp: they create files, and remove their own.
+ExecStartPre=+/usr/bin/install -d -m 1777 /run/5spot/owner
+";
+const AFTER: &str = "\
+# Removed when the service stops, so that its state is not taken for that of an agent that runs.
+RuntimeDirectory=5spot/agent
+# Neither root nor a user of the host. The kubeconfig is read by systemd and handed over.
+DynamicUser=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+# The processes of all users, and the kernel's messages about them, stay visible: that is the work.
+# Hence no ProtectProc, PrivateNetwork or PrivateUsers.
+RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RemoveIPC=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+UMask=0022
+MemoryMax=64M
+TasksMax=16
+
+[Install]
+WantedBy=multi-user.target
+";
+
+/// The service of one host.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    /// The agent's program.
+    pub(crate) program: PathBuf,
+    /// The kubeconfig, which only root has to be able to read.
+    pub(crate) kubeconfig: PathBuf,
+    /// The agent's arguments, except for those that the unit sets.
+    pub(crate) arguments: Vec<String>,
+    /// The files among its signals.
+    pub(crate) signal_files: Vec<PathBuf>,
+}
+
+/// What a unit file is to this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Installed {
+    Absent,
+    AsWritten,
+    /// Somebody has changed or written it.
+    Changed,
+}
+
+/// An error about one thing that is given, with what to do.
+fn refused(what: impl Into<String>, why: &str, remedy: &'static str) -> Failure {
+    Failure::new(what, &io::Error::other(why.to_owned()), remedy)
+}
+
+impl Service {
+    /// The unit.
+    fn text(&self) -> Result<String, Failure> {
+        let program = plain("--program", &self.program)?;
+        let kubeconfig = plain("--kubeconfig", &self.kubeconfig)?;
+        for path in &self.signal_files {
+            if HIDDEN.iter().any(|hidden| path.starts_with(hidden)) {
+                let why = format!("the service does not see {}", path.display());
+                return Err(refused("--signal-file", &why, "give one below /run"));
+            }
+        }
+        let mut command =
+            format!("{program} --kubeconfig %d/kubeconfig --run-directory /run/5spot");
+        for argument in &self.arguments {
+            let _ = write!(command, " {}", quoted(argument)?);
+        }
+        let text = format!(
+            "{BEFORE}ExecStart={command}\nLoadCredential=kubeconfig:{kubeconfig}\n{AFTER}"
+        );
+        Ok(format!("{WRITTEN}{}\n{text}", config_hash(&text)))
+    }
+
+    /// Checks what the service needs below `root`.
+    fn check(&self, root: &Path) -> Result<(), Failure> {
+        let program = mode(root, "--program", &self.program)?;
+        if program & 0o111 == 0 {
+            let remedy = "make it executable, or give another one with --program";
+            return Err(refused("--program", "is not executable", remedy));
+        }
+        if program & 0o022 != 0 {
+            let why = "may be changed by users other than its owner";
+            return Err(refused("--program", why, "install it with mode 0755"));
+        }
+        if mode(root, "--kubeconfig", &self.kubeconfig)? & 0o077 != 0 {
+            let why = "may be read by other users than its owner";
+            return Err(refused("--kubeconfig", why, "give it mode 0600"));
+        }
+        Ok(())
+    }
+}
+
+/// The mode of a regular file below `root`.
+fn mode(root: &Path, what: &str, path: &Path) -> Result<u32, Failure> {
+    let below = root.join(path.strip_prefix("/").unwrap_or(path));
+    let found = fs::metadata(&below)
+        .and_then(|found| {
+            let is_file = found.is_file().then_some(found);
+            is_file.ok_or_else(|| io::Error::other("is not a regular file"))
+        })
+        .map_err(|error| {
+            let what = format!("{what}: {}", below.display());
+            Failure::new(what, &error, "give the file that the service uses")
+        })?;
+    Ok(found.permissions().mode())
+}
+
+/// An absolute path that needs no escapes in a unit.
+fn plain<'p>(what: &str, path: &'p Path) -> Result<&'p str, Failure> {
+    let is_plain = |text: &&str| {
+        let is_fine =
+            |letter: char| letter.is_ascii_alphanumeric() || "/._+-".contains(letter);
+        path.is_absolute() && text.chars().all(is_fine)
+    };
+    path.to_str().filter(is_plain).ok_or_else(|| {
+        let why = format!(
+            "{} is not an absolute path of letters, digits and /._+-",
+            path.display()
+        );
+        refused(what, &why, "give such a path")
+    })
+}
+
+/// An argument as in `ExecStart=`.
+fn quoted(argument: &str) -> Result<String, Failure> {
+    if argument.chars().any(char::is_control) {
+        let why = format!("{argument:?} has a control character");
+        return Err(refused("the arguments of the service", &why, "remove it"));
+    }
+    let escaped = argument
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('%', "%%")
+        .replace('$', "$$");
+    let is_word =
+        |letter: char| letter.is_ascii_alphanumeric() || "/._=:,-%$".contains(letter);
+    Ok(if !argument.is_empty() && argument.chars().all(is_word) {
+        escaped
+    } else {
+        format!("\"{escaped}\"")
+    })
+}
+
+fn path(root: &Path) -> PathBuf {
+    root.join(UNITS).join(UNIT)
+}
+
+/// Whether the unit is there, and as it was written.
+pub(crate) fn installed(root: &Path) -> Result<Installed, Failure> {
+    let path = path(root);
+    match bounded::read(&path, MAX_BYTES) {
+        Ok((text, _)) => {
+            let lines = text.strip_prefix(WRITTEN);
+            let is_as_written = lines
+                .and_then(|rest| rest.split_once('\n'))
+                .is_some_and(|(hash, rest)| hash == config_hash(rest));
+            Ok(if is_as_written {
+                Installed::AsWritten
+            } else {
+                Installed::Changed
+            })
+        }
+        Err(error) if is_missing(&error) => Ok(Installed::Absent),
+        Err(error) => {
+            let what = format!("reading {}", path.display());
+            Err(Failure::new(what, &error, "remove it by hand"))
+        }
+    }
+}
+
+/// Prints the unit that [`install`] would write.
+pub(crate) fn show(service: &Service, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    write!(out, "{}", service.text()?)?;
+    Ok(Outcome::Yes)
+}
+
+/// Writes the unit below `root`, in place of one that is as this program wrote it.
+pub(crate) fn install(
+    service: &Service,
+    root: &Path,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let text = service.text()?;
+    service.check(root)?;
+    let path = path(root);
+    if installed(root)? == Installed::Changed {
+        return Err(changed(&path));
+    }
+    let new = path.with_extension("service.new");
+    let written = fs::write(&new, text)
+        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o644)))
+        .and_then(|()| fs::rename(&new, &path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        let what = format!("writing {}", path.display());
+        Failure::new(what, &error, "run this as root, on a host with systemd")
+    })?;
+    writeln!(
+        out,
+        "wrote {}; to start it:\n  systemctl daemon-reload\n  systemctl enable --now {UNIT}",
+        path.display()
+    )?;
+    Ok(Outcome::Yes)
+}
+
+/// Removes the unit that [`install`] has written, and nothing else. [`Outcome::No`] if there is
+/// none.
+pub(crate) fn uninstall(
+    root: &Path,
+    is_dry_run: bool,
+    out: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let path = path(root);
+    match installed(root)? {
+        Installed::Absent => {
+            writeln!(out, "not installed: there is no {}", path.display())?;
+            return Ok(Outcome::No);
+        }
+        Installed::Changed => return Err(changed(&path)),
+        Installed::AsWritten => {}
+    }
+    let link = root.join(UNITS).join("multi-user.target.wants").join(UNIT);
+    if fs::symlink_metadata(&link).is_ok() {
+        let remedy = "run systemctl disable --now 5spot-reclaim-agent.service first";
+        return Err(refused(path.display().to_string(), "is enabled", remedy));
+    }
+    if is_dry_run {
+        writeln!(out, "would remove {}", path.display())?;
+        return Ok(Outcome::Yes);
+    }
+    fs::remove_file(&path).map_err(|error| {
+        let what = format!("removing {}", path.display());
+        Failure::new(what, &error, "run this as root")
+    })?;
+    writeln!(
+        out,
+        "removed {}; to forget it:\n  systemctl daemon-reload",
+        path.display()
+    )?;
+    Ok(Outcome::Yes)
+}
+
+fn changed(path: &Path) -> Failure {
+    let why = "is not as this program wrote it";
+    let remedy = "remove it by hand; changes belong into a drop-in (systemctl edit)";
+    refused(path.display().to_string(), why, remedy)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,370 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Installed, Service, UNIT, install, installed, quoted, uninstall};
+use crate::command::{Failure, Outcome};
+
+/// The root of a host with systemd, the agent's program and a kubeconfig.
+struct Host(PathBuf);
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Host {
+    fn new(name: &str) -> Self {
+        let name = format!("5spot-agent-service-{name}-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&root);
+        let host = Self(root);
+        fs::create_dir_all(host.0.join("etc/systemd/system")).unwrap();
+        host.write("usr/bin/agent", "program", 0o755);
+        host.write("etc/5spot/kubeconfig", "kubeconfig", 0o600);
+        host
+    }
+
+    fn write(&self, path: &str, text: &str, mode: u32) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn unit(&self) -> PathBuf {
+        self.0.join("etc/systemd/system").join(UNIT)
+    }
+
+    /// All files, relative to the root.
+    fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.0.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    directories.push(entry.path());
+                } else {
+                    let path = entry.path();
+                    files.push(path.strip_prefix(&self.0).unwrap().display().to_string());
+                }
+            }
+        }
+        files.sort_unstable();
+        files
+    }
+
+    /// What a command prints, with its exit code and with DIR for the root.
+    fn printed(
+        &self,
+        command: impl FnOnce(&mut Vec<u8>) -> Result<Outcome, Failure>,
+    ) -> String {
+        let mut out = Vec::new();
+        let end = match command(&mut out) {
+            Ok(Outcome::Yes) => "exit code 0\n".to_owned(),
+            Ok(Outcome::No) => "exit code 1\n".to_owned(),
+            Err(failure) => format!("error: {}\nexit code 2\n", failure.message()),
+        };
+        let text = String::from_utf8(out).unwrap() + &end;
+        text.replace(&self.0.display().to_string(), "DIR")
+    }
+
+    fn install(&self, service: &Service) -> String {
+        self.printed(|out| install(service, &self.0, out))
+    }
+
+    fn uninstall(&self) -> String {
+        self.printed(|out| uninstall(&self.0, false, out))
+    }
+}
+
+fn service() -> Service {
+    Service {
+        program: "/usr/bin/agent".into(),
+        kubeconfig: "/etc/5spot/kubeconfig".into(),
+        arguments: vec![
+            "--node-name=worker-1".to_owned(),
+            "--signal-file=/run/desk/in use".to_owned(),
+        ],
+        signal_files: vec!["/run/desk/in use".into()],
+    }
+}
+
+/// The keys of `[Service]`, with all values of each.
+fn keys(unit: &str) -> BTreeMap<String, Vec<String>> {
+    let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut section = "";
+    for line in unit.lines() {
+        if line.starts_with('[') {
+            section = line;
+        } else if section == "[Service]"
+            && let Some((key, value)) = line.split_once('=')
+            && !line.starts_with('#')
+        {
+            keys.entry(key.to_owned())
+                .or_default()
+                .push(value.to_owned());
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_unit_is_as_people_read_it() {
+    let text = service().text().unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let hash = fivespot_api::reclaim::config_hash(rest);
+    assert!(first.ends_with(&format!(": {hash}")), "{first}");
+    insta::assert_snapshot!(rest);
+}
+
+#[test]
+fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
+    let keys = keys(&service().text().unwrap());
+    let value = |key: &str| keys.get(key).map(|values| values.join("|"));
+    let set = |key: &str, wanted: &str| {
+        assert_eq!(value(key).as_deref(), Some(wanted), "{key}");
+    };
+    set("DynamicUser", "yes");
+    set("CapabilityBoundingSet", "");
+    set("AmbientCapabilities", "");
+    set(
+        "SystemCallFilter",
+        "@system-service|~@privileged @resources",
+    );
+    set(
+        "RestrictAddressFamilies",
+        "AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+    );
+    set("ProtectSystem", "strict");
+    set("SystemCallErrorNumber", "EPERM");
+    set("MemoryMax", "64M");
+    for key in [
+        "NoNewPrivileges",
+        "ProtectHome",
+        "PrivateTmp",
+        "PrivateDevices",
+        "ProtectClock",
+        "ProtectControlGroups",
+        "ProtectHostname",
+        "ProtectKernelLogs",
+        "ProtectKernelModules",
+        "ProtectKernelTunables",
+        "LockPersonality",
+        "MemoryDenyWriteExecute",
+        "RestrictNamespaces",
+        "RestrictRealtime",
+        "RestrictSUIDSGID",
+    ] {
+        set(key, "yes");
+    }
+    // With these it would not see the processes of the host, or not be told about them.
+    for key in [
+        "ProtectProc",
+        "ProcSubset",
+        "PrivateNetwork",
+        "PrivateUsers",
+        "User",
+    ] {
+        assert_eq!(value(key), None, "{key}");
+    }
+    // A directory that outlives a service with a dynamic user is hidden from other users.
+    assert_eq!(value("RuntimeDirectoryPreserve"), None);
+    // Only what runs before it is run as root.
+    let commands = [value("ExecStartPre"), value("ExecStart")].map(Option::unwrap);
+    assert!(
+        commands[0].starts_with("+/usr/bin/install -d "),
+        "{commands:?}"
+    );
+    assert!(commands[1].starts_with("/usr/bin/agent "), "{commands:?}");
+    let kubeconfig = value("LoadCredential").unwrap();
+    assert_eq!(kubeconfig, "kubeconfig:/etc/5spot/kubeconfig");
+}
+
+#[test]
+fn systemd_accepts_the_unit() {
+    let host = Host::new("verify");
+    let program = Service {
+        program: "/bin/true".into(),
+        ..service()
+    };
+    fs::write(host.unit(), program.text().unwrap()).unwrap();
+    let verify = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", "--recursive-errors=no"])
+        .arg(host.unit())
+        .output();
+    match verify {
+        Err(error) => eprintln!("NOT TESTED, needs systemd-analyze: {error}"),
+        Ok(output) => {
+            let printed = [output.stdout, output.stderr].concat();
+            let printed = String::from_utf8_lossy(&printed);
+            assert!(output.status.success(), "{printed}");
+            assert!(!printed.contains(UNIT), "{printed}");
+        }
+    }
+}
+
+#[test]
+fn what_is_installed_is_removed_and_nothing_else() {
+    let host = Host::new("install");
+    let before = host.files();
+    insta::assert_snapshot!(host.uninstall(), @"
+    not installed: there is no DIR/etc/systemd/system/5spot-reclaim-agent.service
+    exit code 1
+    ");
+    insta::assert_snapshot!(host.install(&service()), @"
+    wrote DIR/etc/systemd/system/5spot-reclaim-agent.service; to start it:
+      systemctl daemon-reload
+      systemctl enable --now 5spot-reclaim-agent.service
+    exit code 0
+    ");
+    let mode = fs::metadata(host.unit()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+    let mut with_unit = before.clone();
+    with_unit.push(format!("etc/systemd/system/{UNIT}"));
+    with_unit.sort_unstable();
+    assert_eq!(host.files(), with_unit);
+    // A drop-in of the administrator stays.
+    host.write(&format!("etc/systemd/system/{UNIT}.d/own.conf"), "", 0o644);
+    insta::assert_snapshot!(host.printed(|out| uninstall(&host.0, true, out)), @"
+    would remove DIR/etc/systemd/system/5spot-reclaim-agent.service
+    exit code 0
+    ");
+    assert!(host.unit().exists());
+    insta::assert_snapshot!(host.uninstall(), @"
+    removed DIR/etc/systemd/system/5spot-reclaim-agent.service; to forget it:
+      systemctl daemon-reload
+    exit code 0
+    ");
+    let mut with_drop_in = before;
+    with_drop_in.push(format!("etc/systemd/system/{UNIT}.d/own.conf"));
+    with_drop_in.sort_unstable();
+    assert_eq!(host.files(), with_drop_in);
+}
+
+#[test]
+fn a_unit_is_replaced_unless_somebody_has_changed_it() {
+    let host = Host::new("changed");
+    host.install(&service());
+    let other = Service {
+        arguments: vec!["--node-name=worker-2".to_owned()],
+        ..service()
+    };
+    host.install(&other);
+    let text = fs::read_to_string(host.unit()).unwrap();
+    assert!(text.contains("worker-2"), "{text}");
+    assert_eq!(installed(&host.0).unwrap(), Installed::AsWritten);
+    let changed = text.replace("Restart=always", "Restart=no");
+    fs::write(host.unit(), &changed).unwrap();
+    assert_eq!(installed(&host.0).unwrap(), Installed::Changed);
+    insta::assert_snapshot!(host.install(&service()), @"
+    error: DIR/etc/systemd/system/5spot-reclaim-agent.service: is not as this program wrote it; remove it by hand; changes belong into a drop-in (systemctl edit)
+    exit code 2
+    ");
+    insta::assert_snapshot!(host.uninstall(), @"
+    error: DIR/etc/systemd/system/5spot-reclaim-agent.service: is not as this program wrote it; remove it by hand; changes belong into a drop-in (systemctl edit)
+    exit code 2
+    ");
+    assert_eq!(fs::read_to_string(host.unit()).unwrap(), changed);
+    // A unit of somebody else, and a link to one.
+    fs::write(host.unit(), "[Service]\nExecStart=/bin/true\n").unwrap();
+    assert_eq!(installed(&host.0).unwrap(), Installed::Changed);
+    fs::remove_file(host.unit()).unwrap();
+    symlink("/dev/null", host.unit()).unwrap();
+    assert!(host.uninstall().starts_with("error: reading "));
+    assert!(host.install(&service()).starts_with("error: reading "));
+}
+
+#[test]
+fn an_enabled_service_is_disabled_first() {
+    let host = Host::new("enabled");
+    host.install(&service());
+    let wants = host.0.join("etc/systemd/system/multi-user.target.wants");
+    fs::create_dir(&wants).unwrap();
+    symlink(host.unit(), wants.join(UNIT)).unwrap();
+    insta::assert_snapshot!(host.uninstall(), @"
+    error: DIR/etc/systemd/system/5spot-reclaim-agent.service: is enabled; run systemctl disable --now 5spot-reclaim-agent.service first
+    exit code 2
+    ");
+    assert!(host.unit().exists());
+}
+
+#[test]
+fn what_the_service_could_not_use_is_refused_before_anything_is_written() {
+    let host = Host::new("refused");
+    let refused = |change: &dyn Fn(&mut Service)| {
+        let mut service = service();
+        change(&mut service);
+        let printed = host.install(&service);
+        assert!(!host.unit().exists());
+        printed
+    };
+    insta::assert_snapshot!(refused(&|it| it.program = "agent".into()), @"
+    error: --program: agent is not an absolute path of letters, digits and /._+-; give such a path
+    exit code 2
+    ");
+    insta::assert_snapshot!(refused(&|it| it.program = "/usr/bin/my agent".into()), @"
+    error: --program: /usr/bin/my agent is not an absolute path of letters, digits and /._+-; give such a path
+    exit code 2
+    ");
+    insta::assert_snapshot!(refused(&|it| it.program = "/usr/bin/none".into()), @"
+    error: --program: DIR/usr/bin/none: No such file or directory (os error 2); give the file that the service uses
+    exit code 2
+    ");
+    insta::assert_snapshot!(refused(&|it| it.kubeconfig = "/etc/5spot".into()), @"
+    error: --kubeconfig: DIR/etc/5spot: is not a regular file; give the file that the service uses
+    exit code 2
+    ");
+    insta::assert_snapshot!(refused(&|it| it.arguments = vec!["a\nb".to_owned()]), @r#"
+    error: the arguments of the service: "a\nb" has a control character; remove it
+    exit code 2
+    "#);
+    insta::assert_snapshot!(refused(&|it| it.signal_files = vec!["/tmp/in-use".into()]), @"
+    error: --signal-file: the service does not see /tmp/in-use; give one below /run
+    exit code 2
+    ");
+    host.write("usr/bin/agent", "program", 0o775);
+    insta::assert_snapshot!(refused(&|_| {}), @"
+    error: --program: may be changed by users other than its owner; install it with mode 0755
+    exit code 2
+    ");
+    host.write("usr/bin/agent", "program", 0o644);
+    insta::assert_snapshot!(refused(&|_| {}), @"
+    error: --program: is not executable; make it executable, or give another one with --program
+    exit code 2
+    ");
+    host.write("usr/bin/agent", "program", 0o755);
+    host.write("etc/5spot/kubeconfig", "kubeconfig", 0o644);
+    insta::assert_snapshot!(refused(&|_| {}), @"
+    error: --kubeconfig: may be read by other users than its owner; give it mode 0600
+    exit code 2
+    ");
+    host.write("etc/5spot/kubeconfig", "kubeconfig", 0o600);
+    fs::remove_dir_all(host.0.join("etc/systemd")).unwrap();
+    insta::assert_snapshot!(refused(&|_| {}), @"
+    error: writing DIR/etc/systemd/system/5spot-reclaim-agent.service: No such file or directory (os error 2); run this as root, on a host with systemd
+    exit code 2
+    ");
+}
+
+#[test]
+fn arguments_keep_their_meaning_in_a_unit() {
+    let rows = [
+        ("--node-name=worker-1", "--node-name=worker-1"),
+        ("", "\"\""),
+        ("a b", "\"a b\""),
+        ("100%d", "100%%d"),
+        ("$HOME", "$$HOME"),
+        ("say \"hi\" \\ now", "\"say \\\"hi\\\" \\\\ now\""),
+        ("it's;", "\"it's;\""),
+        ("héllo", "\"héllo\""),
+    ];
+    for (argument, wanted) in rows {
+        assert_eq!(quoted(argument).unwrap(), wanted);
+    }
+    assert!(quoted("a\nExecStartPre=+/bin/sh").is_err());
+}
