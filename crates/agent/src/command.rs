@@ -1,283 +1,28 @@
 //! The command line of `5spot-reclaim-agent`.
 
+mod argument;
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::builder::PossibleValue;
-use clap::{Parser, Subcommand, ValueEnum};
-use fivespot_schedule::Duration;
-use http::HeaderValue;
-use http::header::USER_AGENT;
+use argument::{Args, Command, LogFormat};
+use clap::Parser as _;
 use jiff::Timestamp;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::detect::{DetectionMode, with_causes};
-use crate::node::{Identity, OwnNode};
+use crate::detect::with_causes;
 use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
-use crate::proc::{Proc, Scope};
 use crate::run::{Agent, run};
 use crate::run_directory::{RunDirectory, USUAL};
-use crate::service::{self, Service};
-use crate::signal::{Counted, LoadLimit, Settings};
 use crate::switch::{self, End};
-use crate::{doctor, once};
+use crate::{doctor, once, service};
 
 const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
-
-/// The user agent in the audit log of an API server.
-const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
-
-/// Watch the processes of a node, and request a reclaim when a listed program runs.
-///
-/// The programs are listed in the ConfigMap reclaim-agent-NODE in the namespace 5spot-system, which
-/// the operator writes from spec.killIfCommands. The request consists of three annotations on the
-/// Node; the operator removes the machine. Other signals of the host's owner can be added with
-/// --signal-file, --login-sessions and --load-above. They are read once a second, and also count
-/// while there is no such ConfigMap.
-#[derive(Debug, Parser)]
-#[command(
-    name = "5spot-reclaim-agent",
-    version,
-    after_help = "Examples:
-  5spot-reclaim-agent --node-name worker-1
-  5spot-reclaim-agent --dry-run --config reclaim.toml
-  5spot-reclaim-agent doctor --node-name worker-1
-  5spot-reclaim-agent reclaim --for 4h
-
-Exit codes:
-  0  Done. Of status: an agent runs, and nothing asks for this host
-  1  The answer is no. Of reclaim: no agent runs that could read it. Of return: there was
-     nothing to take back. Of status: something asks for this host, or no agent runs. Of
-     uninstall: it is not installed
-  2  Failed; the error says what to do"
-)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-    /// Name of the Node of this host
-    #[arg(long, env = "NODE_NAME", value_name = "NAME", global = true)]
-    node_name: Option<String>,
-    /// Directory where the host's /proc is mounted
-    #[arg(
-        long,
-        env = "RECLAIM_PROC_ROOT",
-        value_name = "DIR",
-        default_value = "/proc",
-        global = true
-    )]
-    proc_root: PathBuf,
-    /// File with the machine ID of this host
-    #[arg(
-        long,
-        env = "MACHINE_ID_PATH",
-        value_name = "FILE",
-        default_value = "/etc/machine-id",
-        global = true
-    )]
-    machine_id_path: PathBuf,
-    /// Do not compare the machine ID of the host with that of the Node
-    #[arg(
-        long,
-        env = "SKIP_HOST_ID_CHECK",
-        default_value_t = false,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        value_name = "true|false",
-        global = true
-    )]
-    skip_host_id_check: bool,
-    /// Do not check that the admission policy which limits the agent to its own Node is in force;
-    /// for an agent that authenticates as another user, such as on a laptop
-    #[arg(
-        long,
-        env = "SKIP_POLICY_CHECK",
-        default_value_t = false,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        value_name = "true|false",
-        global = true
-    )]
-    skip_policy_check: bool,
-    /// Ignore processes in containers of pods, and those whose control group is not known
-    #[arg(
-        long,
-        env = "RECLAIM_OUTSIDE_CONTAINERS",
-        default_value_t = false,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        value_name = "true|false",
-        global = true
-    )]
-    outside_containers: bool,
-    /// Request a reclaim while this file exists, whatever is in it; may be repeated. Another program
-    /// creates it while the owner wants the host, and removes it afterwards. In the environment:
-    /// one file
-    #[arg(long, env = "RECLAIM_SIGNAL_FILE", value_name = "PATH", global = true)]
-    signal_file: Vec<PathBuf>,
-    /// Request a reclaim while a person is logged in at this host and in the foreground, according
-    /// to systemd-logind
-    #[arg(
-        long,
-        env = "RECLAIM_LOGIN_SESSIONS",
-        value_name = "WHICH",
-        value_enum,
-        default_value_t,
-        global = true
-    )]
-    login_sessions: CountedSessions,
-    /// Request a reclaim while processes outside pods use more than this number of processors,
-    /// averaged over --load-for. Needs the control groups of the host, which show what pods use
-    #[arg(
-        long,
-        env = "RECLAIM_LOAD_ABOVE",
-        value_name = "NUMBER",
-        value_parser = LoadLimit::parse_above,
-        global = true
-    )]
-    load_above: Option<f64>,
-    /// The time over which --load-above is averaged: digits and one of s, m, h, from 10s to 24h
-    #[arg(
-        long,
-        env = "RECLAIM_LOAD_FOR",
-        value_name = "DURATION",
-        value_parser = LoadLimit::parse_time,
-        default_value_t = LoadLimit::TIME,
-        global = true
-    )]
-    load_for: Duration,
-    /// Directory by which the agent and the users of its host communicate: there the commands
-    /// reclaim and return write, and the agent what status shows. Without it the agent takes no
-    /// requests of users; the commands use /run/5spot
-    #[arg(long, env = "RECLAIM_RUN_DIRECTORY", value_name = "DIR", global = true)]
-    run_directory: Option<PathBuf>,
-    /// How processes are detected
-    #[arg(
-        long,
-        env = "RECLAIM_DETECTION",
-        value_enum,
-        default_value_t,
-        global = true
-    )]
-    detection: DetectionMode,
-    /// Scan once, request a reclaim if a listed program runs or another signal stands, and exit
-    #[arg(long)]
-    oneshot: bool,
-    /// Scan once, print the matching processes and other signals, write nothing, and exit
-    #[arg(long)]
-    dry_run: bool,
-    /// With --dry-run, the configuration file to use instead of the node's own
-    #[arg(long, value_name = "FILE", requires = "dry_run")]
-    config: Option<PathBuf>,
-    /// Path of the kubeconfig [default: $KUBECONFIG, ~/.kube/config, then the pod's service
-    /// account]
-    #[arg(long, value_name = "PATH", global = true)]
-    kubeconfig: Option<PathBuf>,
-    /// Format of the log on standard error
-    #[arg(
-        long,
-        value_enum,
-        env = "RUST_LOG_FORMAT",
-        default_value_t,
-        global = true
-    )]
-    log_format: LogFormat,
-}
-
-#[derive(Clone, Debug, Subcommand)]
-enum Command {
-    /// Show which detection methods are available on this host, and why others are not
-    Doctor,
-    /// Ask for this host, as its user: the agent that runs here requests a reclaim
-    ///
-    /// Needs no rights in the cluster. It holds until its end, until `return`, or until the host
-    /// starts again; a second time replaces the first.
-    #[command(after_help = "\
-Examples:
-  5spot-reclaim-agent reclaim
-  5spot-reclaim-agent reclaim --for 4h
-  5spot-reclaim-agent reclaim --until 2026-11-27T18:00:00Z")]
-    Reclaim {
-        /// How long, from now on: digits and one of s, m, h
-        #[arg(long = "for", value_name = "DURATION", conflicts_with = "until")]
-        length: Option<Duration>,
-        /// Until when: RFC 3339
-        #[arg(long, value_name = "TIME", value_parser = instant)]
-        until: Option<Timestamp>,
-    },
-    /// Take back what `reclaim` asked for; as root, for every user
-    Return,
-    /// Show whether the agent runs, and which signals ask for this host, since when and until when
-    Status,
-    /// Run the agent as a service of this host: write a unit of systemd
-    ///
-    /// The service has the other options that are given here, such as --outside-containers. It is
-    /// neither root nor a user of the host. Needs systemd 250 or later. A unit that has been changed
-    /// is not replaced.
-    #[command(after_help = "\
-Examples:
-  5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig
-  5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig \\
-    --login-sessions local --signal-file /run/desk/in-use --dry-run")]
-    Install {
-        /// Print the unit, and write nothing
-        #[arg(long = "dry-run")]
-        only_shown: bool,
-        /// Directory that is the root of the host, for an image or a package
-        #[arg(long, value_name = "DIR", default_value = "/")]
-        root: PathBuf,
-        /// Path of the agent's program on the host [default: this program]
-        #[arg(long, value_name = "PATH")]
-        program: Option<PathBuf>,
-    },
-    /// Remove the unit that `install` has written, and nothing else
-    Uninstall {
-        /// Say what would be removed, and remove nothing
-        #[arg(long = "dry-run")]
-        only_shown: bool,
-        /// Directory that is the root of the host, for an image or a package
-        #[arg(long, value_name = "DIR", default_value = "/")]
-        root: PathBuf,
-    },
-}
-
-fn instant(text: &str) -> Result<Timestamp, String> {
-    let instant = text.parse::<Timestamp>();
-    instant.map_err(|_| "expected a time such as 2026-03-08T07:00:00Z".to_owned())
-}
-
-/// Which login sessions count.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum CountedSessions {
-    /// None
-    #[default]
-    Off,
-    /// Those at a screen, keyboard or terminal of this host
-    Local,
-    /// Those through the network too, such as by SSH. Providers that install hosts by SSH then
-    /// cause a reclaim
-    All,
-}
-
-/// The log format.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum LogFormat {
-    /// One JSON object per line
-    #[default]
-    Json,
-    /// Plain text
-    Text,
-}
 
 /// Why a command failed: the action, the reason and the remedy.
 #[derive(Debug)]
@@ -355,42 +100,16 @@ fn start_log(format: LogFormat) {
 }
 
 async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    match &args.command {
-        Some(Command::Install {
-            only_shown,
-            root,
-            program,
-        }) => {
-            let service = args.service(program.clone())?;
-            return if *only_shown {
-                service::show(&service, out)
-            } else {
-                service::install(&service, root, out)
-            };
-        }
-        Some(Command::Uninstall { only_shown, root }) => {
-            return service::uninstall(root, *only_shown, out);
-        }
-        Some(_) | None => {}
-    }
-    let proc = Proc::open(&args.proc_root).map_err(|error| {
-        let what = format!("reading {}", args.proc_root.display());
-        Failure::new(what, &error, "give the host's /proc with --proc-root")
-    })?;
-    let proc = proc.within(if args.outside_containers {
-        Scope::OutsideContainers
-    } else {
-        Scope::Everywhere
-    });
     let directory = args.run_directory.clone();
     let directory = RunDirectory::new(directory.unwrap_or_else(|| USUAL.into()));
     match &args.command {
+        None => watch(args, out).await,
         Some(Command::Doctor) => {
             let node = match &args.node_name {
                 None => None,
                 Some(name) => Some(args.own_node(name).await),
             };
-            return Ok(doctor::examine(&proc, node, out).await?);
+            Ok(doctor::examine(&args.proc()?, node, out).await?)
         }
         Some(Command::Reclaim { length, until }) => {
             let end = match (length, until) {
@@ -398,15 +117,34 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
                 (None, Some(until)) => End::At(*until),
                 (None, None) => End::Never,
             };
-            return switch::reclaim(&directory, &proc, end, now(), out);
+            switch::reclaim(&directory, &args.proc()?, end, now(), out)
         }
-        Some(Command::Return) => return switch::take_back(&directory, out),
+        Some(Command::Return) => switch::take_back(&directory, out),
         Some(Command::Status) => {
             let service = service::installed(Path::new("/"))?;
-            return switch::status(&directory, &proc, service, now(), out);
+            switch::status(&directory, &args.proc()?, service, now(), out)
         }
-        Some(Command::Install { .. } | Command::Uninstall { .. }) | None => {}
+        Some(Command::Install {
+            only_shown,
+            root,
+            program,
+        }) => {
+            let service = args.service(program.clone())?;
+            if *only_shown {
+                service::show(&service, out)
+            } else {
+                service::install(&service, root, out)
+            }
+        }
+        Some(Command::Uninstall { only_shown, root }) => {
+            service::uninstall(root, *only_shown, out)
+        }
     }
+}
+
+/// Watches this host, or looks at it once.
+async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let proc = args.proc()?;
     if let Some(path) = &args.config {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("reading {}", path.display());
@@ -475,138 +213,3 @@ async fn work(agent: Agent) -> Result<Outcome, Failure> {
 fn now() -> Timestamp {
     Timestamp::now()
 }
-
-impl Args {
-    /// The service that runs with these arguments.
-    fn service(&self, program: Option<PathBuf>) -> Result<Service, Failure> {
-        let program = match program {
-            Some(program) => program,
-            None => std::env::current_exe().map_err(|error| {
-                Failure::new("finding this program", &error, "give it with --program")
-            })?,
-        };
-        let kubeconfig = self.kubeconfig.clone().ok_or_else(|| Failure {
-            what: "--kubeconfig".to_owned(),
-            why: "is missing".to_owned(),
-            remedy: "give the file with which the agent reaches the cluster of its Node",
-        })?;
-        if self
-            .run_directory
-            .as_deref()
-            .is_some_and(|path| path != USUAL)
-        {
-            return Err(Failure {
-                what: "--run-directory".to_owned(),
-                why: format!("is {USUAL} for a service"),
-                remedy: "leave it out",
-            });
-        }
-        Ok(Service {
-            program,
-            kubeconfig,
-            arguments: self.arguments_of_service(self.named()?),
-            signal_files: self.signal_file.clone(),
-        })
-    }
-
-    /// The arguments that differ from their defaults, except for those that the unit sets.
-    fn arguments_of_service(&self, node_name: &str) -> Vec<String> {
-        let mut words = vec![format!("--node-name={node_name}")];
-        if self.proc_root != Path::new("/proc") {
-            words.push(format!("--proc-root={}", self.proc_root.display()));
-        }
-        if self.machine_id_path != Path::new("/etc/machine-id") {
-            let path = self.machine_id_path.display();
-            words.push(format!("--machine-id-path={path}"));
-        }
-        let flags = [
-            (self.skip_host_id_check, "--skip-host-id-check"),
-            (self.skip_policy_check, "--skip-policy-check"),
-            (self.outside_containers, "--outside-containers"),
-        ];
-        let given = flags.iter().filter(|(is_given, _)| *is_given);
-        words.extend(given.map(|(_, flag)| (*flag).to_owned()));
-        for path in &self.signal_file {
-            words.push(format!("--signal-file={}", path.display()));
-        }
-        let choice = |flag: &str, value: Option<PossibleValue>| {
-            value.map(|value| format!("--{flag}={}", value.get_name()))
-        };
-        if !matches!(self.login_sessions, CountedSessions::Off) {
-            let value = self.login_sessions.to_possible_value();
-            words.extend(choice("login-sessions", value));
-        }
-        if let Some(above) = self.load_above {
-            words.push(format!("--load-above={above}"));
-            words.push(format!("--load-for={}", self.load_for));
-        }
-        if self.detection != DetectionMode::Auto {
-            words.extend(choice("detection", self.detection.to_possible_value()));
-        }
-        if !matches!(self.log_format, LogFormat::Json) {
-            words.extend(choice("log-format", self.log_format.to_possible_value()));
-        }
-        words
-    }
-
-    /// The signals of the command line.
-    fn signals(&self) -> Settings {
-        Settings {
-            files: self.signal_file.clone(),
-            sessions: match self.login_sessions {
-                CountedSessions::Off => None,
-                CountedSessions::Local => Some(Counted::Local),
-                CountedSessions::All => Some(Counted::All),
-            },
-            load: self.load_above.map(|above| LoadLimit {
-                above,
-                time: self.load_for,
-            }),
-        }
-    }
-
-    fn named(&self) -> Result<&str, Failure> {
-        let name = self.node_name.as_deref().filter(|name| !name.is_empty());
-        name.ok_or_else(|| Failure {
-            what: "--node-name".to_owned(),
-            why: "is missing".to_owned(),
-            remedy: "give the name of the Node of this host, or set NODE_NAME",
-        })
-    }
-
-    async fn own_node(&self, name: &str) -> Result<OwnNode, Failure> {
-        let failed = |error: &dyn std::error::Error| {
-            let remedy = "give the pod a service account, or set --kubeconfig";
-            Failure::new("finding the cluster", error, remedy)
-        };
-        let mut config = match &self.kubeconfig {
-            None => Config::infer().await.map_err(|error| failed(&error))?,
-            Some(path) => {
-                let kubeconfig =
-                    Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
-                let options = KubeConfigOptions::default();
-                Config::from_custom_kubeconfig(kubeconfig, &options)
-                    .await
-                    .map_err(|error| failed(&error))?
-            }
-        };
-        // The callers decide what is retried, and when.
-        config.default_retry = false;
-        config
-            .headers
-            .push((USER_AGENT, HeaderValue::from_static(USER)));
-        let client = Client::try_from(config).map_err(|error| failed(&error))?;
-        Ok(OwnNode {
-            client,
-            name: name.to_owned(),
-            identity: if self.skip_host_id_check {
-                Identity::Unchecked
-            } else {
-                Identity::File(self.machine_id_path.clone())
-            },
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -43,7 +43,7 @@ impl<'a> Host<'a> {
     /// The processes, and the signals of the command line and of a configuration.
     pub(crate) fn new(proc: &'a Proc, own: Settings, config: &Config) -> Self {
         let mut signals = Signals::new(own.sources(proc.root()));
-        signals.configure(&config.signals, config.signals.sources(proc.root()));
+        signals.configure(&config.signals, proc.root());
         Self { proc, signals }
     }
 

@@ -24,9 +24,9 @@ use crate::node::{
 };
 use crate::policy_check::{PolicyCheck, PolicyRequirement};
 use crate::proc::Proc;
-use crate::run_directory::{Requested, RunDirectory, State as Published, states};
+use crate::run_directory::{Publisher, Requested, RunDirectory};
 use crate::scan::ProcessMatch;
-use crate::signal::{Now, Signal, Signals, Source};
+use crate::signal::{Now, Settings, Signals, Source};
 use crate::watched::{Observed, backoff, watch_object};
 
 /// The inputs of the agent.
@@ -79,20 +79,13 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let mut nodes = watch_object(agent.node.api(), name.clone());
     let mut configs = watch_object(config_maps(&agent.node), reclaim_config_map(&name));
     let mut state = State::new(agent.requirement);
+    let directory = agent.run_directory.as_ref();
+    let mut publisher = Publisher::start(directory, &agent.proc, &name);
     let mut sources = agent.signals;
-    let mut published = None;
-    if let Some(directory) = &agent.run_directory {
-        match directory.prepare() {
-            Ok(()) => published = Some(Published::default()),
-            Err(error) => {
-                let (path, error) = (directory.path().display(), with_causes(&error));
-                tracing::error!(%path, error, "users of this host cannot ask for it");
-            }
-        }
+    if let Some(directory) = directory {
         // Before the others: nothing says more about what the owner wants.
         sources.insert(0, Box::new(directory.switch()));
     }
-    let (pid, started) = agent.proc.own().unwrap_or_default();
     let mut signals = Signals::new(sources);
     let mut detection = None;
     let mut stop = pin!(stop);
@@ -122,22 +115,13 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
                 {
                     detection.rescan();
                 }
-                let settings = state.config.as_ref().map(|config| config.signals.clone());
-                let settings = settings.unwrap_or_default();
-                signals.configure(&settings, settings.sources(agent.proc.root()));
+                let configured = state.config.as_ref().map(|config| &config.signals);
+                let none = Settings::default();
+                signals.configure(configured.unwrap_or(&none), agent.proc.root());
             }
             Input::Node => state.apply_node(&nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
-            Input::Signals => {
-                let time = (agent.now)();
-                let instant = Instant::now();
-                signals.read(Now { time, instant });
-                if let Some(signal) = signals.standing()
-                    && state.may_request()
-                {
-                    state.request_for_signal(signal, time);
-                }
-            }
+            Input::Signals => state.apply_signals(&mut signals, (agent.now)()),
             Input::Due => {}
             Input::PolicyCheck => {
                 state.apply_policy_check(agent.node.try_another().await);
@@ -147,23 +131,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             let outcome = agent.node.write(&state.effective()).await;
             state.apply_write(outcome);
         }
-        if let (Some(directory), Some(published)) = (&agent.run_directory, &mut published)
-        {
-            let next = Published {
-                pid,
-                started,
-                node: name.clone(),
-                requested: state.requested(),
-                signals: states(&signals),
-            };
-            if *published != next {
-                if let Err(error) = directory.write(&next) {
-                    let (path, error) = (directory.path().display(), with_causes(&error));
-                    tracing::error!(%path, error, "users of this host do not see what stands");
-                }
-                *published = next;
-            }
-        }
+        publisher.publish(state.requested(), &signals);
     }
 }
 
@@ -375,7 +343,13 @@ impl State {
         self.due = Instant::now();
     }
 
-    fn request_for_signal(&mut self, signal: &Signal, now: Timestamp) {
+    /// Reads the signals, and requests a reclaim if one stands.
+    fn apply_signals(&mut self, signals: &mut Signals, now: Timestamp) {
+        let instant = Instant::now();
+        signals.read(Now { time: now, instant });
+        let Some(signal) = signals.standing().filter(|_| self.may_request()) else {
+            return;
+        };
         let reason = signal.reason.clone();
         tracing::warn!(reason, "signal stands: requesting reclaim");
         self.desired.request = Some(ReclaimRequest { reason, at: now });

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{self, is_missing};
+use crate::detect::with_causes;
 use crate::proc::{Pid, Proc};
 use crate::signal::{OwnerSwitch, Reading, Signals};
 
@@ -131,6 +132,59 @@ impl RunDirectory {
         let runs =
             stat.is_some_and(|stat| !stat.has_ended && stat.started == state.started);
         Ok(runs.then_some(state))
+    }
+}
+
+/// An agent that tells the users of its host what it sees.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    /// `None` if there is none, or nothing can be written to it.
+    directory: Option<RunDirectory>,
+    last: State,
+}
+
+impl Publisher {
+    /// Creates what is missing of the directory. Cannot fail: an agent works without users.
+    pub(crate) fn start(
+        directory: Option<&RunDirectory>,
+        proc: &Proc,
+        node: &str,
+    ) -> Self {
+        let directory = directory.filter(|directory| match directory.prepare() {
+            Ok(()) => true,
+            Err(error) => {
+                let (path, error) = (directory.path().display(), with_causes(&error));
+                tracing::error!(%path, error, "users of this host cannot ask for it");
+                false
+            }
+        });
+        let (pid, started) = proc.own().unwrap_or_default();
+        Self {
+            directory: directory.cloned(),
+            last: State {
+                pid,
+                started,
+                node: node.to_owned(),
+                ..State::default()
+            },
+        }
+    }
+
+    /// Writes the state if it has changed.
+    pub(crate) fn publish(&mut self, requested: Option<Requested>, signals: &Signals) {
+        let Some(directory) = &self.directory else {
+            return;
+        };
+        let signals = states(signals);
+        if (&self.last.requested, &self.last.signals) == (&requested, &signals) {
+            return;
+        }
+        self.last.requested = requested;
+        self.last.signals = signals;
+        if let Err(error) = directory.write(&self.last) {
+            let (path, error) = (directory.path().display(), with_causes(&error));
+            tracing::error!(%path, error, "users of this host do not see what stands");
+        }
     }
 }
 

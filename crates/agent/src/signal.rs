@@ -12,6 +12,7 @@ mod tests;
 use std::fmt;
 use std::future::{Future, pending};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 pub use file::SignalFile;
@@ -112,10 +113,10 @@ impl Signals {
 
     /// Reads the sources of these settings too, instead of those of earlier settings. Equal
     /// settings change nothing.
-    pub fn configure(&mut self, settings: &Settings, sources: Vec<Box<dyn Source>>) {
+    pub fn configure(&mut self, settings: &Settings, proc: &Path) {
         if self.settings != *settings {
             self.settings = settings.clone();
-            self.configured = observed(sources);
+            self.configured = observed(settings.sources(proc));
             self.next = Instant::now();
         }
     }

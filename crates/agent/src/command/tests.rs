@@ -3,7 +3,8 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use super::{Args, Outcome, perform};
+use super::argument::Args;
+use super::{Outcome, perform};
 
 /// A directory with the layout of `/proc`, and a configuration next to it.
 struct FakeHost(PathBuf);
