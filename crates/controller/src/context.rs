@@ -36,7 +36,7 @@ use crate::schedule_override::{self, Overrides};
 use crate::scheduled_capacity::{self, Capacities};
 use crate::spot_schedule::{self, SpotSchedules};
 use crate::telemetry::metrics::{Metrics, count_requests};
-use crate::{Coordination, Key, Namespaces, Options};
+use crate::{Controllers, Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{SharedReads, Task};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::http::{Outage, track_outages};
@@ -136,10 +136,14 @@ impl Context {
             resource,
             CachedKind::ScheduledMachine,
         ));
-        let tables = Tables {
-            informers: BTreeMap::from([(name.clone(), informer.clone())]),
-            unfilled: BTreeSet::from([name]),
-            ..Tables::default()
+        let tables = if options.controllers.machines {
+            Tables {
+                informers: BTreeMap::from([(name.clone(), informer.clone())]),
+                unfilled: BTreeSet::from([name]),
+                ..Tables::default()
+            }
+        } else {
+            Tables::default()
         };
         let fence = Fence::new(options.clock.steady(), ownership);
         Self {
@@ -259,14 +263,32 @@ impl Context {
     /// Starts the watches of ScheduledMachines, of the kinds with a controller of their own, and of
     /// CustomResourceDefinitions.
     pub(crate) fn start(self: &Arc<Self>) {
-        let informer = self.scheduled_machines.clone();
-        self.watch(&informer, None);
+        let Controllers { machines, capacity } = self.options.controllers;
+        if machines {
+            self.watch(&self.scheduled_machines.clone(), None);
+        }
         schedule_override::informer(self);
-        if self.options.controllers.capacity {
+        if capacity {
             scheduled_capacity::informer(self);
         }
         self.watch_spot_schedules();
         self.spawn_detached(follow_crds(self.clone()));
+    }
+
+    /// The cache of ScheduledMachines. The first call starts their watch where only capacities are
+    /// reconciled, of which few name a Node.
+    pub(crate) fn machines_of_nodes(self: &Arc<Self>) -> Arc<KindInformer> {
+        let informer = self.scheduled_machines.clone();
+        let is_new = {
+            let mut tables = self.tables();
+            let name = informer.name.clone();
+            let known = tables.informers.insert(name, informer.clone());
+            known.is_none()
+        };
+        if is_new {
+            self.watch(&informer, None);
+        }
+        informer
     }
 
     /// Starts one watch per configured namespace, or one for all.

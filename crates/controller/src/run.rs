@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use fivespot_runtime::queue::ReconcileResult;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::mpsc::unbounded_channel;
@@ -42,6 +43,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let mut reconciles = FuturesUnordered::new();
     let mut of_other_kinds = FuturesUnordered::new();
     let Controllers { machines, capacity } = context.options.controllers;
+    let reconciles_all = machines && capacity;
     let mut last_id = 0;
     let mut stop = pin!(stop);
     let mut stopped = None;
@@ -83,6 +85,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                     scheduled_capacity::reconcile(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
+            () = discard(&context), if !reconciles_all && !is_stopped => {}
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }
         if is_coordinated
@@ -93,4 +96,23 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             return value;
         }
     }
+}
+
+/// Takes one key from a queue whose objects another process reconciles: they are followed because
+/// what is reconciled here depends on them. Dropping the future loses none.
+async fn discard(context: &Context) {
+    let Controllers { machines, capacity } = context.options.controllers;
+    let (overrides, capacities) = (&context.overrides.queue, &context.capacities.queue);
+    let (queue, (key, busy)) = tokio::select! {
+        biased;
+        taken = context.queue.next(), if !machines => (&context.queue, taken),
+        taken = overrides.next(), if !machines => (overrides, taken),
+        due = spot_schedule::next_due(context), if !machines => {
+            return spot_schedule::discard(context, due);
+        }
+        taken = capacities.next(), if !capacity => (capacities, taken),
+        else => return,
+    };
+    drop(busy);
+    queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });
 }

@@ -256,8 +256,14 @@ async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult 
     if let Some(name) = object.capacity()
         && !matched.is_beyond_limit
     {
+        // Where another process reconciles capacities, they are watched for their overrides.
+        let capacities = scheduled_capacity::informer(own.context);
+        if capacities.health(&own.key.namespace) == Health::Loading {
+            let until = after(now, EVENT_TIMEOUT);
+            return ReconcileResult::Waiting { until };
+        }
         let key = Key::new(own.key.namespace.clone(), name);
-        matched.machines = usize::from(scheduled_capacity::exists(own.context, &key));
+        matched.machines = usize::from(capacities.store.get(&key).is_some());
     }
     let plan = plan_override(object, &matched, end.unwrap_or(now).max(now));
     let change = if plan.is_deleted {

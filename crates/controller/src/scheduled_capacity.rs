@@ -259,7 +259,7 @@ impl Reconcile<'_> {
         let governor = match &object.spec.node_name {
             None => None,
             Some(node) => {
-                let machines = &context.scheduled_machines;
+                let machines = context.machines_of_nodes();
                 if machines.health(&own.namespace) == Health::Loading {
                     machines.add_waiting(own);
                     return Err(Incomplete::NotYet);

@@ -156,6 +156,15 @@ pub(crate) async fn next_due(context: &Context) -> Due {
     }
 }
 
+/// Puts the key of a schedule back that another process reconciles.
+pub(crate) fn discard(context: &Context, due: Due) {
+    let Due { kind, key, busy } = due;
+    drop(busy);
+    if let Some(schedules) = context.spot_schedules.get(kind) {
+        schedules.queue.finish(&key, DONE);
+    }
+}
+
 /// Reconciles a schedule and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
 pub(crate) async fn reconcile(context: Arc<Context>, due: Due, id: u64) {

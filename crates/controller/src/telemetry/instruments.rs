@@ -17,6 +17,7 @@ use crate::telemetry::health::{Check, Health};
 use crate::telemetry::metrics::{Levels, Metrics};
 use fivespot_runtime::cache::Health as CacheHealth;
 use fivespot_runtime::lease::Role;
+use fivespot_runtime::queue::WorkQueue;
 
 /// A handle on the metrics and the health of a controller. Clones share one controller: the first
 /// that was [run](crate::run) with it.
@@ -233,13 +234,18 @@ fn levels(context: &Context) -> Levels {
         Role::Sharing { held, .. } => held,
         _ => 0,
     };
+    let due = [
+        &context.queue,
+        &context.overrides.queue,
+        &context.capacities.queue,
+    ];
     Levels {
         now: Some(now),
         phases: phases.into_iter().collect(),
         unready,
         oldest_pending,
         by_namespace_and_phase,
-        due: u64::try_from(context.queue.due() + context.overrides.queue.due())
+        due: u64::try_from(due.map(WorkQueue::due).iter().sum::<usize>())
             .unwrap_or(u64::MAX),
         is_acting: context.fence.is_in_force(),
         shards: u64::from(shards),

@@ -1,6 +1,7 @@
 //! Tests the controller with the embedded API server; the tests play the part of Cluster API.
 
 mod bounds;
+mod capacities;
 mod cluster;
 mod faults;
 mod leases;
