@@ -42,9 +42,10 @@ fn same_values(object: &ScheduledCapacity) -> Vec<LintWarning> {
     let all = object.spec.all_fields().into_iter().enumerate();
     let same = all.filter(|(_, it)| it.active_value == it.inactive_value);
     let warnings = same.map(|(place, it)| {
-        let field = match is_single {
-            true => "spec.capacity".to_owned(),
-            false => format!("spec.fields[{place}]"),
+        let field = if is_single {
+            "spec.capacity".to_owned()
+        } else {
+            format!("spec.fields[{place}]")
         };
         let message = format!(
             "{} is {} whatever the schedule says",
