@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fivespot_install::controller::Settings;
 use fivespot_install::file;
 use fivespot_install::pod::NodeFeatures;
+use fivespot_install::role::Rights;
 use fivespot_testkit::{CLOSING, instant, machine_path, scheduled_machine};
 use serde_json::{Value, json};
 
@@ -262,6 +263,25 @@ async fn helm_renders_what_kubectl_applies() {
                   zoneinfo.volume.persistentVolumeClaim.claimName=zones";
     renders_the_same("", &Settings::default()).await;
     renders_the_same(values, &optional).await;
+    let kinds = [
+        "deployments.apps/scale",
+        "nodepools.karpenter.sh",
+        "resourcequotas/template",
+    ];
+    let with_targets = Settings {
+        rights: Rights {
+            capacity_targets: kinds.iter().map(|it| it.parse().unwrap()).collect(),
+            ..Rights::default()
+        },
+        ..Settings::default()
+    };
+    let in_values = [
+        "[0].kind=ResourceQuota,[0].resource=resourcequotas,[0].access=template",
+        "[1].kind=Deployment,[1].group=apps,[1].resource=deployments,[1].access=scale",
+        "[2].kind=NodePool,[2].group=karpenter.sh,[2].resource=nodepools,[2].clusterScoped=true",
+    ];
+    let in_values = in_values.join(",").replace('[', "capacity.targets[");
+    renders_the_same(&in_values, &with_targets).await;
     let of_operator = |it: &Value| it["kind"] == "Deployment";
     let rendered = rendered(values, "5spot-system").await;
     let operator = rendered.into_iter().find(of_operator).unwrap();

@@ -1,8 +1,13 @@
 //! Values of other objects follow a schedule.
 
+use fivespot_api::name::{CAPACITY_CONTROLLER, CAPACITY_LEASE, service_account_user};
+use fivespot_install::role::Rights;
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, path_of, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User, condition,
+    instant, path_of, scheduled_machine,
 };
+use k8s_openapi::api::core::v1::ResourceQuota;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
@@ -24,6 +29,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_kind_that_the_operator_may_not_read_is_reported),
     promise!(who_may_not_patch_a_target_cannot_make_it_follow_a_schedule)
         .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
+    promise!(the_controller_of_capacities_has_rights_of_its_own)
+        .on_embedded_alone("runs it under its own account"),
     promise!(a_closing_waits_until_the_target_is_drained)
         .on_embedded_alone("plays the controller of the target"),
 ];
@@ -535,7 +542,69 @@ async fn a_closing_waits_until_the_target_is_drained() {
     wait_for_phase(&cluster, "db", "Inactive").await;
 }
 
-const TARGETS: &str = include_str!("../../examples/policies/capacity-targets.yaml");
+/// Its requests, none of which is refused, are about no machine, and the operator of machines may
+/// not change what it may.
+async fn the_controller_of_capacities_has_rights_of_its_own() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let rights = rights_of_targets(&["resourcequotas"]);
+    for object in rights.limits().into_iter().chain(rights.management()) {
+        cluster.apply(&object).await;
+    }
+    let own = service_account_user(&rights.namespace, CAPACITY_CONTROLLER);
+    let client = |user: &str| {
+        let groups = ["system:serviceaccounts", "system:authenticated"];
+        let user = User::new(user, &groups);
+        Client::new(cluster.server().in_process_as(user), "default")
+    };
+    let _controller = cluster.operator_with(|options| {
+        options.controllers.machines = false;
+        options.client = client(&own);
+        options.coordination = Coordination::Leader(Lease {
+            namespace: rights.namespace.clone(),
+            name: CAPACITY_LEASE.to_owned(),
+            timing: LeaseTiming::default(),
+        });
+    });
+    cluster.create(&quota("team")).await.unwrap();
+    cluster.create(&scheduled_machine("worker")).await.unwrap();
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    wait_for_phase(&cluster, "quota", "Active").await;
+    cluster.advance_until(instant(CLOSING)).await;
+    wait_for_phase(&cluster, "quota", "Inactive").await;
+    let requests = cluster.requests();
+    let requests: Vec<_> = requests.iter().filter(|it| it.user == own).collect();
+    for request in &requests {
+        let resource = request.resource.as_str();
+        let is_foreign = ["scheduledmachines", "machines", "secrets"].contains(&resource);
+        assert!(!is_foreign && request.code < 400, "{request:?}");
+    }
+    assert!(requests.iter().any(|it| it.resource == "resourcequotas"));
+    let operator = client("system:serviceaccount:5spot-system:5spot-controller");
+    let quotas: Api<ResourceQuota> = Api::default_namespaced(operator);
+    let refused = quotas.get("team").await.unwrap_err().to_string();
+    assert!(refused.contains("cannot get resource"), "{refused}");
+}
+
+/// The permissions of an installation whose capacities may change these kinds.
+fn rights_of_targets(kinds: &[&str]) -> Rights {
+    Rights {
+        capacity_targets: kinds.iter().map(|it| it.parse().unwrap()).collect(),
+        ..Rights::default()
+    }
+}
+
+/// The policy of an installation whose capacities may change these kinds.
+fn policy_about_targets() -> Vec<Value> {
+    let kinds = [
+        "deployments.apps/scale",
+        "nodepools.karpenter.sh",
+        "resourcequotas/template",
+        "statefulsets.apps/scale",
+    ];
+    rights_of_targets(&kinds).capacity_policy()
+}
 
 /// What jane may do herself.
 fn rights_of_jane() -> [Value; 2] {
@@ -577,7 +646,9 @@ async fn create_as_jane(cluster: &Cluster, object: &Value) -> Result<(), String>
 
 async fn who_may_not_patch_a_target_cannot_make_it_follow_a_schedule() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
-    cluster.apply_yaml(TARGETS).await;
+    for object in policy_about_targets() {
+        cluster.apply(&object).await;
+    }
     for object in rights_of_jane() {
         cluster.create(&object).await.unwrap();
     }
@@ -604,9 +675,9 @@ async fn who_may_not_patch_a_target_cannot_make_it_follow_a_schedule() {
         ),
         (
             of("example.com/v1", "Deployment", Some("scale")),
-            "Deployment.example.com is not in the ConfigMap",
+            "Deployment.example.com is none of the kinds",
         ),
-        (of("v1", "Secret", None), "Secret is not in the ConfigMap"),
+        (of("v1", "Secret", None), "Secret is none of the kinds"),
         (
             of("karpenter.sh/v1", "NodePool", None),
             "you may not patch nodepools yourself",

@@ -96,6 +96,11 @@ pub const CONTROLLER: &str = "5spot-controller";
 pub const LEASE_PREFIX: &str = "5spot-";
 /// The name of the Lease for the operator's leader election.
 pub const LEADER_LEASE: &str = "5spot-leader";
+/// The name of the ServiceAccount, the Deployment and the roles of the controller of
+/// ScheduledCapacities, where it runs apart from that of machines; and of its policy.
+pub const CAPACITY_CONTROLLER: &str = "5spot-controller-capacity";
+/// The name of its Lease.
+pub const CAPACITY_LEASE: &str = "5spot-capacity";
 /// The name of the webhook's ServiceAccount, Deployment, roles and Secret.
 pub const WEBHOOK: &str = "5spot-webhook";
 /// The name of the webhook's Service. Older Kubernetes versions reject one that starts with a
@@ -206,6 +211,11 @@ pub fn service_account_user(namespace: &str, account: &str) -> String {
 /// ```
 pub fn controller_labels() -> BTreeMap<String, String> {
     component_labels("controller")
+}
+
+/// The labels of the objects with which the controller of ScheduledCapacities runs.
+pub fn capacity_labels() -> BTreeMap<String, String> {
+    component_labels("capacity")
 }
 
 /// The labels of all objects that install the webhook.

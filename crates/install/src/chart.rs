@@ -1,6 +1,8 @@
 //! The Helm chart: the same documents as for `kubectl apply`, with marks where a value may
 //! differ.
 
+mod capacity;
+mod operator;
 mod template;
 mod values;
 
@@ -19,30 +21,12 @@ use crate::provider::PROVIDERS;
 use crate::role::{self, NamespaceScope, Rights};
 use crate::user;
 use crate::webhook::{self, CertificateManager};
+use capacity::HAS_TARGETS;
 use template::{Block, template};
 
 const README: &str = include_str!("chart/README.md");
 const NOTES: &str = include_str!("chart/NOTES.txt");
 const NAMED_TEMPLATES: &str = include_str!("chart/_helpers.tpl");
-
-/// The arguments that are set by values.
-const ARGUMENTS: &str = r#"- --log-level={{ $.Values.log.level }}
-- --log-format={{ $.Values.log.format }}
-- --lease-duration-secs={{ int $.Values.leaderElection.leaseDurationSeconds }}
-- --lease-renew-deadline-secs={{ int $.Values.leaderElection.renewDeadlineSeconds }}
-- --lease-retry-period-secs={{ int $.Values.leaderElection.retryPeriodSeconds }}
-{{- with $.Values.namespaces }}
-- --namespaces={{ join "," . }}
-{{- end }}
-{{- if eq $.Values.nodeAccess "management" }}
-- --node-access=management
-{{- end }}
-{{- with $.Values.reclaimByOverride }}
-- --reclaim-by-override={{ . }}
-{{- end }}
-{{- if $.Values.zoneinfo.volume }}
-- --zoneinfo=/usr/share/zoneinfo
-{{- end }}"#;
 
 /// One entry for each allowed port.
 const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
@@ -63,7 +47,7 @@ pub(crate) fn files() -> Result<Vec<GeneratedFile>, Error> {
         ("crds.yaml", vec![crds()]),
         ("admission.yaml", admission().into()),
         ("rbac.yaml", roles(&settings.rights)),
-        ("controller.yaml", controller(&settings)),
+        ("controller.yaml", operator::blocks(&settings)),
         ("webhook.yaml", webhook(&settings)),
         ("agent.yaml", agent(&settings)),
         ("monitoring.yaml", monitoring(&settings)),
@@ -171,39 +155,6 @@ fn pod(deployment: &mut Value, replicas: &str, group: &str) {
     pod[template::included("5spot.userNamespaces")] = true.into();
     pod["containers"][0]["imagePullPolicy"] =
         template::text(&format!("$.Values.{group}.pullPolicy")).into();
-}
-
-fn controller(settings: &Settings) -> Vec<Block> {
-    let mut account = settings.service_account();
-    account["metadata"]["annotations"] =
-        json!({template::entries("$.Values.serviceAccount.annotations"): true});
-    let mut deployment = settings.deployment();
-    pod(&mut deployment, "int $.Values.replicas", "image");
-    let pod = &mut deployment["spec"]["template"]["spec"];
-    pod[template::included("5spot.zoneinfoVolumes")] = true.into();
-    let container = &mut pod["containers"][0];
-    container[template::included("5spot.zoneinfoMounts")] = true.into();
-    container["resources"] = template::block("$.Values.resources").into();
-    for (list, mark) in [
-        ("args", template::lines(ARGUMENTS)),
-        ("args", template::entries("$.Values.extraArgs")),
-        ("env", template::entries("$.Values.extraEnv")),
-    ] {
-        if let Some(list) = container[list].as_array_mut() {
-            list.push(mark.into());
-        }
-    }
-    let mut policies = settings.network_policies();
-    policies.iter_mut().for_each(allow_egress_ports);
-    vec![
-        Block::always(vec![
-            account,
-            deployment,
-            settings.service(),
-            settings.disruption_budget(),
-        ]),
-        Block::when("if $.Values.networkPolicy.enabled", policies),
-    ]
 }
 
 /// Lets the values decide the ports of API servers that a NetworkPolicy allows.
@@ -398,7 +349,11 @@ fn admission() -> [Block; 3] {
 
 fn roles(rights: &Rights) -> Vec<Block> {
     let mut blocks = vec![Block::always(rights.limit_policies())];
-    blocks.push(Block::always(vec![role::controller_role()]));
+    blocks.push(Block::when(
+        "if not $.Values.capacity.targets",
+        vec![role::controller_role(false)],
+    ));
+    blocks.push(Block::when(HAS_TARGETS, vec![role::controller_role(true)]));
     blocks.extend(role_bindings(rights, fivespot_api::name::CONTROLLER));
     for provider in PROVIDERS {
         let is_chosen = format!("if has \"{}\" $.Values.providers", provider.name);
@@ -412,6 +367,7 @@ fn roles(rights: &Rights) -> Vec<Block> {
     blocks.extend(role_bindings(rights, &role::aggregated_role_name()));
     let mut definitions = vec![role::crd_role()];
     definitions.extend(rights.bindings(&role::crd_role_name(), &NamespaceScope::All));
+    definitions.iter_mut().for_each(capacity::add_subject);
     blocks.push(Block::always(definitions));
     blocks.extend(user_roles());
     let is_reclaiming = "if $.Values.reclaimByOverride";
@@ -424,7 +380,10 @@ fn roles(rights: &Rights) -> Vec<Block> {
         "if eq $.Values.nodeAccess \"management\"",
         rights.management_nodes(),
     ));
-    blocks.push(Block::always(rights.in_operator_namespace()));
+    let mut own = rights.in_operator_namespace();
+    own.iter_mut().for_each(capacity::add_subject);
+    blocks.push(Block::always(own));
+    blocks.extend(capacity::roles(rights));
     let secrets = |kubeconfigs| Rights {
         kubeconfigs,
         ..rights.clone()

@@ -1,4 +1,6 @@
-//! The operator: its namespace, its Deployment and the objects around it.
+//! The operator: its namespace, its Deployments and the objects around them.
+
+mod part;
 
 use std::collections::BTreeSet;
 
@@ -6,9 +8,10 @@ use fivespot_api::{crd, name};
 use serde_json::{Map, Value, json};
 
 use crate::agent;
-use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
+use crate::pod::{self, EPHEMERAL_STORAGE, NodeFeatures};
 use crate::role::{NamespaceScope, Rights, metadata};
 use crate::webhook;
+pub(crate) use part::Part;
 
 /// The ports on which API servers usually listen.
 const API_SERVER_PORTS: [u16; 2] = [443, 6443];
@@ -127,65 +130,38 @@ impl Settings {
         self.kube_minor >= POLICIES_SINCE
     }
 
-    /// The ServiceAccount to which the roles are bound. Its token is mounted only if a pod
-    /// requests it.
-    pub fn service_account(&self) -> Value {
-        let mut account = self.object(("v1", "ServiceAccount"), name::CONTROLLER);
-        account["automountServiceAccountToken"] = false.into();
-        account
-    }
-
     /// The Deployment of the operator.
     pub fn deployment(&self) -> Value {
-        let mut deployment = self.object(("apps/v1", "Deployment"), name::CONTROLLER);
-        let identity = (name::CONTROLLER, &name::controller_labels());
-        deployment["spec"] = pod::deployment(
-            identity,
-            self.replicas,
-            self.node_features,
-            self.container(),
-        );
-        if let Some(source) = &self.zoneinfo {
-            let pod = &mut deployment["spec"]["template"]["spec"];
-            let mut volume = source.clone();
-            volume.insert("name".to_owned(), ZONEINFO.into());
-            pod["volumes"] = json!([volume]);
-            pod["containers"][0]["volumeMounts"] = json!([{
-                "name": ZONEINFO,
-                "mountPath": ZONEINFO_DIR,
-                "readOnly": true,
-            }]);
-        }
-        deployment
+        self.operator().deployment()
     }
 
-    fn container(&self) -> Value {
-        json!({
-            "name": "controller",
-            "image": self.image,
-            "imagePullPolicy": "IfNotPresent",
-            "args": self.arguments(),
-            "env": [
-                pod::env_from_field("POD_NAME", "metadata.name"),
-                pod::env_from_field("POD_NAMESPACE", "metadata.namespace"),
-            ],
-            "ports": [
-                {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
-                {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
-            ],
-            "livenessProbe": pod::probe("/healthz", 3),
-            "readinessProbe": pod::probe("/readyz", 2),
-            "resources": resources(),
-            "securityContext": pod::container_security_context(),
-        })
+    /// The operator: its machines, and capacities unless they have a controller of their own.
+    pub(crate) fn operator(&self) -> Part<'_> {
+        Part {
+            settings: self,
+            name: name::CONTROLLER,
+            labels: name::controller_labels(),
+            metrics: "controller-metrics",
+            arguments: self.arguments(),
+        }
+    }
+
+    /// The controller of ScheduledCapacities, if it has an identity of its own.
+    pub(crate) fn capacity_controller(&self) -> Part<'_> {
+        Part {
+            settings: self,
+            name: name::CAPACITY_CONTROLLER,
+            labels: name::capacity_labels(),
+            metrics: "capacity-metrics",
+            arguments: self.capacity_arguments(),
+        }
     }
 
     /// The arguments of `5spot-controller` with which the operator is started.
     pub fn arguments(&self) -> Vec<String> {
-        let mut words = vec!["--enable-leader-election".to_owned()];
-        if let NamespaceScope::Only(namespaces) = &self.rights.namespaces {
-            let named: Vec<&str> = namespaces.iter().map(String::as_str).collect();
-            words.push(format!("--namespaces={}", named.join(",")));
+        let mut words = self.common_arguments();
+        if self.rights.is_capacity_apart() {
+            words.push("--controllers=machines".to_owned());
         }
         if self.rights.is_workload_cluster {
             words.push("--node-access=management".to_owned());
@@ -193,37 +169,27 @@ impl Settings {
         if let Some(span) = &self.rights.reclaim_override {
             words.push(format!("--reclaim-by-override={span}"));
         }
+        words
+    }
+
+    /// The arguments of the controller of capacities.
+    fn capacity_arguments(&self) -> Vec<String> {
+        let mut words = self.common_arguments();
+        words.push("--controllers=capacity".to_owned());
+        words.push(format!("--lease-name={}", name::CAPACITY_LEASE));
+        words
+    }
+
+    fn common_arguments(&self) -> Vec<String> {
+        let mut words = vec!["--enable-leader-election".to_owned()];
+        if let NamespaceScope::Only(namespaces) = &self.rights.namespaces {
+            let named: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+            words.push(format!("--namespaces={}", named.join(",")));
+        }
         if self.zoneinfo.is_some() {
             words.push(format!("--zoneinfo={ZONEINFO_DIR}"));
         }
         words
-    }
-
-    /// The Service of the metrics endpoint. Older Kubernetes versions reject a Service name
-    /// that starts with a digit.
-    pub fn service(&self) -> Value {
-        let mut service = self.object(("v1", "Service"), "controller-metrics");
-        service["spec"] = json!({
-            "selector": name::controller_labels(),
-            "ports": [{
-                "name": "metrics",
-                "port": METRICS_PORT,
-                "targetPort": "metrics",
-                "protocol": "TCP",
-            }],
-        });
-        service
-    }
-
-    /// Keeps one replica while nodes are drained.
-    pub fn disruption_budget(&self) -> Value {
-        let mut budget =
-            self.object(("policy/v1", "PodDisruptionBudget"), name::CONTROLLER);
-        budget["spec"] = json!({
-            "maxUnavailable": 1,
-            "selector": {"matchLabels": name::controller_labels()},
-        });
-        budget
     }
 
     /// The NetworkPolicies. They allow DNS, API servers on the ports of [`Network`], and reads
@@ -243,28 +209,23 @@ impl Settings {
             });
             all.push(nothing);
         }
-        all.push(self.allowed_traffic());
+        all.extend(self.parts().iter().map(Part::allowed_traffic));
         all
     }
 
-    fn allowed_traffic(&self) -> Value {
-        let mut needed = self.object(NETWORK_POLICY, name::CONTROLLER);
-        needed["spec"] = json!({
-            "podSelector": {"matchLabels": name::controller_labels()},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{
-                "from": pod::metrics_readers(&self.network.metrics_namespace),
-                "ports": pod::tcp_ports(&[METRICS_PORT].into()),
-            }],
-            "egress": [pod::dns(), {"ports": self.network.api_servers()}],
-        });
-        needed
+    /// What has a Deployment.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = vec![self.operator()];
+        if self.rights.is_capacity_apart() {
+            parts.push(self.capacity_controller());
+        }
+        parts
     }
 
     /// All objects above.
     pub fn workload(&self) -> Vec<Value> {
-        let mut all = vec![self.service_account(), self.deployment(), self.service()];
-        all.push(self.disruption_budget());
+        let parts = self.parts();
+        let mut all: Vec<Value> = parts.iter().flat_map(Part::objects).collect();
         all.extend(self.network_policies());
         all
     }

@@ -29,6 +29,7 @@ pub fn roles(rights: &Rights, kube_minor: u32) -> Result<Vec<GeneratedFile>, Err
     let mut documents = Vec::new();
     if kube_minor >= POLICIES_SINCE {
         documents.extend(rights.limits());
+        documents.extend(rights.capacity_policy());
     }
     documents.extend(rights.management());
     let mut files = vec![roles_in("rbac.yaml", &documents)?];
@@ -78,6 +79,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
         documents.extend(manifest::policies());
         documents.extend(manifest::bindings(Action::Deny));
         documents.extend(settings.rights.limits());
+        documents.extend(settings.rights.capacity_policy());
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());

@@ -3,6 +3,7 @@
 //! - [`permission`]: the permissions of the operator, row by row, with the reason for each
 //! - [`provider`]: the named kinds of bootstrap and infrastructure objects
 //! - [`capacity_target`]: the kinds whose objects ScheduledCapacities may change
+//! - `capacity_policy`: who may write ScheduledCapacities about them
 //! - [`role`]: the roles and bindings generated from both
 //! - [`controller`]: the Deployment and the objects around it
 //! - [`agent`]: the emergency reclaim agent, in a workload cluster
@@ -17,6 +18,7 @@
 //! `internals/decisions/0042-manifests-and-chart-from-one-rendering.md`.
 
 pub mod agent;
+mod capacity_policy;
 pub mod capacity_target;
 mod chart;
 pub mod controller;

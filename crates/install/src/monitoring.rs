@@ -39,7 +39,19 @@ impl Default for Settings {
 impl Settings {
     /// A ServiceMonitor of the Prometheus operator.
     pub fn service_monitor(&self) -> Value {
-        self.monitor("ServiceMonitor", "endpoints")
+        let mut monitor = self.monitor("ServiceMonitor", "endpoints");
+        let [mut labels, capacity] = [name::controller_labels(), name::capacity_labels()];
+        let component = "app.kubernetes.io/component";
+        let values = [labels.remove(component), capacity.get(component).cloned()];
+        monitor["spec"]["selector"] = json!({
+            "matchLabels": labels,
+            "matchExpressions": [{
+                "key": component,
+                "operator": "In",
+                "values": values.into_iter().flatten().collect::<Vec<_>>(),
+            }],
+        });
+        monitor
     }
 
     /// A PodMonitor. It needs no Service and selects the webhook as well.

@@ -13,6 +13,9 @@ pub enum Scope {
     /// In the management cluster, in each namespace with ScheduledMachines, if a reclaim stops
     /// machines with overrides.
     ReclaimOverride,
+    /// In the management cluster, in each namespace with ScheduledCapacities, for the controller
+    /// of capacities where it runs apart.
+    Capacity,
     /// In the management cluster, cluster-wide.
     ManagementClusterWide,
     /// In the management cluster, in the operator's own namespace.
@@ -60,6 +63,10 @@ pub enum Limit {
 
 /// Represents the kinds of bootstrap and infrastructure objects, which the installer chooses.
 pub const PROVIDER: &str = "<provider>";
+
+/// What the operator may write of ScheduledCapacities, unless their controller runs apart.
+pub(crate) const CAPACITY_STATUS: (&str, &str) =
+    ("5spot.finos.org", "scheduledcapacities/status");
 
 const READ_VERBS: &[&str] = &["get", "list", "watch"];
 
@@ -140,13 +147,61 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::Management,
         ("5spot.finos.org", "scheduledcapacities"),
         READ_VERBS,
-        "write the values of other objects that follow a schedule",
+        "report which overrides are of a capacity; report that no kind of targets is permitted",
     ),
     permission(
         Scope::Management,
+        CAPACITY_STATUS,
+        &["patch"],
+        "update the status of capacities; not with --capacity-target, where their controller does",
+    ),
+    permission(
+        Scope::Capacity,
+        ("5spot.finos.org", "scheduledcapacities"),
+        READ_VERBS,
+        "read which values of other objects follow a schedule",
+    ),
+    permission(
+        Scope::Capacity,
         ("5spot.finos.org", "scheduledcapacities/status"),
         &["patch"],
         "update the status of capacities",
+    ),
+    permission(
+        Scope::Capacity,
+        ("5spot.finos.org", "scheduledmachines"),
+        READ_VERBS,
+        "read whether the Node that a capacity names is that of a machine",
+    ),
+    permission(
+        Scope::Capacity,
+        ("5spot.finos.org", "scheduleoverrides"),
+        READ_VERBS,
+        "apply overrides of capacities",
+    ),
+    permission(
+        Scope::Capacity,
+        ("5spot.finos.org", "schedulecalendars"),
+        READ_VERBS,
+        "read the dates of exceptions",
+    ),
+    permission(
+        Scope::Capacity,
+        ("spotschedules.5spot.finos.org", "timebasedspotschedules"),
+        READ_VERBS,
+        "evaluate the schedules that capacities follow",
+    ),
+    permission(
+        Scope::Capacity,
+        ("spotschedules.5spot.finos.org", "capitalmarketsschedules"),
+        READ_VERBS,
+        "evaluate the schedules that capacities follow",
+    ),
+    permission(
+        Scope::Capacity,
+        ("events.k8s.io", "events"),
+        &["create"],
+        "create events",
     ),
     permission(
         Scope::Management,
@@ -277,12 +332,16 @@ const TITLES: &[(Scope, &str)] = &[
         "With `--reclaim-by-override`, in each namespace with ScheduledMachines",
     ),
     (
+        Scope::Capacity,
+        "With `--capacity-target`, for the controller of capacities, in each namespace with ScheduledCapacities",
+    ),
+    (
         Scope::ManagementClusterWide,
-        "In the management cluster, cluster-wide",
+        "In the management cluster, cluster-wide, also for the controller of capacities",
     ),
     (
         Scope::OperatorNamespace,
-        "In the management cluster, in the operator's own namespace",
+        "In the management cluster, in the operator's own namespace, also for the controller of capacities",
     ),
     (
         Scope::Workload,

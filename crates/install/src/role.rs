@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::capacity_target::{Access, CapacityTarget};
 use crate::controller;
-use crate::permission::{PERMISSIONS, PROVIDER, Permission, Scope};
+use crate::permission::{CAPACITY_STATUS, PERMISSIONS, PROVIDER, Permission, Scope};
 use crate::provider::Provider;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
@@ -78,7 +78,8 @@ impl Rights {
     }
 
     fn management_roles(&self) -> Vec<Value> {
-        let mut all = vec![controller_role(), override_editor()];
+        let is_apart = self.is_capacity_apart();
+        let mut all = vec![controller_role(is_apart), override_editor()];
         all.extend(self.bindings(name::CONTROLLER, &self.namespaces));
         for provider in &self.providers {
             all.push(provider_role(provider));
@@ -87,18 +88,19 @@ impl Rights {
         all.push(aggregated_role());
         all.extend(self.bindings(&aggregated_role_name(), &self.namespaces));
         all.push(crd_role());
-        all.extend(self.bindings(&crd_role_name(), &NamespaceScope::All));
+        all.push(self.shared_binding(("ClusterRole", &crd_role_name()), None));
         if self.reclaim_override.is_some() {
             all.push(reclaim_role());
             all.extend(self.bindings(&reclaim_role_name(), &self.namespaces));
         }
-        if !self.capacity_targets.is_empty() {
-            all.push(capacity_role(&self.capacity_targets));
-            all.extend(self.bindings(&capacity_role_name(), &self.namespaces));
+        if is_apart {
+            all.extend(self.capacity_roles(target_rules(&self.capacity_targets).into()));
         }
         if !self.schedule_providers.is_empty() {
             all.push(schedule_role(&self.schedule_providers));
-            all.extend(self.bindings(&schedule_role_name(), &self.namespaces));
+            let name = schedule_role_name();
+            let role = ("ClusterRole", name.as_str());
+            all.extend(each(&self.namespaces, |it| self.shared_binding(role, it)));
         }
         if self.is_workload_cluster {
             if self.namespace != name::SYSTEM_NAMESPACE {
@@ -110,10 +112,36 @@ impl Rights {
         all
     }
 
+    /// Whether capacities have a controller with an identity of its own: where there are targets
+    /// that it may write.
+    pub fn is_capacity_apart(&self) -> bool {
+        !self.capacity_targets.is_empty()
+    }
+
+    /// The rights of the controller of capacities, with their bindings. `targets` are the rules
+    /// about the objects that it may change.
+    pub(crate) fn capacity_roles(&self, targets: Value) -> Vec<Value> {
+        let own = name::CAPACITY_CONTROLLER;
+        let mut role_of_targets = cluster_role(&target_role_name(), &[]);
+        role_of_targets["rules"] = targets;
+        let roles = [
+            (own.to_owned(), cluster_role(own, &rules(Scope::Capacity))),
+            (target_role_name(), role_of_targets),
+        ];
+        let account = [self.account_of(own)];
+        let with_bindings = roles.into_iter().flat_map(|(name, role)| {
+            let bindings = each(&self.namespaces, |namespace| {
+                binding(("ClusterRole", &name), namespace, &account)
+            });
+            std::iter::once(role).chain(bindings).collect::<Vec<_>>()
+        });
+        with_bindings.collect()
+    }
+
     /// The right to access the Nodes of the management cluster itself, and to configure the
     /// agents on them in [`name::SYSTEM_NAMESPACE`], which must exist.
     pub(crate) fn management_nodes(&self) -> Vec<Value> {
-        workload_rights(&self.account())
+        workload_rights(&self.account_of(name::CONTROLLER))
     }
 
     /// The operator's rights in its own namespace. Empty if the table has no such row.
@@ -125,7 +153,7 @@ impl Rights {
         // A separate name, because the other role may be bound in the same namespace.
         let name = format!("{}-leases", name::CONTROLLER);
         let role = role_in(&self.namespace, &name, &rules);
-        let binding = self.binding(("Role", &name), Some(&self.namespace));
+        let binding = self.shared_binding(("Role", &name), Some(&self.namespace));
         vec![role, binding]
     }
 
@@ -175,7 +203,7 @@ impl Rights {
 
     /// Adds the namespace, if it is not the operator's own one, to the names of the operator's roles,
     /// policies and bindings. A namespace has no dot, so that no two names become equal.
-    fn named_after_namespace(&self, mut documents: Vec<Value>) -> Vec<Value> {
+    pub(crate) fn named_after_namespace(&self, mut documents: Vec<Value>) -> Vec<Value> {
         if self.namespace == name::SYSTEM_NAMESPACE {
             return documents;
         }
@@ -184,7 +212,13 @@ impl Rights {
             if is_namespace || document["metadata"]["name"] == name::OVERRIDE_EDITOR {
                 continue;
             }
-            for pointer in ["/metadata/name", "/roleRef/name", "/spec/policyName"] {
+            let pointers = [
+                "/metadata/name",
+                "/roleRef/name",
+                "/spec/policyName",
+                "/spec/paramRef/name",
+            ];
+            for pointer in pointers {
                 if let Some(Value::String(name)) = document.pointer_mut(pointer) {
                     name.push('.');
                     name.push_str(&self.namespace);
@@ -196,26 +230,42 @@ impl Rights {
 
     /// Binds a ClusterRole to the operator's ServiceAccount.
     pub(crate) fn bindings(&self, role: &str, reach: &NamespaceScope) -> Vec<Value> {
-        match reach {
-            NamespaceScope::All => vec![self.binding(("ClusterRole", role), None)],
-            NamespaceScope::Only(namespaces) => namespaces
-                .iter()
-                .map(|namespace| self.binding(("ClusterRole", role), Some(namespace)))
-                .collect(),
-        }
+        each(reach, |namespace| {
+            self.binding(("ClusterRole", role), namespace)
+        })
     }
 
     fn binding(&self, role: (&str, &str), namespace: Option<&str>) -> Value {
-        binding(role, namespace, &self.account())
+        binding(role, namespace, &[self.account_of(name::CONTROLLER)])
     }
 
-    /// The operator's ServiceAccount, as the subject of a binding.
-    fn account(&self) -> Value {
+    /// Binds a role to the operator's ServiceAccount, and to that of the controller of capacities
+    /// if there is one.
+    fn shared_binding(&self, role: (&str, &str), namespace: Option<&str>) -> Value {
+        let mut accounts = vec![self.account_of(name::CONTROLLER)];
+        if self.is_capacity_apart() {
+            accounts.push(self.account_of(name::CAPACITY_CONTROLLER));
+        }
+        binding(role, namespace, &accounts)
+    }
+
+    /// A ServiceAccount in the operator's namespace, as the subject of a binding.
+    pub(crate) fn account_of(&self, name: &str) -> Value {
         json!({
             "kind": "ServiceAccount",
-            "name": name::CONTROLLER,
+            "name": name,
             "namespace": self.namespace,
         })
+    }
+}
+
+/// A binding for the cluster, or one in each namespace.
+fn each(reach: &NamespaceScope, binding: impl Fn(Option<&str>) -> Value) -> Vec<Value> {
+    match reach {
+        NamespaceScope::All => vec![binding(None)],
+        NamespaceScope::Only(namespaces) => {
+            namespaces.iter().map(|it| binding(Some(it))).collect()
+        }
     }
 }
 
@@ -235,19 +285,20 @@ pub fn workload(user: &str) -> Vec<Value> {
 /// namespace for the configurations of agents.
 fn workload_rights(subject: &Value) -> Vec<Value> {
     let (name, system) = (workload_role_name(), name::SYSTEM_NAMESPACE);
+    let subjects = std::slice::from_ref(subject);
     vec![
         cluster_role(&name, &rules(Scope::Workload)),
-        binding(("ClusterRole", &name), None, subject),
+        binding(("ClusterRole", &name), None, subjects),
         role_in(system, &name, &rules(Scope::WorkloadSystem)),
-        binding(("Role", &name), Some(system), subject),
+        binding(("Role", &name), Some(system), subjects),
     ]
 }
 
-/// Binds a role of that kind to `subject`, in a namespace or in the whole cluster.
+/// Binds a role of that kind to `subjects`, in a namespace or in the whole cluster.
 fn binding(
     (kind, role): (&str, &str),
     namespace: Option<&str>,
-    subject: &Value,
+    subjects: &[Value],
 ) -> Value {
     let binding = match namespace {
         Some(_) => "RoleBinding",
@@ -258,13 +309,21 @@ fn binding(
         "kind": binding,
         "metadata": metadata(role, namespace),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-        "subjects": [subject],
+        "subjects": subjects,
     })
 }
 
-/// The operator's rights on its own objects and those of Cluster API, for every provider.
-pub(crate) fn controller_role() -> Value {
-    cluster_role(name::CONTROLLER, &rules(Scope::Management))
+/// The operator's rights on its own objects and those of Cluster API, for every provider. Without
+/// those to write ScheduledCapacities if another controller does.
+pub(crate) fn controller_role(is_capacity_apart: bool) -> Value {
+    let mut rules = rules(Scope::Management);
+    let (group, resource) = CAPACITY_STATUS;
+    let of_capacity = (json!([group]), json!([resource]));
+    rules.retain(|rule| {
+        let of_rule = (&rule["apiGroups"], &rule["resources"]);
+        !is_capacity_apart || of_rule != (&of_capacity.0, &of_capacity.1)
+    });
+    cluster_role(name::CONTROLLER, &rules)
 }
 
 /// The rights of users who may override schedules, and nothing else. The cluster administrator
@@ -317,13 +376,14 @@ pub(crate) fn reclaim_role() -> Value {
     cluster_role(&reclaim_role_name(), &rules(Scope::ReclaimOverride))
 }
 
-/// The operator's rights on the targets of ScheduledCapacities.
-fn capacity_role(targets: &BTreeSet<CapacityTarget>) -> Value {
+/// The rules about the targets of ScheduledCapacities.
+fn target_rules(targets: &BTreeSet<CapacityTarget>) -> Vec<Value> {
     let rules = targets.iter().flat_map(|target| {
         let CapacityTarget {
             group,
             plural,
             access,
+            ..
         } = target;
         let read = ["get", "list", "watch"];
         let of = |resource: &str, verbs: &[&str]| {
@@ -342,7 +402,7 @@ fn capacity_role(targets: &BTreeSet<CapacityTarget>) -> Value {
             }
         }
     });
-    cluster_role(&capacity_role_name(), &rules.collect::<Vec<_>>())
+    rules.collect()
 }
 
 /// The operator's rights on the schedules of other providers, which it never writes.
@@ -356,8 +416,8 @@ fn schedule_role_name() -> String {
     format!("{}-schedules", name::CONTROLLER)
 }
 
-fn capacity_role_name() -> String {
-    format!("{}-capacity", name::CONTROLLER)
+fn target_role_name() -> String {
+    format!("{}-targets", name::CAPACITY_CONTROLLER)
 }
 
 pub(crate) fn reclaim_role_name() -> String {

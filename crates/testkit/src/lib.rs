@@ -38,7 +38,7 @@ pub use connection_switch::ConnectionSwitch;
 pub use crash::{CrashAfterWrites, WriteCounter};
 pub use fivespot_controller::{Coordination, Lease, LeaseTiming};
 pub use fivespot_sim::Contract;
-pub use kubemu_apiserver::AuditEvent;
+pub use kubemu_apiserver::{AuditEvent, User};
 pub use kubemu_clock::{Clock, Host};
 pub use listening::ListeningServer;
 pub use manifest_tree::{MANIFEST_SORTS, ManifestSort, ManifestTree};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fivespot_api::name;
 use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::role::{NamespaceScope, Rights};
 use serde_json::{Value, json};
@@ -71,9 +72,18 @@ fn capacity_targets() -> BTreeSet<CapacityTarget> {
     kinds.iter().filter_map(|kind| kind.parse().ok()).collect()
 }
 
+/// The rights of both controllers, for one account: the operator of a test runs both.
 fn all(rights: &Rights) -> Vec<Value> {
     let mut all = rights.limits();
     all.extend(rights.management());
     all.extend(rights.kubeconfigs());
+    for binding in &mut all {
+        let subjects = binding.get_mut("subjects");
+        for subject in subjects.and_then(Value::as_array_mut).into_iter().flatten() {
+            if subject["name"] == name::CAPACITY_CONTROLLER {
+                subject["name"] = name::CONTROLLER.into();
+            }
+        }
+    }
     all
 }

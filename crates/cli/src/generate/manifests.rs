@@ -92,7 +92,7 @@ impl Args {
                 .check(image::WEBHOOK_IMAGE, &self.webhook_image)?;
         }
         check_namespace(&self.metrics_namespace)?;
-        self.rights.warn();
+        self.rights.warn(self.kube_version.minor());
         let settings = Settings {
             rights: self.rights.rights()?,
             image: self.image.clone(),

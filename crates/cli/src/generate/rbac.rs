@@ -9,6 +9,7 @@ use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
 use fivespot_controller::program::reclaim_override;
 use fivespot_install::capacity_target::CapacityTarget;
+use fivespot_install::controller::POLICIES_SINCE;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
@@ -100,9 +101,10 @@ pub(super) struct RightsArgs {
     reclaim_by_override: Option<Duration>,
 
     /// Kinds whose objects ScheduledCapacities may change: PLURAL.GROUP, with /scale for the
-    /// subresource alone, with /template for objects that are created. Whoever may create a
-    /// ScheduledCapacity may then change such objects of its namespace, and every one of a kind
-    /// of cluster scope
+    /// subresource alone, with /template for objects that are created; of less usual kinds
+    /// KIND=PLURAL.GROUP, or KIND:Cluster=PLURAL.GROUP if the objects have no namespace. Their
+    /// controller then has an identity of its own, and a policy lets only those write a
+    /// ScheduledCapacity who may patch its target
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     capacity_target: Vec<CapacityTarget>,
 
@@ -134,19 +136,32 @@ impl Args {
         if self.workload {
             return file::workload_roles(&self.workload_user).map_err(failed);
         }
-        self.rights.warn();
         let minor = self.kube_version.minor();
+        self.rights.warn(minor);
         file::roles(&self.rights.rights()?, minor).map_err(failed)
     }
 }
 
 impl RightsArgs {
-    /// Prints a warning on standard error about permissions beyond those needed. Standard output is
-    /// for the manifests.
-    pub(super) fn warn(&self) {
-        if let Some(warning) = self.warning() {
+    /// Prints warnings on standard error about permissions beyond those needed, in Kubernetes
+    /// 1.`kube_minor`. Standard output is for the manifests.
+    pub(super) fn warn(&self, kube_minor: u32) {
+        let warnings = [self.warning(), self.unasked(kube_minor)];
+        for warning in warnings.into_iter().flatten() {
             let _ = writeln!(std::io::stderr(), "{warning}");
         }
+    }
+
+    /// That nobody is asked for their own right on a target.
+    fn unasked(&self, kube_minor: u32) -> Option<String> {
+        let is_unasked = !self.capacity_target.is_empty() && kube_minor < POLICIES_SINCE;
+        is_unasked.then(|| {
+            format!(
+                "warning: Kubernetes 1.{kube_minor} has no admission policies: whoever may write a \
+                 ScheduledCapacity has the operator change every object of the kinds of \
+                 --capacity-target, also those that the person may not change"
+            )
+        })
     }
 
     fn warning(&self) -> Option<String> {
@@ -302,6 +317,14 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    #[test]
+    fn targets_about_which_nobody_is_asked_are_warned_about() {
+        let of_targets = rights_args("--capacity-target deployments.apps/scale");
+        assert!(of_targets.unasked(29).unwrap().contains("Kubernetes 1.29"));
+        assert_eq!(of_targets.unasked(30), None);
+        assert_eq!(rights_args("").unasked(29), None);
     }
 
     #[test]

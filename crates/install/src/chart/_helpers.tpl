@@ -67,3 +67,29 @@ volumeMounts:
   readOnly: true
 {{- end -}}
 {{- end -}}
+{{- /* The plurals of the kinds of targets, by kind and group, and which have no namespace. */ -}}
+{{- define "5spot.capacityKinds" -}}
+{{- $clustered := list -}}
+{{- range $.Values.capacity.targets -}}
+{{- $kind := .kind -}}
+{{- if .group -}}
+{{- $kind = printf "%s.%s" .kind .group -}}
+{{- end -}}
+{{- if .clusterScoped -}}
+{{- $clustered = append $clustered $kind -}}
+{{- end -}}
+{{- printf "%s: %s\n" $kind .resource -}}
+{{- end -}}
+clusterScoped: {{ sortAlpha $clustered | join "," | quote }}
+{{- end -}}
+{{- /* The namespaces of the operator, where it has not all. */ -}}
+{{- define "5spot.namespaceSelector" -}}
+{{- with $.Values.namespaces -}}
+namespaceSelector:
+  matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: In
+    values:
+    {{- toYaml . | nindent 4 }}
+{{- end -}}
+{{- end -}}

@@ -39,10 +39,19 @@ impl Rights {
                 "spec": spec,
             })
         };
-        let user = name::service_account_user(&self.namespace, name::CONTROLLER);
+        let user = |account| name::service_account_user(&self.namespace, account);
+        let operator = user(name::CONTROLLER);
+        // The only limited right that the controller of capacities has too.
+        let requested = match limit {
+            Limit::Fields(_) => format!("request.userInfo.username == '{operator}'"),
+            Limit::NamePrefix(_) => format!(
+                "request.userInfo.username in ['{operator}', '{}']",
+                user(name::CAPACITY_CONTROLLER)
+            ),
+        };
         let mut conditions = vec![json!({
             "name": "requested-by-operator",
-            "expression": format!("request.userInfo.username == '{user}'"),
+            "expression": requested,
         })];
         let (operations, expression, message) = match limit {
             Limit::Fields(fields) => {

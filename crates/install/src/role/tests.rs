@@ -60,6 +60,7 @@ fn table(
         let namespace = match row.scope {
             Scope::Management
             | Scope::ReclaimOverride
+            | Scope::Capacity
             | Scope::ManagementClusterWide
             | Scope::Workload
             | Scope::WebhookClusterWide => "",
@@ -314,4 +315,102 @@ fn operators_in_two_namespaces_share_no_role_and_no_binding() {
     let together: BTreeSet<&String> = of_each.iter().flatten().collect();
     let counted: usize = of_each.iter().map(BTreeSet::len).sum();
     assert_eq!(together.len(), counted, "{together:#?}");
+}
+
+/// What the bindings in `documents` allow one account.
+fn allowed_to(documents: &[Value], account: &str) -> BTreeSet<Right> {
+    let is_of_account = |document: &Value| match document["subjects"].as_array() {
+        Some(subjects) => subjects.iter().any(|it| it["name"] == account),
+        None => true,
+    };
+    let own = documents.iter().filter(|it| is_of_account(it)).cloned();
+    allowed(&own.collect::<Vec<_>>())
+}
+
+#[test]
+fn with_targets_capacities_and_machines_have_accounts_with_rights_of_their_own() {
+    let targets = ["deployments.apps/scale", "resourcequotas/template"];
+    let rights = Rights {
+        capacity_targets: targets.iter().map(|it| it.parse().unwrap()).collect(),
+        schedule_providers: BTreeSet::from(["tariffs".to_owned()]),
+        kubeconfigs: NamespaceScope::All,
+        ..Rights::default()
+    };
+    let mut documents = rights.management();
+    documents.extend(rights.kubeconfigs());
+    let capacity = allowed_to(&documents, "5spot-controller-capacity");
+    let scopes = [
+        Scope::Capacity,
+        Scope::ManagementClusterWide,
+        Scope::OperatorNamespace,
+    ];
+    let mut expected = table("5spot-system", &scopes, &[]);
+    let read = ["get", "list", "watch"];
+    for (group, resource, verbs) in [
+        ("apps", "deployments", &read[..]),
+        ("apps", "deployments/scale", &["patch"]),
+        (
+            "",
+            "resourcequotas",
+            &["get", "list", "watch", "create", "patch"],
+        ),
+        ("spotschedules.5spot.finos.org", "tariffs", &read),
+    ] {
+        let all = verbs.iter();
+        expected.extend(all.map(|verb| ["", group, resource, verb].map(str::to_owned)));
+    }
+    assert_eq!(capacity, expected);
+    let operator = allowed_to(&documents, "5spot-controller");
+    let of = |resource: &str, verb: &str| {
+        let is_it = |it: &&Right| it[2] == resource && it[3] == verb;
+        operator.iter().find(is_it).is_some()
+    };
+    assert!(of("machines", "delete") && of("secrets", "get") && of("tariffs", "list"));
+    for resource in ["deployments", "deployments/scale", "resourcequotas"] {
+        assert!(!of(resource, "get") && !of(resource, "patch"), "{resource}");
+    }
+    // It reports which overrides are of a capacity.
+    assert!(
+        of("scheduledcapacities", "list") && !of("scheduledcapacities/status", "patch")
+    );
+    let alone = Rights::default().management();
+    assert!(
+        allowed(&alone)
+            .iter()
+            .any(|it| it[2] == "scheduledcapacities/status")
+    );
+}
+
+#[test]
+fn the_policy_about_targets_is_for_the_namespaces_of_its_operator() {
+    assert_eq!(Rights::default().capacity_policy(), Vec::<Value>::new());
+    let target = "nodepools.karpenter.sh".parse().unwrap();
+    let everywhere = Rights {
+        capacity_targets: BTreeSet::from([target]),
+        ..Rights::default()
+    };
+    let [policy, binding, kinds] = &everywhere.capacity_policy()[..] else {
+        panic!("three documents");
+    };
+    let constraints = &policy["spec"]["matchConstraints"];
+    assert!(constraints.get("namespaceSelector").is_none());
+    assert_eq!(text(kinds, "/data/NodePool.karpenter.sh"), "nodepools");
+    assert_eq!(text(kinds, "/data/clusterScoped"), "NodePool.karpenter.sh");
+    let param = "/spec/paramRef/name";
+    assert_eq!(text(binding, param), text(kinds, "/metadata/name"));
+    let confined = Rights {
+        namespace: "team-a-5spot".to_owned(),
+        namespaces: only(&["team-a"]),
+        ..everywhere
+    };
+    let [policy, binding, kinds] = &confined.capacity_policy()[..] else {
+        panic!("three documents");
+    };
+    let selector = &policy["spec"]["matchConstraints"]["namespaceSelector"];
+    assert_eq!(selector["matchExpressions"][0]["values"][0], "team-a");
+    assert_eq!(
+        text(policy, "/metadata/name"),
+        "5spot-controller-capacity-targets.team-a-5spot"
+    );
+    assert_eq!(text(binding, param), text(kinds, "/metadata/name"));
 }

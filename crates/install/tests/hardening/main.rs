@@ -8,13 +8,28 @@ mod agent;
 mod node;
 mod webhook_rights;
 
+use std::collections::BTreeSet;
+
+use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::controller::Settings;
 use fivespot_install::{file, provider, role, webhook};
 use serde_json::{Value, json};
 
+/// Kinds of targets, with which capacities have a controller of their own.
+fn targets() -> BTreeSet<CapacityTarget> {
+    let kinds = ["deployments.apps/scale", "resourcequotas/template"];
+    kinds.iter().map(|kind| kind.parse().unwrap()).collect()
+}
+
 /// Every document of `install.yaml` and of the webhook.
 fn documents() -> Vec<Value> {
-    let settings = Settings::default();
+    let settings = Settings {
+        rights: role::Rights {
+            capacity_targets: targets(),
+            ..role::Rights::default()
+        },
+        ..Settings::default()
+    };
     let mut all: Vec<Value> = settings.namespace().into_iter().collect();
     all.extend(settings.rights.management());
     all.extend(settings.workload());
@@ -28,6 +43,7 @@ fn widest_roles() -> Vec<Value> {
         providers: provider::PROVIDERS.iter().collect(),
         kubeconfigs: role::NamespaceScope::All,
         is_workload_cluster: true,
+        capacity_targets: targets(),
         ..role::Rights::default()
     };
     let mut all = rights.management();
@@ -194,9 +210,13 @@ fn tokens_are_mounted_only_in_pods_that_access_the_api() {
     assert_none(open.collect());
     pods_where(|pod| {
         pod["automountServiceAccountToken"] != true
-            || !["5spot-controller", "5spot-webhook"]
-                .iter()
-                .any(|it| pod["serviceAccountName"] == *it)
+            || ![
+                "5spot-controller",
+                "5spot-controller-capacity",
+                "5spot-webhook",
+            ]
+            .iter()
+            .any(|it| pod["serviceAccountName"] == *it)
     });
 }
 

@@ -5,6 +5,7 @@ mod optional;
 use serde_json::{Value, json};
 
 use super::Entry;
+use crate::capacity_target::REFUSED_GROUPS;
 use crate::controller;
 use crate::provider::PROVIDERS;
 
@@ -30,6 +31,7 @@ pub(super) fn entries() -> Vec<Entry> {
     all.extend(pod());
     all.extend(behaviour());
     all.extend(scope());
+    all.push(capacity());
     all.extend(permissions());
     all.extend(user_roles());
     all.extend(network());
@@ -281,6 +283,39 @@ fn behaviour() -> Vec<Entry> {
             "Interval between renewals of the Lease.",
         ),
     ]
+}
+
+fn capacity() -> Entry {
+    entry(
+        "capacity.targets",
+        json!([]),
+        list(json!({
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "pattern": "^[A-Z][A-Za-z0-9]*$"},
+                "resource": {
+                    "type": "string",
+                    "pattern": "^[a-z0-9-]+$",
+                    "not": {"enum": ["secrets"]},
+                },
+                "group": {
+                    "type": "string",
+                    "pattern": "^$|^[a-z0-9.-]+$",
+                    "not": {"enum": REFUSED_GROUPS},
+                },
+                "access": {"enum": ["patch", "scale", "template"]},
+                "clusterScoped": flag(),
+            },
+            "required": ["kind", "resource"],
+            "additionalProperties": false,
+        })),
+        "Kinds whose objects ScheduledCapacities may change, such as [{kind: Deployment, group: \
+             apps, resource: deployments, access: scale}]. access is patch if it is absent; scale \
+             is the subresource alone, template also the creation. clusterScoped: true if the \
+             objects have no namespace. With one or more, a controller with an identity of its own \
+             reconciles ScheduledCapacities, and a policy lets only those write them who may patch \
+             the target.",
+    )
 }
 
 fn scope() -> Vec<Entry> {

@@ -1,0 +1,138 @@
+//! One Deployment of the operator, and the objects around it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{NETWORK_POLICY, Settings, ZONEINFO, ZONEINFO_DIR, resources};
+use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
+
+/// The controllers that run together under one identity.
+pub(crate) struct Part<'s> {
+    pub(super) settings: &'s Settings,
+    /// The name of the ServiceAccount and of the Deployment.
+    pub(super) name: &'static str,
+    pub(super) labels: BTreeMap<String, String>,
+    /// The name of the Service of the metrics. Older Kubernetes versions reject one that starts
+    /// with a digit.
+    pub(super) metrics: &'static str,
+    /// The arguments of `5spot-controller`.
+    pub(super) arguments: Vec<String>,
+}
+
+impl Part<'_> {
+    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
+        json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {
+                "name": name,
+                "namespace": self.settings.rights.namespace,
+                "labels": self.labels,
+            },
+        })
+    }
+
+    /// All of them but the NetworkPolicy.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        vec![
+            self.service_account(),
+            self.deployment(),
+            self.service(),
+            self.disruption_budget(),
+        ]
+    }
+
+    /// The ServiceAccount to which the roles are bound. Its token is mounted only if a pod
+    /// requests it.
+    pub(crate) fn service_account(&self) -> Value {
+        let mut account = self.object(("v1", "ServiceAccount"), self.name);
+        account["automountServiceAccountToken"] = false.into();
+        account
+    }
+
+    /// The Deployment.
+    pub(crate) fn deployment(&self) -> Value {
+        let mut deployment = self.object(("apps/v1", "Deployment"), self.name);
+        deployment["spec"] = pod::deployment(
+            (self.name, &self.labels),
+            self.settings.replicas,
+            self.settings.node_features,
+            self.container(),
+        );
+        if let Some(source) = &self.settings.zoneinfo {
+            let pod = &mut deployment["spec"]["template"]["spec"];
+            let mut volume = source.clone();
+            volume.insert("name".to_owned(), ZONEINFO.into());
+            pod["volumes"] = json!([volume]);
+            pod["containers"][0]["volumeMounts"] = json!([{
+                "name": ZONEINFO,
+                "mountPath": ZONEINFO_DIR,
+                "readOnly": true,
+            }]);
+        }
+        deployment
+    }
+
+    fn container(&self) -> Value {
+        json!({
+            "name": "controller",
+            "image": self.settings.image,
+            "imagePullPolicy": "IfNotPresent",
+            "args": self.arguments,
+            "env": [
+                pod::env_from_field("POD_NAME", "metadata.name"),
+                pod::env_from_field("POD_NAMESPACE", "metadata.namespace"),
+            ],
+            "ports": [
+                {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+                {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+            ],
+            "livenessProbe": pod::probe("/healthz", 3),
+            "readinessProbe": pod::probe("/readyz", 2),
+            "resources": resources(),
+            "securityContext": pod::container_security_context(),
+        })
+    }
+
+    /// The Service of the metrics endpoint.
+    pub(crate) fn service(&self) -> Value {
+        let mut service = self.object(("v1", "Service"), self.metrics);
+        service["spec"] = json!({
+            "selector": self.labels,
+            "ports": [{
+                "name": "metrics",
+                "port": METRICS_PORT,
+                "targetPort": "metrics",
+                "protocol": "TCP",
+            }],
+        });
+        service
+    }
+
+    /// Keeps one replica while nodes are drained.
+    pub(crate) fn disruption_budget(&self) -> Value {
+        let mut budget = self.object(("policy/v1", "PodDisruptionBudget"), self.name);
+        budget["spec"] = json!({
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": self.labels},
+        });
+        budget
+    }
+
+    /// The NetworkPolicy of its pods.
+    pub(crate) fn allowed_traffic(&self) -> Value {
+        let network = &self.settings.network;
+        let mut needed = self.object(NETWORK_POLICY, self.name);
+        needed["spec"] = json!({
+            "podSelector": {"matchLabels": self.labels},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{
+                "from": pod::metrics_readers(&network.metrics_namespace),
+                "ports": pod::tcp_ports(&[METRICS_PORT].into()),
+            }],
+            "egress": [pod::dns(), {"ports": network.api_servers()}],
+        });
+        needed
+    }
+}
