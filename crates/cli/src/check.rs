@@ -96,11 +96,24 @@ pub(crate) async fn lease(reader: &Reader, operator: &Operator) -> Lease {
     operator::read_lease(reader, operator).await
 }
 
+/// Whether what reconciles capacities holds a fresh Lease: a controller of their own, else the
+/// operator, whose Lease is given.
+async fn capacity_lease(
+    reader: &Reader,
+    operator: &Operator,
+    of_operator: &Lease,
+) -> Lease {
+    let own = operator::read_capacity_lease(reader, operator).await;
+    own.unwrap_or_else(|| of_operator.clone())
+}
+
 /// What a verdict depends on besides the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
     /// Whether an operator holds its Lease.
     pub(crate) lease: Lease,
+    /// The same of what reconciles capacities.
+    pub(crate) capacity_lease: Lease,
     /// The current time of the cluster.
     pub(crate) now: Timestamp,
 }
@@ -114,16 +127,24 @@ impl Judge {
         operator: &Operator,
     ) -> Self {
         match Reader::of(client.clone(), address).await {
-            Ok(reader) => Self {
-                lease: lease(&reader, operator).await,
-                now: reader.now,
-            },
-            Err(failure) => Self {
-                lease: Lease::NotReadable {
+            Ok(reader) => {
+                let lease = lease(&reader, operator).await;
+                Self {
+                    capacity_lease: capacity_lease(&reader, operator, &lease).await,
+                    lease,
+                    now: reader.now,
+                }
+            }
+            Err(failure) => {
+                let lease = Lease::NotReadable {
                     cause: failure.to_string(),
-                },
-                now: cluster::now_at(None),
-            },
+                };
+                Self {
+                    capacity_lease: lease.clone(),
+                    lease,
+                    now: cluster::now_at(None),
+                }
+            }
         }
     }
 }
@@ -166,6 +187,7 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
         let lease = lease(reader, operator).await;
         all.extend(blocked::among_machines(&machines, &lease, reader.now));
         let capacities = blocked::capacities(reader).await;
+        let lease = capacity_lease(reader, operator, &lease).await;
         all.extend(blocked::among_capacities(&capacities, &lease, reader.now));
         all.extend(machine::check(reader, operator, &machines).await);
         all.extend(agent::check(&machines));

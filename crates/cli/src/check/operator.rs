@@ -15,36 +15,40 @@ use crate::reader::{Reader, Response};
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let namespace = &operator.namespace;
     let mut all = Vec::new();
-    let deployment = match find_deployment(reader, namespace).await {
+    let deployments = match list_deployments(reader, namespace).await {
         Ok(found) => found,
         Err(why) => {
             all.push(Finding::unknown(DEPLOYMENT, why));
-            None
+            Vec::new()
         }
     };
-    all.extend(deployment.as_ref().map(|of| replicas(of, namespace)));
+    let [deployment, of_capacities] =
+        [name::controller_labels(), name::capacity_labels()].map(|labels| {
+            let has_label = |it: &Value, (key, value): (&String, &String)| {
+                it["metadata"]["labels"][key] == value.as_str()
+            };
+            let mut found = deployments.iter();
+            found.find(|it| labels.iter().all(|label| has_label(it, label)))
+        });
+    let found = deployment.into_iter().chain(of_capacities);
+    all.extend(found.map(|of| replicas(of, namespace)));
     all.push(lease(reader, operator).await);
+    let of_capacities = read_capacity_lease(reader, operator).await;
+    all.extend(of_capacities.map(|lease| lease_of_capacities(lease, namespace)));
     let release = zone_data().release();
-    all.push(zones::check(deployment.as_ref(), release, reader.now));
+    all.push(zones::check(deployment, release, reader.now));
     all
 }
 
 const DEPLOYMENT: &str = "deployment";
 
-/// The Deployment of the operator in this namespace, if there is one.
-async fn find_deployment(
+/// The Deployments in the operator's namespace.
+async fn list_deployments(
     reader: &Reader,
     namespace: &str,
-) -> Result<Option<Value>, String> {
+) -> Result<Vec<Value>, String> {
     let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
-    let all = reader.list(&path).await?;
-    let labels = name::controller_labels();
-    let has_labels = |it: &Value| {
-        labels
-            .iter()
-            .all(|(key, value)| it["metadata"]["labels"][key] == value.as_str())
-    };
-    Ok(all.into_iter().find(has_labels))
+    reader.list(&path).await
 }
 
 /// Checks that the replicas of the operator's Deployment are ready.
@@ -130,6 +134,42 @@ pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
                 }
             })
         }
+    }
+}
+
+/// Whether the controller of capacities holds its Lease.
+fn lease_of_capacities(lease: Lease, namespace: &str) -> Finding {
+    const CHECK: &str = "lease";
+    match lease {
+        Lease::Held => Finding::ok(
+            CHECK,
+            format!("a controller of capacities holds its Lease in namespace {namespace}"),
+        ),
+        Lease::NotReadable { cause } => Finding::unknown(CHECK, cause),
+        Lease::NotHeld { cause, .. } => {
+            Finding::error(CHECK, format!("of capacities: {cause}")).remedy(format!(
+                "check its pods: `kubectl get pods -n {namespace} -l \
+                 app.kubernetes.io/name=5spot`; if it is no longer installed, `kubectl delete \
+                 lease {} -n {namespace}`",
+                name::CAPACITY_LEASE
+            ))
+        }
+    }
+}
+
+/// Reads whether the controller of capacities holds its Lease. `None` if it has none: the operator
+/// reconciles capacities itself.
+pub(super) async fn read_capacity_lease(
+    reader: &Reader,
+    operator: &Operator,
+) -> Option<Lease> {
+    let (namespace, lease) = (&operator.namespace, name::CAPACITY_LEASE);
+    let path =
+        format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}");
+    match reader.get(&path).await {
+        Response::Found(found) => Some(Lease::of(&[found], lease, namespace, reader.now)),
+        Response::NotFound => None,
+        Response::Failed(cause) => Some(Lease::NotReadable { cause }),
     }
 }
 

@@ -1,3 +1,4 @@
+use fivespot_api::verdict;
 use fivespot_testkit::{
     Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
     scheduled_machine,
@@ -7,7 +8,7 @@ use kube::Client;
 use kubemu_apiserver::{Server, User};
 use serde_json::{Value, json};
 
-use super::{Operator, finding, findings, print};
+use super::{Judge, Operator, finding, findings, print};
 use crate::output::Format;
 use crate::reader::Reader;
 
@@ -330,6 +331,41 @@ async fn capacities_are_counted_as_machines_are() {
         "warning  capacities  1 of 1 ScheduledCapacities are blocked: default/web (TargetNotFound); \
          `5spot status -A` lists them first, `5spot explain scap/NAME` says what to do"
     );
+}
+
+#[tokio::test]
+async fn the_lease_of_capacities_is_read_where_they_have_a_controller_of_their_own() {
+    let (cluster, _replica) = with_worker().await;
+    let client = cluster.client();
+    let judge = Judge::read(&client, "the test", &operator()).await;
+    assert_eq!(
+        judge.capacity_lease,
+        verdict::Lease::Held,
+        "of the operator"
+    );
+    let lapsed = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "5spot-capacity", "namespace": "5spot-system"},
+        "spec": {
+            "holderIdentity": "capacity-0", "leaseDurationSeconds": 15,
+            "renewTime": "2026-03-06T14:00:00.000000Z",
+        },
+    });
+    cluster.apply(&lapsed).await;
+    let judge = Judge::read(&client, "the test", &operator()).await;
+    assert_eq!(judge.lease, verdict::Lease::Held);
+    let lapsed = judge.capacity_lease;
+    assert!(matches!(lapsed, verdict::Lease::NotHeld { .. }));
+    let (text, is_ok_or_warning) = checked(client).await;
+    let line = text.lines().find(|it| it.contains("of capacities: "));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        line.starts_with(
+            "error    lease       of capacities: no operator runs: capacity-0"
+        ),
+        "{line}"
+    );
+    assert!(!is_ok_or_warning);
 }
 
 #[tokio::test]

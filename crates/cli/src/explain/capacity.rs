@@ -143,7 +143,7 @@ pub(super) async fn inspect(
     let name = object.metadata.name.clone().unwrap_or_default();
     let context = source::context(client, Selection::Named(&name)).await;
     Ok(Inspected {
-        verdict: verdict::capacity::verdict(&object, &judge.lease, judge.now),
+        verdict: verdict::capacity::verdict(&object, &judge.capacity_lease, judge.now),
         target: target(client, &object).await,
         planned: planned(&document, context),
         object,

@@ -81,8 +81,9 @@ impl CapacityForecast {
             values_at_from: planned.object.values(active_at_from),
             changes: planned.changes(span.from, span.to).map(change).collect(),
             missing_calendars: planned.missing_calendars.clone(),
-            verdict: judge
-                .map(|it| verdict::capacity::verdict(&planned.object, &it.lease, it.now)),
+            verdict: judge.map(|it| {
+                verdict::capacity::verdict(&planned.object, &it.capacity_lease, it.now)
+            }),
             planned,
             span,
         })

@@ -154,7 +154,7 @@ impl Row {
             zone: text("/spec/schedule/timezone"),
             verdict: verdict::capacity::verdict_of(
                 &document.object,
-                &judge.lease,
+                &judge.capacity_lease,
                 judge.now,
             ),
             target: CapacityTarget::default(),

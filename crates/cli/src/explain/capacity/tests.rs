@@ -44,6 +44,7 @@ async fn reported(cluster: &Cluster, object: &Value) -> DynamicObject {
 async fn explained(client: &Client, found: DynamicObject) -> Report {
     let judge = Judge {
         lease: Lease::Held,
+        capacity_lease: Lease::Held,
         now: instant(NOON),
     };
     let inspected = inspect(client, found, &judge).await.unwrap();

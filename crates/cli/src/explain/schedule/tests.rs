@@ -32,6 +32,7 @@ fn follower(name: &str, schedule: &str) -> Value {
 async fn read(client: &Client, name: &str) -> Result<Inspected, Failure> {
     let judge = Judge {
         lease: Lease::Held,
+        capacity_lease: Lease::Held,
         now: instant(NOON),
     };
     let named = Named::of(name, EXPLAINED).unwrap();

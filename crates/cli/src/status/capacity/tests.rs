@@ -64,7 +64,7 @@ async fn found(client: &Client) -> Capacities {
         lease: "5spot-leader".to_owned(),
     };
     let mut judge = Judge::read(client, "the test", &operator).await;
-    judge.lease = fivespot_api::verdict::Lease::Held;
+    judge.capacity_lease = fivespot_api::verdict::Lease::Held;
     let selection = Selection::All;
     let found = source::listed::<ScheduledCapacity>(client, selection).await;
     Capacities::listed(client, selection, &judge, found).await
