@@ -1,6 +1,9 @@
 //! Values of other objects follow a schedule.
 
+use fivespot_api::condition::Actor;
 use fivespot_api::name::{CAPACITY_CONTROLLER, CAPACITY_LEASE, service_account_user};
+use fivespot_api::verdict::capacity::verdict_of;
+use fivespot_api::verdict::{self, State};
 use fivespot_install::role::Rights;
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User, condition,
@@ -29,6 +32,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_kind_that_the_operator_may_not_read_is_reported),
     promise!(who_may_not_patch_a_target_cannot_make_it_follow_a_schedule)
         .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
+    promise!(a_missing_target_is_blocked_with_what_to_do_until_it_exists),
     promise!(the_controller_of_capacities_has_rights_of_its_own)
         .on_embedded_alone("runs it under its own account"),
     promise!(a_closing_waits_until_the_target_is_drained)
@@ -540,6 +544,28 @@ async fn a_closing_waits_until_the_target_is_drained() {
     assert_eq!(complete["reason"], "HandbackTimedOut");
     running(0).await;
     wait_for_phase(&cluster, "db", "Inactive").await;
+}
+
+/// What `5spot status` and `5spot explain` show follows from the status alone.
+async fn a_missing_target_is_blocked_with_what_to_do_until_it_exists() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let judged =
+        |object: &Value| verdict_of(object, &verdict::Lease::Held, cluster.clock().now());
+    cluster
+        .apply(&capacity("quota", quota_target("team"), cpu()))
+        .await;
+    let blocked = judged(&wait_for_phase(&cluster, "quota", "Pending").await);
+    assert_eq!(
+        (blocked.state, blocked.actor),
+        (State::Blocked, Actor::Owner),
+        "{blocked:?}"
+    );
+    assert!(blocked.cause.contains("create it"), "{blocked:?}");
+    assert!(blocked.remedy.unwrap().starts_with("Create it. "));
+    cluster.create(&quota("team")).await.unwrap();
+    let written = judged(&wait_for_phase(&cluster, "quota", "Active").await);
+    assert_eq!((written.state, written.remedy), (State::Serving, None));
 }
 
 /// Its requests, none of which is refused, are about no machine, and the operator of machines may
