@@ -103,6 +103,10 @@ fn well(minutes: u32) -> Series {
             growing(1.0, 0.0, minutes),
         ),
         (
+            "fivespot_capacity_is_leader{instance=\"a\"}".to_owned(),
+            growing(1.0, 0.0, minutes),
+        ),
+        (
             "fivespot_is_leader{instance=\"b\"}".to_owned(),
             growing(0.0, 0.0, minutes),
         ),
@@ -180,6 +184,9 @@ fn broken(alert: &str, minutes: u32) -> Vec<(&'static str, Vec<Option<f64>>)> {
             )]
         }
         "FivespotNoLeader" => vec![("fivespot_is_leader{instance=\"a\"}", constant(0.0))],
+        "FivespotNoCapacityLeader" => {
+            vec![("fivespot_capacity_is_leader{instance=\"a\"}", constant(0.0))]
+        }
         "FivespotMachinesPending" => {
             vec![("fivespot_oldest_pending_seconds", constant(3600.0))]
         }

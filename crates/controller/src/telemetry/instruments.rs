@@ -45,7 +45,10 @@ impl Instruments {
     }
 
     pub(crate) fn attach(&self, context: &Arc<Context>) {
-        self.0.metrics.set_info(&context.options.identity);
+        let options = &context.options;
+        let of_machines = Some(options.identity.as_str());
+        let of_machines = of_machines.filter(|_| options.controllers.machines);
+        self.0.metrics.set_info(of_machines);
         // Already set if the same options are run twice.
         let _ = self.0.context.set(Arc::downgrade(context));
     }
@@ -234,6 +237,8 @@ fn levels(context: &Context) -> Levels {
         Role::Sharing { held, .. } => held,
         _ => 0,
     };
+    let is_acting = context.fence.is_in_force();
+    let controllers = context.options.controllers;
     let due = [
         &context.queue,
         &context.overrides.queue,
@@ -247,7 +252,8 @@ fn levels(context: &Context) -> Levels {
         by_namespace_and_phase,
         due: u64::try_from(due.map(WorkQueue::due).iter().sum::<usize>())
             .unwrap_or(u64::MAX),
-        is_acting: context.fence.is_in_force(),
+        acts_on_machines: controllers.machines && is_acting,
+        acts_on_capacities: controllers.capacity && is_acting,
         shards: u64::from(shards),
         orphans: u64::try_from(orphans(context).len()).unwrap_or(u64::MAX),
     }

@@ -76,6 +76,7 @@ pub(crate) struct Metrics {
     requests: Counters<4>,
     queue: Gauge,
     is_leader: Gauge,
+    capacity_is_leader: Gauge,
     shards: Gauge,
     info: Family<Labels<2>, Gauge>,
     zones: Family<Labels<2>, Gauge>,
@@ -96,8 +97,10 @@ pub(crate) struct Levels {
     pub(crate) by_namespace_and_phase: BTreeMap<(String, &'static str), u64>,
     /// How many are due.
     pub(crate) due: u64,
-    /// Whether the replica may act.
-    pub(crate) is_acting: bool,
+    /// Whether the replica may act on machines.
+    pub(crate) acts_on_machines: bool,
+    /// Whether it may act on ScheduledCapacities.
+    pub(crate) acts_on_capacities: bool,
     /// How many shards the replica holds.
     pub(crate) shards: u64,
     /// How many Machines have no ScheduledMachine any more.
@@ -145,6 +148,7 @@ impl Metrics {
             requests: Family::default(),
             queue: Gauge::default(),
             is_leader: Gauge::default(),
+            capacity_is_leader: Gauge::default(),
             shards: Gauge::default(),
             info: Family::default(),
             zones: Family::default(),
@@ -225,22 +229,27 @@ impl Metrics {
         register(registry, "fivespot_api_requests_total", &self.requests);
         register(registry, "fivespot_queue_depth", &self.queue);
         register(registry, "fivespot_is_leader", &self.is_leader);
+        let of_capacities = &self.capacity_is_leader;
+        register(registry, "fivespot_capacity_is_leader", of_capacities);
         register(registry, "fivespot_shards", &self.shards);
         register(registry, "fivespot_controller_info", &self.info);
         register(registry, "fivespot_tzdata_info", &self.zones);
         registry.register_collector(Box::new(process::Process));
     }
 
-    /// Sets the info metrics of this replica and of its time zone data.
-    pub(crate) fn set_info(&self, instance: &str) {
+    /// Sets the info metrics of the time zone data and of this replica, unless it reconciles no
+    /// machines: an alert fires where no replica does.
+    pub(crate) fn set_info(&self, instance: Option<&str>) {
         let zones = fivespot_schedule::zone_data();
         let release = zones.release().to_owned();
         let source = zones.source().as_str().to_owned();
         let labels = [("release", release), ("source", source)];
         self.zones.get_or_create(&labels).set(1);
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let labels = [("version", version), ("instance_id", instance.to_owned())];
-        self.info.get_or_create(&labels).set(1);
+        if let Some(instance) = instance {
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            let labels = [("version", version), ("instance_id", instance.to_owned())];
+            self.info.get_or_create(&labels).set(1);
+        }
     }
 
     /// Counts a reconcile and its duration.
@@ -362,7 +371,9 @@ impl Metrics {
         self.count_time(levels);
         self.active.set(active);
         self.queue.set(number(levels.due));
-        self.is_leader.set(i64::from(levels.is_acting));
+        self.is_leader.set(i64::from(levels.acts_on_machines));
+        let acts_on_capacities = i64::from(levels.acts_on_capacities);
+        self.capacity_is_leader.set(acts_on_capacities);
         self.shards.set(number(levels.shards));
         self.orphans.set(number(levels.orphans));
         let mut text = String::new();
@@ -422,7 +433,7 @@ mod tests {
     #[test]
     fn exactly_the_metrics_of_the_table_are_served_with_their_labels() {
         let metrics = Metrics::new();
-        metrics.set_info("pod-a");
+        metrics.set_info(Some("pod-a"));
         metrics.count_reconcile("Active", true, SignedDuration::from_millis(3));
         metrics.observe_lateness(SignedDuration::from_millis(20));
         metrics.count_evaluation(true);
@@ -448,7 +459,8 @@ mod tests {
             by_namespace_and_phase: [active].into(),
             phases: vec![("Active", 2), ("Inactive", 1)],
             due: 3,
-            is_acting: true,
+            acts_on_machines: true,
+            acts_on_capacities: false,
             shards: 0,
             orphans: 1,
         };
@@ -485,5 +497,7 @@ mod tests {
         assert_eq!(text.matches("# TYPE").count(), METRICS.len());
         assert!(text.contains("fivespot_machines_active 2\n"));
         assert!(text.contains("fivespot_queue_depth 3\n"));
+        assert!(text.contains("fivespot_is_leader 1\n"));
+        assert!(text.contains("fivespot_capacity_is_leader 0\n"));
     }
 }

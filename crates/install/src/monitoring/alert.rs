@@ -46,6 +46,15 @@ pub const ALERTS: &[Alert] = &[
         anchor: "no-leader",
     },
     Alert {
+        name: "FivespotNoCapacityLeader",
+        severity: "critical",
+        expression: "max(fivespot_capacity_is_leader) == 0",
+        for_duration: "2m",
+        summary: "No replica of 5-Spot acts on ScheduledCapacities.",
+        description: "Replicas run, but no value of another object follows its schedule.",
+        anchor: "no-leader",
+    },
+    Alert {
         name: "FivespotMachinesPending",
         severity: "warning",
         expression: "max(fivespot_oldest_pending_seconds) > 1800",

@@ -148,13 +148,20 @@ pub const METRICS: &[Row] = &[
         "fivespot_queue_depth",
         "gauge",
         &[],
-        "ScheduledMachines in the work queue that are due",
+        "ScheduledMachines, overrides and ScheduledCapacities in the work queues that are due",
     ),
     row(
         "fivespot_is_leader",
         "gauge",
         &[],
-        "1 if this replica may act (leader, active shard, or without leader election), else 0",
+        "1 if this replica may act on machines (leader, active shard, or without leader election), \
+         else 0",
+    ),
+    row(
+        "fivespot_capacity_is_leader",
+        "gauge",
+        &[],
+        "1 if this replica may act on ScheduledCapacities, else 0",
     ),
     row(
         "fivespot_shards",
@@ -166,7 +173,7 @@ pub const METRICS: &[Row] = &[
         "fivespot_controller_info",
         "gauge",
         &["version", "instance_id"],
-        "Always 1; the release and the name of this replica",
+        "Always 1; the release and the name of a replica that reconciles machines",
     ),
     row(
         "fivespot_tzdata_info",
