@@ -17,6 +17,7 @@ use crate::status::{FollowedSchedule, ObjectRef, written_generation};
 use crate::{ScheduleSpec, name, schema};
 
 pub use field_path::{FieldPath, InvalidPath, MAX_STEPS, MissingField};
+pub use text::ValueSet;
 
 /// The default of `handback.timeout`.
 pub const DEFAULT_HANDBACK_TIMEOUT: Duration = Duration::minutes(10);

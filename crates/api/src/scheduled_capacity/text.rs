@@ -4,6 +4,26 @@ use serde_json::{Map, Value};
 
 use super::{ScheduledCapacity, ScheduledField};
 
+/// Which of the two values of each field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueSet {
+    /// While the schedule is active.
+    Active,
+    /// While it is not.
+    Inactive,
+}
+
+impl From<bool> for ValueSet {
+    /// That of a schedule which is active or not.
+    fn from(is_active: bool) -> Self {
+        if is_active {
+            Self::Active
+        } else {
+            Self::Inactive
+        }
+    }
+}
+
 impl ScheduledCapacity {
     /// The name of the target: that of an object that exists, else its own.
     pub fn target_name(&self) -> &str {
@@ -16,14 +36,13 @@ impl ScheduledCapacity {
         format!("{} {}", self.spec.target.kind, self.target_name())
     }
 
-    /// The values while the schedule is active, or inactive, by their fields.
-    pub fn values(&self, is_active: bool) -> Map<String, Value> {
+    /// The values of a set, by their fields.
+    pub fn values(&self, set: ValueSet) -> Map<String, Value> {
         let fields = self.spec.all_fields().into_iter();
         let pair = |it: ScheduledField| {
-            let value = if is_active {
-                it.active_value
-            } else {
-                it.inactive_value
+            let value = match set {
+                ValueSet::Active => it.active_value,
+                ValueSet::Inactive => it.inactive_value,
             };
             (it.field, value)
         };
@@ -31,8 +50,8 @@ impl ScheduledCapacity {
     }
 
     /// The same in words: `minReplicas=5, maxReplicas=20`.
-    pub fn values_text(&self, is_active: bool) -> String {
-        let values = self.values(is_active);
+    pub fn values_text(&self, set: ValueSet) -> String {
+        let values = self.values(set);
         joined(values.iter().map(|(field, value)| assignment(field, value)))
     }
 

@@ -270,9 +270,9 @@ fn values(inspected: &Inspected, is_active: Option<bool>) -> Vec<FieldValue> {
 /// The next changes; where the schedule is not readable, the one that the operator has published.
 fn changes(inspected: &Inspected, is_active: Option<bool>, at: Timestamp) -> Vec<Change> {
     let object = &inspected.object;
-    let change = |(time, is_active)| Change {
+    let change = |(time, is_active): (Timestamp, bool)| Change {
         time,
-        values: object.values_text(is_active),
+        values: object.values_text(is_active.into()),
     };
     if let Ok(planned) = &inspected.planned {
         let end = at.checked_add(HORIZON).unwrap_or(Timestamp::MAX);

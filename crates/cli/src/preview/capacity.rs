@@ -70,7 +70,7 @@ impl CapacityForecast {
         let change = |(time, active)| Change {
             time,
             active,
-            values: planned.object.values(active),
+            values: planned.object.values(active.into()),
         };
         Ok(Self {
             name: planned.name.clone(),
@@ -78,7 +78,7 @@ impl CapacityForecast {
             timezone: planned.schedule.zone_name().to_owned(),
             target: planned.object.spec.target.clone(),
             active_at_from,
-            values_at_from: planned.object.values(active_at_from),
+            values_at_from: planned.object.values(active_at_from.into()),
             changes: planned.changes(span.from, span.to).map(change).collect(),
             missing_calendars: planned.missing_calendars.clone(),
             verdict: judge.map(|it| {
@@ -104,7 +104,7 @@ impl CapacityForecast {
 
     /// The values while the schedule is active, or inactive.
     pub(super) fn values(&self, is_active: bool) -> String {
-        self.planned.object.values_text(is_active)
+        self.planned.object.values_text(is_active.into())
     }
 
     /// The value that follows the schedule, in one line.

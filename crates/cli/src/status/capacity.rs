@@ -136,7 +136,9 @@ fn wanted(document: &Document, context: Option<&Context>, judge: &Judge) -> Stri
         return NOT_READABLE.to_owned();
     };
     match PlannedCapacity::of(document, context, None) {
-        Ok(planned) => planned.object.values_text(planned.is_active_at(judge.now)),
+        Ok(planned) => planned
+            .object
+            .values_text(planned.is_active_at(judge.now).into()),
         // The message of the row says why.
         Err(_) => "unknown".to_owned(),
     }
@@ -168,7 +170,7 @@ impl Row {
             return row;
         };
         let active = object.status.as_ref().and_then(|status| status.active);
-        let wanted = active.map(|is_active| object.values_text(is_active));
+        let wanted = active.map(|is_active| object.values_text(is_active.into()));
         Self {
             value: object.written_text(),
             wanted: wanted.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! The verdict about a ScheduledCapacity, from the status that the planner writes.
 
 use fivespot_api::condition::Actor;
+use fivespot_api::scheduled_capacity::ValueSet;
 use fivespot_api::verdict::capacity::verdict;
 use fivespot_api::verdict::{Lease, State, Verdict};
 use fivespot_api::{ScheduledCapacity, name};
@@ -155,7 +156,10 @@ fn a_value_that_is_written_is_serving_and_nothing_is_to_be_done() {
     );
     assert_eq!(capacity.target_text(), "Deployment web");
     assert_eq!(
-        (capacity.values_text(true), capacity.values_text(false)),
+        (
+            capacity.values_text(ValueSet::Active),
+            capacity.values_text(ValueSet::Inactive),
+        ),
         ("replicas=3".to_owned(), "replicas=0".to_owned(),)
     );
 }
