@@ -116,17 +116,7 @@ pub(super) async fn inspect(
     judge: Judge,
 ) -> Result<Inspected, Failure> {
     let mut not_readable = Vec::new();
-    let mut listed = |found: Result<Vec<Document>, Unreadable>| {
-        found.unwrap_or_else(|unreadable| {
-            not_readable.push(unreadable);
-            Vec::new()
-        })
-    };
-    let here = Selection::Namespace;
-    let machines = listed(source::listed::<ScheduledMachine>(client, here).await);
-    let capacities = listed(source::listed::<ScheduledCapacity>(client, here).await);
-    let machines = followers(&machines, named);
-    let capacities = followers(&capacities, named);
+    let [machines, capacities] = all_followers(client, named, &mut not_readable).await;
     let found = cluster::named(client, address, named).await;
     let found = found.map_err(|failure| match [&machines, &capacities] {
         [machines, capacities] if machines.is_empty() && capacities.is_empty() => failure,
@@ -144,7 +134,7 @@ pub(super) async fn inspect(
     let calendars = if needed.is_empty() {
         Ok(Vec::new())
     } else {
-        source::listed::<ScheduleCalendar>(client, here).await
+        source::listed::<ScheduleCalendar>(client, Selection::Namespace).await
     };
     let calendars = match calendars {
         Ok(documents) => {
@@ -173,6 +163,26 @@ pub(super) async fn inspect(
         capacities,
         not_readable,
         judge,
+    })
+}
+
+/// The names of the machines and of the capacities that follow the schedule.
+async fn all_followers(
+    client: &Client,
+    named: Named<'_>,
+    not_readable: &mut Vec<Unreadable>,
+) -> [Vec<String>; 2] {
+    let here = Selection::Namespace;
+    let found = [
+        source::listed::<ScheduledMachine>(client, here).await,
+        source::listed::<ScheduledCapacity>(client, here).await,
+    ];
+    found.map(|found| match found {
+        Ok(documents) => followers(&documents, named),
+        Err(unreadable) => {
+            not_readable.push(unreadable);
+            Vec::new()
+        }
     })
 }
 
