@@ -7,124 +7,162 @@ use serde_json::Value;
 pub(super) fn of(file: &str, result: &Value) -> String {
     let (folder, name) = file.rsplit_once('/').unwrap_or_default();
     match (folder, name) {
-        ("proof/results", "model.json" | "deep.json") => format!(
-            "{} unique states, each checked against {} invariants; {} violations",
-            result["unique"], result["laws"], result["violations"]
-        ),
-        ("proof/results", "mutants.json") => {
-            let all = || result.as_object().into_iter().flatten();
-            let detected = all().filter(|(_, of)| of["caughtBy"].is_string()).count();
-            format!("{detected} of {} deliberate faults detected", all().count())
-        }
-        ("proof/results", "simulation.json") => format!(
-            "{} seeds, {} virtual years, {} checks, {} injected faults; {} violations",
-            result["seeds"],
-            result["virtualYears"],
-            result["checks"],
-            sum(&result["faults"]),
-            result["violations"]
-        ),
-        ("proof/results", "haul.json") => format!(
-            "{} virtual years of {} machines, {} edges; {} deviations; {} MiB resident in the first \
-             months, {} MiB in the last",
-            result["virtualYears"],
-            result["machines"],
-            number(&result["openings"]) + number(&result["closings"]),
-            result["broken"],
-            result["residentMiB"]["first"],
-            result["residentMiB"]["last"]
-        ),
-        ("proof/results", "day.json") => format!(
-            "{} machines for {} minutes with {} faults; {} objects left behind; {} and {} requests a \
-             minute, {} and {} KiB resident in the first and the last third",
-            result["machines"],
-            result["minutes"],
-            result["faults"],
-            result["leftBehind"],
-            result["requestsPerMinute"]["first"],
-            result["requestsPerMinute"]["last"],
-            result["residentKiB"]["first"],
-            result["residentKiB"]["last"]
-        ),
-        ("proof/results", "reclaim.json") => {
-            let p99 = |of: &str| &result[of]["p99"];
-            format!(
-                "99 in 100 starts are annotated within {} ms of a process event, {} ms of a scan",
-                p99("events"),
-                p99("scan")
-            )
-        }
-        ("proof/results", "fuzz.json") => {
-            let count = items(&result["targets"])
-                .filter(|of| of["clean"] != true)
-                .count();
-            let inputs: f64 = items(&result["targets"])
-                .map(|of| number(&of["texts"]))
-                .sum();
-            format!("{inputs} inputs; {count} targets failed")
-        }
-        ("proof/results/faults", _) => {
-            let all = || result["scenarios"].as_object().into_iter().flatten();
-            let total =
-                |field: &str| -> f64 { all().map(|(_, of)| number(&of[field])).sum() };
-            format!(
-                "{} faults in {} scenarios; {} other final states",
-                total("faultsOfWrites") + total("faultsOfWatches"),
-                all().count(),
-                total("otherwise")
-            )
-        }
-        ("e2e/results", _) => {
-            let all = || result["promises"].as_object().into_iter().flatten();
-            let kept = all().filter(|(_, of)| *of == "kept").count();
-            let failed = all().filter(|(_, of)| of.is_string()).count() - kept;
-            format!("{kept} promises kept, {failed} not")
-        }
-        ("benches/bursts", _) => {
-            let pairs: Vec<&Value> = items(&result["pairs"]).collect();
-            let machines = number(&result["machines"]);
-            let ratio = |pair: &Value| {
-                number(&pair["seconds"][2]) / number(&pair["floorSeconds"])
-            };
-            let requests =
-                |pair: &Value| sum(&pair["untilCreated"]["requests"]) / machines;
-            format!(
-                "{:.2} times the floor, {:.2} requests for each machine",
-                median(&pairs, ratio),
-                median(&pairs, requests)
-            )
-        }
-        ("benches/results" | "benches/crowd", _) => {
-            let (all, floor) = (
-                number(&result["latenessSeconds"][2]),
-                number(&result["floorSeconds"]),
-            );
-            let mut text = format!("{:.2} times the floor", all / floor);
-            if result["openingAlone"] == false {
-                let writes = number(&result["opening"]["writes"])
-                    + number(&result["closing"]["writes"]);
-                text += &format!(
-                    ", {:.1} writes for each machine in a whole cycle, {} requests in {} idle minutes",
-                    writes / number(&result["machines"]),
-                    result["idle"]["beyondIdling"],
-                    result["idleMinutes"]
-                );
-            }
-            text
-        }
-        ("e2e/browser", _) => {
-            let over = items(&result["figures"]).filter(|of| {
-                number(&of["quiet"]) > of["bound"].as_f64().unwrap_or(f64::MAX)
-            });
-            format!(
-                "{} machines; {} of {} times above their bounds",
-                result["machines"],
-                over.count(),
-                items(&result["figures"]).count()
-            )
-        }
+        ("proof/results", "model.json" | "deep.json") => model(result),
+        ("proof/results", "mutants.json") => mutants(result),
+        ("proof/results", "simulation.json") => simulation(result),
+        ("proof/results", "haul.json") => haul(result),
+        ("proof/results", "day.json") => day(result),
+        ("proof/results", "reclaim.json") => reclaim(result),
+        ("proof/results", "fuzz.json") => fuzz(result),
+        ("proof/results/faults", _) => faults(result),
+        ("e2e/results", _) => promises(result),
+        ("e2e/browser", _) => browser(result),
+        ("benches/bursts", _) => burst(result),
+        ("benches/results" | "benches/crowd", _) => opening(result),
         _ => String::new(),
     }
+}
+
+fn model(result: &Value) -> String {
+    format!(
+        "{} unique states, each checked against {} invariants; {} violations",
+        result["unique"], result["laws"], result["violations"]
+    )
+}
+
+fn mutants(result: &Value) -> String {
+    let all = || result.as_object().into_iter().flatten();
+    let is_detected = |(_, of): &(&String, &Value)| of["caughtBy"].is_string();
+    format!(
+        "{} of {} deliberate faults detected",
+        all().filter(is_detected).count(),
+        all().count()
+    )
+}
+
+fn simulation(result: &Value) -> String {
+    format!(
+        "{} seeds, {} virtual years, {} checks, {} injected faults; {} violations",
+        result["seeds"],
+        result["virtualYears"],
+        result["checks"],
+        sum(&result["faults"]),
+        result["violations"]
+    )
+}
+
+fn haul(result: &Value) -> String {
+    format!(
+        "{} virtual years of {} machines, {} edges; {} deviations; {} MiB resident in the first \
+         months, {} MiB in the last",
+        result["virtualYears"],
+        result["machines"],
+        number(&result["openings"]) + number(&result["closings"]),
+        result["broken"],
+        result["residentMiB"]["first"],
+        result["residentMiB"]["last"]
+    )
+}
+
+fn day(result: &Value) -> String {
+    let (requests, resident) = (&result["requestsPerMinute"], &result["residentKiB"]);
+    format!(
+        "{} machines for {} minutes with {} faults; {} objects left behind; {} and {} requests a \
+         minute, {} and {} KiB resident in the first and the last third",
+        result["machines"],
+        result["minutes"],
+        result["faults"],
+        result["leftBehind"],
+        requests["first"],
+        requests["last"],
+        resident["first"],
+        resident["last"]
+    )
+}
+
+fn reclaim(result: &Value) -> String {
+    format!(
+        "99 in 100 starts are annotated within {} ms of a process event, {} ms of a scan",
+        result["events"]["p99"], result["scan"]["p99"]
+    )
+}
+
+fn fuzz(result: &Value) -> String {
+    let targets = || items(&result["targets"]);
+    format!(
+        "{} inputs; {} targets failed",
+        targets().map(|of| number(&of["texts"])).sum::<f64>(),
+        targets().filter(|of| of["clean"] != true).count()
+    )
+}
+
+/// Scenarios with every fault.
+fn faults(result: &Value) -> String {
+    let all = || result["scenarios"].as_object().into_iter().flatten();
+    let total = |field: &str| all().map(|(_, of)| number(&of[field])).sum::<f64>();
+    format!(
+        "{} faults in {} scenarios; {} other final states",
+        total("faultsOfWrites") + total("faultsOfWatches"),
+        all().count(),
+        total("otherwise")
+    )
+}
+
+/// A promise that was not run on a backend has the reason in place of a text.
+fn promises(result: &Value) -> String {
+    let all = || result["promises"].as_object().into_iter().flatten();
+    let kept = all().filter(|(_, of)| *of == "kept").count();
+    let run = all().filter(|(_, of)| of.is_string()).count();
+    format!("{kept} promises kept, {} not", run - kept)
+}
+
+fn browser(result: &Value) -> String {
+    let all = || items(&result["figures"]);
+    let is_above = |of: &&Value| {
+        of["bound"]
+            .as_f64()
+            .is_some_and(|it| number(&of["quiet"]) > it)
+    };
+    format!(
+        "{} machines; {} of {} times above their bounds",
+        result["machines"],
+        all().filter(is_above).count(),
+        all().count()
+    )
+}
+
+fn burst(result: &Value) -> String {
+    let pairs: Vec<&Value> = items(&result["pairs"]).collect();
+    let ratio = |pair: &Value| {
+        let all = &pair["seconds"][2];
+        number(all) / number(&pair["floorSeconds"])
+    };
+    let requests = |pair: &Value| sum(&pair["untilCreated"]["requests"]);
+    format!(
+        "{:.2} times the floor, {:.2} requests for each machine",
+        median(&pairs, ratio),
+        median(&pairs, requests) / number(&result["machines"])
+    )
+}
+
+/// Windows of all machines that open at the same instant.
+fn opening(result: &Value) -> String {
+    let all = number(&result["latenessSeconds"][2]);
+    let text = format!(
+        "{:.2} times the floor",
+        all / number(&result["floorSeconds"])
+    );
+    if result["openingAlone"] != false {
+        return text;
+    }
+    let writes =
+        number(&result["opening"]["writes"]) + number(&result["closing"]["writes"]);
+    format!(
+        "{text}, {:.1} writes for each machine in a whole cycle, {} requests in {} idle minutes",
+        writes / number(&result["machines"]),
+        result["idle"]["beyondIdling"],
+        result["idleMinutes"]
+    )
 }
 
 fn items(of: &Value) -> impl Iterator<Item = &Value> {
