@@ -135,3 +135,39 @@ fn every_document_of_a_folder_has_the_verdict_of_a_server() {
     let sarif = validate(&["-o", "sarif"]);
     assert!(sarif.contains("\"name\": \"kubemu\""), "{sarif}");
 }
+
+/// An update is not created first: a policy for creations would refuse it.
+#[test]
+fn an_update_is_not_subject_to_policies_for_creations() {
+    let policy = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: frozen}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations: [{expression: \"!has(object.data)\"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: frozen}
+spec: {policyName: frozen, validationActions: [Deny]}
+";
+    let old = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let new = format!("{old}data: {{a: b}}\n");
+    let files = [
+        ("policy.yaml", policy),
+        ("old.yaml", old),
+        ("new.yaml", &new),
+    ];
+    let folder = Folder::with("update", &files);
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (new, policy, old) = (path("new.yaml"), path("policy.yaml"), path("old.yaml"));
+    let words = ["validate", "-f", &new, "--policy", &policy, "--old", &old];
+    let output = kubemu(&words).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("configmap/a valid"), "{text}");
+    let created = kubemu(&words[..5]).output().unwrap();
+    assert_eq!(created.status.code(), Some(1));
+}

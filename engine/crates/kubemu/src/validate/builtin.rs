@@ -101,9 +101,9 @@ pub(super) struct Cluster {
 }
 
 /// The response of the server.
-struct Response {
-    code: u16,
-    body: Value,
+pub(super) struct Response {
+    pub(super) code: u16,
+    pub(super) body: Value,
     warnings: Vec<String>,
 }
 
@@ -178,7 +178,7 @@ impl Cluster {
         of_kind(&self.server.registry(), subject).cloned()
     }
 
-    /// The response of the server to one object. `old` is the stored object.
+    /// The result of a request to the server for one object. `old` is the stored object.
     ///
     /// # Errors
     /// The server refuses `old`.
@@ -188,25 +188,17 @@ impl Cluster {
         object: Value,
         old: Option<Value>,
     ) -> Result<ObjectResult, Failure> {
-        let Some(resource) = self.resource(subject) else {
+        let operation = match old {
+            Some(_) => Operation::Update,
+            None => Operation::Create,
+        };
+        let Some(response) = self.respond(subject, (object, old))? else {
             let refusal = Refusal::not_served(subject);
             return Ok(ObjectResult::without_steps(
                 subject.clone(),
                 Verdict::Refused(vec![refusal]),
             ));
         };
-        let mut operation = Operation::Create;
-        if let Some(old) = old {
-            operation = Operation::Update;
-            let origin = format!("the stored {}", subject.handle());
-            self.store(&Document {
-                origin,
-                object: old,
-                location: None,
-            })?;
-        }
-        let query = "?dryRun=All&fieldValidation=Strict";
-        let response = self.write(&resource, subject, (&writable(object), query))?;
         let refused = response.code >= 300;
         let steps = vec![Step {
             layer: "API server",
@@ -228,6 +220,33 @@ impl Cluster {
         })
     }
 
+    /// The response of the server to a dry run that creates an object, or updates `old`. `None` if
+    /// the kind is not served.
+    ///
+    /// # Errors
+    /// The server refuses `old`.
+    pub(super) fn respond(
+        &self,
+        subject: &Subject,
+        (object, old): (Value, Option<Value>),
+    ) -> Result<Option<Response>, Failure> {
+        let Some(resource) = self.resource(subject) else {
+            return Ok(None);
+        };
+        let query = "?dryRun=All&fieldValidation=Strict";
+        let request = (&writable(object), query);
+        let Some(old) = old else {
+            return self.write(&resource, subject, request).map(Some);
+        };
+        let origin = format!("the stored {}", subject.handle());
+        self.store(&Document {
+            origin,
+            object: old,
+            location: None,
+        })?;
+        self.update(&resource, subject, request).map(Some)
+    }
+
     /// Creates an object, or updates it if it exists.
     fn write(
         &self,
@@ -235,27 +254,26 @@ impl Cluster {
         subject: &Subject,
         (object, query): (&Value, &str),
     ) -> Result<Response, Failure> {
-        let mut path = match resource.group.as_str() {
-            "" => format!("/api/{}", resource.version),
-            group => format!("/apis/{group}/{}", resource.version),
-        };
-        if resource.namespaced {
-            let namespace = match subject.namespace.as_str() {
-                "" => "default",
-                namespace => namespace,
-            };
-            path = format!("{path}/namespaces/{}", path_segment(namespace));
-        }
-        path = format!("{path}/{}", resource.plural);
         let created = self.send(Call {
             method: Method::POST,
-            path: format!("{path}{query}"),
+            path: format!("{}{query}", collection_path(resource, subject)),
             object: object.clone(),
         })?;
         if created.body["reason"] != "AlreadyExists" {
             return Ok(created);
         }
-        let path = format!("{path}/{}", path_segment(&subject.name));
+        self.update(resource, subject, (object, query))
+    }
+
+    /// Updates an object that exists.
+    fn update(
+        &self,
+        resource: &Resource,
+        subject: &Subject,
+        (object, query): (&Value, &str),
+    ) -> Result<Response, Failure> {
+        let collection = collection_path(resource, subject);
+        let path = format!("{collection}/{}", path_segment(&subject.name));
         let stored = self.send(Call {
             method: Method::GET,
             path: path.clone(),
@@ -292,6 +310,22 @@ impl Cluster {
             })
         })
     }
+}
+
+/// The path of the objects of a kind, in the namespace of the subject.
+fn collection_path(resource: &Resource, subject: &Subject) -> String {
+    let mut path = match resource.group.as_str() {
+        "" => format!("/api/{}", resource.version),
+        group => format!("/apis/{group}/{}", resource.version),
+    };
+    if resource.namespaced {
+        let namespace = match subject.namespace.as_str() {
+            "" => "default",
+            namespace => namespace,
+        };
+        path = format!("{path}/namespaces/{}", path_segment(namespace));
+    }
+    format!("{path}/{}", resource.plural)
 }
 
 /// A name as one segment of a path, whatever its characters are.
