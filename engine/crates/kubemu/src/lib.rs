@@ -1,5 +1,5 @@
-//! Kubernetes' API server and admission in a process, as commands of a program: `serve`, `validate`
-//! and `cel`.
+//! Kubernetes' API server and admission in a process, as commands of a program: `serve`, `validate`,
+//! `cel` and `diff`.
 //!
 //! Other programs have these commands and their parts too: the reader of manifests, the flags and
 //! the kubeconfig of a server, and the output formats.
@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod cel;
 pub mod data_dir;
+pub mod diff;
 pub mod document;
 pub mod kubeconfig;
 pub mod output;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use kubemu::validate::{Extension, Program};
-use kubemu::{cel, serve, validate};
+use kubemu::{cel, diff, serve, validate};
 use kubemu_terminal::{clap_error, exit};
 
 /// Kubernetes' API server and admission in a process.
@@ -21,6 +21,7 @@ enum Command {
     Serve(serve::Args),
     Validate(validate::Args),
     Cel(cel::Args),
+    Diff(diff::Args),
 }
 
 /// Kubernetes' own kinds, and the CRDs that are given.
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args, &mut out),
         Command::Validate(args) => validate::run(&args, &Kubernetes, &mut out),
         Command::Cel(args) => cel::run(&args, &mut out),
+        Command::Diff(args) => diff::run(&args, &Kubernetes, &mut out),
     };
     exit(ended.and_then(|outcome| {
         out.flush()?;

@@ -5,6 +5,7 @@ mod definitions;
 mod engine;
 mod extension;
 mod github;
+pub(crate) mod judge;
 mod junit;
 mod lookup;
 mod object_result;
