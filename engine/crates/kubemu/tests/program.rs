@@ -171,3 +171,26 @@ spec: {policyName: frozen, validationActions: [Deny]}
     let created = kubemu(&words[..5]).output().unwrap();
     assert_eq!(created.status.code(), Some(1));
 }
+
+#[test]
+fn metadata_that_is_no_object_is_refused() {
+    let files = [
+        ("crd.yaml", CRD),
+        (
+            "a.yaml",
+            "apiVersion: example.com/v1\nkind: Thing\nmetadata: a\n",
+        ),
+        ("b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: b\n"),
+    ];
+    let folder = Folder::with("metadata", &files);
+    let mut command = kubemu(&["validate", "-f"]);
+    command
+        .arg(&folder.0)
+        .arg("--crd")
+        .arg(folder.0.join("crd.yaml"));
+    command.arg("--old").arg(&folder.0);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(", 2 invalid, "), "{text}");
+}

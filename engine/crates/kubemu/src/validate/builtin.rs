@@ -20,6 +20,7 @@ use super::engine::Sources;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::refusal::Refusal;
 use super::stored::Stored;
+use super::write::set_in_metadata;
 use super::{Args, Operation};
 use crate::document::Document;
 
@@ -282,7 +283,7 @@ impl Cluster {
         // Some kinds are only updated with the version of the stored object.
         let mut object = object.clone();
         let version = &stored.body["metadata"]["resourceVersion"];
-        object["metadata"]["resourceVersion"] = version.clone();
+        set_in_metadata(&mut object, "resourceVersion", version.clone());
         self.send(Call {
             method: Method::PUT,
             path: format!("{path}{query}"),

@@ -20,7 +20,7 @@ use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
 use super::refusal::Refusal;
 use super::stored::Stored;
-use super::write::Write;
+use super::write::{Write, set_in_metadata};
 use super::{Args, Operation};
 use crate::document::Document;
 
@@ -142,7 +142,8 @@ impl<'e> Engine<'e> {
         };
         if definition.scope() == Scope::Namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
-            document.object["metadata"]["namespace"] = args.namespace.as_str().into();
+            let namespace = args.namespace.as_str().into();
+            set_in_metadata(&mut document.object, "namespace", namespace);
         }
         if definition.scope() == Scope::Cluster && !subject.namespace.is_empty() {
             // A server clears it, too.

@@ -9,6 +9,7 @@ use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
 use super::engine::Sources;
+use super::write::set_in_metadata;
 
 /// Built-in kinds that are cluster-scoped.
 const CLUSTER_WIDE: [&str; 4] =
@@ -40,7 +41,13 @@ impl Lookup {
             }
             let mut object = document.object.clone();
             // Every namespace has this label; the API server sets it.
-            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+            let labels = object.pointer_mut("/metadata/labels");
+            let mut labels = labels.map(Value::take).unwrap_or_default();
+            if !labels.is_object() {
+                labels = json!({});
+            }
+            labels["kubernetes.io/metadata.name"] = name.into();
+            set_in_metadata(&mut object, "labels", labels);
             for (part, default) in [
                 ("spec", json!({"finalizers": ["kubernetes"]})),
                 ("status", json!({"phase": "Active"})),

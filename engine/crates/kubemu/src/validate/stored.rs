@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Operation;
 use super::extension::Extension;
 use super::object_result::Subject;
+use super::write::set_in_metadata;
 use crate::document::Document;
 
 /// Objects by group, kind, namespace and name. Of duplicates, the first is kept.
@@ -60,7 +61,8 @@ impl Stored {
         };
         resource.decode(&mut object);
         if !subject.namespace.is_empty() {
-            object["metadata"]["namespace"] = subject.namespace.as_str().into();
+            let namespace = subject.namespace.as_str().into();
+            set_in_metadata(&mut object, "namespace", namespace);
         }
         Ok(Some(object))
     }

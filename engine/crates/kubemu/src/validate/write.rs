@@ -1,6 +1,6 @@
 //! A write request for one object.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Operation;
 
@@ -75,5 +75,19 @@ impl Write {
                 metadata.entry(field).or_insert_with(|| value.clone());
             }
         }
+    }
+}
+
+/// Sets a field of the metadata, unless the metadata is no object.
+pub(super) fn set_in_metadata(object: &mut Value, field: &str, value: Value) {
+    let Value::Object(fields) = object else {
+        return;
+    };
+    let metadata = fields.entry("metadata").or_insert(Value::Null);
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    if let Value::Object(metadata) = metadata {
+        metadata.insert(field.to_owned(), value);
     }
 }
