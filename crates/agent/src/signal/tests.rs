@@ -356,9 +356,7 @@ impl Processor {
 const GROUP: &str = "kubepods.slice/cpu.stat";
 
 /// What stands above the limit.
-fn above() -> Option<String> {
-    Some("load: above 1.5 for 1m".to_owned())
-}
+const ABOVE: &str = "load: above 1.5 for 1m";
 
 #[test]
 fn load_is_what_programs_outside_pods_use_over_the_whole_time() {
@@ -375,9 +373,17 @@ fn load_is_what_programs_outside_pods_use_over_the_whole_time() {
             let read = processor.read(seconds, 12 * seconds, 10 * seconds);
             assert_eq!(read, Ok(None), "{group} {seconds}");
         }
-        assert_eq!(processor.read(60, 720, 600), Ok(above()), "{group}");
+        assert_eq!(
+            processor.read(60, 720, 600),
+            Ok(Some(ABOVE.to_owned())),
+            "{group}"
+        );
         // From 70 s on by pods alone.
-        assert_eq!(processor.read(70, 840, 700), Ok(above()), "{group}");
+        assert_eq!(
+            processor.read(70, 840, 700),
+            Ok(Some(ABOVE.to_owned())),
+            "{group}"
+        );
         assert_eq!(processor.read(90, 1100, 960), Ok(None), "{group}");
     }
 }
