@@ -23,6 +23,7 @@ const HEAD: &str = "\
 Until the objects of a machine that opens by the clock exist, the operator sends four requests: it reads the
 ScheduledMachine, and creates the Machine, its bootstrap object and its infrastructure object. Until the machine
 serves it patches the status three times. While nothing changes it sends nothing but the renewals of its Lease.
+`cargo xtask gen` writes this page from what `benches/scale` and `benches/hostile` have recorded.
 
 ## All windows open at once
 
