@@ -21,7 +21,6 @@ mod oracle;
 mod ours;
 mod plan;
 mod policy;
-mod random;
 mod request;
 mod resolver;
 mod schema;

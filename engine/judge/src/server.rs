@@ -15,7 +15,6 @@ mod compare;
 mod counts;
 mod explanation;
 mod mutation;
-mod random;
 mod run;
 pub mod seed;
 mod shrink;

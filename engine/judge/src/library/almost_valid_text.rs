@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::form::{BORDERS, FORMS, PIECES};
-use super::random::Random;
+use kubemu_judge::random::Random;
 
 /// The names of all forms.
 #[cfg(test)]

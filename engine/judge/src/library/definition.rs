@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::random::Random;
+use kubemu_judge::random::Random;
 
 /// A definition that is usual except for its schema.
 pub(super) fn plain(schema: &Value) -> Value {

@@ -3,8 +3,8 @@
 use super::almost_valid_text;
 use super::kind::{Kind, Parameter};
 use super::literal::{LITERALS, WRONG};
-use super::random::Random;
 use super::table::{ANY, TEMPLATES};
+use kubemu_judge::random::Random;
 
 /// The forms of texts for a type of literal.
 const FORMS: &[(&str, &str)] = &[

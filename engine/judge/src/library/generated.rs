@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::definition;
 use super::mutation;
 use super::policy::{Policies, pair};
-use super::random::Random;
 use super::schema::Schemas;
 use super::value::Values;
 use super::{almost_valid_text, text_questions};
+use kubemu_judge::random::Random;
 
 /// The question of a case. The same seed and number give the same question.
 pub(super) fn question(seed: u64, case: u64) -> Value {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use super::almost_valid_text;
 use super::oracle::{self, Oracle};
-use super::random::Random;
 use crate::Faults;
+use kubemu_judge::random::Random;
 
 /// What Go returns: a value or the text of an error.
 type Outcome = Result<Value, String>;

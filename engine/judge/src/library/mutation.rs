@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::oracle::{self, Oracle};
-use super::random::Random;
+use kubemu_judge::random::Random;
 
 /// The file of the data: a case per line.
 const DATA: &str = "crates/apiserver/tests/server/mutations.jsonl";

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::almost_valid_text;
 use super::expression::{Expressions, Scope};
 use super::kind::Kind;
-use super::random::Random;
 use super::scope;
 use super::value::Values;
+use kubemu_judge::random::Random;
 
 /// The paths that every policy may read, with their types.
 const PATHS: &[(&str, &str)] = &[

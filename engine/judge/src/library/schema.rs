@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::almost_valid_text;
 use super::expression::{Expressions, Scope};
 use super::kind::Kind;
-use super::random::Random;
 use super::scope;
 use super::value::Values;
+use kubemu_judge::random::Random;
 
 /// Names of properties; some must be escaped in an expression, and the last ones have no name in one.
 const NAMES: &[&str] = &[

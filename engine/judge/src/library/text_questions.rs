@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::definition;
-use super::random::Random;
 use super::{almost_valid_text, policy};
+use kubemu_judge::random::Random;
 
 /// Formats of a schema, with the form of the texts that are almost valid.
 const FORMATS: &[(&str, &str)] = &[

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::random::Random;
 use super::{almost_valid_text, text_questions};
+use kubemu_judge::random::Random;
 
 const TEXTS: &[&str] = &[
     "",

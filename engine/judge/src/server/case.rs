@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::mutation::Mutation;
-use super::random::Random;
 use super::seed::Seed;
+use crate::random::Random;
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +115,10 @@ impl<'a> Case<'a> {
     /// The case with this number.
     pub(super) fn of(seeds: &'a [Seed], run: u64, number: u64) -> Option<Self> {
         let mut random = Random::of(run, number);
-        let seed = random.pick(seeds)?;
+        let seed = random.any_of(seeds)?;
         let own = seed.namespace().unwrap_or_default();
         let elsewhere = !own.is_empty() && random.chance(20);
-        let place = random.pick(&PLACES).filter(|_| elsewhere);
+        let place = random.any_of(&PLACES).filter(|_| elsewhere);
         let mut case = Self {
             number,
             seed,
@@ -166,12 +166,12 @@ impl<'a> Case<'a> {
             Form::Delete,
             Form::Delete,
         ];
-        let form = random.pick(&FORMS).copied().unwrap_or(Form::Update);
+        let form = random.any_of(&FORMS).copied().unwrap_or(Form::Update);
         let is_whole = matches!(form, Form::Delete | Form::List);
         let subresource = if is_whole || random.chance(60) {
             String::new()
         } else {
-            let of_seed = random.pick(&self.seed.subresources);
+            let of_seed = random.any_of(&self.seed.subresources);
             of_seed.cloned().unwrap_or_default()
         };
         let count = 1 + random.below(2);
@@ -199,7 +199,7 @@ impl<'a> Case<'a> {
         } else {
             Vec::new()
         };
-        let user = random.pick(&USERS).filter(|_| random.clone().chance(8));
+        let user = random.any_of(&USERS).filter(|_| random.clone().chance(8));
         let user = user.map_or(String::new(), |it| it.replace("$name", &self.name()));
         let of_missing = !matches!(form, Form::Create | Form::List) && random.chance(6);
         let has_options = form == Form::Delete && random.chance(60);
@@ -323,7 +323,7 @@ fn query(form: Form, name: &str, random: &mut Random) -> Vec<String> {
         Form::Delete => &["", "", "", "", "dryRun=All", "gracePeriodSeconds=0"],
         _ => &["", "", "", "fieldValidation=Strict", "dryRun=All"],
     };
-    let picked = random.pick(several).copied().unwrap_or_default();
+    let picked = random.any_of(several).copied().unwrap_or_default();
     if !picked.is_empty() {
         query.push(picked.replace("$name", name));
     }
@@ -385,7 +385,7 @@ fn options(random: &mut Random) -> Value {
         ("kind", json!("Pod")),
     ];
     for _ in 0..=random.below(2) {
-        if let Some((name, value)) = random.pick(&several) {
+        if let Some((name, value)) = random.any_of(&several) {
             options[*name] = value.clone();
         }
     }
@@ -456,9 +456,9 @@ fn operation(object: &Value, random: &mut Random) -> Value {
         "metadata",
         "/metadata/name",
     ];
-    let path = |random: &mut Random| random.pick(&PATHS).copied().unwrap_or_default();
+    let path = |random: &mut Random| random.any_of(&PATHS).copied().unwrap_or_default();
     let mut made = json!({
-        "op": random.pick(&OPERATIONS).copied().unwrap_or_default(),
+        "op": random.any_of(&OPERATIONS).copied().unwrap_or_default(),
         "path": path(random),
     });
     // Kubernetes' library panics if the whole object is compared with a missing value.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::random::Random;
+use crate::random::Random;
 
 /// One change of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,11 +66,11 @@ impl Mutation {
     /// A random change of an object. `None` if the object has no field to change.
     pub(super) fn of(object: &Value, random: &mut Random) -> Option<Self> {
         if random.chance(6) {
-            return random.pick(&metadata()).cloned();
+            return random.any_of(&metadata()).cloned();
         }
         let mut places = Vec::new();
         collect(object, "", &mut places);
-        let pointer = random.pick(&places)?.clone();
+        let pointer = random.any_of(&places)?.clone();
         let value = object.pointer(&pointer)?;
         if random.chance(15) {
             return Some(Self {
@@ -249,27 +249,27 @@ fn of_another_type(random: &mut Random) -> Value {
         json!({"a": "b"}),
         Value::Null,
     ];
-    random.pick(&several).cloned().unwrap_or_default()
+    random.any_of(&several).cloned().unwrap_or_default()
 }
 
 fn number(random: &mut Random) -> Value {
     if random.chance(10) {
         return json!(1.5);
     }
-    random.pick(&NUMBERS).map_or(Value::Null, |it| json!(it))
+    random.any_of(&NUMBERS).map_or(Value::Null, |it| json!(it))
 }
 
 fn text(random: &mut Random) -> Value {
     if random.chance(10) {
-        let long = random.pick(&[16, 64, 254, 1025]).copied();
+        let long = random.any_of(&[16, 64, 254, 1025]).copied();
         return "a".repeat(long.unwrap_or(64)).into();
     }
-    random.pick(&TEXTS).map_or(Value::Null, |it| json!(it))
+    random.any_of(&TEXTS).map_or(Value::Null, |it| json!(it))
 }
 
 /// A list without items, or with one of its items twice.
 fn list(items: &[Value], random: &mut Random) -> Value {
-    let twice = random.pick(items).filter(|_| random.clone().chance(70));
+    let twice = random.any_of(items).filter(|_| random.clone().chance(70));
     match twice {
         Some(twice) => items.iter().chain([twice]).cloned().collect(),
         None => json!([]),
