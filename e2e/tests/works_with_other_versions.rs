@@ -26,26 +26,37 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const ROLES: &str = include_str!("works_with_other_versions/0.1.0/rbac.yaml");
 const DEFINITION: &str = include_str!("works_with_other_versions/0.1.0/crd.yaml");
-const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/5spot-controller";
+/// The ClusterRoles of both controllers: the operator of a test has the rights of both.
+const ROLE_PATHS: [&str; 2] = [
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles/5spot-controller",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles/5spot-controller-capacity",
+];
 const AFTER_CLOSING: &str = "2026-03-06T23:10:00Z";
 /// When the test checks the reason for which a schedule waits.
 const EVENING: &str = "2026-03-06T23:10:00Z";
 
-/// The rules of the operator's ClusterRole in the earlier version.
-fn rules_before() -> Value {
+/// The rules of the operator's ClusterRoles in the earlier version, which had one.
+fn rules_before() -> [Value; 2] {
     let documents: Vec<Value> = serde_saphyr::from_multiple(ROLES).unwrap();
     let mut roles = documents.into_iter();
     let role = roles
         .find(|it| it["metadata"]["name"] == "5spot-controller")
         .unwrap();
-    role["rules"].clone()
+    [role["rules"].clone(), json!([])]
 }
 
-/// Sets the rules of the operator's ClusterRole, and waits until the server applies them. Returns
+/// Sets the rules of the operator's ClusterRoles, and waits until the server applies them. Returns
 /// the previous rules.
-async fn change_rules(cluster: &Cluster, rules: &Value, may_list: bool) -> Value {
-    let before = cluster.get(ROLE).await.unwrap()["rules"].clone();
-    cluster.patch(ROLE, &json!({"rules": rules})).await;
+async fn change_rules(
+    cluster: &Cluster,
+    rules: &[Value; 2],
+    may_list: bool,
+) -> [Value; 2] {
+    let mut before = [Value::Null, Value::Null];
+    for (place, path) in ROLE_PATHS.into_iter().enumerate() {
+        before[place] = cluster.get(path).await.unwrap()["rules"].clone();
+        cluster.patch(path, &json!({"rules": rules[place]})).await;
+    }
     let review = json!({"spec": {
         "user": "system:serviceaccount:5spot-system:5spot-controller",
         "resourceAttributes": {
@@ -64,8 +75,8 @@ async fn change_rules(cluster: &Cluster, rules: &Value, may_list: bool) -> Value
 }
 
 /// A worker in service whose operator was restarted with the earlier roles. Returns the operator
-/// and the previous rules of its ClusterRole.
-async fn restarted_with_roles_before(cluster: &Cluster) -> (Operator, Value) {
+/// and the previous rules of its ClusterRoles.
+async fn restarted_with_roles_before(cluster: &Cluster) -> (Operator, [Value; 2]) {
     let operator = cluster.operator();
     cluster.bring_up(&scheduled_machine("worker")).await;
     drop(operator);
