@@ -251,12 +251,15 @@ fn repeat(repetition: &Repetition, choice: Choice, out: &mut String) {
     }
     for number in 0..times {
         let before = out.len();
-        // Nested repetitions multiply: only the last one is longer.
+        // Nested repetitions multiply: only the last one is longer, and by no more than one. What
+        // is not repeated multiplies nothing.
         let is_last = number + 1 == times;
-        let inner = Choice {
-            extra: if is_last { choice.extra.min(1) } else { 0 },
-            ..choice
+        let extra = match most {
+            Some(1) => choice.extra,
+            _ if is_last => choice.extra.min(1),
+            _ => 0,
         };
+        let inner = Choice { extra, ..choice };
         write(&repetition.sub, inner, out);
         if out.len() == before || out.len() > MAX_TEXT {
             break;
