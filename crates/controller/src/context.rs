@@ -6,6 +6,7 @@ mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt as _, abortable};
@@ -112,6 +113,17 @@ pub(crate) fn management_client(
     ApiClient::new(track_outages(client, outage), name::FIELD_MANAGER)
 }
 
+/// A queue of keys that are reconciled here if `is_enabled`.
+pub(crate) fn work_queue(
+    clock: Clock,
+    backoff: Backoff,
+    max_concurrent: NonZeroUsize,
+    is_enabled: bool,
+) -> WorkQueue {
+    let queue = WorkQueue::new(clock, backoff, max_concurrent);
+    if is_enabled { queue } else { queue.disabled() }
+}
+
 impl Context {
     /// Creates the context and starts nothing. Tasks that are started later are sent to `tasks` to
     /// be polled.
@@ -136,7 +148,8 @@ impl Context {
             resource,
             CachedKind::ScheduledMachine,
         ));
-        let tables = if options.controllers.machines {
+        let Controllers { machines, capacity } = options.controllers;
+        let tables = if machines {
             Tables {
                 informers: BTreeMap::from([(name.clone(), informer.clone())]),
                 unfilled: BTreeSet::from([name]),
@@ -150,13 +163,18 @@ impl Context {
             clock: options.clock.clone(),
             metrics,
             backoff,
-            queue: WorkQueue::new(options.clock.clone(), backoff, options.max_concurrent),
+            queue: work_queue(
+                options.clock.clone(),
+                backoff,
+                options.max_concurrent,
+                machines,
+            ),
             calendars: ReadOnce::default(),
             followed: ReadOnce::default(),
             provided: ProvidedSchedules::default(),
-            spot_schedules: spot_schedule::all(&options.clock, backoff, &fence),
-            overrides: Overrides::new(options.clock.clone(), backoff, &fence),
-            capacities: Capacities::new(options.clock.clone(), backoff, &fence),
+            spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
+            overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
+            capacities: Capacities::new(options.clock.clone(), backoff, &fence, capacity),
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),

@@ -5,16 +5,15 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use fivespot_runtime::queue::ReconcileResult;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
+use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::reconcile::reconcile;
-use crate::{Controllers, Options};
 use crate::{schedule_override, scheduled_capacity, spot_schedule};
 
 /// Runs the controller until the future is dropped; see [`run_until`].
@@ -42,8 +41,6 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let mut beside = FuturesUnordered::new();
     let mut reconciles = FuturesUnordered::new();
     let mut of_other_kinds = FuturesUnordered::new();
-    let Controllers { machines, capacity } = context.options.controllers;
-    let reconciles_all = machines && capacity;
     let mut last_id = 0;
     let mut stop = pin!(stop);
     let mut stopped = None;
@@ -62,30 +59,29 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             Some(()) = of_other_kinds.next(), if !of_other_kinds.is_empty() => {}
             value = &mut stop, if stopped.is_none() => stopped = Some(value),
             () = &mut coordinated, if !is_coordinated => is_coordinated = true,
-            (key, busy) = context.queue.next(), if machines && !is_stopped => {
+            (key, busy) = context.queue.next(), if !is_stopped => {
                 last_id += 1;
                 // A slow response takes time, on a virtual clock too.
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.stop_while_busy(reconciling));
             }
-            (own, busy) = context.overrides.queue.next(), if machines && !is_stopped => {
+            (own, busy) = context.overrides.queue.next(), if !is_stopped => {
                 last_id += 1;
                 let reconciling =
                     schedule_override::reconcile(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
-            due = spot_schedule::next_due(&context), if machines && !is_stopped => {
+            due = spot_schedule::next_due(&context), if !is_stopped => {
                 last_id += 1;
                 let reconciling = spot_schedule::reconcile(context.clone(), due, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
-            (own, busy) = context.capacities.queue.next(), if capacity && !is_stopped => {
+            (own, busy) = context.capacities.queue.next(), if !is_stopped => {
                 last_id += 1;
                 let reconciling =
                     scheduled_capacity::reconcile(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
-            () = discard(&context), if !reconciles_all && !is_stopped => {}
             Some(()) = beside.next(), if !beside.is_empty() => {}
         }
         if is_coordinated
@@ -96,23 +92,4 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             return value;
         }
     }
-}
-
-/// Takes one key from a queue whose objects another process reconciles: they are followed because
-/// what is reconciled here depends on them. Dropping the future loses none.
-async fn discard(context: &Context) {
-    let Controllers { machines, capacity } = context.options.controllers;
-    let (overrides, capacities) = (&context.overrides.queue, &context.capacities.queue);
-    let (queue, (key, busy)) = tokio::select! {
-        biased;
-        taken = context.queue.next(), if !machines => (&context.queue, taken),
-        taken = overrides.next(), if !machines => (overrides, taken),
-        due = spot_schedule::next_due(context), if !machines => {
-            return spot_schedule::discard(context, due);
-        }
-        taken = capacities.next(), if !capacity => (capacities, taken),
-        else => return,
-    };
-    drop(busy);
-    queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });
 }

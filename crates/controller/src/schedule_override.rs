@@ -19,7 +19,7 @@ use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize;
 use tracing::Instrument as _;
 
-use crate::context::Context;
+use crate::context::{Context, work_queue};
 use crate::kind::schedule_override;
 use crate::observe::projection::CachedKind;
 use crate::observe::schedule_inputs::Listed;
@@ -76,10 +76,15 @@ impl From<MachineParts> for Machine {
 }
 
 impl Overrides {
-    /// No overrides. `fence` is that of the machines.
-    pub(crate) fn new(clock: Clock, backoff: Backoff, fence: &Fence) -> Self {
+    /// No overrides. `fence` is that of the machines. They are reconciled here if `is_enabled`.
+    pub(crate) fn new(
+        clock: Clock,
+        backoff: Backoff,
+        fence: &Fence,
+        is_enabled: bool,
+    ) -> Self {
         Self {
-            queue: WorkQueue::new(clock, backoff, MAX_CONCURRENT),
+            queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
             fence: fence.of_kind(name::OVERRIDE_KIND),
             index: OverrideIndex::default(),
             ended: EndedOverrides::default(),

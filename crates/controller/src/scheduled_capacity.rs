@@ -21,7 +21,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use crate::context::Context;
+use crate::context::{Context, work_queue};
 use crate::kind::scheduled_capacity;
 use crate::observe::Incomplete;
 use crate::observe::live_reads::LiveReads;
@@ -48,10 +48,15 @@ pub(crate) struct Capacities {
 }
 
 impl Capacities {
-    /// An empty queue. `fence` is that of the machines.
-    pub(crate) fn new(clock: Clock, backoff: Backoff, fence: &Fence) -> Self {
+    /// An empty queue. `fence` is that of the machines. They are reconciled here if `is_enabled`.
+    pub(crate) fn new(
+        clock: Clock,
+        backoff: Backoff,
+        fence: &Fence,
+        is_enabled: bool,
+    ) -> Self {
         Self {
-            queue: WorkQueue::new(clock, backoff, MAX_CONCURRENT),
+            queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
             fence: fence.of_kind(name::CAPACITY_KIND),
         }
     }

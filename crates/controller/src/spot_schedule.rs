@@ -14,7 +14,7 @@ use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize as _;
 use tracing::Instrument as _;
 
-use crate::context::Context;
+use crate::context::{Context, work_queue};
 use crate::kind;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
@@ -45,11 +45,17 @@ struct Shown {
     generation: Option<i64>,
 }
 
-/// The schedules of all kinds. `fence` is that of the machines.
-pub(crate) fn all(clock: &Clock, backoff: Backoff, fence: &Fence) -> [SpotSchedules; 2] {
+/// The schedules of all kinds. `fence` is that of the machines. What they publish is written here if
+/// `is_enabled`.
+pub(crate) fn all(
+    clock: &Clock,
+    backoff: Backoff,
+    fence: &Fence,
+    is_enabled: bool,
+) -> [SpotSchedules; 2] {
     KINDS.map(|kind| SpotSchedules {
         kind,
-        queue: WorkQueue::new(clock.clone(), backoff, MAX_CONCURRENT),
+        queue: work_queue(clock.clone(), backoff, MAX_CONCURRENT, is_enabled),
         fence: fence.of_kind(kind),
         shown: Mutex::default(),
     })
@@ -153,15 +159,6 @@ pub(crate) async fn next_due(context: &Context) -> Due {
         biased;
         (key, busy) = one.queue.next() => Due { kind: 0, key, busy },
         (key, busy) = other.queue.next() => Due { kind: 1, key, busy },
-    }
-}
-
-/// Puts the key of a schedule back that another process reconciles.
-pub(crate) fn discard(context: &Context, due: Due) {
-    let Due { kind, key, busy } = due;
-    drop(busy);
-    if let Some(schedules) = context.spot_schedules.get(kind) {
-        schedules.queue.finish(&key, DONE);
     }
 }
 

@@ -18,6 +18,8 @@ use crate::Key;
 /// While a key is due that may begin, and until its reconcile has ended, a virtual clock is stopped.
 #[derive(Debug)]
 pub struct WorkQueue {
+    /// Whether its keys are reconciled by this process.
+    is_enabled: bool,
     clock: Clock,
     monotonic: Monotonic,
     queue: Mutex<Queue<Busy>>,
@@ -30,11 +32,22 @@ impl WorkQueue {
     /// An empty queue, of whose keys at most so many are reconciled at a time.
     pub fn new(clock: Clock, backoff: Backoff, max_concurrent: NonZeroUsize) -> Self {
         Self {
+            is_enabled: true,
             clock,
             monotonic: Monotonic::default(),
             queue: Mutex::new(Queue::new(backoff, max_concurrent)),
             changed: Notify::new(),
             listeners: Mutex::default(),
+        }
+    }
+
+    /// The queue, which takes no keys and stays empty: what another process reconciles may be
+    /// followed here, because what is reconciled here depends on it.
+    #[must_use]
+    pub fn disabled(self) -> Self {
+        Self {
+            is_enabled: false,
+            ..self
         }
     }
 
@@ -49,6 +62,9 @@ impl WorkQueue {
 
     /// Enqueues `key` after an event.
     pub fn enqueue(&self, key: &Key) {
+        if !self.is_enabled {
+            return;
+        }
         let busy = self.clock.busy();
         self.queue().enqueue(key, self.clock.now(), busy);
         self.notify(key);
@@ -57,6 +73,9 @@ impl WorkQueue {
     /// Enqueues `key` with low priority after an event that can wait, if the work that its last
     /// reconcile left can wait too.
     pub fn enqueue_deferred(&self, key: &Key) {
+        if !self.is_enabled {
+            return;
+        }
         let busy = self.clock.busy();
         self.queue().enqueue_deferred(key, self.clock.now(), busy);
         self.notify(key);
@@ -160,6 +179,20 @@ mod tests {
 
     fn start() -> Timestamp {
         "2026-03-06T21:30:00Z".parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_disabled_queue_stays_empty_and_stops_no_clock() {
+        let clock = Clock::stopped_at(start());
+        let queue = WorkQueue::new(clock.clone(), Backoff::seeded(0), NonZeroUsize::MIN);
+        let queue = queue.disabled();
+        let key = Key::new("default", "a");
+        queue.enqueue(&key);
+        queue.enqueue_deferred(&key);
+        assert_eq!(queue.due(), 0);
+        let later = start() + SignedDuration::from_hours(1);
+        clock.advance_to(later).await;
+        assert_eq!(clock.now(), later);
     }
 
     #[tokio::test]
