@@ -29,4 +29,6 @@ pub mod scan;
 mod service;
 pub mod signal;
 mod switch;
+#[cfg(test)]
+mod test_host;
 mod watched;

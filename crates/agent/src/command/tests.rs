@@ -1,24 +1,17 @@
 use std::fs;
-use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser as _};
 
 use super::argument::Args;
 use super::{Outcome, perform};
+use crate::test_host::TestHost;
 
 /// A directory with the layout of `/proc`, and a configuration next to it.
-struct FakeHost(PathBuf);
-
-impl Drop for FakeHost {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+struct FakeHost(TestHost);
 
 impl FakeHost {
     fn new(name: &str, config: &str) -> Self {
-        let name = format!("5spot-agent-command-{name}-{}", std::process::id());
-        let fake = Self(std::env::temp_dir().join(name));
+        let fake = Self(TestHost::new(&format!("command-{name}")));
         let processes: [(u32, &str, &str, u32); 4] = [
             (2, "kthreadd", "", 2_129_984),
             (40, "steam", "/usr/games/steam\0--token=secret\0", 4_194_560),

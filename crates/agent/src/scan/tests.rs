@@ -1,22 +1,14 @@
 use super::{Trigger, check, scan};
 use crate::pattern::Patterns;
 use crate::proc::{Proc, Scope};
+use crate::test_host::TestHost;
 
 /// A directory with the layout of `/proc`, removed when this is dropped.
-struct FakeProc(std::path::PathBuf);
-
-impl Drop for FakeProc {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+struct FakeProc(TestHost);
 
 impl FakeProc {
     fn new(name: &str) -> Self {
-        let name = format!("5spot-agent-sight-{name}-{}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&root).unwrap();
-        Self(root)
+        Self(TestHost::new(&format!("scan-{name}")))
     }
 
     fn process(&self, pid: u32, comm: &[u8], cmdline: &[u8], state: &str) {

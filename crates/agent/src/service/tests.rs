@@ -5,23 +5,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Installed, Service, UNIT, install, installed, quoted, uninstall};
-use crate::command::{Failure, Outcome};
+use crate::test_host::TestHost;
 
 /// The root of a host with systemd, the agent's program and a kubeconfig.
-struct Host(PathBuf);
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+struct Host(TestHost);
 
 impl Host {
     fn new(name: &str) -> Self {
-        let name = format!("5spot-agent-service-{name}-{}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&root);
-        let host = Self(root);
+        let host = Self(TestHost::new(&format!("service-{name}")));
         fs::create_dir_all(host.0.join("etc/systemd/system")).unwrap();
         host.write("usr/bin/agent", "program", 0o755);
         host.write("etc/5spot/kubeconfig", "kubeconfig", 0o600);
@@ -29,10 +20,8 @@ impl Host {
     }
 
     fn write(&self, path: &str, text: &str, mode: u32) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        self.0.write(path, text);
+        fs::set_permissions(self.0.join(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 
     fn unit(&self) -> PathBuf {
@@ -42,7 +31,7 @@ impl Host {
     /// All files, relative to the root.
     fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
-        let mut directories = vec![self.0.clone()];
+        let mut directories = vec![self.0.to_path_buf()];
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory).unwrap() {
                 let entry = entry.unwrap();
@@ -50,7 +39,8 @@ impl Host {
                     directories.push(entry.path());
                 } else {
                     let path = entry.path();
-                    files.push(path.strip_prefix(&self.0).unwrap().display().to_string());
+                    files
+                        .push(path.strip_prefix(&*self.0).unwrap().display().to_string());
                 }
             }
         }
@@ -58,27 +48,12 @@ impl Host {
         files
     }
 
-    /// What a command prints, with its exit code and with DIR for the root.
-    fn printed(
-        &self,
-        command: impl FnOnce(&mut Vec<u8>) -> Result<Outcome, Failure>,
-    ) -> String {
-        let mut out = Vec::new();
-        let end = match command(&mut out) {
-            Ok(Outcome::Yes) => "exit code 0\n".to_owned(),
-            Ok(Outcome::No) => "exit code 1\n".to_owned(),
-            Err(failure) => format!("error: {}\nexit code 2\n", failure.message()),
-        };
-        let text = String::from_utf8(out).unwrap() + &end;
-        text.replace(&self.0.display().to_string(), "DIR")
-    }
-
     fn install(&self, service: &Service) -> String {
-        self.printed(|out| install(service, &self.0, out))
+        self.0.printed(|out| install(service, &self.0, out))
     }
 
     fn uninstall(&self) -> String {
-        self.printed(|out| uninstall(&self.0, false, out))
+        self.0.printed(|out| uninstall(&self.0, false, out))
     }
 }
 
@@ -230,7 +205,7 @@ fn what_is_installed_is_removed_and_nothing_else() {
     assert_eq!(host.files(), with_unit);
     // A drop-in of the administrator stays.
     host.write(&format!("etc/systemd/system/{UNIT}.d/own.conf"), "", 0o644);
-    insta::assert_snapshot!(host.printed(|out| uninstall(&host.0, true, out)), @"
+    insta::assert_snapshot!(host.0.printed(|out| uninstall(&host.0, true, out)), @"
     would remove DIR/etc/systemd/system/5spot-reclaim-agent.service
     exit code 0
     ");

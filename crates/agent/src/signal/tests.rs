@@ -1,44 +1,17 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use fivespot_schedule::Duration as Length;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use crate::test_host::TestHost;
+
 use super::{
     Counted, Load, LoadLimit, Now, OwnerSwitch, Reading, Sessions, Settings, Signal,
     SignalFile, Signals, Source,
 };
-
-/// A directory of its own, removed when this is dropped.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let name = format!("5spot-agent-signal-{name}-{}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(&root).unwrap();
-        Self(root)
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn remove(&self, path: &str) {
-        fs::remove_file(self.0.join(path)).unwrap();
-    }
-}
 
 /// So many seconds after the first reading.
 fn after(start: Instant, seconds: u64) -> Now {
@@ -57,8 +30,8 @@ fn reason(source: &mut dyn Source, now: Now) -> Result<Option<String>, String> {
 
 #[test]
 fn a_signal_file_stands_while_there_is_anything_at_its_path() {
-    let host = Directory::new("file");
-    let path = host.0.join("desk/in-use");
+    let host = TestHost::new("signal-file");
+    let path = host.join("desk/in-use");
     let mut source = SignalFile::new(path.clone());
     let now = after(Instant::now(), 0);
     let stands = Ok(Some(format!("signal-file: {}", path.display())));
@@ -76,8 +49,8 @@ fn a_signal_file_stands_while_there_is_anything_at_its_path() {
 
 #[test]
 fn a_signal_keeps_the_time_of_its_beginning_and_the_first_counts() {
-    let host = Directory::new("since");
-    let files = ["first", "second"].map(|name| host.0.join(name));
+    let host = TestHost::new("signal-since");
+    let files = ["first", "second"].map(|name| host.join(name));
     let settings = Settings {
         files: files.to_vec(),
         ..Settings::default()
@@ -108,10 +81,10 @@ fn a_signal_keeps_the_time_of_its_beginning_and_the_first_counts() {
 
 #[test]
 fn equal_settings_keep_what_was_read_and_others_replace_it() {
-    let host = Directory::new("configure");
+    let host = TestHost::new("signal-configure");
     host.write("file", "");
     let settings = Settings {
-        files: vec![host.0.join("file")],
+        files: vec![host.join("file")],
         ..Settings::default()
     };
     let mut signals = Signals::new(Vec::new());
@@ -179,10 +152,10 @@ CONTROLLER=:1.31
 
 #[test]
 fn sessions_of_persons_in_the_foreground_count() {
-    let host = Directory::new("sessions");
-    fs::create_dir_all(host.0.join("sessions")).unwrap();
+    let host = TestHost::new("signal-sessions");
+    fs::create_dir_all(host.join("sessions")).unwrap();
     let now = after(Instant::now(), 0);
-    let read = |counted| reason(&mut Sessions::new(&host.0, counted), now);
+    let read = |counted| reason(&mut Sessions::new(&host, counted), now);
     let rows = [
         ("a desktop", DESKTOP.to_owned(), true, true),
         (
@@ -258,7 +231,7 @@ fn sessions_of_persons_in_the_foreground_count() {
 
 #[test]
 fn only_the_files_of_sessions_are_read_and_their_number_is_the_reason() {
-    let host = Directory::new("many-sessions");
+    let host = TestHost::new("signal-many-sessions");
     for name in [
         "sessions/2",
         "sessions/c1",
@@ -268,17 +241,17 @@ fn only_the_files_of_sessions_are_read_and_their_number_is_the_reason() {
         host.write(name, DESKTOP);
     }
     let now = after(Instant::now(), 0);
-    let mut source = Sessions::new(&host.0, Counted::Local);
+    let mut source = Sessions::new(&host, Counted::Local);
     let stands = Ok(Some("login-session: 2 active sessions".to_owned()));
     assert_eq!(reason(&mut source, now), stands);
 }
 
 #[test]
 fn sessions_that_cannot_be_read_are_no_signal() {
-    let host = Directory::new("no-sessions");
+    let host = TestHost::new("signal-no-sessions");
     let now = after(Instant::now(), 0);
-    let mut source = Sessions::new(&host.0, Counted::Local);
-    let directory = host.0.join("sessions").display().to_string();
+    let mut source = Sessions::new(&host, Counted::Local);
+    let directory = host.join("sessions").display().to_string();
     assert_eq!(
         reason(&mut source, now),
         Err(format!(
@@ -293,7 +266,7 @@ fn sessions_that_cannot_be_read_are_no_signal() {
     host.remove("sessions/2");
     rustix::fs::mknodat(
         rustix::fs::CWD,
-        host.0.join("sessions/2"),
+        host.join("sessions/2"),
         rustix::fs::FileType::Fifo,
         rustix::fs::Mode::RUSR,
         0,
@@ -307,7 +280,7 @@ fn sessions_that_cannot_be_read_are_no_signal() {
 
 /// A host whose processor is used in tenths of a second.
 struct Processor {
-    host: Directory,
+    host: TestHost,
     load: Load,
     start: Instant,
     group: &'static str,
@@ -315,12 +288,12 @@ struct Processor {
 
 impl Processor {
     fn new(name: &str, group: &'static str) -> Self {
-        let host = Directory::new(name);
+        let host = TestHost::new(&format!("signal-{name}"));
         let limit = LoadLimit {
             above: 1.5,
             time: Length::minutes(1),
         };
-        let load = Load::new(limit, &host.0, &host.0.join("cgroup"));
+        let load = Load::new(limit, &host, &host.join("cgroup"));
         Self {
             host,
             load,
@@ -424,16 +397,16 @@ fn a_counter_that_begins_anew_is_not_taken_for_use_of_the_host() {
 
 #[test]
 fn load_without_the_control_group_of_pods_is_not_known() {
-    let host = Directory::new("no-groups");
+    let host = TestHost::new("signal-no-groups");
     host.write("stat", "cpu  100 0 100 0 0 0 0 0 0 0\n");
     let limit = LoadLimit {
         above: 0.1,
         time: Length::seconds(10),
     };
-    let mut load = Load::new(limit, &host.0, &host.0.join("cgroup"));
+    let mut load = Load::new(limit, &host, &host.join("cgroup"));
     let now = after(Instant::now(), 0);
     let why = reason(&mut load, now).unwrap_err();
-    let groups = host.0.join("cgroup").display().to_string();
+    let groups = host.join("cgroup").display().to_string();
     assert_eq!(
         why,
         format!(
@@ -456,16 +429,16 @@ fn load_without_the_control_group_of_pods_is_not_known() {
 }
 
 /// A directory of the owner's switch in which each file belongs to the user who runs this test.
-fn switch(name: &str) -> (Directory, u32) {
-    let host = Directory::new(name);
-    let uid = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&host.0).unwrap());
+fn switch(name: &str) -> (TestHost, u32) {
+    let host = TestHost::new(&format!("signal-{name}"));
+    let uid = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&*host).unwrap());
     (host, uid)
 }
 
 #[test]
 fn the_switch_stands_until_the_instant_in_its_file_or_until_it_is_taken_back() {
     let (host, uid) = switch("switch");
-    let mut switch = OwnerSwitch::new(host.0.clone());
+    let mut switch = OwnerSwitch::new(host.to_path_buf());
     let start = Instant::now();
     assert_eq!(reason(&mut switch, after(start, 0)), Ok(None));
     switch
@@ -486,18 +459,18 @@ fn the_switch_stands_until_the_instant_in_its_file_or_until_it_is_taken_back() {
     let signal = switch.read(after(start, 0)).unwrap().unwrap();
     assert_eq!(signal.until, Some("2026-11-27T09:01:00Z".parse().unwrap()));
     assert!(signal.since.is_some());
-    let names: Vec<_> = fs::read_dir(&host.0).unwrap().collect();
+    let names: Vec<_> = fs::read_dir(&*host).unwrap().collect();
     assert_eq!(names.len(), 1, "nothing else is left behind");
 }
 
 #[test]
 fn what_is_no_file_of_a_user_is_no_wish_of_the_owner() {
     let (host, uid) = switch("no-switch");
-    let mut switch = OwnerSwitch::new(host.0.join("missing"));
+    let mut switch = OwnerSwitch::new(host.join("missing"));
     let now = after(Instant::now(), 0);
     assert_eq!(reason(&mut switch, now), Ok(None));
     assert_eq!(switch.take_back().unwrap(), 0);
-    let mut switch = OwnerSwitch::new(host.0.clone());
+    let mut switch = OwnerSwitch::new(host.to_path_buf());
     for name in ["reclaim", "reclaim-", "reclaim-jo", "reclaim--1", ".new-7"] {
         host.write(name, "");
     }
@@ -521,10 +494,10 @@ fn what_is_no_file_of_a_user_is_no_wish_of_the_owner() {
     );
     host.remove(&file);
     host.write("elsewhere", "");
-    std::os::unix::fs::symlink("elsewhere", host.0.join(&file)).unwrap();
+    std::os::unix::fs::symlink("elsewhere", host.join(&file)).unwrap();
     assert!(refused(&mut switch).starts_with(&format!("{file}: ")));
     host.remove(&file);
-    fs::create_dir(host.0.join(&file)).unwrap();
+    fs::create_dir(host.join(&file)).unwrap();
     assert_eq!(
         refused(&mut switch),
         format!("{file}: is not a regular file")

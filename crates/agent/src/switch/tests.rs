@@ -1,42 +1,34 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{End, Outcome, reclaim, status, take_back};
-use crate::command::Failure;
+use super::{End, reclaim, status, take_back};
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, Requested, RunDirectory, SignalState, State};
 use crate::service::Installed;
+use crate::test_host::TestHost;
 
 /// A run directory and a `/proc` with one process, which may be an agent.
 struct Host {
-    root: PathBuf,
+    root: TestHost,
     directory: RunDirectory,
     uid: u32,
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
-    }
 }
 
 const AGENT: u32 = 40;
 
 impl Host {
     fn new(name: &str) -> Self {
-        let name = format!("5spot-agent-switch-{name}-{}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&root);
-        let process = root.join("proc").join(AGENT.to_string());
-        fs::create_dir_all(&process).unwrap();
+        let root = TestHost::new(&format!("switch-{name}"));
         let numbers = "S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0";
-        fs::write(process.join("stat"), format!("{AGENT} (agent) {numbers}\n")).unwrap();
+        root.write(
+            &format!("proc/{AGENT}/stat"),
+            &format!("{AGENT} (agent) {numbers}\n"),
+        );
         Self {
             directory: RunDirectory::new(root.join("run")),
-            uid: fs::metadata(&root).unwrap().uid(),
+            uid: fs::metadata(&*root).unwrap().uid(),
             root,
         }
     }
@@ -45,28 +37,14 @@ impl Host {
         Proc::open(&self.root.join("proc")).unwrap()
     }
 
-    /// What a command prints, with its exit code and with DIR for the directory.
-    fn printed(
-        &self,
-        command: impl FnOnce(&mut Vec<u8>) -> Result<Outcome, Failure>,
-    ) -> String {
-        let mut out = Vec::new();
-        let end = match command(&mut out) {
-            Ok(Outcome::Yes) => "exit code 0\n".to_owned(),
-            Ok(Outcome::No) => "exit code 1\n".to_owned(),
-            Err(failure) => format!("error: {}\nexit code 2\n", failure.message()),
-        };
-        let text = String::from_utf8(out).unwrap() + &end;
-        text.replace(&self.root.display().to_string(), "DIR")
-    }
-
     fn reclaim(&self, end: End) -> String {
         let now = at("2026-11-27T09:00:00.987Z");
-        self.printed(|out| reclaim(&self.directory, &self.proc(), end, now, out))
+        self.root
+            .printed(|out| reclaim(&self.directory, &self.proc(), end, now, out))
     }
 
     fn take_back(&self) -> String {
-        self.printed(|out| take_back(&self.directory, out))
+        self.root.printed(|out| take_back(&self.directory, out))
     }
 
     fn status(&self, now: &str) -> String {
@@ -74,7 +52,8 @@ impl Host {
     }
 
     fn status_with(&self, service: Installed, now: &str) -> String {
-        self.printed(|out| status(&self.directory, &self.proc(), service, at(now), out))
+        self.root
+            .printed(|out| status(&self.directory, &self.proc(), service, at(now), out))
     }
 
     fn publish(&self, state: &State) {
