@@ -18,7 +18,7 @@ use crate::detect::with_causes;
 use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
 use crate::run::{Agent, run};
-use crate::run_directory::{RunDirectory, USUAL};
+use crate::run_directory::{DEFAULT, RunDirectory};
 use crate::switch::{self, End};
 use crate::{doctor, once, service};
 
@@ -101,7 +101,7 @@ fn start_log(format: LogFormat) {
 
 async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let directory = args.run_directory.clone();
-    let directory = RunDirectory::new(directory.unwrap_or_else(|| USUAL.into()));
+    let directory = RunDirectory::new(directory.unwrap_or_else(|| DEFAULT.into()));
     match &args.command {
         None => watch(args, out).await,
         Some(Command::Doctor) => {

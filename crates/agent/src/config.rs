@@ -6,7 +6,7 @@ use fivespot_api::reclaim::{POLL_INTERVAL_MS, Report, config_hash};
 use serde::Deserialize;
 
 use crate::pattern::Patterns;
-use crate::signal::{Counted, LoadLimit, Settings};
+use crate::signal::{CountedSessions, LoadLimit, Settings};
 
 /// The maximum size of a configuration in bytes; the operator writes far less.
 const MAX_BYTES: usize = 256 * 1024;
@@ -146,9 +146,9 @@ fn signals(file: &File) -> Result<Settings, String> {
     let named = |key: &str, error| format!("{key}: {error}");
     let sessions = match &file.login_sessions {
         None => None,
-        Some(text) => {
-            Counted::parse(text).map_err(|error| named("login_sessions", error))?
-        }
+        Some(text) => CountedSessions::parse(text)
+            .map_err(|error| named("login_sessions", error))?
+            .counted(),
     };
     let time = match &file.load_for {
         None => LoadLimit::TIME,
@@ -189,7 +189,8 @@ fn toml_error(text: &str, error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Counted, LoadLimit, Settings};
+    use super::{Config, LoadLimit, Settings};
+    use crate::signal::Counted;
 
     #[test]
     fn the_agent_parses_the_configuration_of_the_operator() {

@@ -14,8 +14,8 @@ use crate::detect::with_causes;
 use crate::proc::{Pid, Proc};
 use crate::signal::{OwnerSwitch, Reading, Signals};
 
-/// Where it is if nothing else is said.
-pub const USUAL: &str = "/run/5spot";
+/// Its default path.
+pub const DEFAULT: &str = "/run/5spot";
 
 /// Everybody may create files, and remove their own.
 const SHARED: u32 = 0o1777;

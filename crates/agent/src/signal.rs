@@ -20,7 +20,7 @@ use jiff::Timestamp;
 pub use load::Load;
 pub use owner::OwnerSwitch;
 pub use session::{Counted, Sessions};
-pub use setting::{InvalidSetting, LoadLimit, Settings};
+pub use setting::{CountedSessions, InvalidSetting, LoadLimit, Settings};
 use tokio::time::{Instant, sleep_until};
 
 use crate::detect::with_causes;

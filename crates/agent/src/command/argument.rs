@@ -15,9 +15,9 @@ use super::Failure;
 use crate::detect::DetectionMode;
 use crate::node::{Identity, OwnNode};
 use crate::proc::{Proc, Scope};
-use crate::run_directory::USUAL;
+use crate::run_directory::DEFAULT;
 use crate::service::Service;
-use crate::signal::{Counted, LoadLimit, Settings};
+use crate::signal::{CountedSessions, LoadLimit, Settings};
 
 /// The user agent in the audit log of an API server.
 const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
@@ -246,19 +246,6 @@ fn instant(text: &str) -> Result<Timestamp, String> {
     instant.map_err(|_| "expected a time such as 2026-03-08T07:00:00Z".to_owned())
 }
 
-/// Which login sessions count.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum CountedSessions {
-    /// None
-    #[default]
-    Off,
-    /// Those at a screen, keyboard or terminal of this host
-    Local,
-    /// Those through the network too, such as by SSH. Providers that install hosts by SSH then
-    /// cause a reclaim
-    All,
-}
-
 /// The log format.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum LogFormat {
@@ -299,11 +286,11 @@ impl Args {
         if self
             .run_directory
             .as_deref()
-            .is_some_and(|path| path != USUAL)
+            .is_some_and(|path| path != DEFAULT)
         {
             return Err(Failure {
                 what: "--run-directory".to_owned(),
-                why: format!("is {USUAL} for a service"),
+                why: format!("is {DEFAULT} for a service"),
                 remedy: "leave it out",
             });
         }
@@ -359,11 +346,7 @@ impl Args {
     pub(super) fn signals(&self) -> Settings {
         Settings {
             files: self.signal_file.clone(),
-            sessions: match self.login_sessions {
-                CountedSessions::Off => None,
-                CountedSessions::Local => Some(Counted::Local),
-                CountedSessions::All => Some(Counted::All),
-            },
+            sessions: self.login_sessions.counted(),
             load: self.load_above.map(|above| LoadLimit {
                 above,
                 time: self.load_for,

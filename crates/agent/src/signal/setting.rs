@@ -1,5 +1,6 @@
 //! Which signals there are: from flags, and from the agent's configuration.
 
+use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 use fivespot_schedule::Duration;
@@ -29,6 +30,19 @@ pub struct LoadLimit {
     pub above: f64,
     /// The time over which the use is averaged.
     pub time: Duration,
+}
+
+/// Which login sessions count, as it is set.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum CountedSessions {
+    /// None
+    #[default]
+    Off,
+    /// Those at a screen, keyboard or terminal of this host
+    Local,
+    /// Those through the network too, such as by SSH. Providers that install hosts by SSH then
+    /// cause a reclaim
+    All,
 }
 
 /// Why a value is not valid. The text begins after the name of the field.
@@ -68,19 +82,22 @@ impl LoadLimit {
     }
 }
 
-impl Counted {
+impl CountedSessions {
     /// Parses `off`, `local` or `all`.
     ///
     /// # Errors
     /// It is none of them.
-    pub fn parse(text: &str) -> Result<Option<Self>, InvalidSetting> {
-        match text {
-            "off" => Ok(None),
-            "local" => Ok(Some(Self::Local)),
-            "all" => Ok(Some(Self::All)),
-            _ => Err(InvalidSetting(format!(
-                "must be off, local or all, not {text}"
-            ))),
+    pub fn parse(text: &str) -> Result<Self, InvalidSetting> {
+        Self::from_str(text, false)
+            .map_err(|_| InvalidSetting(format!("must be off, local or all, not {text}")))
+    }
+
+    /// Those that count; `None` if none do.
+    pub fn counted(self) -> Option<Counted> {
+        match self {
+            Self::Off => None,
+            Self::Local => Some(Counted::Local),
+            Self::All => Some(Counted::All),
         }
     }
 }
