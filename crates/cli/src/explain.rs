@@ -19,6 +19,7 @@ use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::verdict::{Lease, State, Verdict};
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, NodeAccess, Options, inspect};
+use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
@@ -43,6 +44,12 @@ Examples:
   5spot explain tbss/office-hours
   5spot explain rule SM002
   5spot explain reason KindNotServed";
+
+/// How many changes are shown of a shared schedule and of what follows one.
+const CHANGES: usize = 3;
+
+/// How far they are searched: ten years, as by the operator.
+const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 3_652);
 
 /// Explain the state of a machine, what to do and what happens next; or explain a rule or a reason
 ///

@@ -12,7 +12,7 @@ use fivespot_api::scheduled_capacity::{FieldPath, WrittenValue};
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{self, Verdict};
 use fivespot_dashboard::schedule_text;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::Client;
 use kube::api::{Api, DynamicObject};
 use kube::core::GroupVersion;
@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use super::report::judgement;
 use super::unreadable::Unreadable;
+use super::{CHANGES, HORIZON};
 use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::columns::table;
@@ -31,12 +32,6 @@ use crate::preview::source::{self, Selection};
 use crate::preview::{Context, PlannedCapacity};
 use crate::time::InstantOrDate;
 use crate::{Failure, plain, undecodable};
-
-/// How many changes are shown.
-const CHANGES: usize = 3;
-
-/// How far changes are searched: ten years, as by the operator.
-const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 3_652);
 
 /// The printed report.
 #[derive(Debug, Serialize)]

@@ -14,13 +14,14 @@ use fivespot_api::{
 };
 use fivespot_dashboard::schedule_text;
 use fivespot_schedule::Schedule;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use serde::{Deserialize as _, Serialize};
 
 use super::unreadable::Unreadable;
+use super::{CHANGES, HORIZON};
 use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
@@ -29,12 +30,6 @@ use crate::preview::source::{self, Selection};
 use crate::preview::{Context, calendar_not_found};
 use crate::time::InstantOrDate;
 use crate::{Failure, output, plain};
-
-/// How many changes are shown.
-const CHANGES: usize = 3;
-
-/// How far changes are searched: ten years, as by the operator.
-const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 3_652);
 
 /// How many followers of a kind are named as text.
 const NAMED: usize = 10;
