@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::figure;
+use crate::stored_results::items;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "internals/how-we-test.md";
@@ -82,11 +83,6 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         figure::section(&figure::figures(root)?),
         validate(&beside)
     ))
-}
-
-/// The items of a list.
-fn items(of: &Value) -> impl Iterator<Item = &Value> {
-    of.as_array().into_iter().flatten()
 }
 
 /// The verdicts of `5spot validate` and of another program about one tree.

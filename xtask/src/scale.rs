@@ -9,7 +9,7 @@ use std::path::Path;
 use fivespot_install::controller::MEMORY_LIMIT_MIB;
 use serde_json::Value;
 
-use crate::stored_results;
+use crate::stored_results::{self, number};
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/scale.md";
@@ -132,10 +132,6 @@ fn thousands(machines: f64) -> String {
 
 fn name(of: &Value) -> &str {
     of["server"].as_str().unwrap_or_default()
-}
-
-fn number(of: &Value) -> f64 {
-    of.as_f64().unwrap_or_default()
 }
 
 #[cfg(test)]

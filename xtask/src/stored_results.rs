@@ -20,6 +20,16 @@ pub(crate) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The items of a list; none of another value.
+pub(crate) fn items(of: &Value) -> impl Iterator<Item = &Value> {
+    of.as_array().into_iter().flatten()
+}
+
+/// A number; 0 for another value.
+pub(crate) fn number(of: &Value) -> f64 {
+    of.as_f64().unwrap_or_default()
+}
+
 /// The results in a folder, sorted by file name.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::stored_results::{items, number};
+
 /// The number, or the few numbers, of a result; empty for one that has a page of its own. `file` is its
 /// path.
 pub(super) fn of(file: &str, result: &Value) -> String {
@@ -163,14 +165,6 @@ fn opening(result: &Value) -> String {
         result["idle"]["beyondIdling"],
         result["idleMinutes"]
     )
-}
-
-fn items(of: &Value) -> impl Iterator<Item = &Value> {
-    of.as_array().into_iter().flatten()
-}
-
-fn number(of: &Value) -> f64 {
-    of.as_f64().unwrap_or_default()
 }
 
 /// The sum of the numbers in an object.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::number;
+use crate::stored_results::number;
 
 /// The file in which `benches/hostile --record` keeps its second table.
 const FILE: &str = "benches/costs/events.json";
