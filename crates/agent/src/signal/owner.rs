@@ -28,7 +28,7 @@ pub struct OwnerSwitch {
 
 /// A reclaim by a user of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct OwnerRequest {
     since: Option<Timestamp>,
     /// `None`: until it is taken back.
     until: Option<Timestamp>,
@@ -109,11 +109,11 @@ impl Source for OwnerSwitch {
     }
 
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>> {
-        let mut longest: Option<Wish> = None;
+        let mut longest: Option<OwnerRequest> = None;
         let mut failed = None;
         for path in self.entries()? {
-            let wish = match read(&path) {
-                Ok(wish) => wish,
+            let request = match read(&path) {
+                Ok(request) => request,
                 Err(error) if is_missing(&error) => continue,
                 Err(error) => {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -122,23 +122,23 @@ impl Source for OwnerSwitch {
                     continue;
                 }
             };
-            if wish.until.is_some_and(|until| until <= now.time) {
+            if request.until.is_some_and(|until| until <= now.time) {
                 continue;
             }
-            let is_longer = |than: Wish| match (wish.until, than.until) {
+            let is_longer = |than: OwnerRequest| match (request.until, than.until) {
                 (_, None) => false,
                 (None, Some(_)) => true,
                 (Some(this), Some(other)) => this > other,
             };
             if longest.is_none_or(is_longer) {
-                longest = Some(wish);
+                longest = Some(request);
             }
         }
         // A file that cannot be read hides none that can.
         match (longest, failed) {
             (None, Some(error)) => Err(error),
             (None, None) => Ok(None),
-            (Some(Wish { since, until }), _) => Ok(Some(Signal {
+            (Some(OwnerRequest { since, until }), _) => Ok(Some(Signal {
                 reason: match until {
                     Some(until) => format!("owner: until {until}"),
                     None => "owner: until it is taken back".to_owned(),
@@ -150,7 +150,7 @@ impl Source for OwnerSwitch {
     }
 }
 
-fn read(path: &Path) -> io::Result<Wish> {
+fn read(path: &Path) -> io::Result<OwnerRequest> {
     let (text, found) = bounded::read(path, MAX_BYTES)?;
     let until = match text.trim() {
         "" => None,
@@ -158,7 +158,7 @@ fn read(path: &Path) -> io::Result<Wish> {
             io::Error::other("must be empty, or a time such as 2026-03-08T07:00:00Z")
         })?),
     };
-    Ok(Wish {
+    Ok(OwnerRequest {
         since: Timestamp::from_second(found.mtime()).ok(),
         until,
     })
