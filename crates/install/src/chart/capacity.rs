@@ -1,5 +1,6 @@
 //! The controller of capacities in the chart, where values name kinds of targets.
 
+use fivespot_api::name;
 use serde_json::{Value, json};
 
 use super::loop_namespace;
@@ -23,17 +24,22 @@ const TARGET_RULES: &str = r#"{{- range $.Values.capacity.targets }}
 {{- end }}"#;
 
 /// The account of the controller of capacities, beside that of the operator.
-const CAPACITY_SUBJECT: &str = r"{{- if $.Values.capacity.targets }}
+fn capacity_subject() -> String {
+    let name = name::CAPACITY_CONTROLLER;
+    format!(
+        "{{{{- if $.Values.capacity.targets }}}}
 - kind: ServiceAccount
-  name: 5spot-controller-capacity
-  namespace: {{ $.Release.Namespace | quote }}
-{{- end }}";
+  name: {name}
+  namespace: {{{{ $.Release.Namespace | quote }}}}
+{{{{- end }}}}"
+    )
+}
 
 /// Lets the controller of capacities have the rights of a binding too.
 pub(super) fn add_subject(document: &mut Value) {
     let subjects = document.get_mut("subjects");
     if let Some(subjects) = subjects.and_then(Value::as_array_mut) {
-        subjects.push(template::lines(CAPACITY_SUBJECT).into());
+        subjects.push(template::lines(&capacity_subject()).into());
     }
 }
 
