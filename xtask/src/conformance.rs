@@ -1,12 +1,11 @@
 //! `internals/conformance.md`: the comparisons with Kubernetes, and their results.
 //!
 //! The page is made from results that are kept in the source tree, each written by the task that
-//! measures it; this module measures nothing. Each section is a module.
+//! measures it; this module measures nothing.
 
 mod promises;
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) use promises::RESULTS;
@@ -24,34 +23,14 @@ What this project claims is compared with real clusters. This page shows the res
 Kubernetes is in `engine/docs/conformance.md`. [How we test](how-we-test.md#recorded-results) lists with which sources each result was recorded.
 ";
 
-/// A section of the page: its heading, and the function that writes its text from the results that
-/// are kept under the root of the source tree.
-struct Section {
-    heading: &'static str,
-    text: fn(&Path) -> Result<String, Box<dyn Error>>,
-}
-
-/// The sections in the order of the page.
-const SECTIONS: &[Section] = &[
-    Section {
-        heading: "Promises on real clusters",
-        text: promises::text,
-    },
-    Section {
-        heading: "Providers",
-        text: provider_suite::text,
-    },
-];
-
 /// The whole page.
 ///
 /// # Errors
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut page = INTRODUCTION.to_owned();
-    for section in SECTIONS {
-        let text = (section.text)(root)?;
-        let _ = write!(page, "\n## {}\n\n{}\n", section.heading, text.trim());
-    }
-    Ok(page)
+    Ok(format!(
+        "{INTRODUCTION}\n## Promises on real clusters\n\n{}\n\n## Providers\n\n{}\n",
+        promises::text(root)?.trim(),
+        provider_suite::text(root)?.trim()
+    ))
 }
