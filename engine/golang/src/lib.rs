@@ -24,6 +24,9 @@ pub fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
         .current_dir(directory)
         // As Kubernetes is released, and without a C compiler.
         .env("CGO_ENABLED", "0")
+        // The compiler's processes are short, and spend a third of their time on freeing memory
+        // that nothing else needs.
+        .env("GOGC", "400")
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| match error.kind() {
