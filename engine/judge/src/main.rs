@@ -6,6 +6,7 @@ mod creation;
 mod document;
 mod generate;
 mod library;
+mod package;
 mod page;
 mod pod_security;
 mod protobuf;
@@ -35,6 +36,7 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
 
 Without one:
   gen [--check]  write every generated file; with --check, print what would change and fail
+  packages       package the crates, and build and run examples/operator with the packages only
   agreement      measure the agreement of the embedded server with the recorded responses
   conformance --data DIR
                  run the conformance cases in DIR, and record and print the results
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match texts.as_slice() {
         ["record", ..] => wait(recorder::record(&words[1..])).map(none),
+        ["packages"] => package::check(&root()),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),

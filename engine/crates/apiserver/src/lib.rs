@@ -11,7 +11,7 @@
 //! - [`Server::serve`]: TLS on a loopback address, with a token or a certificate, for
 //!   `kubectl`.
 //!
-//! Time comes from a [`Clock`](kubemu_clock::Clock). A virtual clock is stopped while a
+//! Time comes from a [`Clock`]. A virtual clock is stopped while a
 //! request, an undelivered event or a work item is pending, and uids can be derived from a
 //! seed, so that a simulation on one thread runs the same way every time.
 //!
@@ -98,8 +98,9 @@ pub use kind::event::convert_event;
 pub use kind::{
     BuiltinKind, FieldSelector, FinalizerRule, NameRule, Stored, Write, builtin_kinds,
 };
-pub use kubemu_admission::KubeVersion;
 pub use kubemu_admission::policy::Operation;
+pub use kubemu_admission::{FieldError, KubeVersion};
+pub use kubemu_clock::Clock;
 pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};

@@ -50,8 +50,7 @@ const MAX_ATTEMPTS: usize = 256;
 /// clock until the items are processed.
 ///
 /// ```
-/// use kubemu_apiserver::{Options, Selector, Server};
-/// use kubemu_clock::Clock;
+/// use kubemu_apiserver::{Clock, Options, Selector, Server};
 /// use serde_json::json;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {

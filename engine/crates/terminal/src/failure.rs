@@ -103,6 +103,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
