@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::{Value, library};
+use crate::Value;
 
 /// One node. `id` numbers the nodes of one source without gaps.
 #[derive(Clone, Debug)]
@@ -53,16 +53,6 @@ pub(crate) enum Function {
     Known(&'static str),
     /// Any other name.
     Written(Arc<str>),
-}
-
-impl Function {
-    /// The function of this name in the source.
-    pub(crate) fn of(name: &str) -> Self {
-        match library::known(name) {
-            Some(known) => Self::Known(known),
-            None => Self::Written(Arc::from(name)),
-        }
-    }
 }
 
 impl Deref for Function {

@@ -8,7 +8,6 @@ mod estimate;
 
 use crate::Value;
 use crate::ast::operator;
-use crate::plan::{Call, Strategy};
 
 pub(crate) use estimate::{Elements, Operand};
 
@@ -227,20 +226,6 @@ pub(crate) fn comparison([left, right]: [&Value<'_>; 2]) -> u64 {
     match left {
         Value::Library(_) | Value::Abstract(_) => 1,
         _ => tenths(left.cost_size().min(right.cost_size())),
-    }
-}
-
-/// The cost of a call; a constant pattern has its size stored in the call.
-pub(crate) fn of_call(
-    call: &Call,
-    args: &[Value<'_>],
-    result: Option<&Value<'_>>,
-) -> u64 {
-    match (call.formula, &call.strategy, args) {
-        (Formula::Pattern, Strategy::Pattern { size, .. }, [text, ..]) => {
-            pattern(text.cost_size(), *size)
-        }
-        (formula, ..) => formula.cost(args, result),
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use crate::parser;
-
 /// Whether `name` is a keyword or a reserved word of the language, and so cannot be an
 /// identifier.
 ///
@@ -13,7 +11,30 @@ use crate::parser;
 /// assert!(!is_reserved("inner"));
 /// ```
 pub fn is_reserved(name: &str) -> bool {
-    matches!(name, "true" | "false" | "null" | "in") || parser::is_reserved(name)
+    matches!(name, "true" | "false" | "null" | "in") || is_reserved_identifier(name)
+}
+
+/// Whether the word is reserved and cannot name a variable.
+pub(crate) fn is_reserved_identifier(word: &str) -> bool {
+    matches!(
+        word,
+        "as" | "break"
+            | "const"
+            | "continue"
+            | "else"
+            | "for"
+            | "function"
+            | "if"
+            | "import"
+            | "let"
+            | "loop"
+            | "package"
+            | "namespace"
+            | "return"
+            | "var"
+            | "void"
+            | "while"
+    )
 }
 
 /// The name of the property `name` in a rule, or `None` if rules cannot access it.

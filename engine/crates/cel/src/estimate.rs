@@ -6,7 +6,7 @@
 
 mod bounds;
 mod path;
-mod range;
+pub(crate) mod range;
 mod walk;
 
 pub use bounds::Bounds;

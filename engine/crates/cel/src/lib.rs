@@ -15,6 +15,7 @@ mod lexer;
 mod library;
 mod literal;
 mod macros;
+mod name;
 mod parser;
 mod paths;
 mod plan;
@@ -32,9 +33,12 @@ pub use env::Env;
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, is_reserved};
 pub use estimate::{Bounds, CostEstimate};
-pub use library::{LibraryValue, Quantity, mask_trailing_dash, quantity_error};
+pub use library::mask_trailing_dash;
 pub use paths::{Paths, ResolvedPaths};
 pub use program::Program;
 pub use time::{Duration, Timestamp, read_duration};
 pub use ty::{Field, ListKind, ListType, MapType, ObjectType, Type};
-pub use value::{Abstract, Entries, List, Map, Struct, Text, Value, json_field};
+pub use value::{
+    Abstract, Entries, LibraryValue, List, Map, Quantity, Struct, Text, Value,
+    json_field, quantity_error,
+};

@@ -12,7 +12,6 @@ mod format;
 pub(crate) mod format_text;
 mod ip;
 mod json_patch;
-mod library_value;
 pub(crate) mod list_ext;
 mod lists;
 mod optionals;
@@ -29,10 +28,8 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 pub use format::mask_trailing_dash;
-pub use library_value::LibraryValue;
-pub use quantity::{Quantity, quantity_error};
 
-use crate::ast::operator;
+use crate::ast::{Function, operator};
 use crate::fnv::FnvMap;
 use crate::ty::signature;
 use crate::{Env, RunError, Type, Value};
@@ -244,7 +241,7 @@ impl Overload {
                 .params
                 .iter()
                 .zip(args)
-                .all(|(param, arg)| param.admits(arg))
+                .all(|(param, arg)| arg.may_be(param))
     }
 }
 
@@ -316,9 +313,12 @@ pub(crate) fn overloads(
         .filter(move |it| it.since <= minor && (patches || !it.of_patches))
 }
 
-/// The name of a function that exists in some version.
-pub(crate) fn known(function: &str) -> Option<&'static str> {
-    FUNCTIONS.get_key_value(function).map(|(name, _)| *name)
+/// The function of this name in a source.
+pub(crate) fn function(name: &str) -> Function {
+    match FUNCTIONS.get_key_value(name) {
+        Some((known, _)) => Function::Known(known),
+        None => Function::Written(Arc::from(name)),
+    }
 }
 
 /// The first parts of the function names that contain dots.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::ast::{Expr, Fold, Function, Kind, UNUSED, operator};
-use crate::library::list_ext;
+use crate::ast::{Expr, Fold, Kind, UNUSED, operator};
+use crate::library::{self, list_ext};
 use crate::parser::{Builder, Parse, SyntaxError};
 use crate::{Dialect, Value};
 
@@ -40,7 +40,7 @@ pub(crate) fn global(
     mut args: Vec<Expr>,
 ) -> Parse<Expr> {
     if name != "has" || args.len() != 1 {
-        return builder.call(at, Function::of(name), args);
+        return builder.call(at, library::function(name), args);
     }
     let argument = args.pop();
     let argument_at = argument.as_ref().map_or(at, |it| it.at);
@@ -81,7 +81,7 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         args,
     } = call;
     let Some(count) = variables(builder.dialect, name, args.len()) else {
-        let (target, function) = (Some(Arc::new(target)), Function::of(name));
+        let (target, function) = (Some(Arc::new(target)), library::function(name));
         return builder.node(
             at,
             Kind::Call {

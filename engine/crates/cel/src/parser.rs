@@ -22,29 +22,6 @@ const MAX_CODE_POINTS: usize = 100_000;
 const EXPRESSION_STARTS: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', \
      NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
-/// Whether the word is reserved and cannot name a variable.
-pub(crate) fn is_reserved(word: &str) -> bool {
-    matches!(
-        word,
-        "as" | "break"
-            | "const"
-            | "continue"
-            | "else"
-            | "for"
-            | "function"
-            | "if"
-            | "import"
-            | "let"
-            | "loop"
-            | "package"
-            | "namespace"
-            | "return"
-            | "var"
-            | "void"
-            | "while"
-    )
-}
-
 /// A parsed source.
 pub(crate) struct Parsed {
     pub(crate) root: Expr,

@@ -1,7 +1,6 @@
 //! Compiles checked expressions to plans, which the evaluator walks.
 
 mod constant;
-mod name;
 mod node;
 mod structure;
 
@@ -13,13 +12,13 @@ use crate::check::{Reference, Tree};
 use crate::cost::Formula;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
+use crate::name::Name;
 use crate::{Paths, RunError, Type, Value, cost};
 use kubemu_gostd::regexp::Pattern;
 
 use constant::{
     constant_list, constant_map, is_conversion, is_dispatched, member, qualified, single,
 };
-pub(crate) use name::Name;
 pub(crate) use node::{
     Attribute, Bind, Call, FieldNode, FoldNode, Key, Node, Qualifier, Root, Strategy,
     StructNode, TextTest,

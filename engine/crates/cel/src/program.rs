@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::check::Tree;
 use crate::plan::{Node, Plan, plan};
-use crate::run::{Run, Slot};
+use crate::run::{Declared, Run, Slot};
 use crate::{
     Activation, Budget, CompileErrors, Env, Paths, RunError, Type, Value, check, parser,
 };
@@ -23,13 +23,6 @@ pub struct Program {
 
 /// A number of slots that nearly all expressions do not exceed.
 const FEW: usize = 4;
-
-/// A variable that the expression reads, with its declared type.
-#[derive(Debug)]
-pub(crate) struct Declared {
-    pub(crate) name: Arc<str>,
-    pub(crate) ty: Type,
-}
 
 impl Program {
     /// Compiles `source` against `env`.

@@ -16,16 +16,24 @@ mod path;
 mod structure;
 mod text;
 
+use std::sync::Arc;
+
 use crate::library;
 use crate::plan::{Call, Node, Strategy};
-use crate::program::Declared;
 use crate::value::{Entries, Map};
-use crate::{Activation, Budget, ResolvedPaths, RunError, Value, cost};
+use crate::{Activation, Budget, ResolvedPaths, RunError, Type, Value, cost};
 
 pub(crate) use fold::Slot;
 use optional::MaybeOptional;
 
 pub(crate) type Outcome<'v> = Result<Value<'v>, RunError>;
+
+/// A variable that the expression reads, with its declared type.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) name: Arc<str>,
+    pub(crate) ty: Type,
+}
 
 /// One run of one program.
 pub(crate) struct Run<'r, 'v> {
@@ -212,8 +220,7 @@ impl<'v> Run<'_, 'v> {
         if let Err(RunError::Internal(_)) = result {
             return result;
         }
-        self.budget
-            .charge(cost::of_call(call, args, result.as_ref().ok()))?;
+        self.budget.charge(call.cost(args, result.as_ref().ok()))?;
         result
     }
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Value;
 use crate::escape::escaped;
 
 /// A type, as declared for a variable or inferred for an expression.
@@ -431,43 +430,6 @@ impl Type {
                 Self::object(object)
             }
             other => other.clone(),
-        }
-    }
-
-    /// Whether a value may be passed for this type, judged by its kind.
-    pub(crate) fn admits(&self, value: &Value<'_>) -> bool {
-        match self {
-            Self::Dyn | Self::Param(_) | Self::Error => true,
-            Self::IntOrString => matches!(value, Value::Int(_) | Value::String(_)),
-            Self::Nullable(inner) => value.is_null() || inner.admits(value),
-            Self::Null => value.is_null(),
-            Self::Bool => matches!(value, Value::Bool(_)),
-            Self::Int => matches!(value, Value::Int(_)),
-            Self::Uint => matches!(value, Value::Uint(_)),
-            Self::Double => matches!(value, Value::Double(_)),
-            Self::String => matches!(value, Value::String(_)),
-            Self::Bytes => matches!(value, Value::Bytes(_)),
-            Self::Timestamp | Self::Date => matches!(value, Value::Timestamp(_)),
-            Self::Duration => matches!(value, Value::Duration(_)),
-            // The first item decides for all; an item that cannot be read has no type.
-            Self::List(ty) => match value {
-                Value::List(list) => match list.get(0) {
-                    Some(Ok(first)) => ty.item.admits(&first),
-                    Some(Err(_)) => {
-                        matches!(ty.item, Self::Dyn | Self::Param(_) | Self::Error)
-                    }
-                    None => true,
-                },
-                _ => false,
-            },
-            Self::Map(_) => matches!(value, Value::Map(_)),
-            Self::Object(object) => match value {
-                Value::Struct(it) => it.name() == object.name(),
-                value => matches!(value, Value::Map(_)),
-            },
-            Self::Optional(_) => matches!(value, Value::Optional(_)),
-            Self::Type(_) => matches!(value, Value::Type(_)),
-            Self::Abstract(name) => value.type_name() == &**name,
         }
     }
 }

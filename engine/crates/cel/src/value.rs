@@ -3,16 +3,19 @@
 mod convert;
 mod equality;
 mod json;
+mod library_value;
 mod list;
 mod map;
+mod may_be;
+mod quantity;
 mod raw;
+mod semver;
 mod structure;
 mod text;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::library::LibraryValue;
 use crate::time::{Duration, Timestamp};
 use crate::{RunError, Type};
 
@@ -20,9 +23,13 @@ pub(crate) use convert::lossless_integer;
 pub(crate) use equality::{order, same};
 pub use json::field as json_field;
 pub(crate) use json::{named, read_untyped as untyped};
+pub use library_value::LibraryValue;
+pub(crate) use library_value::{Cidr, Format, LibraryValueKind};
 pub use list::List;
 pub use map::{Entries, Map};
+pub use quantity::{Quantity, quantity_error};
 pub(crate) use raw::{plain, unreadable};
+pub(crate) use semver::Semver;
 pub use structure::Struct;
 pub use text::Text;
 pub(crate) use text::characters;

@@ -2,7 +2,7 @@
 
 use super::{Formula, LIST};
 use crate::ast::operator;
-use crate::estimate::Range;
+use crate::estimate::range::Range;
 use crate::{Type, Value};
 
 /// The bounds of an operand; a method's receiver is the first operand.

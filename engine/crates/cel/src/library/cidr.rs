@@ -2,17 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, global, ip, member, no_such_overload};
+use crate::value::{Cidr, LibraryValue, LibraryValueKind};
 use crate::{RunError, Value};
 use kubemu_gostd::strconv::Quoted;
-
-/// An address and the length of its prefix in bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cidr {
-    pub(crate) address: IpAddr,
-    pub(crate) bits: u8,
-}
 
 pub(super) const ROWS: &[Row] = &[
     global("cidr", "string_to_cidr", "string -> net.CIDR", cidr),

@@ -4,29 +4,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::time::Timestamp;
+use crate::value::{Format, LibraryValue, LibraryValueKind};
 use crate::{RunError, Value};
 use kubemu_gostd::time::DATE;
-
-/// A format by name.
-#[derive(Debug)]
-pub(crate) struct Format {
-    name: &'static str,
-    /// The pattern's length for the cost, which may differ from the real one.
-    pub(crate) pattern_size: u64,
-    /// The violations of a text; empty if it conforms.
-    check: fn(&str) -> Vec<String>,
-}
-
-impl PartialEq for Format {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Format {}
 
 const FORMAT: &str = "-> kubernetes.NamedFormat";
 

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
+use crate::value::{LibraryValue, LibraryValueKind};
 use crate::{RunError, Value};
 use kubemu_gostd::strconv::Quoted;
 

@@ -1,15 +1,10 @@
 //! Resource quantities such as `50Mi`: from Kubernetes 1.28 on.
 
-mod amount;
-mod decimal;
-
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-pub use amount::Quantity;
-
-use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
+use crate::value::{LibraryValue, LibraryValueKind, Quantity};
 use crate::{RunError, Value};
 
 macro_rules! of_two {
@@ -80,12 +75,6 @@ const GREATER: Run = |args| order(args).map(|order| Value::Bool(order.is_gt()));
 const LESS: Run = |args| order(args).map(|order| Value::Bool(order.is_lt()));
 const ADD: Run = |args| sum(argument(args, 0)?.as_ref(), argument(args, 1)?.as_ref());
 const SUB: Run = |args| sum(argument(args, 0)?.as_ref(), &argument(args, 1)?.negated());
-
-/// Why `text` is not a quantity, with the message of Kubernetes' `ParseQuantity`; `None` if it
-/// is valid.
-pub fn quantity_error(text: &str) -> Option<&'static str> {
-    Quantity::parse(text).err()
-}
 
 fn value<'v>(quantity: Quantity) -> Value<'v> {
     Value::Library(LibraryValue(LibraryValueKind::Quantity(Arc::new(quantity))))

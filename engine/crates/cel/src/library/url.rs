@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::library_value::{LibraryValue, LibraryValueKind};
 use super::{Row, Run, global, member, no_such_overload};
 use crate::value::{Entries, Map};
+use crate::value::{LibraryValue, LibraryValueKind};
 use crate::{RunError, Value};
 use kubemu_gostd::url::{Mode, Url, check, unescape};
 

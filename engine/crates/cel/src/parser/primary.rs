@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, is_reserved, recovery};
-use crate::ast::{Entry, Expr, FieldEntry, Function, Item, Kind};
+use super::{EXPRESSION_STARTS, Parse, Parser, SyntaxError, recovery};
+use crate::ast::{Entry, Expr, FieldEntry, Item, Kind};
+use crate::escape::is_reserved_identifier;
 use crate::lexer::{Sign, TokenKind};
-use crate::{Value, literal, macros};
+use crate::{Value, library, literal, macros};
 
 impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parse<Expr> {
@@ -79,7 +80,7 @@ impl Parser<'_> {
     fn ident(&mut self, rooted: bool) -> Parse<Expr> {
         let at = self.at();
         let name = self.name();
-        if is_reserved(name) {
+        if is_reserved_identifier(name) {
             return Err(SyntaxError {
                 at,
                 message: format!("reserved identifier: {name}"),
@@ -95,7 +96,7 @@ impl Parser<'_> {
         };
         let args = self.arguments()?;
         if rooted {
-            let call = self.builder.call(open, Function::of(name), args)?;
+            let call = self.builder.call(open, library::function(name), args)?;
             self.builder.root(&call);
             return Ok(call);
         }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use crate::Value;
 use crate::ast::{Expr, Kind};
-use crate::cost::Formula;
+use crate::cost::{self, Formula};
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
+use crate::name::Name;
 use crate::paths::PathNumber;
 use kubemu_gostd::regexp::Pattern;
-
-use super::name::Name;
 
 /// One node of a plan.
 #[derive(Debug)]
@@ -236,6 +235,18 @@ pub(crate) struct Call {
     pub(crate) strategy: Strategy,
     /// The slot of the accumulator that this call adds to; it is moved, not copied.
     pub(crate) accumulator: Option<usize>,
+}
+
+impl Call {
+    /// Its cost; a constant pattern has its size stored in the call.
+    pub(crate) fn cost(&self, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+        match (self.formula, &self.strategy, args) {
+            (Formula::Pattern, Strategy::Pattern { size, .. }, [text, ..]) => {
+                cost::pattern(text.cost_size(), *size)
+            }
+            (formula, ..) => formula.cost(args, result),
+        }
+    }
 }
 
 /// How a call is evaluated.

@@ -10,7 +10,8 @@ use super::{Outcome, Run, recoverable};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
 use crate::library::standard::index;
-use crate::plan::{Attribute, Key, Name, Node, Qualifier, Root};
+use crate::name::Name;
+use crate::plan::{Attribute, Key, Node, Qualifier, Root};
 use crate::value::{Map, unreadable};
 use crate::{RunError, Type, Value, cost};
 

@@ -6,7 +6,8 @@ use super::Run;
 use super::attribute::{absent_result, bound};
 use super::optional::MaybeOptional;
 use crate::activation::Binding;
-use crate::plan::{Key, Name, Qualifier};
+use crate::name::Name;
+use crate::plan::{Key, Qualifier};
 use crate::value::Map;
 use crate::{RunError, Type, Value, cost};
 

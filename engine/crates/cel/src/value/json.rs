@@ -6,7 +6,7 @@ use kubemu_gostd::base64::decode_url;
 use serde_json::{Number, Value as Json};
 
 use super::{List, Map, Text, Value};
-use crate::plan::Name;
+use crate::name::Name;
 use crate::time::{Timestamp, read_duration};
 use crate::{ListKind, ListType, RunError, Type};
 

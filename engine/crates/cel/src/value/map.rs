@@ -7,7 +7,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::{Value, json};
 use crate::escape::unescaped;
-use crate::plan::Name;
+use crate::name::Name;
 use crate::ty::Declared;
 use crate::{ObjectType, RunError, Type};
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{List, Map, Text, Value, json};
-use crate::library::LibraryValue;
+use super::{LibraryValue, List, Map, Text, Value, json};
 use crate::{RunError, Type};
 
 /// A value as it is stored: text for a timestamp, JSON for an object.

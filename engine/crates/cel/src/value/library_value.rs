@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use crate::RunError;
 
-use super::cidr::Cidr;
-use super::format::Format;
 use super::quantity::Quantity;
 use super::semver::Semver;
 use kubemu_gostd::url::Url;
@@ -28,6 +26,31 @@ pub(crate) enum LibraryValueKind {
     Semver(Arc<Semver>),
     Url(Arc<Url>),
 }
+
+/// An address and the length of its prefix in bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cidr {
+    pub(crate) address: IpAddr,
+    pub(crate) bits: u8,
+}
+
+/// A format by name.
+#[derive(Debug)]
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    /// The pattern's length for the cost, which may differ from the real one.
+    pub(crate) pattern_size: u64,
+    /// The violations of a text; empty if it conforms.
+    pub(crate) check: fn(&str) -> Vec<String>,
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
 
 impl LibraryValue {
     /// The name of the value's type.

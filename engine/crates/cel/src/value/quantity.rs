@@ -1,13 +1,14 @@
 //! The value of a quantity, ported from Kubernetes' `resource.Quantity`
 //! (k8s.io/apimachinery/pkg/api/resource, `quantity.go` and `amount.go`).
 
+mod decimal;
 mod measure;
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use super::decimal::{Decimal, power_of_ten};
+use decimal::{Decimal, power_of_ten};
 
 /// A resource quantity such as `50Mi`. It prints in Kubernetes' canonical form.
 ///
@@ -227,7 +228,7 @@ impl Quantity {
     }
 
     /// The quantity of an integer of the language.
-    pub(super) const fn of(value: i64) -> Self {
+    pub(crate) const fn of(value: i64) -> Self {
         Self {
             amount: Amount::Small { value, scale: 0 },
             form: Form::Exponent,
@@ -249,7 +250,7 @@ impl Quantity {
     }
 
     /// The integer value, if Kubernetes treats the quantity as an integer.
-    pub(super) fn to_integer(&self) -> Option<i64> {
+    pub(crate) fn to_integer(&self) -> Option<i64> {
         match self.amount {
             Amount::Small {
                 value: 0,
@@ -264,7 +265,7 @@ impl Quantity {
         clippy::cast_precision_loss,
         reason = "the function returns an approximation"
     )]
-    pub(super) fn to_float(&self) -> f64 {
+    pub(crate) fn to_float(&self) -> f64 {
         match &self.amount {
             Amount::Small { value, scale: 0 } => *value as f64,
             Amount::Small { value, scale } => {
@@ -445,4 +446,10 @@ impl fmt::Display for Quantity {
             _ => write!(f, "e{exponent}"),
         }
     }
+}
+
+/// Why `text` is not a quantity, with the message of Kubernetes' `ParseQuantity`; `None` if it
+/// is valid.
+pub fn quantity_error(text: &str) -> Option<&'static str> {
+    Quantity::parse(text).err()
 }
