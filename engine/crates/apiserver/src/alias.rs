@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::authorization::Action;
 use crate::resource::{Resource, api_version};
 
 /// Another name for an API group that CustomResourceDefinitions define, such as an older name
@@ -42,16 +41,6 @@ pub(crate) fn names<'a>(aliases: &'a [GroupAlias], group: &'a str) -> Vec<&'a st
     std::iter::once(group)
         .chain(others.map(|it| it.group.as_str()))
         .collect()
-}
-
-/// The action with the group that roles refer to in place of an alias.
-pub(crate) fn canonical(aliases: &[GroupAlias], action: &Action) -> Action {
-    let alias = aliases.iter().find(|it| it.group == action.group);
-    let mut action = action.clone();
-    if let Some(alias) = alias {
-        action.group.clone_from(&alias.of);
-    }
-    action
 }
 
 /// A custom object with the apiVersion of the group of its CustomResourceDefinition.

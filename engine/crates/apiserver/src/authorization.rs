@@ -21,7 +21,6 @@ pub(crate) use review::reply;
 pub(crate) use rule_index::RuleIndex;
 pub(crate) use variable::Authorizer;
 
-use crate::alias;
 use crate::call::Call;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
@@ -104,7 +103,7 @@ pub(crate) fn authorize(
     user: &User,
     action: &Action,
 ) -> Result<(), Status> {
-    let requested = alias::canonical(&state.aliases, action);
+    let requested = action.clone().with_own_group(&state.aliases);
     let decision = decide(&state.rules, user, &requested);
     if decision.allowed {
         return Ok(());

@@ -2,6 +2,7 @@
 
 mod body;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kubemu_admission::crd::{Crd, CustomResource};
@@ -9,16 +10,17 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::empty;
+use crate::json_type::go_kind;
 use crate::meta;
 use crate::openapi::{self, definitions, shape::Shape};
 use crate::prune;
 use crate::query::FieldValidation;
-use crate::resource::Resource;
-use crate::state::State;
+use crate::resource::{GroupResource, Resource};
 use crate::status::Status;
-pub(crate) use body::{
-    DecodeError, Repeated, go_kind, not_an_object, object, unchecked, value,
-};
+pub(crate) use body::{DecodeError, Repeated, not_an_object, object, unchecked, value};
+
+/// The compiled CustomResourceDefinitions by the resource that they define.
+pub(crate) type Definitions = HashMap<GroupResource, Arc<Crd>>;
 
 /// Checks that a sent object can be decoded as the kind of the request's path. The kind of a
 /// built-in object may be omitted; it is then filled in.
@@ -26,7 +28,7 @@ pub(crate) use body::{
 /// # Errors
 /// 400 with Kubernetes' message.
 pub(crate) fn check_kind(
-    state: &State,
+    definitions: &Definitions,
     call: &Call,
     resource: &Resource,
     object: &mut Value,
@@ -48,7 +50,7 @@ pub(crate) fn check_kind(
                  ({expected})"
             )));
         }
-        check_version(state, resource, object)?;
+        check_version(definitions, resource, object)?;
         if let Some(why) = openapi::metadata_error(&object["metadata"]) {
             return Err(unhandled(resource, &why));
         }
@@ -103,11 +105,11 @@ pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
 /// 400 for another version, with warnings about the fields that the other version does not
 /// have.
 fn check_version(
-    state: &State,
+    definitions: &Definitions,
     resource: &Resource,
     object: &Value,
 ) -> Result<(), Status> {
-    let Some(unknown) = unknown_in_other_version(state, resource, object) else {
+    let Some(unknown) = unknown_in_other_version(definitions, resource, object) else {
         return Ok(());
     };
     let version = object["apiVersion"].as_str().unwrap_or_default();
@@ -124,7 +126,7 @@ fn check_version(
 /// fields that this other version does not have. Empty for objects of another group, which are
 /// not inspected. `None` for an object in the version of its path or without a version.
 pub(crate) fn unknown_in_other_version(
-    state: &State,
+    definitions: &Definitions,
     resource: &Resource,
     object: &Value,
 ) -> Option<Vec<String>> {
@@ -136,8 +138,8 @@ pub(crate) fn unknown_in_other_version(
     let Some((_, version)) = in_group.filter(|it| it.0 == resource.group) else {
         return Some(Vec::new());
     };
-    let definition = definition(state, resource);
-    let known = definition.as_ref().and_then(|it| it.version(version));
+    let definition = definitions.get(&resource.storage);
+    let known = definition.and_then(|it| it.version(version));
     let unknown = unknown_fields(known, object);
     let unknown = unknown.iter().map(|it| format!("unknown field \"{it}\""));
     Some(unknown.collect())
@@ -235,12 +237,12 @@ pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
 /// Prunes unknown fields and fills in defaults. Returns the strict decoding errors: the
 /// `repeated` ones and the unknown fields, for built-in kinds in the order of the document.
 pub(crate) fn prune_and_default(
-    state: &State,
+    definitions: &Definitions,
     resource: &Resource,
     object: &mut Value,
     repeated: Repeated,
 ) -> Vec<String> {
-    if let Some(definition) = definition(state, resource) {
+    if let Some(definition) = definitions.get(&resource.storage) {
         let version = definition.served(&resource.version);
         let unknown = version.map(|it| it.decode(object)).unwrap_or_default();
         let unknown = unknown.iter().map(|it| format!("unknown field \"{it}\""));
@@ -253,9 +255,13 @@ pub(crate) fn prune_and_default(
 
 /// Fills in the defaults of the result of an applied configuration; its fields have been
 /// checked already.
-pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
-    let Some(definition) = definition(state, resource) else {
-        prune_and_default(state, resource, object, Repeated::default());
+pub(crate) fn complete(
+    definitions: &Definitions,
+    resource: &Resource,
+    object: &mut Value,
+) {
+    let Some(definition) = definitions.get(&resource.storage) else {
+        prune_and_default(definitions, resource, object, Repeated::default());
         return;
     };
     if let Some(version) = definition.served(&resource.version) {
@@ -266,7 +272,7 @@ pub(crate) fn complete(state: &State, resource: &Resource, object: &mut Value) {
 /// Fills in the default of the status of a new custom object, from which the sent status was
 /// removed. Returns the object without the default, if there is one.
 pub(crate) fn default_status(
-    state: &State,
+    definitions: &Definitions,
     resource: &Resource,
     object: &mut Value,
 ) -> Option<Value> {
@@ -274,7 +280,7 @@ pub(crate) fn default_status(
     if !is_new || object.get("status").is_some() {
         return None;
     }
-    let definition = definition(state, resource)?;
+    let definition = definitions.get(&resource.storage)?;
     let version = definition.served(&resource.version)?;
     let mut defaulted = object.clone();
     version.decode(&mut defaulted);
@@ -307,9 +313,4 @@ pub(crate) fn unhandled(resource: &Resource, why: &str) -> Status {
     Status::bad_request(format!(
         "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
     ))
-}
-
-/// The compiled CustomResourceDefinition of a custom resource.
-pub(crate) fn definition(state: &State, resource: &Resource) -> Option<Arc<Crd>> {
-    state.definitions.get(&resource.storage).cloned()
 }

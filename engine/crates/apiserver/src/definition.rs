@@ -22,7 +22,7 @@ use crate::start;
 use crate::state::State;
 use crate::store::{Bucket, Change, Key, Object, Range};
 use crate::verb::delete::{Options, Propagation, delete_object};
-use naming::{Names, UsedNames};
+use naming::{Names, UsedNames, strings};
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -357,12 +357,6 @@ fn column(declared: &Value) -> Column {
         priority: priority.unwrap_or_default(),
         json_path: text("jsonPath"),
     }
-}
-
-fn strings(list: &Value) -> Vec<String> {
-    let all = list.as_array().into_iter().flatten();
-    all.filter_map(|it| it.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// The definition of the objects in a bucket, if it is being deleted.

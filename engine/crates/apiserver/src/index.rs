@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::meta;
-use crate::state::Buckets;
 use crate::store::{Bucket, Change, Key};
 
 /// The location of an object in the store.
@@ -34,11 +33,11 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An empty index.
-    pub(crate) fn new(buckets: &Buckets) -> Self {
+    /// An empty index, with the buckets of the pods and of the CustomResourceDefinitions.
+    pub(crate) fn new(pods: Bucket, definitions: Bucket) -> Self {
         Self {
-            pods: buckets.pods,
-            definitions: buckets.definitions,
+            pods,
+            definitions,
             by_uid: HashMap::new(),
             dependents: HashMap::new(),
             by_node: HashMap::new(),

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::meta;
-use crate::state::State;
 use crate::status::Status;
 use crate::storage::{Entry, Storage, storage_key};
-use crate::store::Change;
+use crate::store::{Change, Store};
 
 /// The writes that are not on disk yet.
 #[derive(Debug)]
@@ -44,36 +43,29 @@ impl Journal {
             ))),
         }
     }
-}
 
-/// Writes the pending changes to disk and sends them to the watches.
-///
-/// # Errors
-/// 500 if they cannot be written; no watcher receives them then, and later writes are
-/// rejected.
-pub(crate) fn flush(state: &mut State) -> Result<(), Status> {
-    let Some(journal) = &mut state.journal else {
-        return Ok(());
-    };
-    if journal.pending.is_empty() {
-        return Ok(());
+    /// Writes the pending changes to disk, and returns them.
+    ///
+    /// # Errors
+    /// 500 if they cannot be written; later writes are rejected then.
+    pub(crate) fn flush(&mut self, store: &Store) -> Result<Vec<Arc<Change>>, Status> {
+        if self.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        self.check()?;
+        let entries: Vec<Entry> = pending
+            .iter()
+            .filter_map(|change| {
+                let resource = store.resource(change.bucket)?;
+                let object = change.after.as_deref().map(|it| meta::json(it).to_vec());
+                Some((storage_key(resource, &change.key), object))
+            })
+            .collect();
+        if let Err(error) = self.storage.write(store.version(), &entries) {
+            self.failure = Some(error.to_string());
+            self.check()?;
+        }
+        Ok(pending)
     }
-    let pending = std::mem::take(&mut journal.pending);
-    journal.check()?;
-    let entries: Vec<Entry> = pending
-        .iter()
-        .filter_map(|change| {
-            let resource = state.store.resource(change.bucket)?;
-            let object = change.after.as_deref().map(|it| meta::json(it).to_vec());
-            Some((storage_key(resource, &change.key), object))
-        })
-        .collect();
-    if let Err(error) = journal.storage.write(state.store.version(), &entries) {
-        journal.failure = Some(error.to_string());
-        return journal.check();
-    }
-    for change in pending {
-        state.broadcaster.publish(&change);
-    }
-    Ok(())
 }

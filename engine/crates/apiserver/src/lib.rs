@@ -50,6 +50,7 @@ mod identity;
 mod impersonation;
 mod index;
 mod journal;
+mod json_type;
 mod kind;
 mod meta;
 mod namespace;

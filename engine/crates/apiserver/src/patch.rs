@@ -7,7 +7,8 @@ mod strategic;
 
 use serde_json::Value;
 
-use crate::decode::{self, go_kind};
+use crate::decode;
+use crate::json_type::go_kind;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};

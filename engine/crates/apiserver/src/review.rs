@@ -37,8 +37,13 @@ pub(crate) fn reply(
     let resource = &target.resource;
     let body = decode::object(call, &resource.kind)?;
     let mut review = body.value;
-    decode::check_kind(state, call, resource, &mut review)?;
-    let found = decode::prune_and_default(state, resource, &mut review, body.repeated);
+    decode::check_kind(&state.definitions, call, resource, &mut review)?;
+    let found = decode::prune_and_default(
+        &state.definitions,
+        resource,
+        &mut review,
+        body.repeated,
+    );
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings =
         decode::apply_field_validation(call.query.field_validation, found, refuse)?;

@@ -20,7 +20,6 @@ use crate::conversion::WebhookCalls;
 use crate::document::DocumentCache;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
-use crate::journal;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::{Chain, Plugin, PluginSelection};
@@ -177,7 +176,7 @@ impl Server {
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
         // If the disk fails, the first write is rejected.
-        let _ = journal::flush(&mut state);
+        let _ = state.flush();
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
             clock: options.clock,
@@ -431,7 +430,7 @@ impl Server {
             state.queue.add_first(item);
         }
         // If this fails, the next write is rejected with the reason.
-        let _ = journal::flush(&mut state);
+        let _ = state.flush();
         state.queue.has_worker = found;
         found
     }
@@ -474,6 +473,6 @@ fn perform(
         journal.check()?;
     }
     let response = verb::perform(state, call, target);
-    journal::flush(state)?;
+    state.flush()?;
     response
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kubemu_admission::KubeVersion;
-use kubemu_admission::crd::Crd;
 use kubemu_clock::Clock;
 use serde_json::Value;
 
@@ -15,6 +14,7 @@ use crate::broadcaster::Broadcaster;
 use crate::controller::event_expiry::EventExpiry;
 use crate::controller::queue::{self, WorkQueue};
 use crate::conversion::{self, Conversion, WebhookCalls};
+use crate::decode::Definitions;
 use crate::identity::TokenKey;
 use crate::impersonation::LastModes;
 use crate::index::Index;
@@ -58,8 +58,7 @@ pub struct State {
     pub(crate) token_key: TokenKey,
     /// The certificate of the server's authority, if clients need it; PEM.
     pub(crate) authority: Option<Arc<str>>,
-    /// The compiled CustomResourceDefinitions by the resource that they define.
-    pub(crate) definitions: HashMap<GroupResource, Arc<Crd>>,
+    pub(crate) definitions: Definitions,
     /// `spec.conversion.webhook` of the definitions with webhook conversion.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
     /// The webhook calls of the request in progress.
@@ -216,7 +215,7 @@ impl State {
             queue: WorkQueue::new(initial.clock.clone()),
             clock: initial.clock,
             kube: initial.kube,
-            index: Index::new(&buckets),
+            index: Index::new(buckets.pods, buckets.definitions),
             store,
             registry: Arc::default(),
             broadcaster: Broadcaster::default(),
@@ -232,7 +231,7 @@ impl State {
             aliases: initial.aliases,
             token_key: initial.token_key,
             authority: initial.authority,
-            definitions: HashMap::new(),
+            definitions: Definitions::new(),
             webhooks: HashMap::new(),
             webhook_calls: conversion::SharedWebhookCalls::default(),
             last_modes: LastModes::default(),
@@ -373,6 +372,21 @@ impl State {
             None => self.random = self.random.fork(),
         }
         result
+    }
+
+    /// Writes the changes to disk, if there is a storage, and sends them to the watches.
+    ///
+    /// # Errors
+    /// 500 if they cannot be written; no watcher receives them then, and later writes are
+    /// rejected.
+    pub(crate) fn flush(&mut self) -> Result<(), Status> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        for change in journal.flush(&self.store)? {
+            self.broadcaster.publish(&change);
+        }
+        Ok(())
     }
 
     fn committed(&mut self, change: &Arc<Change>) {

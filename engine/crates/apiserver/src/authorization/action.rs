@@ -2,6 +2,7 @@
 
 use http::Method;
 
+use crate::alias::GroupAlias;
 use crate::call::Call;
 use crate::query::{Query, percent};
 
@@ -19,6 +20,14 @@ pub(crate) struct Action {
 }
 
 impl Action {
+    /// The action with the group that roles refer to in place of an alias.
+    pub(crate) fn with_own_group(mut self, aliases: &[GroupAlias]) -> Self {
+        if let Some(alias) = aliases.iter().find(|it| it.group == self.group) {
+            self.group.clone_from(&alias.of);
+        }
+        self
+    }
+
     /// The action of a call, as [`of_request`](Self::of_request) reads it.
     pub(crate) fn of(call: &Call) -> Self {
         Self::of_request(&call.method, &call.path, &call.query)

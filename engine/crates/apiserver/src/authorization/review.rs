@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use super::selector;
 use super::{Action, Decision, aggregate_text, decide};
-use crate::alias;
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
@@ -41,7 +40,7 @@ pub(crate) fn reply(
     } else {
         user_of(&review["spec"])
     };
-    let action = alias::canonical(&state.aliases, &action_of(&review["spec"]));
+    let action = action_of(&review["spec"]).with_own_group(&state.aliases);
     let decision = decide(&state.rules, &user, &action);
     review["status"] = status(&decision);
     Ok(())

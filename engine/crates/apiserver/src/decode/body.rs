@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::call::{Call, Payload};
+use crate::json_type::go_kind;
 use crate::meta;
 use crate::protobuf;
 use crate::status::Status;
@@ -199,18 +200,6 @@ fn yaml(bytes: &[u8]) -> Result<Body, DecodeError> {
         value: value.map_err(|error| refuse(&error))?,
         repeated: vec![repeated].into(),
     })
-}
-
-/// The JSON type as Go's decoder names it.
-pub(crate) fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// 400: a body that is not an object has no kind.

@@ -29,11 +29,17 @@ impl UsedNames {
         let names = &definition["status"]["acceptedNames"];
         let text = |key: &str| names[key].as_str().unwrap_or_default().to_owned();
         self.resources.extend([text("plural"), text("singular")]);
-        self.resources.extend(super::strings(&names["shortNames"]));
+        self.resources.extend(strings(&names["shortNames"]));
         self.kinds.extend([text("kind"), text("listKind")]);
         self.resources.remove("");
         self.kinds.remove("");
     }
+}
+
+pub(super) fn strings(list: &Value) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    all.filter_map(|it| it.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Accepts the requested names that are free; for a name in conflict the previously accepted

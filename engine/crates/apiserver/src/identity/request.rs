@@ -33,7 +33,7 @@ pub(crate) fn issue(
 ) -> Result<ApiResponse, Status> {
     let resource = token_request();
     let mut body = decode::object(call, &resource.kind)?.value;
-    decode::check_kind(state, call, &resource, &mut body)?;
+    decode::check_kind(&state.definitions, call, &resource, &mut body)?;
     let attributes = Attributes::new(call, target, Operation::Create);
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut body))?;

@@ -7,7 +7,7 @@ use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::{BuiltinKind, FieldSelector, Write, column, data, text};
-use crate::decode;
+use crate::json_type::go_kind;
 use crate::meta;
 use crate::resource::{Column, Resource};
 use crate::syntax;
@@ -140,7 +140,7 @@ fn docker_config(object: &Value) -> Option<FieldError> {
     let why = match serde_json::from_slice::<Value>(&config) {
         Ok(Value::Object(_) | Value::Null) => return None,
         Ok(other) => {
-            let kind = decode::go_kind(&other);
+            let kind = go_kind(&other);
             format!(
                 "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             )

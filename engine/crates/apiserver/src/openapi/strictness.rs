@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::format;
 use super::shape::Shape;
-use crate::decode::go_kind;
+use crate::json_type::go_kind;
 use crate::path::Path;
 use crate::resource::Resource;
 

@@ -165,7 +165,7 @@ impl WebhookCall<'_> {
                 decode::decode(resource, &mut changed).map_err(Status::internal)?;
             }
             decode::prune_and_default(
-                cluster,
+                &cluster.definitions,
                 resource,
                 &mut changed,
                 Repeated::default(),

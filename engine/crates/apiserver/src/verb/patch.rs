@@ -61,11 +61,17 @@ pub(super) fn patch(
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(prefixed);
     }
-    let found = match decode::unknown_in_other_version(state, resource, &object) {
-        // Such an object is rejected during validation, together with its other errors.
-        Some(unknown) => repeated.into_iter().chain(unknown).collect(),
-        None => decode::prune_and_default(state, resource, &mut object, repeated.into()),
-    };
+    let found =
+        match decode::unknown_in_other_version(&state.definitions, resource, &object) {
+            // Such an object is rejected during validation, together with its other errors.
+            Some(unknown) => repeated.into_iter().chain(unknown).collect(),
+            None => decode::prune_and_default(
+                &state.definitions,
+                resource,
+                &mut object,
+                repeated.into(),
+            ),
+        };
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     update::check_place(target, &mut object)?;
@@ -153,7 +159,7 @@ fn server_side_apply(
         let read = decode::decode(resource, &mut object);
         read.map_err(|why| decode::unhandled(resource, &why))?;
     }
-    decode::complete(state, resource, &mut object);
+    decode::complete(&state.definitions, resource, &mut object);
     let mut draft = Draft::new(object, old);
     draft.warnings = warnings;
     draft.managed = true;
@@ -192,7 +198,7 @@ fn unknown_in_apply(
     repeated: Repeated,
 ) -> Vec<String> {
     let mut copy = sent.clone();
-    decode::prune_and_default(state, &target.resource, &mut copy, repeated)
+    decode::prune_and_default(&state.definitions, &target.resource, &mut copy, repeated)
 }
 
 fn current(state: &mut State, target: &Target) -> Result<Option<Object>, Status> {

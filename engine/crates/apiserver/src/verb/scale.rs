@@ -132,8 +132,10 @@ fn sent(
              \"pkg/runtime/scheme.go:111\"";
         Status::bad_request(why)
     };
-    decode::check_kind(state, call, &SCALE, &mut sent).map_err(as_unregistered)?;
-    let found = decode::prune_and_default(state, &SCALE, &mut sent, body.repeated);
+    decode::check_kind(&state.definitions, call, &SCALE, &mut sent)
+        .map_err(as_unregistered)?;
+    let found =
+        decode::prune_and_default(&state.definitions, &SCALE, &mut sent, body.repeated);
     let refuse = |why: String| as_unregistered(decode::unhandled(&SCALE, &why));
     *warnings =
         decode::apply_field_validation(call.query.field_validation, found, refuse)?;
@@ -157,8 +159,12 @@ fn changed(
     if let Some(why) = type_error(form, &SCALE, &mut requested) {
         return Err(refuse(&why));
     }
-    let found =
-        decode::prune_and_default(state, &SCALE, &mut requested, Repeated::default());
+    let found = decode::prune_and_default(
+        &state.definitions,
+        &SCALE,
+        &mut requested,
+        Repeated::default(),
+    );
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     Ok((requested, warnings))

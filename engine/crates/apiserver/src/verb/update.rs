@@ -25,8 +25,13 @@ pub(super) fn update(
     let resource = &target.resource;
     let body = decode::object(call, &resource.kind)?;
     let mut object = body.value;
-    decode::check_kind(state, call, resource, &mut object)?;
-    let found = decode::prune_and_default(state, resource, &mut object, body.repeated);
+    decode::check_kind(&state.definitions, call, resource, &mut object)?;
+    let found = decode::prune_and_default(
+        &state.definitions,
+        resource,
+        &mut object,
+        body.repeated,
+    );
     let refuse = |why: String| decode::unhandled(resource, &why);
     let warnings =
         decode::apply_field_validation(call.query.field_validation, found, refuse)?;

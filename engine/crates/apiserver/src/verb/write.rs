@@ -96,7 +96,7 @@ impl Draft {
         self.check_depth(resource)?;
         self.check_kind(resource)?;
         let mut errors;
-        if let Some(definition) = decode::definition(state, resource)
+        if let Some(definition) = state.definitions.get(&resource.storage)
             && let Some(version) = definition.served(&resource.version)
         {
             let object = alias::in_own_group(resource, &self.object);
@@ -326,7 +326,7 @@ impl Draft {
         // A status that was never written has its default in every read, but not in the
         // response to the create.
         let created_object = created
-            .then(|| decode::default_status(state, resource, &mut object))
+            .then(|| decode::default_status(&state.definitions, resource, &mut object))
             .flatten();
         let mut object = conversion.to_stored(resource, object)?;
         if !call.query.dry_run {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Inapplicable, missing};
-use crate::decode::go_kind;
+use crate::json_type::go_kind;
 use crate::status::Status;
 
 /// The operations of the patch in a webhook's response.

@@ -6,7 +6,7 @@ use super::error::go;
 use super::{
     DIRECTIVE, Error, SET_ELEMENT_ORDER, merge_objects, suffix, without_directives,
 };
-use crate::decode::go_kind;
+use crate::json_type::go_kind;
 use crate::openapi::shape::Shape;
 
 /// Merges `patch` into the list `original` of the field `place` if the schema declares the

@@ -102,7 +102,7 @@ fn finished(
         decode::decode(resource, &mut object)?;
     }
     let unknown = decode::prune_and_default(
-        environment.0,
+        &environment.0.definitions,
         resource,
         &mut object,
         decode::Repeated::default(),
