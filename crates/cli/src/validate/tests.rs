@@ -896,3 +896,114 @@ fn nothing_of_a_file_that_is_no_manifest_is_printed() {
         assert!(!text.contains("secret"), "{text}");
     }
 }
+
+/// Two Things get a label by a policy that changes objects; a policy that validates needs it.
+const MUTATION: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: owner.example.com}
+spec:
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [example.com], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [things]}
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}
+  matchConditions:
+  - {name: has-owner, expression: \"object.metadata.name == 'a'\"}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: \"Object{metadata: Object.metadata{labels: {'owner': 'a-team'}}}\"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: owner.example.com}
+spec: {policyName: owner.example.com}
+---
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: ValidatingAdmissionPolicy
+metadata: {name: owned.example.com}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [example.com], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [things]}
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}
+  validations:
+  - {expression: \"has(object.metadata.labels) && 'owner' in object.metadata.labels\", message: has no owner}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: owned.example.com}
+spec: {policyName: owned.example.com, validationActions: [Deny]}
+";
+
+#[test]
+fn policies_that_change_objects_come_before_those_that_validate() {
+    let folder = Folder::with(
+        "mutation",
+        &[
+            ("a-crd.yaml", CLUSTER_CRD),
+            ("b-thing.yaml", CLUSTER_THING),
+            (
+                "c-other.yaml",
+                &CLUSTER_THING.replace("name: a,", "name: b,"),
+            ),
+            (
+                "d-map.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+            ),
+            (
+                "e-map.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n",
+            ),
+            ("f-machine.yaml", MACHINE),
+        ],
+    );
+    let policies = Folder::with("mutating-policies", &[("policies.yaml", MUTATION)]);
+    let words = ["--policy", policies.0.to_str().unwrap()];
+    let (text, outcome) = folder.validate_with(&words);
+    assert_eq!(outcome, Outcome::No);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_crd_among_the_objects_defines_their_kind_and_one_that_is_given_goes_first() {
+    let thing =
+        "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {b: 1}\n";
+    let folder = Folder::with(
+        "own-crd",
+        &[("crd.yaml", CLUSTER_CRD), ("thing.yaml", thing)],
+    );
+    let (text, outcome) = folder.validate_with(&["--quiet"]);
+    assert_eq!(outcome, Outcome::No);
+    assert!(text.contains("unknown field \"spec.b\""), "{text}");
+    let newer = CLUSTER_CRD.replace(
+        "spec: {type: object}",
+        "spec: {type: object, properties: {b: {type: integer}}}",
+    );
+    let given = Folder::with("given-crd", &[("crd.yaml", &newer)]);
+    let words = ["--quiet", "--crd", given.0.to_str().unwrap()];
+    let (text, outcome) = folder.validate_with(&words);
+    assert_eq!(
+        (text.as_str(), outcome),
+        ("2 valid, 0 invalid, 0 skipped\n", Outcome::Yes)
+    );
+}
+
+#[test]
+fn webhooks_among_the_policies_are_named_as_not_called() {
+    let folder = Folder::with("beside-webhooks", &[("machine.yaml", MACHINE)]);
+    let webhooks = Folder::with(
+        "webhooks",
+        &[(
+            "webhooks.yaml",
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\n\
+             metadata: {name: w}\nwebhooks: [{name: a.example.com}, {name: b.example.com}]\n",
+        )],
+    );
+    let path = webhooks.0.to_str().unwrap();
+    let (text, outcome) = folder.validate_with(&["--policy", path]);
+    assert_eq!(outcome, Outcome::Yes);
+    assert_snapshot!(text.replace(path, "policies"));
+}

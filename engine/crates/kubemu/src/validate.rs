@@ -10,6 +10,7 @@ mod junit;
 mod lookup;
 mod object_result;
 mod options;
+mod policies;
 mod refusal;
 mod report;
 mod sarif;
@@ -52,10 +53,12 @@ pub struct Args {
     /// Files or directories with objects, - for standard input (repeatable)
     #[arg(short, long, value_name = "FILE|DIR|-", required = true)]
     file: Vec<PathBuf>,
-    /// Files or directories with CustomResourceDefinitions; other objects are skipped (repeatable)
+    /// Files or directories with CustomResourceDefinitions, in addition to those of --file; other
+    /// objects are skipped (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
-    /// Files or directories with ValidatingAdmissionPolicies and their bindings (repeatable)
+    /// Files or directories with ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their
+    /// bindings; configurations of webhooks are skipped (repeatable)
     #[arg(long, value_name = "FILE|DIR")]
     policy: Vec<PathBuf>,
     /// Files or directories with parameter objects of policies (their paramKind) (repeatable)
@@ -211,7 +214,8 @@ pub fn validate(
         user: user(args),
         version: args.kube_version,
     };
-    let mut engine = Engine::new(&sources, extension)?;
+    let objects: Vec<&Document> = given.documents.items.iter().flatten().collect();
+    let mut engine = Engine::new(&sources, &objects, extension)?;
     let old = Stored::of(given.old, &args.namespace, extension);
     let mut object_results: Vec<_> =
         malformed.iter().map(ObjectResult::malformed).collect();

@@ -1,4 +1,5 @@
-//! The CRDs that objects are validated against: the built-in ones, and those of `--crd`.
+//! The CRDs that objects are validated against: the built-in ones, those among the objects, and
+//! those of `--crd`.
 
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
@@ -14,31 +15,45 @@ use crate::document::Document;
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     pub(super) compiled: Vec<Crd>,
-    /// The given documents among them.
-    pub(super) given: Vec<Document>,
+    /// Those that a server needs to know the kinds: the given ones and, for objects that policies
+    /// change, the others.
+    pub(super) of_server: Vec<Document>,
     /// The results for given documents that a server would refuse, or that are of other kinds.
     pub(super) unusable: Vec<ObjectResult>,
 }
 
 impl Definitions {
-    /// Compiles the CRDs.
+    /// Compiles the CRDs. `objects` are those to validate; a CRD among them that a server would
+    /// refuse has its result there.
     ///
     /// # Errors
     /// A built-in CRD is refused, which is not known to happen.
     pub(super) fn of(
-        sources: &Sources,
+        (sources, objects): (&Sources, &[&Document]),
         extension: &dyn Extension,
+        is_mutating: bool,
     ) -> Result<Self, Failure> {
         let version = sources.version;
         let mut all = Self::default();
-        for builtin in extension.definitions(version) {
-            let it = Crd::compile(&builtin, version);
-            all.compiled
-                .push(it.map_err(|it| invalid("the built-in CRD", &it))?);
+        for object in extension.definitions(version) {
+            let it = Crd::compile(&object, version);
+            let it = it.map_err(|it| invalid("the built-in CRD", &it))?;
+            let origin = "the built-in CRD".to_owned();
+            let document = Document {
+                origin,
+                object,
+                location: None,
+            };
+            all.replace(&document, it, is_mutating);
+        }
+        for document in objects {
+            if let Ok(definition) = compile(document, version) {
+                all.replace(document, definition, is_mutating);
+            }
         }
         for document in &sources.definitions {
             match compile(document, version) {
-                Ok(definition) => all.replace(document, definition),
+                Ok(definition) => all.replace(document, definition, true),
                 Err(result) => all.unusable.push(*result),
             }
         }
@@ -46,14 +61,17 @@ impl Definitions {
     }
 
     /// Adds a CRD, in place of the built-in or the earlier one of its kind.
-    fn replace(&mut self, document: &Document, definition: Crd) {
+    fn replace(&mut self, document: &Document, definition: Crd, is_for_server: bool) {
         let key = |it: &Crd| (it.group().to_owned(), it.kind().to_owned());
         let of_kind = key(&definition);
         self.compiled.retain(|it| key(it) != of_kind);
         self.compiled.push(definition);
         let name = document.text("/metadata/name");
-        self.given.retain(|it| it.text("/metadata/name") != name);
-        self.given.push(document.clone());
+        self.of_server
+            .retain(|it| it.text("/metadata/name") != name);
+        if is_for_server {
+            self.of_server.push(document.clone());
+        }
     }
 }
 

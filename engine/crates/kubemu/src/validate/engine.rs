@@ -1,12 +1,9 @@
 //! The CRDs and policies that manifests are validated against.
 
-use std::sync::Arc;
-
 use kubemu_admission::crd::{Crd, CustomResource};
 use kubemu_admission::object_meta::Scope;
 use kubemu_admission::policy::{
-    Binding, Denial, Evaluation, GroupVersionKind, Operation as Verb, Policies, Policy,
-    Request, User,
+    Denial, Evaluation, GroupVersionKind, Operation as Verb, Policies, Request, User,
 };
 use kubemu_admission::{FieldError, KubeVersion, field};
 use kubemu_terminal::Failure;
@@ -18,6 +15,7 @@ use super::extension::{Extension, Lint};
 use super::lookup::Lookup;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
+use super::policies::Compiled;
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::write::{Write, set_in_metadata};
@@ -35,67 +33,51 @@ pub(super) struct Sources {
     pub(super) version: KubeVersion,
 }
 
-const POLICY_KINDS: [&str; 2] = [
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-];
-
 /// Compiled CRDs and policies.
 pub(super) struct Engine<'e> {
     extension: &'e dyn Extension,
     definitions: Vec<Crd>,
     policies: Policies,
+    /// Whether policies change objects. The server applies them.
+    is_mutating: bool,
     user: User,
     lookup: Lookup,
     builtin: Builtin,
-    /// The given CRDs that a server would refuse, and objects of other kinds among them.
+    /// The given CRDs that a server would refuse, objects of other kinds among them, and webhooks.
     unusable: Vec<ObjectResult>,
     builtin_policies: Vec<Document>,
 }
 
 impl<'e> Engine<'e> {
+    /// Compiles the CRDs and the policies. `objects` are those that will be validated.
     pub(super) fn new(
         sources: &Sources,
+        objects: &[&Document],
         extension: &'e dyn Extension,
     ) -> Result<Self, Failure> {
-        let version = sources.version;
-        let definitions = Definitions::of(sources, extension)?;
-        let builtin_policies = extension.policies(version).into_iter();
-        let builtin_policies: Vec<_> = builtin_policies
-            .map(|object| Document {
-                origin: "the built-in policy".to_owned(),
-                object,
-                location: None,
-            })
-            .collect();
-        let (mut policies, mut bindings) = (Vec::new(), Vec::new());
-        for document in builtin_policies.iter().chain(&sources.policies) {
-            let what = &document.origin;
-            if expect(document, &POLICY_KINDS)? == POLICY_KINDS[0] {
-                let policy = Policy::compile(&document.object, version);
-                let policy = policy.map_err(|it| invalid(what, &it))?;
-                policies.retain(|it: &Policy| it.name() != policy.name());
-                policies.push(policy);
-            } else {
-                let binding = Binding::compile(&document.object);
-                let binding = binding.map_err(|it| invalid(what, &it))?;
-                bindings.retain(|it: &Binding| it.name() != binding.name());
-                bindings.push(binding);
-            }
+        let policies = Compiled::of(sources, extension)?;
+        let is_mutating = policies.is_mutating;
+        let definitions = Definitions::of((sources, objects), extension, is_mutating)?;
+        let mut of_server = policies.given;
+        if is_mutating {
+            of_server.splice(..0, policies.builtin.iter().cloned());
         }
-        let policies = policies.into_iter().map(Arc::new);
+        let mut unusable = definitions.unusable;
+        unusable.extend(policies.webhooks);
         Ok(Self {
             extension,
             lookup: Lookup::of(sources, &definitions.compiled)?,
             definitions: definitions.compiled,
-            policies: Policies::new(policies, bindings.into_iter().map(Arc::new)),
+            policies: policies.validating,
+            is_mutating,
             user: sources.user.clone(),
             builtin: Builtin::new(Sources {
-                definitions: definitions.given,
+                definitions: definitions.of_server,
+                policies: of_server,
                 ..sources.clone()
             }),
-            unusable: definitions.unusable,
-            builtin_policies,
+            unusable,
+            builtin_policies: policies.builtin,
         })
     }
 
@@ -159,6 +141,13 @@ impl<'e> Engine<'e> {
                 Verdict::Refused(vec![refusal]),
             ));
         };
+        if self.is_mutating && args.operation != Some(Operation::Delete) {
+            let lints = self.extension.lints(&document.object);
+            let of_server =
+                self.builtin
+                    .validate(subject, document.object, (old, args))?;
+            return Ok(ObjectResult { lints, ..of_server });
+        }
         let stored = old.state_of(&subject, resource, args.operation)?;
         let validation = Validation {
             engine: self,
@@ -198,17 +187,6 @@ impl<'e> Engine<'e> {
 pub(super) fn invalid(what: &str, errors: &[FieldError]) -> Failure {
     Failure::new(format!("compiling {what}"), field::aggregate(errors))
         .remedy("correct it; a server would reject it too")
-}
-
-/// The kind of a document, which must be one of `kinds`.
-fn expect<'a>(document: &Document, kinds: &[&'a str]) -> Result<&'a str, Failure> {
-    let found = document.text("/kind");
-    let kind = kinds.iter().find(|kind| **kind == found);
-    kind.copied().ok_or_else(|| {
-        let why = format!("kind is '{found}', not {}", kinds.join(" or "));
-        Failure::new(format!("reading {}", document.origin), why)
-            .remedy("give objects with --file")
-    })
 }
 
 /// The validation of one object against one CRD.

@@ -89,7 +89,7 @@ impl<'e> Judge<'e> {
             user: user(&args),
             version,
         };
-        let mut engine = Engine::new(&sources, extension)?;
+        let mut engine = Engine::new(&sources, &[], extension)?;
         for result in engine.take_unusable() {
             if let Verdict::Refused(refusals) = &result.verdict {
                 let why = refusals.first().map(Refusal::text).unwrap_or_default();

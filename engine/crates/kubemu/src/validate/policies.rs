@@ -1,0 +1,110 @@
+//! The policies that objects are validated against: the built-in ones, and those of `--policy`.
+
+use std::sync::Arc;
+
+use kubemu_admission::policy::{Binding, MutatingPolicy, Policies, Policy};
+use kubemu_terminal::Failure;
+
+use super::engine::{Sources, invalid};
+use super::extension::Extension;
+use super::object_result::{ObjectResult, Subject, Verdict};
+use crate::document::Document;
+
+/// The policies, compiled. Of several of the same kind and name, the last one.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    /// Those that validate.
+    pub(super) validating: Policies,
+    /// Whether there are others, which change objects before they are validated.
+    pub(super) is_mutating: bool,
+    /// The built-in policies and bindings.
+    pub(super) builtin: Vec<Document>,
+    /// The given policies and bindings, without configurations of webhooks.
+    pub(super) given: Vec<Document>,
+    /// The results for configurations of webhooks, which are not called.
+    pub(super) webhooks: Vec<ObjectResult>,
+}
+
+impl Compiled {
+    /// Compiles the policies.
+    ///
+    /// # Errors
+    /// A server would refuse one, or a document has another kind.
+    pub(super) fn of(
+        sources: &Sources,
+        extension: &dyn Extension,
+    ) -> Result<Self, Failure> {
+        let version = sources.version;
+        let builtin = extension.policies(version).into_iter();
+        let builtin: Vec<_> = builtin
+            .map(|object| Document {
+                origin: "the built-in policy".to_owned(),
+                object,
+                location: None,
+            })
+            .collect();
+        let mut all = Self::default();
+        let (mut policies, mut bindings) = (Vec::new(), Vec::new());
+        for (is_given, document) in builtin
+            .iter()
+            .map(|it| (false, it))
+            .chain(sources.policies.iter().map(|it| (true, it)))
+        {
+            let (what, object) = (&document.origin, &document.object);
+            match document.text("/kind") {
+                "ValidatingAdmissionPolicy" => {
+                    let policy = Policy::compile(object, version);
+                    let policy = policy.map_err(|it| invalid(what, &it))?;
+                    policies.retain(|it: &Policy| it.name() != policy.name());
+                    policies.push(policy);
+                }
+                "ValidatingAdmissionPolicyBinding" => {
+                    let binding = Binding::compile(object);
+                    let binding = binding.map_err(|it| invalid(what, &it))?;
+                    bindings.retain(|it: &Binding| it.name() != binding.name());
+                    bindings.push(binding);
+                }
+                "MutatingAdmissionPolicy" => {
+                    MutatingPolicy::compile(object, version)
+                        .map_err(|it| invalid(what, &it))?;
+                    all.is_mutating = true;
+                }
+                "MutatingAdmissionPolicyBinding" => {
+                    Binding::compile_mutating(object).map_err(|it| invalid(what, &it))?;
+                }
+                "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+                    all.webhooks.push(not_called(document));
+                    continue;
+                }
+                other => return Err(not_a_policy(document, other)),
+            }
+            if is_given {
+                // The embedded server serves this version, whose fields are those of the betas.
+                let mut document = document.clone();
+                document.object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+                all.given.push(document);
+            }
+        }
+        let policies = policies.into_iter().map(Arc::new);
+        all.validating = Policies::new(policies, bindings.into_iter().map(Arc::new));
+        all.builtin = builtin;
+        Ok(all)
+    }
+}
+
+fn not_called(document: &Document) -> ObjectResult {
+    let names = document.object["webhooks"].as_array().into_iter().flatten();
+    let names = names.filter_map(|it| it["name"].as_str());
+    let names: Vec<&str> = names.collect();
+    let why = format!(
+        "its webhooks are not called ({}): what they would refuse or change is not known",
+        names.join(", ")
+    );
+    ObjectResult::without_steps(Subject::of(document), Verdict::Skipped(why))
+}
+
+fn not_a_policy(document: &Document, kind: &str) -> Failure {
+    let why = format!("kind is '{kind}', not that of a policy, a binding or webhooks");
+    Failure::new(format!("reading {}", document.origin), why)
+        .remedy("give objects with --file")
+}
