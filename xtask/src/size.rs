@@ -5,8 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use proc_macro2::LexError;
+
 use crate::Faults;
-use crate::source::{self, Function};
+use crate::source::{Function, Source};
 
 const MAX_LINES_OF_A_FILE: usize = 450;
 const MAX_LINES_OF_A_FUNCTION: usize = 65;
@@ -44,7 +46,9 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
             .unwrap_or(&path)
             .display()
             .to_string();
-        faults.extend(faults_of(&name, &source));
+        faults.extend(
+            faults_of(&name, &source).map_err(|error| format!("{name}: {error}"))?,
+        );
     }
     Ok(faults)
 }
@@ -62,7 +66,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn faults_of(name: &str, source: &str) -> Faults {
+fn faults_of(name: &str, source: &str) -> Result<Faults, LexError> {
     let mut faults = Faults::new();
     let stem = Path::new(name)
         .file_stem()
@@ -78,24 +82,24 @@ fn faults_of(name: &str, source: &str) -> Faults {
             "{name}: use a file next to the folder instead of mod.rs"
         ));
     }
-    let code = source::code(source);
-    if code.contains("#[path") {
+    let source = Source::read(source)?;
+    if source.names_a_path() {
         faults.push(format!("{name}: #[path] hides where a module is"));
     }
     if is_test(name) {
-        return faults;
+        return Ok(faults);
     }
-    let lines = source::lines_of_code(&code);
+    let lines = source.lines();
     let is_long = LONG_FILES.iter().any(|(file, _)| *file == name);
     if lines > MAX_LINES_OF_A_FILE && !is_long {
         faults.push(format!(
             "{name}: {lines} lines of code, at most {MAX_LINES_OF_A_FILE}"
         ));
     }
-    for function in source::functions(source::before_tests(&code)) {
+    for function in source.functions() {
         faults.extend(faults_of_function(name, &function));
     }
-    faults
+    Ok(faults)
 }
 
 /// Whether a file is a test: tests with many steps may be long.
@@ -140,7 +144,7 @@ mod tests {
             "pub fn long(on: bool) {{\n{}}}\n",
             "    step();\n".repeat(64)
         );
-        let faults = faults_of("crates/x/src/helpers.rs", &source);
+        let faults = faults_of("crates/x/src/helpers.rs", &source).unwrap();
         assert_eq!(faults.len(), 3, "{faults:?}");
         assert!(
             faults[1].starts_with("crates/x/src/helpers.rs:1: long: 66 lines"),
@@ -152,9 +156,12 @@ mod tests {
     fn tests_may_be_long() {
         let source = format!("fn long() {{\n{}}}\n", "    step();\n".repeat(500));
         assert_eq!(
-            faults_of("crates/x/tests/story.rs", &source),
+            faults_of("crates/x/tests/story.rs", &source).unwrap(),
             Vec::<String>::new()
         );
-        assert_eq!(faults_of("crates/x/src/story.rs", &source).len(), 2);
+        assert_eq!(
+            faults_of("crates/x/src/story.rs", &source).unwrap().len(),
+            2
+        );
     }
 }

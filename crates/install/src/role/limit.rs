@@ -39,19 +39,9 @@ impl Rights {
                 "spec": spec,
             })
         };
-        let user = |account| name::service_account_user(&self.namespace, account);
-        let operator = user(name::CONTROLLER);
-        // The only limited right that the controller of capacities has too.
-        let requested = match limit {
-            Limit::Fields(_) => format!("request.userInfo.username == '{operator}'"),
-            Limit::NamePrefix(_) => format!(
-                "request.userInfo.username in ['{operator}', '{}']",
-                user(name::CAPACITY_CONTROLLER)
-            ),
-        };
         let mut conditions = vec![json!({
             "name": "requested-by-operator",
-            "expression": requested,
+            "expression": self.is_requested(limit),
         })];
         let (operations, expression, message) = match limit {
             Limit::Fields(fields) => {
@@ -103,6 +93,20 @@ impl Rights {
                 json!({"policyName": name, "validationActions": ["Deny"]}),
             ),
         ]
+    }
+
+    /// Whether a request is one of those that have the limited right.
+    fn is_requested(&self, limit: Limit) -> String {
+        let user = |account| name::service_account_user(&self.namespace, account);
+        let operator = user(name::CONTROLLER);
+        match limit {
+            Limit::Fields(_) => format!("request.userInfo.username == '{operator}'"),
+            // The only limited right that the controller of capacities has too.
+            Limit::NamePrefix(_) => format!(
+                "request.userInfo.username in ['{operator}', '{}']",
+                user(name::CAPACITY_CONTROLLER)
+            ),
+        }
     }
 }
 
