@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::Faults;
+use crate::{Faults, circle};
 
 /// A package of this workspace and the packages that it may depend on.
 struct Package {
@@ -225,6 +225,9 @@ pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
     }
     let mut faults = edges(&all);
     faults.extend(left_out(&all));
+    for entry in PACKAGES {
+        faults.extend(circle::check(entry.name, &root.join(folder(entry.name)))?);
+    }
     for entry in PACKAGES.iter().filter(|entry| entry.is_pure) {
         let package = package(entry.name);
         let tree = cargo(

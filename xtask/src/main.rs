@@ -1,6 +1,7 @@
 //! The project's one task runner: `cargo xtask <task>`.
 
 mod cache;
+mod circle;
 mod cluster;
 mod conformance;
 mod dependency;
@@ -26,7 +27,8 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   gen [--check]  write every generated file; with --check, print what would change and fail
-  deps           compare the dependencies between crates with the allowed ones
+  deps           compare the dependencies between crates with the allowed ones, and the circles
+                 of files within each with the limit
   size           compare files and functions with the size limits
   figures        print which recorded results are about the sources as they are, and the command
                  that shows what has changed under the others

@@ -55,6 +55,23 @@ impl Source {
         found
     }
 
+    /// The paths of every `use`, each with the name that it gets.
+    pub(crate) fn imports(&self) -> Vec<Import> {
+        let mut found = Vec::new();
+        walk(&self.0, &mut |tokens, at| {
+            if tokens.get(at).is_some_and(|it| is_word(it, "use")) {
+                let rest = tokens.get(at + 1..).unwrap_or_default();
+                let end = rest.iter().position(|it| is_sign(it, ';'));
+                imported(
+                    &[],
+                    rest.get(..end.unwrap_or(0)).unwrap_or_default(),
+                    &mut found,
+                );
+            }
+        });
+        found
+    }
+
     /// Whether an attribute `#[path]` names the file of a module.
     pub(crate) fn names_a_path(&self) -> bool {
         let mut found = false;
@@ -65,6 +82,12 @@ impl Source {
         });
         found
     }
+}
+
+/// An imported path and the name that it gets.
+pub(crate) struct Import {
+    pub(crate) path: Vec<String>,
+    pub(crate) name: String,
 }
 
 /// The tokens without documentation, which `///` turns into attributes.
@@ -182,6 +205,33 @@ fn has_bool(parameters: &Group) -> bool {
     })
 }
 
+/// Adds the paths of a tree of imports below a path.
+fn imported(above: &[String], tree: &[TokenTree], found: &mut Vec<Import>) {
+    let mut path = above.to_vec();
+    let mut name = None;
+    let mut rest = tree.iter();
+    while let Some(token) = rest.next() {
+        match token {
+            TokenTree::Ident(word) if word == "as" => {
+                name = rest.next().map(ToString::to_string);
+            }
+            TokenTree::Ident(word) => path.push(word.to_string()),
+            TokenTree::Group(group) => {
+                let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+                for tree in tokens.split(|it| is_sign(it, ',')) {
+                    imported(&path, tree, found);
+                }
+                return;
+            }
+            _ => {}
+        }
+    }
+    if let Some(last) = path.last() {
+        let name = name.unwrap_or_else(|| last.clone());
+        found.push(Import { path, name });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Source;
@@ -218,5 +268,25 @@ mod tests {
     fn tests_at_the_end_of_a_file_do_not_count() {
         let source = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
         assert_eq!(read(source).lines(), 1);
+    }
+
+    #[test]
+    fn each_path_of_an_import_has_the_name_that_it_gets() {
+        let found =
+            read("use a::{self, b::C as D, *};\npub(crate) use super::e;\n").imports();
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.path.join("::"), &*it.name))
+            .collect();
+        let path = |path: &str| path.to_owned();
+        assert_eq!(
+            found,
+            [
+                (path("a::self"), "self"),
+                (path("a::b::C"), "D"),
+                (path("a"), "a"),
+                (path("super::e"), "e"),
+            ]
+        );
     }
 }
