@@ -34,6 +34,14 @@ struct OwnerRequest {
     until: Option<Timestamp>,
 }
 
+/// The files of users in the directory.
+#[derive(Debug, Default)]
+struct Entries {
+    files: Vec<PathBuf>,
+    /// Why there may be more.
+    unread: Option<io::Error>,
+}
+
 impl OwnerSwitch {
     /// The switch whose files are in this directory. It need not exist yet.
     pub fn new(directory: PathBuf) -> Self {
@@ -70,11 +78,12 @@ impl OwnerSwitch {
     /// were.
     ///
     /// # Errors
-    /// The directory cannot be read, or a file not be removed for another reason than that it
-    /// belongs to somebody else.
+    /// The directory cannot be read or has too many entries, or a file cannot be removed for another
+    /// reason than that it belongs to somebody else.
     pub fn take_back(&self) -> io::Result<usize> {
         let mut number = 0;
-        for path in self.entries()? {
+        let Entries { files, unread } = self.entries()?;
+        for path in files {
             match fs::remove_file(path) {
                 Ok(()) => number += 1,
                 Err(error) if is_missing(&error) => {}
@@ -82,24 +91,36 @@ impl OwnerSwitch {
                 Err(error) => return Err(error),
             }
         }
-        Ok(number)
+        unread.map_or(Ok(number), Err)
     }
 
     /// The files of users. One that does not belong to the user of its name is none: so each user
     /// has one at most, however many files somebody creates.
-    fn entries(&self) -> io::Result<Vec<PathBuf>> {
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    fn entries(&self) -> io::Result<Entries> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
-            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok(Entries::default()),
             Err(error) => return Err(error),
         };
-        let named = entries.take(MAX_ENTRIES).filter_map(|entry| {
+        let mut entries = entries.into_iter();
+        let named = entries.by_ref().take(MAX_ENTRIES).filter_map(|entry| {
             let entry = entry.ok()?;
             let name = entry.file_name();
             let uid: u32 = name.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
             (entry.metadata().ok()?.uid() == uid).then(|| entry.path())
         });
-        Ok(named.collect())
+        let files = named.collect();
+        let unread = entries.next().map(|_| {
+            io::Error::other(format!(
+                "{} has more than {MAX_ENTRIES} entries, and a request may be among those that are \
+                 not read; remove what is no request",
+                self.directory.display()
+            ))
+        });
+        Ok(Entries { files, unread })
     }
 }
 
@@ -110,8 +131,9 @@ impl Source for OwnerSwitch {
 
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>> {
         let mut longest: Option<OwnerRequest> = None;
-        let mut failed = None;
-        for path in self.entries()? {
+        let Entries { files, unread } = self.entries()?;
+        let mut failed = unread;
+        for path in files {
             let request = match read(&path) {
                 Ok(request) => request,
                 Err(error) if is_missing(&error) => continue,
@@ -134,7 +156,7 @@ impl Source for OwnerSwitch {
                 longest = Some(request);
             }
         }
-        // A file that cannot be read hides none that can.
+        // What cannot be read hides nothing that can.
         match (longest, failed) {
             (None, Some(error)) => Err(error),
             (None, None) => Ok(None),

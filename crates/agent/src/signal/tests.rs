@@ -503,3 +503,30 @@ fn what_is_no_file_of_a_user_is_no_wish_of_the_owner() {
         format!("{file}: is not a regular file")
     );
 }
+
+#[test]
+fn more_entries_than_are_read_are_an_error_and_hide_no_request_that_was_read() {
+    let (host, uid) = switch("crowd");
+    let mut switch = OwnerSwitch::new(host.to_path_buf());
+    let now = after(Instant::now(), 0);
+    for number in 0..4096 {
+        host.write(&format!("other-{number}"), "");
+    }
+    assert_eq!(reason(&mut switch, now), Ok(None));
+    host.write("other-4096", "");
+    let why = reason(&mut switch, now).unwrap_err();
+    assert!(why.contains("has more than 4096 entries"), "{why}");
+    assert!(switch.take_back().is_err());
+    // Which entries are read depends on the file system: one of two requests at most is not.
+    for number in 0..=4096 {
+        host.remove(&format!("other-{number}"));
+    }
+    host.write(&format!("reclaim-{uid}"), "");
+    for number in 0..4096 {
+        host.write(&format!("other-{number}"), "");
+    }
+    match reason(&mut switch, now) {
+        Ok(found) => assert!(found.is_some(), "the request was read"),
+        Err(why) => assert!(why.contains("a request may be among those"), "{why}"),
+    }
+}

@@ -1,0 +1,172 @@
+//! Return: a machine whose host was reclaimed comes back once the host has been free of every
+//! signal of its owner for a while, before the override of the reclaim ends.
+//!
+//! The host reports on the ScheduledMachine, because its Node does not exist while the machine is
+//! away. A return is recorded in the status before the override is deleted, so that a crash leaves
+//! none uncounted.
+
+use fivespot_api::time::whole_seconds;
+use fivespot_api::{HostReturn, ReturnSpec};
+use fivespot_schedule::{Duration, Override, OverrideMode};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act::memory::after;
+use crate::act::write;
+use crate::decide::case::Case;
+use crate::decide::{outcome::Outcome, outcome::State};
+use crate::{Event, ReclaimStop};
+
+/// How long a report of the host counts, and a record of a return whose override still exists.
+const FRESH: SignedDuration = SignedDuration::from_mins(5);
+/// How far the clock of the host may be ahead of the operator's.
+const AHEAD: SignedDuration = SignedDuration::from_mins(1);
+/// The time in which returns are counted.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// When a reclaimed machine returns, according to its spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Returning {
+    after: SignedDuration,
+    max_per_day: usize,
+}
+
+impl Returning {
+    /// `None` if the spec violates the rules, which is reported.
+    pub(crate) fn of(spec: &ReturnSpec) -> Option<Self> {
+        let after: Duration = spec.after.parse().ok()?;
+        Some(Self {
+            after: after.into(),
+            max_per_day: spec.max_per_day.into(),
+        })
+    }
+}
+
+/// What is known about the return of a machine that the override of a reclaim stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Return<'a> {
+    /// It has returned as often as it may; the next one is possible from then on.
+    Exhausted { from: Timestamp },
+    /// Its host has not reported that it is free, or is in use.
+    NotFree,
+    /// It returns then, if its host confirms that it is still free.
+    At(Timestamp),
+    /// It returns now: this override ends.
+    Due(&'a ReclaimStop),
+}
+
+/// The return of the machine; `None` if no override of a reclaim decides about it, or if something
+/// else keeps it away too.
+pub(crate) fn of<'a>(case: &Case<'a>) -> Option<Return<'a>> {
+    let wanted = case.desired.returning?;
+    let (subject, now) = (case.subject, case.now);
+    let is_kept_away = subject.is_deleting
+        || subject.is_paused
+        || case.desired.is_killed
+        || case.desired.is_audited;
+    let stop = case.override_in_force().filter(|_| !is_kept_away)?;
+    let stop = of_reclaim(case, stop)?;
+    let others = subject.status.returns.iter();
+    let times = others
+        .filter(|of| of.override_uid != stop.uid && after(of.time, DAY) > now)
+        .map(|of| of.time);
+    let times: Vec<_> = times.collect();
+    if times.len() >= wanted.max_per_day {
+        let mut newest = times.clone();
+        newest.sort_unstable_by(|one, other| other.cmp(one));
+        let oldest_that_counts = newest.get(wanted.max_per_day.saturating_sub(1));
+        return Some(Return::Exhausted {
+            from: after(*oldest_that_counts.unwrap_or(&now), DAY),
+        });
+    }
+    let Some(free) = subject.free_host else {
+        return Some(Return::NotFree);
+    };
+    let due = after(free.since.max(stop.begun), wanted.after);
+    let is_confirmed = free.confirmed >= due
+        && free.confirmed <= after(now, AHEAD)
+        && after(free.confirmed, FRESH) > now;
+    Some(if is_confirmed {
+        Return::Due(stop)
+    } else {
+        Return::At(due)
+    })
+}
+
+/// The override in force, if a reclaim has created it.
+fn of_reclaim<'a>(case: &Case<'a>, in_force: &Override) -> Option<&'a ReclaimStop> {
+    let mut stops = case.observed.schedule.reclaim_stops.iter();
+    stops.find(|of| of.name == in_force.name && in_force.mode == OverrideMode::Stop)
+}
+
+/// The override that ends now. Only once everything is gone: a reclaim completes first.
+fn due<'a>(case: &Case<'a>, state: &State) -> Option<&'a ReclaimStop> {
+    match of(case)? {
+        Return::Due(stop) if *state == State::Idle => Some(stop),
+        Return::Due(_) | Return::Exhausted { .. } | Return::NotFree | Return::At(_) => {
+            None
+        }
+    }
+}
+
+fn is_recorded(case: &Case<'_>, stop: &ReclaimStop) -> bool {
+    let mut all = case.subject.status.returns.iter();
+    all.any(|of| of.override_uid == stop.uid && after(of.time, FRESH) > case.now)
+}
+
+/// The returns that the status records: those of the last day, and the one that is due.
+pub(crate) fn records(case: &Case<'_>, state: &State) -> Vec<HostReturn> {
+    let recorded = case.subject.status.returns.iter();
+    let recent = recorded
+        .filter(|of| after(of.time, DAY) > case.now)
+        .cloned();
+    let Some(stop) = due(case, state).filter(|stop| !is_recorded(case, stop)) else {
+        return recent.collect();
+    };
+    let new = HostReturn {
+        time: whole_seconds(case.now),
+        override_uid: stop.uid.clone(),
+    };
+    let others = recent.filter(|of| of.override_uid != stop.uid);
+    others.chain([new]).collect()
+}
+
+/// Ends the override of a reclaim whose host is free, once that is recorded.
+pub(crate) fn end_stop(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let stop = due(case, &outcome.state).filter(|_| outcome.actions.is_empty());
+    if let Some(stop) = stop.filter(|stop| is_recorded(case, stop)) {
+        outcome
+            .actions
+            .push(write::end_override(case.subject, stop));
+        let note = format!(
+            "the host has been free for long enough: override {} ends, and the machine follows \
+             its schedule again",
+            stop.name
+        );
+        outcome
+            .events
+            .push(Event::normal("HostReturned", "EndOverride", &note));
+    }
+    outcome
+}
+
+/// When the machine returns, in words after those about the override in force. Empty if its
+/// override is not that of a reclaim.
+pub(crate) fn describe(case: &Case<'_>) -> String {
+    match of(case) {
+        None => String::new(),
+        Some(Return::NotFree) => {
+            "; it returns before that if its host reports that it is free".to_owned()
+        }
+        Some(Return::At(due)) if due > case.now => {
+            format!("; back at {due} if the host stays free")
+        }
+        Some(Return::At(_)) => {
+            "; back when the host confirms that it is still free".to_owned()
+        }
+        Some(Return::Due(_)) => "; the host is free, and the machine returns".to_owned(),
+        Some(Return::Exhausted { from }) => format!(
+            "; it has returned as often as spec.reclaim.return.maxPerDay allows, and may return \
+             again from {from} on"
+        ),
+    }
+}
