@@ -6,7 +6,7 @@ use fivespot_testkit::{
     Cluster, WriteCounter, condition, instant, machine_path, node_path, pod_path,
     scheduled_machine,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
@@ -17,6 +17,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(
         by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_written
     ),
+    promise!(the_machine_returns_once_its_host_has_been_free_for_long_enough),
     promise!(a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state),
     promise!(though_a_policy_keeps_its_schedule_on)
         .on_embedded_alone("creates a policy that would affect every ScheduledMachine"),
@@ -224,6 +225,48 @@ async fn by_an_override_the_machine_is_stopped_for_a_time_and_its_spec_is_not_wr
         back["status"]["machineRef"]["uid"],
         active["status"]["machineRef"]["uid"]
     );
+}
+
+async fn the_machine_returns_once_its_host_has_been_free_for_long_enough() {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let _operator = cluster.operator();
+    let mut object = scheduled_machine("worker");
+    object["spec"]["reclaim"] = json!({"return": {"after": "10m"}});
+    let active = cluster.bring_up(&object).await;
+    request(&cluster).await;
+    let limit = instant(LIMIT);
+    let stopped = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_eq!(stopped["spec"], active["spec"]);
+    let name = stopped["status"]["override"]["name"].as_str().unwrap();
+    let path = format!(
+        "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides/{name}"
+    );
+    let report = |since: Timestamp, confirmed: Timestamp| {
+        let free = format!("{since} {confirmed}");
+        json!({"metadata": {"annotations": {"5spot.finos.org/host-free": free}}})
+    };
+    let minutes = SignedDuration::from_mins;
+    let since = cluster.clock().now() + minutes(1);
+    cluster.advance_until(since).await;
+    cluster
+        .patch(&machine_path("worker"), &report(since, since))
+        .await;
+    cluster.advance_until(since + minutes(9)).await;
+    let waiting = cluster.status("worker").await;
+    let back = format!("back at {} if the host stays free", since + minutes(10));
+    let message = condition(&waiting, "Scheduled")["message"].clone();
+    assert!(message.as_str().unwrap().ends_with(&back), "{message}");
+    assert!(cluster.get(&path).await.is_some());
+    let due = since + minutes(10);
+    cluster.advance_until(due).await;
+    cluster
+        .patch(&machine_path("worker"), &report(since, due))
+        .await;
+    let limit = due + minutes(2);
+    let back = cluster.wait_for_phase("worker", "Active", limit).await;
+    assert_eq!(cluster.get(&path).await, None);
+    assert_eq!(back["status"]["returns"].as_array().map(Vec::len), Some(1));
+    assert_eq!(back["spec"], active["spec"]);
 }
 
 async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {

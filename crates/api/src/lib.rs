@@ -57,8 +57,8 @@ pub use scheduled_capacity::{
 pub use scheduled_machine::{
     CalendarRef, EnabledField, EndPolicy, Enforcement, ExceptionAction, InlineMetadata,
     InlineObject, MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint,
-    Provisioning, ScheduleException, ScheduleSpec, ScheduleWindow, ScheduledMachine,
-    ScheduledMachineSpec, ShutdownSpec, TaintEffect,
+    Provisioning, ReclaimSpec, ReturnSpec, ScheduleException, ScheduleSpec,
+    ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use spot_schedule::{
     CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Provided, Resolved,
@@ -66,7 +66,7 @@ pub use spot_schedule::{
     TimeBasedSpotSchedule, Unfollowable,
 };
 pub use status::{
-    AccountedState, FollowedSchedule, LastProvisioning, NodeRef, ObjectRef,
+    AccountedState, FollowedSchedule, HostReturn, LastProvisioning, NodeRef, ObjectRef,
     OverrideInForce, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason, Usage,
     UsageMonth,
 };

@@ -368,11 +368,12 @@ fn short_window(
 }
 
 fn short_commands(object: &ScheduledMachine) -> Vec<LintWarning> {
-    let commands = object.spec.kill_if_commands.iter().flatten().enumerate();
+    let (field, commands) = object.spec.reclaim_commands();
+    let commands = commands.iter().enumerate();
     commands
         .filter(|(_, command)| command.chars().count() < MIN_COMMAND_LENGTH)
         .map(|(place, command)| {
-            let field = format!("spec.killIfCommands[{place}]");
+            let field = format!("{field}[{place}]");
             let message = format!("'{command}' matches many unrelated command lines");
             warning(SHORT_COMMAND, field, message)
         })

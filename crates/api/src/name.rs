@@ -158,6 +158,10 @@ pub const RECLAIM_REQUEST: [&str; 3] = [
 ];
 /// Annotation on a Machine: the record of a reclaim, `<time> <reason>`.
 pub const RECLAIM_ANNOTATION: &str = "5spot.finos.org/reclaim";
+/// Annotation on the ScheduleOverride of a reclaim: when the reclaim began, RFC 3339.
+pub const RECLAIMED_AT_ANNOTATION: &str = "5spot.finos.org/reclaimed-at";
+/// Annotation on a ScheduledMachine whose host is free, see [`crate::reclaim::FreeHost`].
+pub const HOST_FREE_ANNOTATION: &str = "5spot.finos.org/host-free";
 /// Annotation on a Machine: the schedule has been disabled for this reclaim.
 pub const RECLAIM_DISABLED_ANNOTATION: &str = "5spot.finos.org/reclaim-disabled";
 /// Label on a Node that the agent's DaemonSet selects, and annotation with the agent's report.

@@ -103,6 +103,7 @@ pub fn convert(object: &mut Value) -> Vec<Change> {
     }
     for field in [
         "killIfCommands",
+        "reclaim",
         "nodeTaints",
         "machineTemplate",
         "priority",

@@ -2,8 +2,10 @@
 //! configuration, and its report.
 
 use std::fmt::{self, Write as _};
+use std::str::FromStr;
 
 use fivespot_capi::one_line_within;
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 /// How often the agent scans for processes where the kernel does not report them, in milliseconds.
@@ -123,6 +125,50 @@ impl fmt::Display for Report {
             None => write!(formatter, "{} ok", self.config),
             Some(why) => write!(formatter, "{} rejected: {why}", self.config),
         }
+    }
+}
+
+/// That no signal of its owner stands on a host: the value of the annotation
+/// [`crate::name::HOST_FREE_ANNOTATION`], `<since> <confirmed>`. The annotation is absent while one
+/// stands.
+///
+/// # Example
+/// ```
+/// use fivespot_api::reclaim::FreeHost;
+/// let text = "2026-03-06T13:00:00Z 2026-03-06T13:30:00Z";
+/// let free: FreeHost = text.parse().unwrap();
+/// assert_eq!(free.to_string(), text);
+/// assert!("yesterday".parse::<FreeHost>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeHost {
+    /// Since when it has been free without interruption, by its clock.
+    pub since: Timestamp,
+    /// When that was last confirmed, by the same clock.
+    pub confirmed: Timestamp,
+}
+
+/// The error for a text that is not a [`FreeHost`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be two times such as 2026-03-06T13:00:00Z, separated by a space")]
+pub struct ParseFreeHostError;
+
+impl FromStr for FreeHost {
+    type Err = ParseFreeHostError;
+
+    fn from_str(text: &str) -> Result<Self, ParseFreeHostError> {
+        let (since, confirmed) = text.split_once(' ').ok_or(ParseFreeHostError)?;
+        let time = |text: &str| text.parse().map_err(|_| ParseFreeHostError);
+        Ok(Self {
+            since: time(since)?,
+            confirmed: time(confirmed)?,
+        })
+    }
+}
+
+impl fmt::Display for FreeHost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.since, self.confirmed)
     }
 }
 

@@ -236,6 +236,13 @@ impl ScheduleOverride {
         conditions.any(|it| it.type_ == IGNORED && it.status == "True")
     }
 
+    /// When the reclaim began that it was created for; `None` if it was created otherwise.
+    pub fn reclaimed_at(&self) -> Option<Timestamp> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        let written = annotations.get(name::RECLAIMED_AT_ANNOTATION)?;
+        written.parse().ok()
+    }
+
     /// Whether it is kept after its end, because it is stored in Git.
     pub fn is_kept(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();

@@ -6,6 +6,7 @@
 //! The values are raw: a string is what the API server stored. The planner parses the strings,
 //! and [`crate::rules`] defines which of them are acceptable.
 
+mod reclaim;
 mod schedule;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
 
+pub use reclaim::{DEFAULT_RECLAIM_STOP, MAX_RETURNS, ReclaimSpec, ReturnSpec};
 pub use schedule::{
     CalendarRef, DEFAULT_TIMEZONE, ExceptionAction, ScheduleException, ScheduleSpec,
     ScheduleWindow,
@@ -121,6 +123,9 @@ pub struct ScheduledMachineSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(max = 256)))]
     pub kill_if_commands: Option<Vec<String>>,
+    /// How the owner of the host gets it back, and how it returns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<ReclaimSpec>,
     /// Taints of the Node while the machine is running. Taints of other clients are not changed.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(length(max = MAX_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]

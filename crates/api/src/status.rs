@@ -13,7 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::schedule_override::OverrideMode;
-use crate::scheduled_machine::{MAX_APPLIED_TAINTS, NodeTaint, null_is_default};
+use crate::scheduled_machine::{
+    MAX_APPLIED_TAINTS, MAX_RETURNS, NodeTaint, null_is_default,
+};
 use crate::schema::{self, MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::spot_schedule::SpotScheduleRef;
 
@@ -128,6 +130,14 @@ pub struct ScheduledMachineStatus {
     /// The last activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_provisioning: Option<LastProvisioning>,
+    /// When the machine returned after a reclaim within the last 24 hours.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(length(max = MAX_RETURNS))]
+    pub returns: Vec<HostReturn>,
     /// How the machine was used, by month. Written when the phase or the state of the schedule
     /// changes; the time since accountedTime is not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,6 +185,18 @@ pub struct OverrideInForce {
     pub mode: OverrideMode,
     /// When it ends.
     pub end_time: Timestamp,
+}
+
+/// A return after a reclaim.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostReturn {
+    /// When it was decided.
+    pub time: Timestamp,
+    /// UID of the ScheduleOverride that it ends.
+    #[serde(rename = "overrideUID")]
+    #[schemars(length(max = MAX_UID_LENGTH))]
+    pub override_uid: String,
 }
 
 /// The last activation.

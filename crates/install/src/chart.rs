@@ -370,11 +370,6 @@ fn roles(rights: &Rights) -> Vec<Block> {
     definitions.iter_mut().for_each(capacity::add_subject);
     blocks.push(Block::always(definitions));
     blocks.extend(user_roles());
-    let is_reclaiming = "if $.Values.reclaimByOverride";
-    blocks.push(Block::when(is_reclaiming, vec![role::reclaim_role()]));
-    for block in role_bindings(rights, &role::reclaim_role_name()) {
-        blocks.push(block.within(is_reclaiming));
-    }
     blocks.push(system_namespace());
     blocks.push(Block::when(
         "if eq $.Values.nodeAccess \"management\"",

@@ -10,9 +10,6 @@ use fivespot_api::name;
 pub enum Scope {
     /// In the management cluster, in each namespace with ScheduledMachines.
     Management,
-    /// In the management cluster, in each namespace with ScheduledMachines, if a reclaim stops
-    /// machines with overrides.
-    ReclaimOverride,
     /// In the management cluster, in each namespace with ScheduledCapacities, for the controller
     /// of capacities where it runs apart.
     Capacity,
@@ -128,14 +125,9 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduleoverrides"),
-        &["get", "list", "watch", "delete"],
-        "apply overrides of schedules; delete those that ended an hour ago",
-    ),
-    permission(
-        Scope::ReclaimOverride,
-        ("5spot.finos.org", "scheduleoverrides"),
-        &["create"],
-        "stop a machine whose host is reclaimed",
+        &["get", "list", "watch", "create", "delete"],
+        "apply overrides of schedules; stop a machine whose host is reclaimed until it returns; \
+         delete overrides that ended an hour ago",
     ),
     permission(
         Scope::Management,
@@ -326,10 +318,6 @@ const TITLES: &[(Scope, &str)] = &[
     (
         Scope::Management,
         "In the management cluster, in each namespace with ScheduledMachines",
-    ),
-    (
-        Scope::ReclaimOverride,
-        "With `--reclaim-by-override`, in each namespace with ScheduledMachines",
     ),
     (
         Scope::Capacity,

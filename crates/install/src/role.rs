@@ -89,10 +89,6 @@ impl Rights {
         all.extend(self.bindings(&aggregated_role_name(), &self.namespaces));
         all.push(crd_role());
         all.push(self.shared_binding(("ClusterRole", &crd_role_name()), None));
-        if self.reclaim_override.is_some() {
-            all.push(reclaim_role());
-            all.extend(self.bindings(&reclaim_role_name(), &self.namespaces));
-        }
         if is_apart {
             all.extend(self.capacity_roles(target_rules(&self.capacity_targets).into()));
         }
@@ -371,11 +367,6 @@ pub(crate) fn crd_role() -> Value {
     cluster_role(&crd_role_name(), &rules(Scope::ManagementClusterWide))
 }
 
-/// The operator's rights on overrides, if a reclaim creates one.
-pub(crate) fn reclaim_role() -> Value {
-    cluster_role(&reclaim_role_name(), &rules(Scope::ReclaimOverride))
-}
-
 /// The rules about the targets of ScheduledCapacities.
 fn target_rules(targets: &BTreeSet<CapacityTarget>) -> Vec<Value> {
     let rules = targets.iter().flat_map(|target| {
@@ -418,10 +409,6 @@ fn schedule_role_name() -> String {
 
 fn target_role_name() -> String {
     format!("{}-targets", name::CAPACITY_CONTROLLER)
-}
-
-pub(crate) fn reclaim_role_name() -> String {
-    format!("{}-reclaim", name::CONTROLLER)
 }
 
 pub(crate) fn provider_role_name(provider: &Provider) -> String {

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod audit;
 pub(crate) mod case;
 pub(crate) mod drain;
+pub(crate) mod host_return;
 pub(crate) mod machine;
 pub(crate) mod outcome;
 pub(crate) mod precedence;

@@ -26,7 +26,7 @@ use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
-use crate::decide::{agent, reclaim, taint};
+use crate::decide::{agent, host_return, reclaim, taint};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Failure, KEPT_FOR_USAGE, Step};
 
@@ -63,6 +63,7 @@ pub(crate) fn next(
         | State::Stalled(_)
         | State::Audited(_) => record(case, outcome, &mut status),
     }
+    status.returns = host_return::records(case, &outcome.state);
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);

@@ -465,6 +465,10 @@ pub(super) fn has_no_kata(node: &Value, _: &Value) -> bool {
     !is_set(node, "kata")
 }
 
+pub(super) fn has_commands_once(node: &Value, _: &Value) -> bool {
+    !is_set(node, "killIfCommands") || !is_set(&node["reclaim"], "commands")
+}
+
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.len() <= 63 && is_dns_label(name))
 }

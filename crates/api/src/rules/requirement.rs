@@ -307,6 +307,13 @@ pub(super) const NO_KATA: Requirement = Requirement::new(
 )
 .reading(&["kata"]);
 
+pub(super) const COMMANDS_ONCE: Requirement = Requirement::new(
+    "!has(self.killIfCommands) || !has(self.reclaim) || !has(self.reclaim.commands)",
+    predicate::has_commands_once,
+    "killIfCommands is mutually exclusive with reclaim.commands — set one or the other, not both",
+)
+.reading(&["killIfCommands", "reclaim"]);
+
 pub(super) const NAME: Requirement = Requirement::new(
     "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
     predicate::is_name,

@@ -11,14 +11,15 @@ use super::reference::{
 };
 use super::requirement::{
     A_DATE, A_FIRING, A_MINUTE_TO_A_DAY, AT_MOST_A_DAY, AT_MOST_TWO_HOURS,
-    BOOTSTRAP_GROUP, BOUNDED_SIZE, CALENDAR_OR_DATES, CLUSTER_NAME, COMPLETE,
-    CRON_DAYS_OF_MONTH, CRON_DAYS_OF_WEEK, CRON_HOURS, CRON_MINUTES, CRON_MONTHS,
-    CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON, FIVE_FIELDS,
-    GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND, KIND_OF_ONE_MACHINE,
-    KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_KATA, NO_NAME, NO_NAMESPACE,
-    NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT, NOT_AUDITED_WHILE_IT_EXISTS,
-    NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE, QUALIFIED_KEYS, QUALIFIED_NAME,
-    SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION, WINDOW_DAYS, ZONE_NAME, not_empty,
+    BOOTSTRAP_GROUP, BOUNDED_SIZE, CALENDAR_OR_DATES, CLUSTER_NAME, COMMANDS_ONCE,
+    COMPLETE, CRON_DAYS_OF_MONTH, CRON_DAYS_OF_WEEK, CRON_HOURS, CRON_MINUTES,
+    CRON_MONTHS, CRON_OR_LISTS, DATES_IN_ORDER, DAYS, DURATION, DURATION_ONLY_WITH_CRON,
+    FIVE_FIELDS, GROUP, HOURS, HOURS_OF_A_DAY, INFRASTRUCTURE_GROUP, KIND,
+    KIND_OF_ONE_MACHINE, KUBERNETES_VERSION, LABEL_VALUE, LABEL_VALUES, NAME, NO_KATA,
+    NO_NAME, NO_NAMESPACE, NO_OTHER_FORM, NO_RESERVED_KEYS, NO_RESERVED_TAINT,
+    NOT_AUDITED_WHILE_IT_EXISTS, NOT_BLANK, OBJECT_NAME, ONE_END, OWN_NAMESPACE,
+    QUALIFIED_KEYS, QUALIFIED_NAME, SAME_CLUSTER, TIME_OF_DAY, TWO_KINDS, VERSION,
+    WINDOW_DAYS, ZONE_NAME, not_empty,
 };
 use super::{Examples, Rule};
 
@@ -1153,5 +1154,51 @@ pub const RULES: &[Rule] = &[
             rejects: &["", "Office", "-a", "a/b"],
         },
         why: "No object can have another name.",
+    },
+    Rule {
+        id: "SM120",
+        path: "spec.reclaim.commands[]",
+        requirement: NOT_BLANK,
+        examples: Examples::Text {
+            accepts: &["chrome", " x"],
+            rejects: &["", " "],
+        },
+        why: "Every process would match.",
+    },
+    Rule {
+        id: "SM121",
+        path: "spec",
+        requirement: COMMANDS_ONCE,
+        examples: Examples::Json {
+            accepts: &[
+                r#"{"killIfCommands": ["steam"], "reclaim": {"return": {"after": "30m"}}}"#,
+                r#"{"reclaim": {"commands": ["steam"]}}"#,
+            ],
+            rejects: &[
+                r#"{"killIfCommands": ["steam"], "reclaim": {"commands": ["steam"]}}"#,
+                r#"{"killIfCommands": [], "reclaim": {"commands": []}}"#,
+            ],
+        },
+        why: "Two lists of one thing could contradict each other.",
+    },
+    Rule {
+        id: "SM122",
+        path: "spec.reclaim.return.after",
+        requirement: DURATION,
+        examples: Examples::Text {
+            accepts: &["30m", "1h"],
+            rejects: &["", "30", "-5m"],
+        },
+        why: "The machine would never return before its override ends.",
+    },
+    Rule {
+        id: "SM123",
+        path: "spec.reclaim.return.after",
+        requirement: A_MINUTE_TO_A_DAY,
+        examples: Examples::Text {
+            accepts: &["1m", "24h"],
+            rejects: &["59s", "25h", "99999999999999999999h"],
+        },
+        why: "Someone who leaves the desk for a moment would lose the host, or it would never return.",
     },
 ];

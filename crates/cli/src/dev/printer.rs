@@ -103,7 +103,8 @@ fn step_line(taken: &StepTaken) -> String {
         ),
         Step::EvictPod => ("evicted", "evicting"),
         Step::UncordonNode => ("uncordoned", "uncordoning"),
-        Step::DeletePod
+        Step::EndOverride
+        | Step::DeletePod
         | Step::DeleteAgentConfig
         | Step::DeleteMachine
         | Step::DeleteBootstrap

@@ -95,8 +95,8 @@ pub(super) struct RightsArgs {
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
 
-    /// Grant the permission to create ScheduleOverrides; the same value as for
-    /// `5spot-controller --reclaim-by-override`
+    /// The same value as for `5spot-controller --reclaim-by-override`; it changes the Deployment
+    /// and no permission
     #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
     reclaim_by_override: Option<Duration>,
 

@@ -9,7 +9,7 @@ use fivespot_api::{
     ScheduledMachine, SharedSchedule, SpotScheduleRef, Unfollowable, name,
 };
 use fivespot_capi::Reference;
-use fivespot_plan::{Fact, ScheduleInputs, Unknown};
+use fivespot_plan::{Fact, ReclaimStop, ScheduleInputs, Unknown};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
@@ -34,7 +34,11 @@ pub(super) async fn schedule_inputs(
     let mut inputs = without_overrides(source, &mut object.spec.schedule).await?;
     let object = &*object;
     match overrides_of(source, object).await? {
-        Ok(own) => inputs.overrides = source.context.overrides.in_schedule(&own),
+        Ok(own) => {
+            inputs.overrides = source.context.overrides.in_schedule(&own);
+            let stops = own.iter().filter_map(|of| ReclaimStop::of(of));
+            inputs.reclaim_stops = stops.collect();
+        }
         Err(Unknown::NotServed { .. }) => {}
         Err(unknown) => inputs.unknown = Some(unknown),
     }

@@ -82,8 +82,8 @@ pub struct Args {
     )]
     force_finalizer_on_timeout: bool,
     /// Stop a reclaimed machine with a ScheduleOverride for this long, from 1m to 336h, instead of
-    /// setting spec.schedule.enabled to false, which GitOps tools undo. Needs the permission to
-    /// create ScheduleOverrides
+    /// setting spec.schedule.enabled to false, which GitOps tools undo. With spec.reclaim.return it
+    /// is the latest return, 24h by default
     #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
     reclaim_by_override: Option<Duration>,
     /// Act only while holding the Lease, so that several replicas can run. A replica that is

@@ -59,7 +59,6 @@ fn table(
     for row in PERMISSIONS.iter().filter(|row| scopes.contains(&row.scope)) {
         let namespace = match row.scope {
             Scope::Management
-            | Scope::ReclaimOverride
             | Scope::Capacity
             | Scope::ManagementClusterWide
             | Scope::Workload
@@ -107,14 +106,12 @@ fn the_roles_allow_the_table_and_nothing_else() {
         providers: PROVIDERS.iter().collect(),
         kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
-        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     };
     let mut documents = rights.management();
     documents.extend(rights.kubeconfigs());
     let scopes = [
         Scope::Management,
-        Scope::ReclaimOverride,
         Scope::ManagementClusterWide,
         Scope::OperatorNamespace,
         Scope::Workload,
@@ -122,23 +119,6 @@ fn the_roles_allow_the_table_and_nothing_else() {
     ];
     let providers: Vec<_> = PROVIDERS.iter().collect();
     assert_eq!(allowed(&documents), table("elsewhere", &scopes, &providers));
-}
-
-#[test]
-fn an_operator_whose_reclaims_disable_schedules_cannot_create_overrides() {
-    let creates = |rights: &Rights| {
-        let all = allowed(&rights.management());
-        all.into_iter().any(|[_, _, resource, verb]| {
-            resource == "scheduleoverrides" && verb == "create"
-        })
-    };
-    let rights = Rights::default();
-    assert!(!creates(&rights));
-    let reclaim_override = Some("4h".to_owned());
-    assert!(creates(&Rights {
-        reclaim_override,
-        ..rights
-    }));
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub enum Step {
     /// Create an override that stops the machine, because the host is reclaimed. 409 means that
     /// it already exists.
     CreateOverride,
+    /// End the override of a reclaim, because the host is free.
+    EndOverride,
     /// Record on the Machine that the schedule has been disabled, or the override created.
     RecordDisabled,
     /// Evict one pod from the Node.
@@ -97,6 +99,7 @@ impl Step {
             | Self::RecordReclaim
             | Self::DisableSchedule
             | Self::CreateOverride
+            | Self::EndOverride
             | Self::RecordDisabled
             | Self::ClearRequest
             | Self::UncordonNode => false,

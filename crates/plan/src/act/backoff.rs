@@ -90,6 +90,7 @@ fn is_independent(step: Step) -> bool {
         | Step::RelabelMachine
         | Step::DisableSchedule
         | Step::CreateOverride
+        | Step::EndOverride
         | Step::RecordDisabled => true,
         Step::AddFinalizer
         | Step::CreateBootstrap

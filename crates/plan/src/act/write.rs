@@ -14,7 +14,7 @@ use crate::decide::resolve::ProviderDraft;
 use crate::decide::taint::Change;
 use crate::observed::owned::ProviderRole;
 use crate::observed::subject::Subject;
-use crate::{Action, Call, Node, Pod, Request, Side, Step, Taint, Target};
+use crate::{Action, Call, Node, Pod, ReclaimStop, Request, Side, Step, Taint, Target};
 
 pub(crate) use agent_config::{
     create_agent_config, delete_agent_config, update_agent_config,
@@ -356,6 +356,7 @@ pub(crate) fn disable_schedule(case: &Case<'_>) -> Action {
 /// The end and the reason of an override that stops a machine whose host is reclaimed.
 #[derive(Clone, Debug)]
 pub(crate) struct StopOverride {
+    pub(crate) begun: Timestamp,
     pub(crate) end: Timestamp,
     pub(crate) reason: String,
 }
@@ -373,6 +374,7 @@ pub(crate) fn stop_with_override(
         "metadata": {
             "name": name,
             "namespace": subject.namespace,
+            "annotations": { name::RECLAIMED_AT_ANNOTATION: stop.begun.to_string() },
         },
         "spec": {
             "targetRef": { "name": subject.name },
@@ -384,6 +386,14 @@ pub(crate) fn stop_with_override(
     let place = Reference::new(name::API_VERSION, name::OVERRIDE_KIND, &name);
     let step = Step::CreateOverride;
     management(step, place, &subject.namespace, Call::Create(object))
+}
+
+/// Ends the override of a reclaim.
+pub(crate) fn end_override(subject: &Subject, stop: &ReclaimStop) -> Action {
+    let place = Reference::new(name::API_VERSION, name::OVERRIDE_KIND, &stop.name);
+    let uid = stop.uid.clone();
+    let call = Call::Delete { uid };
+    management(Step::EndOverride, place, &subject.namespace, call)
 }
 
 /// Removes the reclaim request from the Node.

@@ -10,7 +10,7 @@ use fivespot_api::status::MAX_UID_LENGTH;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
 use fivespot_capi::Machine;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use crate::act::memory::after;
 use crate::act::write::{self, StopOverride};
@@ -166,14 +166,16 @@ fn switch_off(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
     stop.into_iter().chain(record).collect()
 }
 
-/// When the override of a reclaim ends: `span` after the reclaim began, so that each attempt asks
-/// for the same. `None` if that has passed.
-fn override_end(case: &Case<'_>, span: SignedDuration) -> Option<Timestamp> {
+/// An override that ends `span` after the reclaim began, so that each attempt asks for the same.
+/// `None` if that has passed.
+fn stop(case: &Case<'_>, span: SignedDuration, reason: String) -> Option<StopOverride> {
     let shutdown = case.subject.status.shutdown.as_ref();
     let begun = shutdown
         .filter(|of| of.reason == ShutdownReason::Reclaim)
         .map_or(case.now, |of| of.started_at);
-    Some(whole_seconds(after(begun, span))).filter(|end| *end > case.now)
+    let begun = whole_seconds(begun);
+    let end = whole_seconds(after(begun, span));
+    (end > case.now).then_some(StopOverride { begun, end, reason })
 }
 
 /// Creates an override that stops the machine for `span`. It is named after the Machine, so that
@@ -183,11 +185,9 @@ fn stop_with_override(
     machine: &Machine,
     span: SignedDuration,
 ) -> Option<Action> {
-    let end = override_end(case, span)?;
     let reason = requested(case, machine).unwrap_or_default();
-    let reason = format!("the host is reclaimed: {reason}");
+    let stop = stop(case, span, format!("the host is reclaimed: {reason}"))?;
     let uid = &machine.meta.uid;
-    let stop = StopOverride { end, reason };
     Some(write::stop_with_override(case.subject, uid, stop))
 }
 
@@ -268,10 +268,7 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
 fn stop_without_machine(case: &Case<'_>, span: SignedDuration) -> Option<Action> {
     let shutdown = case.subject.status.shutdown.as_ref();
     let uid = shutdown.map_or(&case.subject.uid, |of| &of.machine_uid);
-    let stop = StopOverride {
-        end: override_end(case, span)?,
-        reason: "the host is reclaimed".to_owned(),
-    };
+    let stop = stop(case, span, "the host is reclaimed".to_owned())?;
     Some(write::stop_with_override(case.subject, uid, stop))
 }
 

@@ -19,6 +19,7 @@ use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
+use crate::decide::host_return::Returning;
 use crate::{ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
@@ -69,6 +70,8 @@ pub(crate) struct Desired {
     pub(crate) taints: Result<Vec<NodeTaint>, String>,
     /// The commands that trigger a reclaim of the host, or the rule that they violate.
     pub(crate) commands: Result<Vec<String>, String>,
+    /// When the machine returns after a reclaim; `None` if a person has to return it.
+    pub(crate) returning: Option<Returning>,
     /// Why the provider specs are not read: they are too large.
     pub(crate) too_large: Option<String>,
     /// Why nothing can be created: `too_large`, else the first rule outside of the schedule that
@@ -272,10 +275,11 @@ impl Desired {
             },
             taints: broken(&others, "spec.nodeTaints")
                 .map_or_else(|| Ok(spec.node_taints.clone()), Err),
-            commands: match broken(&others, "spec.killIfCommands") {
+            commands: match broken(&others, spec.reclaim_commands().0) {
                 Some(fault) => Err(fault),
-                None => commands(spec.kill_if_commands.as_deref().unwrap_or_default()),
+                None => commands(spec.reclaim_commands().1),
             },
+            returning: spec.returning().and_then(Returning::of),
             fault: too_large
                 .clone()
                 .or_else(|| others.first().map(ToString::to_string)),

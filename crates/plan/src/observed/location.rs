@@ -101,12 +101,7 @@ impl Locations {
             wants_pods: has_joined
                 && status.is_some_and(|status| status.shutdown.is_some())
                 && machine.is_some_and(|found| !found.meta.is_deleting),
-            wants_agent: has_joined
-                && object
-                    .spec
-                    .kill_if_commands
-                    .as_ref()
-                    .is_some_and(|commands| !commands.is_empty()),
+            wants_agent: has_joined && !object.spec.reclaim_commands().1.is_empty(),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_api::ScheduleOverride;
 use fivespot_api::condition::Reason;
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_schedule::{Dates, Override};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{AgentConfig, Node, Pod};
 
@@ -122,9 +123,33 @@ pub struct ScheduleInputs {
     pub is_kind_missing: bool,
     /// The overrides of this ScheduledMachine, including those that have ended or not begun.
     pub overrides: Vec<Override>,
+    /// Those of them that stop the machine because its host was reclaimed.
+    pub reclaim_stops: Vec<ReclaimStop>,
     /// Why one of them is unknown; `None` if all are known. A kind that is not served has no
     /// objects.
     pub unknown: Option<Unknown>,
+}
+
+/// An override that stops a machine because its host was reclaimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReclaimStop {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// When the reclaim began.
+    pub begun: Timestamp,
+}
+
+impl ReclaimStop {
+    /// `None` if the override was created otherwise.
+    pub fn of(object: &ScheduleOverride) -> Option<Self> {
+        Some(Self {
+            name: object.metadata.name.clone()?,
+            uid: object.metadata.uid.clone()?,
+            begun: object.reclaimed_at()?,
+        })
+    }
 }
 
 /// A fact, or why it is unknown.

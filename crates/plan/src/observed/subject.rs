@@ -1,5 +1,6 @@
 //! The ScheduledMachine itself: its identity and the status that an earlier reconcile stored.
 
+use fivespot_api::reclaim::FreeHost;
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::key;
 
@@ -14,6 +15,8 @@ pub(crate) struct Subject {
     pub(crate) finalizers: Vec<String>,
     pub(crate) is_deleting: bool,
     pub(crate) is_paused: bool,
+    /// The report of a host that is free.
+    pub(crate) free_host: Option<FreeHost>,
     pub(crate) status: ScheduledMachineStatus,
 }
 
@@ -30,6 +33,8 @@ impl Subject {
             finalizers: meta.finalizers.clone().unwrap_or_default(),
             is_deleting: meta.deletion_timestamp.is_some(),
             is_paused: annotations.is_some_and(|all| all.contains_key(key::PAUSED)),
+            free_host: annotations
+                .and_then(|all| all.get(name::HOST_FREE_ANNOTATION)?.parse().ok()),
             status: object.status.clone().unwrap_or_default(),
         }
     }

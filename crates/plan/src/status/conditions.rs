@@ -8,6 +8,7 @@ use fivespot_capi::{ConditionState, Meta, Reference, one_line};
 use fivespot_schedule::{DecidedBy, Override, OverrideMode};
 
 use crate::decide::case::Case;
+use crate::decide::host_return;
 use crate::decide::machine;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects};
 use crate::status::ConditionChange;
@@ -265,7 +266,7 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
         return ConditionUpdate::new(kind, status, reason, message);
     }
     if let Some(of) = case.override_in_force() {
-        return overridden(of);
+        return overridden(case, of);
     }
     let (Some(window), Some(decided_by)) = (case.window, case.decided_by()) else {
         let status = ConditionStatus::Unknown;
@@ -302,13 +303,18 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
 }
 
 /// `Scheduled` while an override is in force.
-fn overridden(of: &Override) -> ConditionUpdate {
+fn overridden(case: &Case<'_>, of: &Override) -> ConditionUpdate {
     let (status, reason, what) = match of.mode {
         OverrideMode::Run => (ConditionStatus::True, Reason::OverrideRun, "runs"),
         OverrideMode::Stop => (ConditionStatus::False, Reason::OverrideStop, "stops"),
         OverrideMode::Hold => (ConditionStatus::Unknown, Reason::OverrideHold, "holds"),
     };
-    let message = format!("override {} {what} the machine until {}", of.name, of.end);
+    let message = format!(
+        "override {} {what} the machine until {}{}",
+        of.name,
+        of.end,
+        host_return::describe(case)
+    );
     ConditionUpdate::new(ConditionType::Scheduled, status, reason, message)
 }
 

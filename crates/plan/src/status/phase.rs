@@ -460,6 +460,10 @@ fn failed(failure: &Failure) -> Summary {
             (Reason::EmergencyReclaim, "cannot disable the schedule")
         }
         Step::CreateOverride => (Reason::EmergencyReclaim, "cannot create an override"),
+        Step::EndOverride => (
+            Reason::PatchFailed,
+            "cannot end the override of a reclaim whose host is free",
+        ),
         Step::DeletePod => (Reason::NodeDrainFailed, "cannot delete a pod"),
         Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
         Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),

@@ -179,7 +179,7 @@ proptest! {
                 }
                 Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode
                 | Step::LabelNode | Step::CreateAgentConfig | Step::UpdateAgentConfig
-                | Step::DeleteAgentConfig | Step::DisableSchedule | Step::CreateOverride | Step::ClearRequest => {}
+                | Step::DeleteAgentConfig | Step::DisableSchedule | Step::CreateOverride | Step::EndOverride | Step::ClearRequest => {}
             }
         }
         let evictions = next.actions.iter().filter(|action| action.step == Step::EvictPod);

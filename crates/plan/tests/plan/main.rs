@@ -18,6 +18,7 @@ mod problems;
 mod providers;
 mod reclaiming;
 mod reporting;
+mod returning;
 mod scenario;
 mod schedule_inputs;
 mod shutdown;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::simulation::{CONTRACTS, NOON, Simulation, at, in_service, pod};
 
 /// Writes the agent's request on its Node.
-fn request(simulation: &mut Simulation) {
+pub(crate) fn request(simulation: &mut Simulation) {
     let annotations = json!({
         name::RECLAIM_REQUESTED_ANNOTATION: "true",
         name::RECLAIM_REASON_ANNOTATION: "process-match: game",
@@ -22,7 +22,7 @@ fn request(simulation: &mut Simulation) {
     }
 }
 
-fn condition_text(simulation: &Simulation, kind: ConditionType) -> String {
+pub(crate) fn condition_text(simulation: &Simulation, kind: ConditionType) -> String {
     let status = simulation.status();
     condition::find(&status.conditions, kind).map_or_else(String::new, |found| {
         format!("{} {}: {}", found.status, found.reason, found.message)

@@ -4,7 +4,7 @@ use fivespot_schedule::DecidedBy;
 
 use super::paused_kind;
 use crate::decide::case::Case;
-use crate::decide::reclaim;
+use crate::decide::{host_return, reclaim};
 
 pub(super) fn paused(case: &Case<'_>) -> String {
     if let Some(what) = paused_kind(case, case.owned.our_machine()) {
@@ -123,7 +123,7 @@ pub(super) fn window(case: &Case<'_>) -> String {
                 .map_or_else(String::new, |of| format!(" until {of}"));
             format!("{window_state}, the machine {needed}{until}")
         }
-        Some(_) | None => window_state,
+        Some(_) | None => window_state + &host_return::describe(case),
     }
 }
 

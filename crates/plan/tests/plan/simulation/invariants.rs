@@ -78,6 +78,7 @@ impl Simulation {
             | Step::RecordReclaim
             | Step::DisableSchedule
             | Step::CreateOverride
+            | Step::EndOverride
             | Step::RecordDisabled
             | Step::ClearRequest => {}
         }

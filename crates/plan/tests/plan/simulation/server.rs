@@ -1,7 +1,7 @@
 //! The API server: guarded writes.
 
 use fivespot_api::{ScheduleOverride, name};
-use fivespot_plan::{Call, Request, Side};
+use fivespot_plan::{Call, ReclaimStop, Request, Side};
 use serde_json::{Value, json};
 
 use super::{Id, Simulation, WriteResult};
@@ -25,12 +25,22 @@ impl Simulation {
                     let created = serde_json::from_value(self.objects[&id].clone());
                     let created: ScheduleOverride = created.unwrap();
                     self.schedule.overrides.extend(created.in_schedule());
+                    self.schedule
+                        .reclaim_stops
+                        .extend(ReclaimStop::of(&created));
                 }
                 WriteResult::Success
             }
             Call::Patch(patch) if id.0 == name::KIND => self.patch_sm(patch),
             Call::Patch(patch) => self.patch(&id, patch),
-            Call::Delete { uid } => self.delete(&id, Some(uid)),
+            Call::Delete { uid } => {
+                let deleted = self.delete(&id, Some(uid));
+                if id.0 == name::OVERRIDE_KIND {
+                    self.schedule.overrides.retain(|of| of.name != id.1);
+                    self.schedule.reclaim_stops.retain(|of| of.name != id.1);
+                }
+                deleted
+            }
             Call::DeletePod { uid, grace } => {
                 assert!(*grace > 0, "the kubelet is waited for");
                 self.let_go(uid)
