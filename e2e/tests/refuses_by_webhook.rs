@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use fivespot_api::resource::{Resource, SCHEDULED_CAPACITY, SCHEDULED_MACHINE};
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
-use fivespot_testkit::{Cluster, instant, machine_path, scheduled_machine};
+use fivespot_testkit::{Cluster, User, instant, machine_path, scheduled_machine};
 use fivespot_webhook::certificate_controller::{self, CertificateController};
-use fivespot_webhook::{Certificate, Validator, serve};
+use fivespot_webhook::{CapacityTargets, Certificate, Reviewer, Validator, serve};
+use kube::Client;
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -17,11 +19,17 @@ use crate::admits_exactly_the_table::{
     POLICY, answer, is_object_name, refusal, until_refused,
 };
 use crate::promise::{Promise, promise};
+use crate::scales_on_schedule::{
+    capacity_of_jane, create_as_jane, jane_writes_no_other_target_than_she_may,
+    policy_about_targets, rights_of_jane,
+};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_webhook_answers_as_the_policy_does).disruptive(),
     promise!(an_api_server_refuses_by_the_webhook).disruptive(),
+    promise!(the_webhook_asks_who_may_write_a_target)
+        .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
 ];
 
 const NOW: &str = "2026-03-06T15:00:00Z";
@@ -88,8 +96,13 @@ fn wrong() -> Value {
     wrong
 }
 
-/// Starts a webhook in this process, with a certificate that it stores in the cluster.
-async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
+/// Starts a webhook in this process for a kind of ours, with a certificate that it stores in the
+/// cluster.
+async fn start(
+    cluster: &Cluster,
+    of: &Resource,
+    targets: Option<CapacityTargets>,
+) -> oneshot::Sender<()> {
     let namespace = cluster.namespace("default");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -97,9 +110,10 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
     let mut configuration = settings.configuration();
     configuration["metadata"]["name"] = json!(CONFIGURATION);
     let webhooks = configuration["webhooks"].as_array_mut().unwrap();
-    webhooks.truncate(1);
+    webhooks.retain(|it| it["name"] == of.webhook);
     let own = &mut webhooks[0];
-    own["clientConfig"] = json!({"url": format!("https://127.0.0.1:{port}/validate")});
+    let path = of.webhook_path;
+    own["clientConfig"] = json!({"url": format!("https://127.0.0.1:{port}{path}")});
     own["namespaceSelector"] =
         json!({"matchLabels": {"kubernetes.io/metadata.name": namespace}});
     cluster
@@ -114,7 +128,7 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
         namespace,
         secret: name::WEBHOOK.to_owned(),
         configuration: CONFIGURATION.to_owned(),
-        webhooks: vec![name::WEBHOOK_NAME.to_owned()],
+        webhooks: vec![of.webhook.to_owned()],
         names: vec!["127.0.0.1".to_owned()],
     };
     let controller = CertificateController::new(
@@ -124,12 +138,14 @@ async fn start(cluster: &Cluster) -> oneshot::Sender<()> {
         &certificate,
     );
     tokio::spawn(controller.run());
-    let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
+    let reviewer = Reviewer {
+        validator: Arc::new(Validator::new(&["Deny"]).unwrap()),
+        targets,
+        observer: Arc::new(()),
+    };
     let (stop, stopped) = oneshot::channel();
     let stopped = async { _ = stopped.await };
-    tokio::spawn(async move {
-        serve(listener, &certificate, (validator, Arc::new(())), stopped).await
-    });
+    tokio::spawn(async move { serve(listener, &certificate, reviewer, stopped).await });
     stop
 }
 
@@ -139,7 +155,7 @@ async fn an_api_server_refuses_by_the_webhook() {
     cluster.delete(POLICY).await;
     let is_admitted = async || cluster.dry_run(&wrong()).await.is_ok();
     cluster.eventually(is_admitted).await;
-    let stop = start(&cluster).await;
+    let stop = start(&cluster, SCHEDULED_MACHINE, None).await;
     until_refused(&cluster, &wrong(), |it| it.message.starts_with(DENIED)).await;
     for (rule, example) in rejected() {
         let refused = answer(&cluster, rule, example).await.unwrap();
@@ -174,4 +190,42 @@ async fn an_api_server_refuses_by_the_webhook() {
     let kind = "validatingwebhookconfigurations";
     let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/{CONFIGURATION}");
     cluster.delete(&path).await;
+}
+
+async fn the_webhook_asks_who_may_write_a_target() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    for object in rights_of_jane() {
+        cluster.create(&object).await.unwrap();
+    }
+    let refused_for = async |words: &str| {
+        let mine = capacity_of_jane();
+        cluster
+            .eventually(async || {
+                let refused = create_as_jane(&cluster, &mine).await;
+                refused.is_err_and(|it| it.contains(words))
+            })
+            .await;
+    };
+    // Started without the flag, it admits none.
+    let stop = start(&cluster, SCHEDULED_CAPACITY, None).await;
+    refused_for("this webhook does not ask who may write targets").await;
+    drop(stop);
+    let asking = async |client: Client| {
+        let targets = CapacityTargets::new(client, ("default", "kinds")).unwrap();
+        start(&cluster, SCHEDULED_CAPACITY, Some(targets)).await
+    };
+    // Without the kinds, none may be a target.
+    let stop = asking(cluster.client()).await;
+    refused_for("Deployment.apps is none of the kinds that the operator may change")
+        .await;
+    let mut kinds = policy_about_targets().pop().unwrap();
+    kinds["metadata"] = json!({"name": "kinds", "namespace": "default"});
+    cluster.create(&kinds).await.unwrap();
+    jane_writes_no_other_target_than_she_may(&cluster).await;
+    drop(stop);
+    // Who cannot ask refuses, and says why.
+    let nobody = User::new("nobody", &["system:authenticated"]);
+    let nobody = Client::new(cluster.server().in_process_as(nobody), "default");
+    let _stop = asking(nobody).await;
+    refused_for("could not ask the API server whether you may write it; try again").await;
 }

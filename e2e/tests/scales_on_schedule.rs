@@ -9,6 +9,7 @@ use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User, condition,
     instant, path_of, scheduled_machine,
 };
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -24,6 +25,10 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_edge_is_one_write_of_the_target_and_one_status),
     promise!(idle_capacities_cause_no_requests),
     promise!(a_value_that_another_client_changes_is_written_again_until_it_is_contested),
+    promise!(
+        a_client_that_leaves_the_field_out_and_the_operator_change_nothing_of_each_other
+    )
+    .on_embedded_alone("advances the clock by an hour, second by second"),
     promise!(an_object_of_a_template_is_created_and_owned),
     promise!(a_hold_keeps_the_value_until_it_ends),
     promise!(without_the_schedule_that_is_followed_nothing_is_written),
@@ -40,7 +45,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// In New York, where [`CLOSING`] is 18:00 on Friday.
-fn capacity(name: &str, target: Value, fields: Value) -> Value {
+pub(crate) fn capacity(name: &str, target: Value, fields: Value) -> Value {
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduledCapacity",
@@ -110,7 +115,7 @@ fn capacity_path(name: &str) -> String {
     path_of(&scaled(name, "Deployment"))
 }
 
-async fn wait_for_phase(cluster: &Cluster, name: &str, phase: &str) -> Value {
+pub(crate) async fn wait_for_phase(cluster: &Cluster, name: &str, phase: &str) -> Value {
     let is_in = |object: &Value| object["status"]["phase"] == phase;
     cluster.wait_briefly(&capacity_path(name), is_in).await
 }
@@ -312,6 +317,55 @@ async fn idle_capacities_cause_no_requests() {
     cluster.advance_to("2026-03-06T22:59:59Z").await;
     let requests = cluster.operator_requests();
     assert_eq!(requests[before..], []);
+}
+
+/// A client that applies the same manifest every second, as a GitOps controller does, without the
+/// field that follows the schedule.
+async fn a_client_that_leaves_the_field_out_and_the_operator_change_nothing_of_each_other()
+ {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    let mut manifest = deployment("web");
+    manifest["spec"].as_object_mut().unwrap().remove("replicas");
+    cluster.apply(&manifest).await;
+    cluster.apply(&scaled("web", "Deployment")).await;
+    wait_for_phase(&cluster, "web", "Active").await;
+    let applied = async || {
+        let found = cluster.try_apply(&manifest).await.unwrap();
+        let entries = found["metadata"]["managedFields"].as_array().unwrap();
+        let fields = |it: &Value| {
+            // The time of an entry is that of its last change of fields.
+            let of = [
+                &it["manager"],
+                &it["subresource"],
+                &it["fieldsV1"],
+                &it["time"],
+            ];
+            json!(of)
+        };
+        let entries: Vec<Value> = entries.iter().map(fields).collect();
+        (entries, found["spec"]["replicas"].clone())
+    };
+    let (owners, replicas) = applied().await;
+    assert_eq!(replicas, 3);
+    let owns =
+        |it: &Value| it[1].is_null() && it[2]["f:spec"].get("f:replicas").is_some();
+    assert!(!owners.iter().any(owns), "{owners:?}");
+    let [begin, closing] = [BEFORE_CLOSING, CLOSING].map(instant);
+    let mut closed = None;
+    for second in 1..=3_600 {
+        let now = begin + SignedDuration::from_secs(second);
+        cluster.advance_until(now).await;
+        let (found, replicas) = applied().await;
+        if now < closing {
+            assert_eq!((found, replicas), (owners.clone(), json!(3)), "at {now}");
+        } else {
+            let closed = closed.get_or_insert_with(|| found.clone());
+            assert_eq!((found, replicas), (closed.clone(), json!(0)), "at {now}");
+        }
+    }
+    let written = cluster.operator_writes_to("deployments/scale");
+    assert_eq!(written.len(), 2, "{written:?}");
 }
 
 async fn a_value_that_another_client_changes_is_written_again_until_it_is_contested() {
@@ -622,7 +676,7 @@ fn rights_of_targets(kinds: &[&str]) -> Rights {
 }
 
 /// The policy of an installation whose capacities may change these kinds.
-fn policy_about_targets() -> Vec<Value> {
+pub(crate) fn policy_about_targets() -> Vec<Value> {
     let kinds = [
         "deployments.apps/scale",
         "nodepools.karpenter.sh",
@@ -633,7 +687,7 @@ fn policy_about_targets() -> Vec<Value> {
 }
 
 /// What jane may do herself.
-fn rights_of_jane() -> [Value; 2] {
+pub(crate) fn rights_of_jane() -> [Value; 2] {
     let rules = json!([
         {"apiGroups": ["5spot.finos.org"], "resources": ["scheduledcapacities"], "verbs": ["create"]},
         {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["patch"]},
@@ -658,7 +712,10 @@ fn rights_of_jane() -> [Value; 2] {
 }
 
 /// Creates an object as jane; `Err` is the message of the refusal.
-async fn create_as_jane(cluster: &Cluster, object: &Value) -> Result<(), String> {
+pub(crate) async fn create_as_jane(
+    cluster: &Cluster,
+    object: &Value,
+) -> Result<(), String> {
     let request = http::Request::post(
         "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledcapacities",
     )
@@ -679,6 +736,18 @@ async fn who_may_not_patch_a_target_cannot_make_it_follow_a_schedule() {
         cluster.create(&object).await.unwrap();
     }
     cluster.settle().await;
+    jane_writes_no_other_target_than_she_may(&cluster).await;
+}
+
+/// A capacity whose target jane may write.
+pub(crate) fn capacity_of_jane() -> Value {
+    let mut object = scaled("mine", "Deployment");
+    object["spec"]["target"]["name"] = json!("web");
+    object
+}
+
+/// With [`rights_of_jane`] and the kinds of [`policy_about_targets`].
+pub(crate) async fn jane_writes_no_other_target_than_she_may(cluster: &Cluster) {
     let of = |api_version: &str, kind: &str, subresource: Option<&str>| {
         let mut target = json!({"apiVersion": api_version, "kind": kind, "name": "web"});
         if let Some(subresource) = subresource {
@@ -711,9 +780,8 @@ async fn who_may_not_patch_a_target_cannot_make_it_follow_a_schedule() {
         (templated, "you may not create resourcequotas yourself"),
     ];
     for (object, words) in attempts {
-        let refused = create_as_jane(&cluster, &object).await.unwrap_err();
+        let refused = create_as_jane(cluster, &object).await.unwrap_err();
         assert!(refused.contains(words), "{words}: {refused}");
     }
-    let allowed = of("apps/v1", "Deployment", Some("scale"));
-    assert_eq!(create_as_jane(&cluster, &allowed).await, Ok(()));
+    assert_eq!(create_as_jane(cluster, &capacity_of_jane()).await, Ok(()));
 }

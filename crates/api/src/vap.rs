@@ -4,6 +4,7 @@
 //! repeats them, and adds the rules that a CRD cannot evaluate. It reads an untyped object, so
 //! that every selection is optional: an absent field breaks no rule.
 
+pub mod capacity_target;
 pub mod params;
 
 use serde_json::{Value, json};

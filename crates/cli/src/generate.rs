@@ -327,6 +327,7 @@ mod tests {
     fn the_webhook_deployment_starts_the_webhook_with_valid_arguments() {
         let settings = fivespot_install::webhook::Settings {
             validation_actions: vec!["Audit".to_owned()],
+            capacity_targets: Some("kinds".to_owned()),
             ..fivespot_install::webhook::Settings::default()
         };
         let name = fivespot_webhook::program::NAME.to_owned();

@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::name;
+use fivespot_api::vap::capacity_target::{
+    CLUSTER_SCOPED, binding_spec, policy_name, spec,
+};
 use serde_json::{Value, json};
 
 use crate::capacity_target::CapacityTarget;
@@ -11,15 +14,21 @@ use crate::role::{NamespaceScope, Rights, metadata};
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// The key of the ConfigMap with the kinds whose objects have no namespace.
-const CLUSTER_SCOPED: &str = "clusterScoped";
-
-/// The name of the policy, its binding and the ConfigMap with the kinds.
-fn policy_name() -> String {
-    format!("{}-targets", name::CAPACITY_CONTROLLER)
+/// The ConfigMap with the kinds that may be targets, of an operator in this namespace.
+pub fn kinds_in(namespace: &str) -> String {
+    match namespace {
+        name::SYSTEM_NAMESPACE => policy_name(),
+        other => format!("{}.{other}", policy_name()),
+    }
 }
 
 impl Rights {
+    /// The ConfigMap with the kinds that may be targets, for a cluster without policies: the webhook
+    /// reads it. `None` if there are none.
+    pub fn capacity_kinds(&self) -> Option<Value> {
+        self.capacity_policy().pop()
+    }
+
     /// The policy, its binding, and the ConfigMap with the kinds that may be targets. Empty if there
     /// are none, so that the operator may not change anything.
     pub fn capacity_policy(&self) -> Vec<Value> {
@@ -59,15 +68,7 @@ impl Rights {
         };
         let mut data = object("v1", "ConfigMap", json!({"data": kinds}));
         data["metadata"] = metadata(&name, Some(&self.namespace));
-        let binding = json!({"spec": {
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "paramRef": {
-                "name": name,
-                "namespace": self.namespace,
-                "parameterNotFoundAction": "Deny",
-            },
-        }});
+        let binding = json!({"spec": binding_spec(&name, &self.namespace)});
         vec![
             object(
                 VERSION,
@@ -90,86 +91,4 @@ fn kinds(targets: &BTreeSet<CapacityTarget>) -> BTreeMap<String, String> {
     let clustered = clustered.into_iter().collect::<Vec<_>>().join(",");
     kinds.insert(CLUSTER_SCOPED.to_owned(), clustered);
     kinds
-}
-
-fn spec() -> Value {
-    let validation = |expression: &str, field: &str, message: &str| {
-        json!({
-            "expression": expression,
-            "message": format!("{field}: you may not write this target yourself"),
-            "messageExpression": format!("'{field}: ' + {message}"),
-            "reason": "Forbidden",
-        })
-    };
-    json!({
-        "failurePolicy": "Fail",
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "matchConstraints": {"resourceRules": [{
-            "apiGroups": [name::GROUP],
-            "apiVersions": ["*"],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": [name::CAPACITY_PLURAL],
-        }]},
-        "matchConditions": [
-            {
-                "name": "not-being-deleted",
-                "expression": "!has(object.metadata.deletionTimestamp)",
-            },
-            {
-                "name": "created-or-spec-changed",
-                "expression": "oldObject == null || object.?spec != oldObject.?spec",
-            },
-        ],
-        "variables": variables(),
-        "validations": [
-            validation(
-                "variables.plural != ''",
-                "spec.target",
-                "variables.key + ' is none of the kinds that the operator may change \
-                 (--capacity-target)'",
-            ),
-            validation(
-                "variables.plural == '' || variables.target.check('patch').allowed()",
-                "spec.target",
-                "'you may not patch ' + variables.plural + ' yourself'",
-            ),
-            validation(
-                "variables.plural == '' || !has(object.spec.template) || \
-                 authorizer.group(variables.group).resource(variables.plural)\
-                 .namespace(object.metadata.namespace).check('create').allowed()",
-                "spec.template",
-                "'you may not create ' + variables.plural + ' yourself'",
-            ),
-        ],
-    })
-}
-
-/// The kind of the target, and what the person may do with it.
-fn variables() -> Value {
-    let variable =
-        |name: &str, expression: &str| json!({"name": name, "expression": expression});
-    json!([
-        variable(
-            "group",
-            "object.spec.target.apiVersion.contains('/') ? \
-                 object.spec.target.apiVersion.split('/')[0] : ''",
-        ),
-        variable(
-            "key",
-            "object.spec.target.kind + (variables.group == '' ? '' : '.' + variables.group)",
-        ),
-        variable("plural", "params.?data[?variables.key].orValue('')"),
-        variable(
-            "isClusterScoped",
-            "params.?data.?clusterScoped.orValue('').split(',').exists(kind, \
-                 kind == variables.key)",
-        ),
-        variable(
-            "target",
-            "authorizer.group(variables.group).resource(variables.plural)\
-                 .subresource(object.spec.target.?subresource.orValue(''))\
-                 .namespace(variables.isClusterScoped ? '' : object.metadata.namespace)\
-                 .name(object.spec.target.?name.orValue(object.metadata.name))",
-        ),
-    ])
 }

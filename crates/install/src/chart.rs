@@ -14,6 +14,7 @@ use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
 use crate::agent::{self, Detection};
+use crate::capacity_policy::kinds_in;
 use crate::controller::{self, Network, Settings};
 use crate::dashboard;
 use crate::monitoring;
@@ -184,17 +185,22 @@ fn webhook(settings: &Settings) -> Vec<Block> {
             image: image("webhook.image"),
             certificate_manager,
             validation_actions: vec![template::text(WEBHOOK_ACTION)],
+            // The ConfigMap of the chart has this name in every namespace.
+            capacity_targets: Some(kinds_in(name::SYSTEM_NAMESPACE)),
             network: settings.network.clone(),
             kube_minor: controller::POLICIES_SINCE,
             ..webhook::Settings::default()
         };
+        let target_roles = settings.target_roles();
         let (mut policies, others): (Vec<_>, Vec<_>) = settings
             .documents()
             .into_iter()
+            .filter(|it| !target_roles.contains(it))
             .partition(|it| it["kind"] == "NetworkPolicy");
         policies.iter_mut().for_each(allow_egress_ports);
         let others = others.into_iter().map(|mut document| {
             if document["kind"] == "Deployment" {
+                ask_where_there_are_targets(&mut document, &settings);
                 pod(
                     &mut document,
                     "int $.Values.webhook.replicas",
@@ -204,6 +210,7 @@ fn webhook(settings: &Settings) -> Vec<Block> {
             document
         });
         [
+            Block::when(action, target_roles).within(HAS_TARGETS),
             Block::when(action, others.collect()),
             Block::when("if $.Values.networkPolicy.enabled", policies).within(action),
         ]
@@ -212,6 +219,21 @@ fn webhook(settings: &Settings) -> Vec<Block> {
     blocks
         .map(|it| it.within("if $.Values.webhook.enabled"))
         .collect()
+}
+
+/// Lets the webhook ask who may write targets where values name kinds of targets.
+fn ask_where_there_are_targets(deployment: &mut Value, settings: &webhook::Settings) {
+    let pod = &mut deployment["spec"]["template"]["spec"];
+    if settings.certificate_manager == CertificateManager::CertManager {
+        let has_targets = "not (empty $.Values.capacity.targets)";
+        pod["automountServiceAccountToken"] = template::bare(has_targets).into();
+    }
+    let arguments = pod["containers"][0]["args"].as_array_mut();
+    if let Some(flag) = arguments.and_then(|it| it.last_mut()) {
+        let text = flag.as_str().unwrap_or_default();
+        let lines = format!("{{{{- {HAS_TARGETS} }}}}\n- {text}\n{{{{- end }}}}");
+        *flag = template::lines(&lines).into();
+    }
 }
 
 /// The agent on the nodes of this cluster. An uninstall keeps the namespaces and their other

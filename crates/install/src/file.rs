@@ -5,6 +5,7 @@ use fivespot_api::vap::Action;
 use fivespot_api::{crd, name};
 use serde_json::Value;
 
+use crate::capacity_policy::kinds_in;
 use crate::controller::{POLICIES_SINCE, Settings};
 use crate::role::{self, NamespaceScope, Rights};
 use crate::user::{self, Aggregation};
@@ -30,6 +31,8 @@ pub fn roles(rights: &Rights, kube_minor: u32) -> Result<Vec<GeneratedFile>, Err
     if kube_minor >= POLICIES_SINCE {
         documents.extend(rights.limits());
         documents.extend(rights.capacity_policy());
+    } else {
+        documents.extend(rights.capacity_kinds());
     }
     documents.extend(rights.management());
     let mut files = vec![roles_in("rbac.yaml", &documents)?];
@@ -80,6 +83,8 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
         documents.extend(manifest::bindings(Action::Deny));
         documents.extend(settings.rights.limits());
         documents.extend(settings.rights.capacity_policy());
+    } else {
+        documents.extend(settings.rights.capacity_kinds());
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());
@@ -127,6 +132,10 @@ pub fn manifests(settings: &Settings) -> Result<Vec<GeneratedFile>, Error> {
     files.push(webhook(&webhook::Settings {
         namespace: settings.rights.namespace.clone(),
         image: settings.webhook_image.clone(),
+        capacity_targets: settings
+            .rights
+            .is_capacity_apart()
+            .then(|| kinds_in(&settings.rights.namespace)),
         kube_minor: settings.kube_minor.min(webhook::MATCH_CONDITIONS_SINCE),
         network: settings.network.clone(),
         ..webhook::Settings::default()

@@ -18,7 +18,7 @@
 //! `internals/decisions/0042-manifests-and-chart-from-one-rendering.md`.
 
 pub mod agent;
-mod capacity_policy;
+pub mod capacity_policy;
 pub mod capacity_target;
 mod chart;
 pub mod controller;

@@ -26,6 +26,10 @@ pub enum Scope {
     WebhookNamespace,
     /// For the webhook, cluster-wide.
     WebhookClusterWide,
+    /// For a webhook that asks who may write targets of capacities, in its own namespace.
+    WebhookTargetKinds,
+    /// For a webhook that asks who may write targets of capacities, cluster-wide.
+    WebhookTargetRights,
 }
 
 /// One rule of a role.
@@ -311,6 +315,19 @@ pub const PERMISSIONS: &[Permission] = &[
         "set the caBundle, so that API servers trust the CAs",
     )
     .with_names(&[name::WEBHOOK_CONFIGURATION]),
+    permission(
+        Scope::WebhookTargetKinds,
+        ("", "configmaps"),
+        &["get"],
+        "read the kinds that a ScheduledCapacity may name as its target",
+    )
+    .with_names(&["5spot-controller-capacity-targets"]),
+    permission(
+        Scope::WebhookTargetRights,
+        ("authorization.k8s.io", "subjectaccessreviews"),
+        &["create"],
+        "ask whether who writes a ScheduledCapacity may write its target",
+    ),
 ];
 
 /// The sections of the reference page.
@@ -344,6 +361,14 @@ const TITLES: &[(Scope, &str)] = &[
         "For the webhook, in its own namespace",
     ),
     (Scope::WebhookClusterWide, "For the webhook, cluster-wide"),
+    (
+        Scope::WebhookTargetKinds,
+        "For a webhook with `--capacity-targets`, in its own namespace",
+    ),
+    (
+        Scope::WebhookTargetRights,
+        "For a webhook with `--capacity-targets`, cluster-wide",
+    ),
 ];
 
 /// The reference page: every row, with its reason. Cannot fail.

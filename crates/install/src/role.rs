@@ -478,6 +478,13 @@ pub(crate) fn named_rules(scope: Scope) -> Vec<Value> {
     rules.collect()
 }
 
+/// The same about objects of every name.
+pub(crate) fn unnamed_rules(scope: Scope) -> Vec<Value> {
+    let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
+    let rules = rows.map(|it| rule(it.group, &BTreeSet::from([it.resource]), it.verbs));
+    rules.collect()
+}
+
 fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }

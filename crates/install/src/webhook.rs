@@ -19,6 +19,9 @@ pub const MATCH_CONDITIONS_SINCE: u32 = 28;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
+/// The roles with which the webhook asks who may write targets.
+const TARGET_ROLE: &str = "5spot-webhook-targets";
+
 /// Where the files of a certificate are mounted.
 const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
 
@@ -28,7 +31,7 @@ pub enum CertificateManager {
     /// The webhook itself, which may therefore change its own webhook configuration.
     #[default]
     Webhook,
-    /// cert-manager; the webhook does not access the API server and has no rights.
+    /// cert-manager; the webhook has no rights but those to ask who may write targets.
     CertManager,
 }
 
@@ -47,6 +50,10 @@ pub struct Settings {
     pub certificate_manager: CertificateManager,
     /// What it does with an object that violates a rule: `Deny`, `Warn`, `Audit`.
     pub validation_actions: Vec<String>,
+    /// The ConfigMap of its namespace with the kinds that a ScheduledCapacity may name as its target,
+    /// see [`kinds_in`](crate::capacity_policy::kinds_in). Without one, it admits no
+    /// ScheduledCapacity.
+    pub capacity_targets: Option<String>,
     /// What its NetworkPolicy allows.
     pub network: Network,
     /// What its pods require of their nodes.
@@ -62,6 +69,7 @@ impl Default for Settings {
             kube_minor: MATCH_CONDITIONS_SINCE,
             certificate_manager: CertificateManager::default(),
             validation_actions: vec!["Deny".to_owned()],
+            capacity_targets: None,
             network: Network::default(),
             node_features: NodeFeatures::default(),
         }
@@ -86,6 +94,7 @@ impl Settings {
                 all.extend(self.certificate());
             }
         }
+        all.extend(self.target_roles());
         all.extend([
             self.service(),
             self.deployment(),
@@ -147,6 +156,33 @@ impl Settings {
 
     /// The roles of the webhook and their bindings.
     pub fn roles(&self) -> [Value; 4] {
+        self.bound(
+            name::WEBHOOK,
+            role::named_rules(Scope::WebhookNamespace),
+            role::named_rules(Scope::WebhookClusterWide),
+        )
+    }
+
+    /// The roles with which it asks who may write targets, and their bindings. Empty if it does not.
+    pub fn target_roles(&self) -> Vec<Value> {
+        let Some(kinds) = &self.capacity_targets else {
+            return Vec::new();
+        };
+        let mut in_namespace = role::named_rules(Scope::WebhookTargetKinds);
+        for rule in &mut in_namespace {
+            rule["resourceNames"] = json!([kinds]);
+        }
+        let everywhere = role::unnamed_rules(Scope::WebhookTargetRights);
+        self.bound(TARGET_ROLE, in_namespace, everywhere).to_vec()
+    }
+
+    /// A role of the namespace and one of the cluster with these rules, bound to the webhook.
+    fn bound(
+        &self,
+        name: &str,
+        in_namespace: Vec<Value>,
+        everywhere: Vec<Value>,
+    ) -> [Value; 4] {
         let subjects = json!([{
             "kind": "ServiceAccount",
             "name": name::WEBHOOK,
@@ -156,18 +192,17 @@ impl Settings {
             binding["roleRef"] = json!({
                 "apiGroup": "rbac.authorization.k8s.io",
                 "kind": kind,
-                "name": name::WEBHOOK,
+                "name": name,
             });
             binding["subjects"] = subjects.clone();
             binding
         };
-        let mut role = self.object((RBAC, "Role"), name::WEBHOOK);
-        role["rules"] = role::named_rules(Scope::WebhookNamespace).into();
-        let mut cluster_role = Self::cluster_object(RBAC, "ClusterRole", name::WEBHOOK);
-        cluster_role["rules"] = role::named_rules(Scope::WebhookClusterWide).into();
-        let binding = self.object((RBAC, "RoleBinding"), name::WEBHOOK);
-        let cluster_binding =
-            Self::cluster_object(RBAC, "ClusterRoleBinding", name::WEBHOOK);
+        let mut role = self.object((RBAC, "Role"), name);
+        role["rules"] = in_namespace.into();
+        let mut cluster_role = Self::cluster_object(RBAC, "ClusterRole", name);
+        cluster_role["rules"] = everywhere.into();
+        let binding = self.object((RBAC, "RoleBinding"), name);
+        let cluster_binding = Self::cluster_object(RBAC, "ClusterRoleBinding", name);
         [
             role,
             bind(binding, "Role"),
@@ -190,6 +225,12 @@ impl Settings {
         service
     }
 
+    /// Whether it connects to the API server.
+    fn reads_cluster(&self) -> bool {
+        self.certificate_manager == CertificateManager::Webhook
+            || self.capacity_targets.is_some()
+    }
+
     /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
@@ -205,7 +246,7 @@ impl Settings {
             40.into();
         if self.certificate_manager == CertificateManager::CertManager {
             let pod = &mut deployment["spec"]["template"]["spec"];
-            pod["automountServiceAccountToken"] = false.into();
+            pod["automountServiceAccountToken"] = self.capacity_targets.is_some().into();
             pod["volumes"] = json!([{
                 "name": "certificate",
                 "secret": {"secretName": name::WEBHOOK, "defaultMode": 0o440},
@@ -259,6 +300,9 @@ impl Settings {
         if self.certificate_manager == CertificateManager::CertManager {
             words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
         }
+        if let Some(kinds) = &self.capacity_targets {
+            words.push(format!("--capacity-targets={kinds}"));
+        }
         words
     }
 
@@ -290,9 +334,10 @@ impl Settings {
                 // API servers are not in a pod that a selector could match.
                 {"ports": [port(PORT)]},
             ],
-            "egress": match self.certificate_manager {
-                CertificateManager::Webhook => json!([{"ports": self.network.api_servers()}]),
-                CertificateManager::CertManager => json!([]),
+            "egress": if self.reads_cluster() {
+                json!([{"ports": self.network.api_servers()}])
+            } else {
+                json!([])
             },
         });
         policy

@@ -5,6 +5,7 @@
 //! bytes of the response out. It evaluates the same policy with the same engine as the other
 //! layers, so the messages are the same. Around it:
 //!
+//! - [`capacity_target`]: whether who writes a ScheduledCapacity may write its target;
 //! - [`serve`](mod@serve): TLS, limits, graceful shutdown;
 //! - [`certificate`]: the certificate in use, which can be exchanged while clients come and go;
 //! - [`rotation`]: the desired CAs and certificate at an instant; pure;
@@ -20,6 +21,7 @@
 mod authority;
 mod body;
 mod bounds;
+pub mod capacity_target;
 pub mod certificate;
 pub mod certificate_controller;
 pub mod metrics;
@@ -32,7 +34,8 @@ pub mod serve;
 mod turn;
 pub mod validator;
 
+pub use capacity_target::CapacityTargets;
 pub use certificate::Certificate;
 pub use metrics::Metrics;
-pub use serve::serve;
+pub use serve::{Reviewer, serve};
 pub use validator::{ReviewResponse, Validator};

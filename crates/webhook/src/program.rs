@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::certificate_controller::{self, CertificateController, RenewalHealth};
 use crate::mounted::MountedCertificate;
-use crate::{Certificate, Metrics, Validator};
+use crate::{CapacityTargets, Certificate, Metrics, Reviewer, Validator};
 use probe::Probes;
 
 /// The name of the program, which is also that of its image.
@@ -32,7 +32,7 @@ pub const NAME: &str = "5spot-webhook";
 ///
 /// Creates its own CA and certificate, stores them in a Secret, renews them before they expire, and
 /// sets the caBundle of the webhook configuration. With --certificate-dir it serves the certificate
-/// in that directory and does not connect to a cluster.
+/// in that directory, and connects to the cluster for --capacity-targets alone.
 ///
 /// Exit codes: 0 stopped by a signal after the requests in progress finished, 1 shutdown was
 /// interrupted by a second signal, 2 error at start (a flag, the kubeconfig, a port, a
@@ -52,6 +52,11 @@ pub struct Args {
     certificate_dir: Option<PathBuf>,
     #[command(flatten)]
     actions: ValidationActions,
+    /// ConfigMap with the kinds that a ScheduledCapacity may name as its target, in the namespace of
+    /// --namespace. Who writes a ScheduledCapacity must be allowed to write its target, which the API
+    /// server is asked. Without this flag, no ScheduledCapacity is admitted
+    #[arg(long, value_name = "NAME")]
+    capacity_targets: Option<String>,
     /// Namespace of the Secret and the Service
     #[arg(
         long,
@@ -138,7 +143,8 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     let https = bind("--port", args.ports.address, args.port).await?;
     let ports = args.ports.listen().await?;
     let certificate = Certificate::default();
-    let renewal_health = maintain_certificate(args, &certificate).await?;
+    let client = args.client().await?;
+    let renewal_health = maintain_certificate(args, &certificate, client.as_ref())?;
     let probes = Probes {
         metrics: Arc::new(Metrics::default()),
         certificate: certificate.clone(),
@@ -156,9 +162,13 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
         "webhook started"
     );
     let (stop, stopped) = oneshot::channel::<()>();
-    let observed = (Arc::new(validator), probes.metrics.clone() as _);
+    let reviewer = Reviewer {
+        validator: Arc::new(validator),
+        targets: args.targets(client)?,
+        observer: probes.metrics.clone(),
+    };
     let stopped = async { _ = stopped.await };
-    let serving = crate::serve(https, &certificate, observed, stopped);
+    let serving = crate::serve(https, &certificate, reviewer, stopped);
     let mut serving = std::pin::pin!(serving);
     tokio::select! {
         () = signals.received() => {}
@@ -182,9 +192,10 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
 
 /// Ensures that there is a certificate, and keeps it valid. Returns the health of the renewal,
 /// which is only set if 5-Spot itself renews the certificate.
-async fn maintain_certificate(
+fn maintain_certificate(
     args: &Args,
     certificate: &Certificate,
+    client: Option<&Client>,
 ) -> Result<RenewalHealth, Failure> {
     if let Some(directory) = &args.certificate_dir {
         let mounted =
@@ -195,10 +206,11 @@ async fn maintain_certificate(
         tokio::spawn(mounted.reload_on_change());
         return Ok(RenewalHealth::default());
     }
-    let config = args.source.config_or_in_cluster().await?;
-    let client = Client::try_from(config).map_err(cluster::no_client)?;
+    let Some(client) = client else {
+        return Ok(RenewalHealth::default());
+    };
     let controller = CertificateController::new(
-        client,
+        client.clone(),
         args.certificate_settings(),
         Clock::system(),
         certificate,
@@ -209,6 +221,30 @@ async fn maintain_certificate(
 }
 
 impl Args {
+    /// A client for the cluster, if it is needed.
+    async fn client(&self) -> Result<Option<Client>, Failure> {
+        if self.certificate_dir.is_some() && self.capacity_targets.is_none() {
+            return Ok(None);
+        }
+        let config = self.source.config_or_in_cluster().await?;
+        let client = Client::try_from(config).map_err(cluster::no_client)?;
+        Ok(Some(client))
+    }
+
+    /// Who is asked about the targets of capacities, if someone is.
+    fn targets(
+        &self,
+        client: Option<Client>,
+    ) -> Result<Option<CapacityTargets>, Failure> {
+        let (Some(client), Some(name)) = (client, &self.capacity_targets) else {
+            return Ok(None);
+        };
+        let targets = CapacityTargets::new(client, (&self.namespace, name));
+        targets.map(Some).map_err(|error| {
+            Failure::new("--capacity-targets", error).remedy("report this as a bug")
+        })
+    }
+
     fn certificate_settings(&self) -> certificate_controller::Settings {
         let (service, namespace) = (&self.service, &self.namespace);
         let own = [

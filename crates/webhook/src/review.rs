@@ -182,6 +182,11 @@ impl AdmissionRequest {
         request
     }
 
+    /// Whose request it is.
+    pub(crate) const fn user(&self) -> &User {
+        &self.user
+    }
+
     /// Our kind, if the policy validates a change of its spec: the write of an object, not of its
     /// status, that is new or has another spec.
     pub(crate) fn changed_kind(&self) -> Option<&'static Resource> {
@@ -228,6 +233,32 @@ impl AdmissionRequest {
             response.insert("warnings".to_owned(), json!([message]));
         }
         review_of(response)
+    }
+
+    /// A rejection with the words of the webhook itself.
+    pub(crate) fn refused(&self, code: u16, message: &str) -> Value {
+        let fields = &self.fields;
+        let (name, group) = (&fields.name, &fields.resource.group);
+        let kind = &fields.resource.resource;
+        let (reason, problem) = match code {
+            403 => ("Forbidden", "is forbidden"),
+            503 => ("ServiceUnavailable", "was not reviewed"),
+            _ => ("InternalError", "was not reviewed"),
+        };
+        review_of(Map::from_iter([
+            ("uid".to_owned(), fields.uid.as_str().into()),
+            ("allowed".to_owned(), false.into()),
+            (
+                "status".to_owned(),
+                json!({
+                    "status": "Failure",
+                    "code": code,
+                    "reason": reason,
+                    "message": format!("{kind}.{group} \"{name}\" {problem}: {message}"),
+                    "details": {"name": name, "group": group, "kind": kind},
+                }),
+            ),
+        ]))
     }
 
     /// The response for the API server: the first denial, as the policy would have returned it.

@@ -14,6 +14,7 @@ use kubemu_https::{Lifetimes, Limits, Peer, Server};
 use tokio::net::TcpListener;
 
 use crate::body::{BodyError, BodyReader, Reservation};
+use crate::capacity_target::{self, CapacityTargets};
 use crate::certificate::Certificate;
 use crate::turn::Lane;
 use crate::validator::{ReviewResponse, Validator, Verdict};
@@ -43,6 +44,18 @@ pub trait ReviewObserver: Send + Sync {
     fn reviewed(&self, verdict: Verdict, took: Duration);
 }
 
+/// What answers reviews.
+#[derive(Clone)]
+pub struct Reviewer {
+    /// Decides by the rules.
+    pub validator: Arc<Validator>,
+    /// Who is asked whether a user may write the target of a ScheduledCapacity. Without it, no
+    /// ScheduledCapacity is admitted.
+    pub targets: Option<CapacityTargets>,
+    /// Is told each verdict.
+    pub observer: Arc<dyn ReviewObserver>,
+}
+
 /// Observes nothing.
 impl ReviewObserver for () {
     fn reviewed(&self, _: Verdict, _: Duration) {}
@@ -58,13 +71,11 @@ impl ReviewObserver for () {
 pub async fn serve(
     listener: TcpListener,
     certificate: &Certificate,
-    validator_and_observer: (Arc<Validator>, Arc<dyn ReviewObserver>),
+    reviewer: Reviewer,
     stop: impl Future<Output = ()>,
 ) -> Result<(), rustls::Error> {
-    let (validator, observer) = validator_and_observer;
     let handler = Arc::new(Handler {
-        validator,
-        observer,
+        reviewer,
         reader: BodyReader::default(),
         small: Lane::default(),
         large: Lane::default(),
@@ -84,8 +95,7 @@ pub async fn serve(
 
 /// Handles requests.
 struct Handler {
-    validator: Arc<Validator>,
-    observer: Arc<dyn ReviewObserver>,
+    reviewer: Reviewer,
     reader: BodyReader,
     /// Small reviews, one at a time.
     small: Lane,
@@ -112,7 +122,8 @@ impl Handler {
         match review.await {
             Ok(review) => http_response(review),
             Err((code, why)) => {
-                self.observer.reviewed(Verdict::Malformed, Duration::ZERO);
+                let observer = &self.reviewer.observer;
+                observer.reviewed(Verdict::Malformed, Duration::ZERO);
                 response(code, "text/plain; charset=utf-8", format!("{why}\n"))
             }
         }
@@ -139,17 +150,30 @@ impl Handler {
         if !reservation.pin() {
             return Err(OVERLOADED);
         }
-        let (validator, observer) = (self.validator.clone(), self.observer.clone());
+        let begun = std::time::Instant::now();
+        let (reviewer, text) = (self.reviewer.clone(), body.clone());
         let reviewing = tokio::task::spawn_blocking(move || {
             // The turn lasts as long as the work does, also if the client has gone.
             let _turn = turn;
-            let begun = std::time::Instant::now();
-            let response = validator.review(&body);
-            observer.reviewed(response.verdict, begun.elapsed());
-            response
+            let reviewed = reviewer.validator.examine(&text);
+            if !reviewed.has_target {
+                let verdict = reviewed.response.verdict;
+                reviewer.observer.reviewed(verdict, begun.elapsed());
+            }
+            reviewed
         });
         let failed = (StatusCode::INTERNAL_SERVER_ERROR, "the review failed");
-        reviewing.await.map_err(|_| failed)
+        let reviewed = reviewing.await.map_err(|_| failed)?;
+        if !reviewed.has_target {
+            return Ok(reviewed.response);
+        }
+        // The turn is over: nothing else waits for what the API server is asked.
+        let targets = self.reviewer.targets.as_ref();
+        let refusal = capacity_target::refusal(targets, body).await;
+        let response = refusal.unwrap_or(reviewed.response);
+        let observer = &self.reviewer.observer;
+        observer.reviewed(response.verdict, begun.elapsed());
+        Ok(response)
     }
 
     /// Reads the body, after checking path, method and media type.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fivespot_api::{RESOURCES, vap};
+use fivespot_api::{RESOURCES, Resource, name, vap};
 use kubemu_admission::policy::{Binding, Policies, Policy};
 use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::json;
@@ -35,6 +35,27 @@ pub struct ReviewResponse {
     pub body: String,
     /// What was decided.
     pub verdict: Verdict,
+}
+
+impl ReviewResponse {
+    /// The response to a body that is not a review.
+    pub(crate) fn malformed(why: &Malformed) -> Self {
+        Self {
+            code: 400,
+            body: format!("{why}\n"),
+            verdict: Verdict::Malformed,
+        }
+    }
+}
+
+/// A response, and what it does not decide.
+#[derive(Debug)]
+pub(crate) struct Reviewed {
+    /// The response.
+    pub(crate) response: ReviewResponse,
+    /// Whether the operator would write the target of this ScheduledCapacity, so that it is
+    /// admitted only if its user may.
+    pub(crate) has_target: bool,
 }
 
 /// The verdict on a review.
@@ -112,17 +133,31 @@ impl Validator {
     /// as by the policies. An object that its schema refuses for a size or a type is refused before
     /// the policies are evaluated.
     pub fn review(&self, body: &[u8]) -> ReviewResponse {
+        self.examine(body).response
+    }
+
+    /// The same, and whether the right to write a target is still to be asked for.
+    pub(crate) fn examine(&self, body: &[u8]) -> Reviewed {
         let request = match AdmissionRequest::read(body) {
             Ok(request) => request,
             Err(malformed) => {
-                return ReviewResponse {
-                    code: 400,
-                    body: format!("{malformed}\n"),
-                    verdict: Verdict::Malformed,
+                return Reviewed {
+                    response: ReviewResponse::malformed(&malformed),
+                    has_target: false,
                 };
             }
         };
-        if let Some(error) = self.excess(&request) {
+        let response = self.decide(&request);
+        let is_capacity = |it: &Resource| it.plural == name::CAPACITY_PLURAL;
+        Reviewed {
+            has_target: response.verdict == Verdict::Admitted
+                && request.changed_kind().is_some_and(is_capacity),
+            response,
+        }
+    }
+
+    fn decide(&self, request: &AdmissionRequest) -> ReviewResponse {
+        if let Some(error) = self.excess(request) {
             let verdict = if self.denies {
                 Verdict::Refused
             } else {

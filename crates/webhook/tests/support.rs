@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fivespot_webhook::serve::ReviewObserver;
-use fivespot_webhook::{Certificate, Validator, serve};
+use fivespot_webhook::{Certificate, Reviewer, Validator, serve};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -114,10 +114,14 @@ impl Webhook {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let validator = Arc::new(Validator::new(&["Deny"]).unwrap());
+        let reviewer = Reviewer {
+            validator: Arc::new(Validator::new(&["Deny"]).unwrap()),
+            targets: None,
+            observer,
+        };
         let serving = tokio::spawn(async move {
             let stopped = async { _ = stopped.await };
-            serve(listener, &certificate, (validator, observer), stopped)
+            serve(listener, &certificate, reviewer, stopped)
                 .await
                 .unwrap();
         });

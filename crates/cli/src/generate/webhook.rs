@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
+use fivespot_install::capacity_policy::kinds_in;
 use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
@@ -21,8 +22,8 @@ use crate::Failure;
 /// Since 1.30, Kubernetes has admission policies by default. The webhook rejects the same objects
 /// as the policy, with the same messages; a cluster with the policy needs no webhook.
 ///
-/// With --certificates cert-manager the webhook needs no permissions in the cluster, which is safer
-/// if cert-manager is installed. Otherwise it may patch its own webhook configuration; on
+/// With --certificates cert-manager the webhook needs no permissions in the cluster but those of
+/// --capacity-targets, which is safer if cert-manager is installed. Otherwise it may patch its own webhook configuration; on
 /// Kubernetes 1.30 or later a policy limits it to the caBundle.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -60,6 +61,12 @@ pub(super) struct Args {
 
     #[command(flatten)]
     actions: ValidationActions,
+
+    /// Let the webhook ask the API server whether who writes a ScheduledCapacity may write its target.
+    /// The kinds are those of `5spot generate manifests --capacity-target`. Without this flag, the
+    /// webhook admits no ScheduledCapacity
+    #[arg(long)]
+    capacity_targets: bool,
 
     /// Ports of the API server that the NetworkPolicy lets the webhook connect to
     #[arg(
@@ -118,6 +125,9 @@ impl Args {
                 Certificates::CertManager => CertificateManager::CertManager,
             },
             validation_actions: self.actions.validation_actions.clone(),
+            capacity_targets: self
+                .capacity_targets
+                .then(|| kinds_in(&self.operator_namespace)),
             network: Network {
                 egress_ports: self.egress_port.iter().copied().collect(),
                 metrics_namespace: self.metrics_namespace.clone(),

@@ -62,8 +62,11 @@ fn table(
             | Scope::Capacity
             | Scope::ManagementClusterWide
             | Scope::Workload
-            | Scope::WebhookClusterWide => "",
-            Scope::OperatorNamespace | Scope::WebhookNamespace => home,
+            | Scope::WebhookClusterWide
+            | Scope::WebhookTargetRights => "",
+            Scope::OperatorNamespace
+            | Scope::WebhookNamespace
+            | Scope::WebhookTargetKinds => home,
             Scope::WorkloadSystem => "5spot-system",
         };
         let resources: Vec<(&str, &str)> = if row.resource == PROVIDER {

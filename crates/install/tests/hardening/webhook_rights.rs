@@ -1,5 +1,7 @@
 //! The rights of the webhook in its cluster, by the manager of its certificate.
 
+use fivespot_install::capacity_policy::kinds_in;
+use fivespot_install::role::Rights;
 use fivespot_install::webhook::{CertificateManager, Settings};
 use serde_json::{Value, json};
 
@@ -54,4 +56,47 @@ fn if_policies_are_supported_one_precedes_the_webhooks_rights() {
     assert!(place("ValidatingAdmissionPolicy") < binding);
     assert!(binding < place("ClusterRoleBinding"));
     assert!(!of_minor(29).contains(&"ValidatingAdmissionPolicy".to_owned()));
+}
+
+#[test]
+fn a_webhook_that_asks_about_targets_may_ask_and_read_the_kinds_alone() {
+    let settings = Settings {
+        certificate_manager: CertificateManager::CertManager,
+        capacity_targets: Some(kinds_in("5spot-system")),
+        ..Settings::default()
+    };
+    let rules: Vec<Value> = settings
+        .documents()
+        .into_iter()
+        .filter(|it| it["kind"] == "Role" || it["kind"] == "ClusterRole")
+        .map(|it| it["rules"].clone())
+        .collect();
+    let expected = [
+        json!([{
+            "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"],
+            "resourceNames": ["5spot-controller-capacity-targets"],
+        }]),
+        json!([{
+            "apiGroups": ["authorization.k8s.io"],
+            "resources": ["subjectaccessreviews"],
+            "verbs": ["create"],
+        }]),
+    ];
+    assert_eq!(rules, expected);
+    let pod = &settings.deployment()["spec"]["template"]["spec"];
+    assert_eq!(pod["automountServiceAccountToken"], true);
+}
+
+#[test]
+fn where_policies_are_not_supported_the_kinds_of_targets_are_still_written() {
+    let rights = Rights {
+        capacity_targets: ["deployments.apps/scale".parse().unwrap()].into(),
+        namespace: "ops".to_owned(),
+        ..Rights::default()
+    };
+    let kinds = rights.capacity_kinds().unwrap();
+    assert_eq!(kinds["kind"], "ConfigMap");
+    assert_eq!(kinds["metadata"]["name"], kinds_in("ops"));
+    assert_eq!(kinds["data"]["Deployment.apps"], "deployments");
+    assert_eq!(Rights::default().capacity_kinds(), None);
 }

@@ -1,0 +1,323 @@
+//! Who may write a ScheduledCapacity: the operator changes its target for them, with its own
+//! rights.
+//!
+//! The policy about that asks the `authorizer` of the request. Here the API server is asked, by
+//! SubjectAccessReviews, and the same policy is evaluated with its answers, so that the words are
+//! the same. It is first evaluated without answers, which shows what there is to ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fivespot_api::vap::capacity_target;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams};
+use kubemu_admission::policy::{
+    Access, Authorizer, Binding, Decision, ParamKind, Permission, Policies, Policy,
+    Resolver, Target, User,
+};
+use kubemu_admission::{FieldError, KubeVersion};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use crate::review::AdmissionRequest;
+use crate::validator::{self, ReviewResponse, Verdict};
+
+/// Time limit for all questions about one review; an API server waits five seconds for its answer.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// How many reviews wait for answers at a time; each holds its object and a thread.
+const MAX_WAITING: usize = 8;
+/// How often the policy is evaluated for one review. No question of it depends on an answer, so
+/// that two would do.
+const MAX_EVALUATIONS: usize = 3;
+
+/// What a webhook says that was started without the name of the ConfigMap.
+const NOBODY_ASKED: &str = "spec.target: this webhook does not ask who may write targets, so it \
+     admits no ScheduledCapacity; apply the manifests of `5spot generate webhook \
+     --capacity-targets`";
+
+/// The policy about targets, and the API server that is asked. Clones share what they hold.
+#[derive(Clone, Debug)]
+pub struct CapacityTargets {
+    policies: Arc<Policies>,
+    asked: Arc<ApiServer>,
+    waiting: Arc<Semaphore>,
+}
+
+/// Where the kinds are, and who knows the rights.
+#[derive(Debug)]
+struct ApiServer {
+    kinds: Api<ConfigMap>,
+    name: String,
+    reviews: Api<SubjectAccessReview>,
+}
+
+impl CapacityTargets {
+    /// Compiles the policy as it is shipped. `kinds` is the namespace and the name of the ConfigMap
+    /// with the kinds that may be targets, which is read for each review. Without it none may.
+    ///
+    /// # Errors
+    /// The policy was rejected, which is not known to happen.
+    pub fn new(
+        client: kube::Client,
+        (namespace, name): (&str, &str),
+    ) -> Result<Self, validator::Error> {
+        let policy_name = capacity_target::policy_name();
+        let policy = json!({
+            "metadata": {"name": policy_name},
+            "spec": capacity_target::spec(),
+        });
+        let binding = json!({
+            "metadata": {"name": policy_name},
+            "spec": capacity_target::binding_spec(&policy_name, namespace),
+        });
+        let refused = |errors: Vec<FieldError>| validator::Error::Refused(errors);
+        let policy = Policy::compile(&policy, KubeVersion::default()).map_err(refused)?;
+        let binding = Binding::compile(&binding).map_err(refused)?;
+        Ok(Self {
+            policies: Arc::new(Policies::new(
+                vec![Arc::new(policy)],
+                vec![Arc::new(binding)],
+            )),
+            asked: Arc::new(ApiServer {
+                kinds: Api::namespaced(client.clone(), namespace),
+                name: name.to_owned(),
+                reviews: Api::all(client),
+            }),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+        })
+    }
+
+    /// The refusal of a review that the other policies admit; `None` if its user may write the
+    /// target.
+    async fn refusal(&self, body: bytes::Bytes) -> Option<ReviewResponse> {
+        let Ok(permit) = self.waiting.clone().acquire_owned().await else {
+            return Some(refused(&body, 503, "spec.target: the webhook is stopping"));
+        };
+        let (this, handle) = (self.clone(), Handle::current());
+        let text = body.clone();
+        // The object is read outside the threads that serve connections.
+        let deciding = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let request = match AdmissionRequest::read(&body) {
+                Ok(request) => request,
+                Err(malformed) => return Some(ReviewResponse::malformed(&malformed)),
+            };
+            let deciding = tokio::time::timeout(TIMEOUT, this.decide(&request));
+            let why = match handle.block_on(deciding) {
+                Ok(Ok(decision)) => {
+                    decision.denied()?;
+                    return Some(ReviewResponse {
+                        code: 200,
+                        body: request.response(&decision).to_string(),
+                        verdict: Verdict::Refused,
+                    });
+                }
+                Ok(Err(why)) => why,
+                Err(_) => format!(
+                    "the API server did not answer within {} seconds",
+                    TIMEOUT.as_secs()
+                ),
+            };
+            let message = format!(
+                "spec.target: could not ask the API server whether you may write it; try again: \
+                 {why}"
+            );
+            Some(refused(&body, 503, &message))
+        });
+        deciding.await.unwrap_or_else(|_| {
+            let message = "spec.target: the review of who may write it failed";
+            Some(refused(&text, 500, message))
+        })
+    }
+
+    /// The decision of the policy, with the answers of the API server.
+    async fn decide(&self, request: &AdmissionRequest) -> Result<Decision, String> {
+        let kinds = self
+            .asked
+            .kinds()
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut known = BTreeMap::new();
+        for _ in 0..MAX_EVALUATIONS {
+            let facts = Facts {
+                kinds: &kinds,
+                answers: Arc::new(Answers {
+                    known,
+                    missing: Mutex::default(),
+                }),
+            };
+            let decision = self.policies.decide(&request.request(), &facts);
+            let missing = facts.answers.take_missing();
+            if missing.is_empty() {
+                return Ok(decision);
+            }
+            known = facts.answers.known.clone();
+            for question in missing {
+                let answer = self.asked.answer(request.user(), &question).await;
+                known.insert(question, answer.map_err(|error| error.to_string())?);
+            }
+        }
+        Err("the policy about targets asks without an end".to_owned())
+    }
+}
+
+/// The refusal of a review of a ScheduledCapacity whose target its user may not write. A webhook
+/// that asks nobody refuses each.
+pub(crate) async fn refusal(
+    targets: Option<&CapacityTargets>,
+    body: bytes::Bytes,
+) -> Option<ReviewResponse> {
+    match targets {
+        Some(targets) => targets.refusal(body).await,
+        None => Some(refused(&body, 403, NOBODY_ASKED)),
+    }
+}
+
+/// A response that refuses with these words.
+fn refused(body: &[u8], code: u16, message: &str) -> ReviewResponse {
+    match AdmissionRequest::read(body) {
+        Ok(request) => ReviewResponse {
+            code: 200,
+            body: request.refused(code, message).to_string(),
+            verdict: Verdict::Refused,
+        },
+        Err(malformed) => ReviewResponse::malformed(&malformed),
+    }
+}
+
+impl ApiServer {
+    /// The ConfigMap with the kinds; without one, an empty one.
+    async fn kinds(&self) -> Result<Value, kube::Error> {
+        let found = self.kinds.get_opt(&self.name).await?;
+        let data = found.and_then(|it| it.data).unwrap_or_default();
+        Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data}))
+    }
+
+    async fn answer(
+        &self,
+        user: &User,
+        question: &Question,
+    ) -> Result<Permission, kube::Error> {
+        let review = question.review(user);
+        let answered = self.reviews.create(&PostParams::default(), &review).await?;
+        let status = answered.status.unwrap_or_default();
+        Ok(Permission {
+            allowed: status.allowed,
+            reason: status.reason.unwrap_or_default(),
+        })
+    }
+}
+
+/// Whether a user may do something with an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    verb: String,
+    group: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+impl Question {
+    /// Whether this may be done; `None` of a path, which the policy does not ask about.
+    fn of(access: &Access<'_>) -> Option<Self> {
+        let Target::Resource {
+            group,
+            resource,
+            subresource,
+            namespace,
+            name,
+            ..
+        } = access.target
+        else {
+            return None;
+        };
+        Some(Self {
+            verb: access.verb.to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+
+    /// The question about the user of a review. The versions are all, as in a policy.
+    fn review(&self, user: &User) -> SubjectAccessReview {
+        let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: filled(&user.name),
+                uid: filled(&user.uid),
+                groups: Some(user.groups.clone()),
+                extra: Some(user.extra.clone()),
+                resource_attributes: Some(ResourceAttributes {
+                    verb: filled(&self.verb),
+                    group: filled(&self.group),
+                    version: Some("*".to_owned()),
+                    resource: filled(&self.resource),
+                    subresource: filled(&self.subresource),
+                    namespace: filled(&self.namespace),
+                    name: filled(&self.name),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        }
+    }
+}
+
+/// The answers that are known, and the questions without one.
+#[derive(Debug)]
+struct Answers {
+    known: BTreeMap<Question, Permission>,
+    missing: Mutex<BTreeSet<Question>>,
+}
+
+impl Answers {
+    fn take_missing(&self) -> BTreeSet<Question> {
+        let missing = self.missing.lock();
+        std::mem::take(&mut *missing.unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Authorizer for Answers {
+    fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {
+        let Some(question) = Question::of(access) else {
+            return Err("only access to objects is asked about".to_owned());
+        };
+        if let Some(answer) = self.known.get(&question) {
+            return Ok(answer.clone());
+        }
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.insert(question);
+        Ok(Permission::default())
+    }
+}
+
+/// What the policy reads beside the request.
+struct Facts<'a> {
+    kinds: &'a Value,
+    answers: Arc<Answers>,
+}
+
+impl Resolver for Facts<'_> {
+    fn param_is_namespaced(&self, _: &ParamKind) -> Option<bool> {
+        Some(true)
+    }
+
+    fn param(&self, _: &ParamKind, _: &str, _: &str) -> Option<Value> {
+        Some(self.kinds.clone())
+    }
+
+    fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
+        Some(self.answers.clone())
+    }
+}
