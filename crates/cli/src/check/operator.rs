@@ -32,6 +32,8 @@ pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> 
         });
     let found = deployment.into_iter().chain(of_capacities);
     all.extend(found.map(|of| replicas(of, namespace)));
+    let both = deployment.zip(of_capacities);
+    all.extend(both.and_then(|(operator, it)| left_over(operator, it, namespace)));
     all.push(lease(reader, operator).await);
     let of_capacities = read_capacity_lease(reader, operator).await;
     all.extend(of_capacities.map(|lease| lease_of_capacities(lease, namespace)));
@@ -73,6 +75,36 @@ fn replicas(found: &Value, namespace: &str) -> Finding {
         }
         _ => Finding::ok(DEPLOYMENT, message),
     }
+}
+
+/// The controller of capacities where the operator reconciles capacities too: manifests without
+/// targets, when they are applied over those with targets, do not remove it.
+fn left_over(
+    operator: &Value,
+    of_capacities: &Value,
+    namespace: &str,
+) -> Option<Finding> {
+    let arguments = &operator["spec"]["template"]["spec"]["containers"][0]["args"];
+    let mut arguments = arguments.as_array().into_iter().flatten();
+    let is_flag = |it: &Value| {
+        it.as_str()
+            .is_some_and(|it| it.starts_with("--controllers"))
+    };
+    if arguments.any(is_flag) {
+        return None;
+    }
+    let name = of_capacities["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default();
+    let message = format!(
+        "{namespace}/{name} is left of an installation with --capacity-target: the operator \
+         reconciles ScheduledCapacities too, and may write no target"
+    );
+    Some(Finding::warning(DEPLOYMENT, message).remedy(format!(
+        "name the targets again, or `kubectl delete deployment/{name} serviceaccount/{name} \
+         lease/{} -n {namespace}`",
+        name::CAPACITY_LEASE
+    )))
 }
 
 /// Checks that the operator may list and watch CRDs. Without it, it does not detect kinds that are

@@ -438,3 +438,35 @@ async fn a_kind_whose_definition_is_being_deleted_is_an_error() {
     );
     assert!(!is_ok_or_warning);
 }
+
+#[tokio::test]
+async fn what_is_left_of_the_controller_of_capacities_is_named_with_what_to_delete() {
+    let (cluster, _replica) = with_worker().await;
+    let deployments = |kinds: &[&str]| {
+        let mut settings = fivespot_install::controller::Settings::default();
+        let kinds = kinds.iter().map(|it| it.parse().unwrap());
+        settings.rights.capacity_targets = kinds.collect();
+        let workload = settings.workload().into_iter();
+        workload.filter(|it| it["kind"] == "Deployment")
+    };
+    let line = async || {
+        let (text, _) = checked(cluster.client()).await;
+        let mut lines = text.lines();
+        let line = lines.find(|it| it.contains("is left of an installation"));
+        line.map(ToOwned::to_owned)
+    };
+    for object in deployments(&["deployments.apps/scale"]) {
+        cluster.apply(&object).await;
+    }
+    assert_eq!(line().await, None);
+    for object in deployments(&[]) {
+        cluster.apply(&object).await;
+    }
+    assert_eq!(
+        line().await.unwrap(),
+        "warning  deployment  5spot-system/5spot-controller-capacity is left of an installation \
+         with --capacity-target: the operator reconciles ScheduledCapacities too, and may write no \
+         target; name the targets again, or `kubectl delete deployment/5spot-controller-capacity \
+         serviceaccount/5spot-controller-capacity lease/5spot-capacity -n 5spot-system`"
+    );
+}
