@@ -11,16 +11,18 @@ use clap::ValueEnum;
 use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::time::whole_seconds;
-use fivespot_api::verdict::{Lease, verdict};
-use fivespot_usage::{Machine, Month, Query, Rates, Report, csv, html, schema, text};
+use fivespot_api::verdict::{self, Lease, verdict};
+use fivespot_usage::{
+    Capacity, Machine, Month, Query, Rates, Report, csv, html, schema, text,
+};
 use jiff::Timestamp;
 use kubemu_clock::Clock;
 
-use crate::check::LeaseFlags;
+use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
-use crate::preview::{Context, PlannedMachine};
+use crate::preview::{Context, PlannedCapacity, PlannedMachine};
 use crate::{Failure, Outcome, document, output, plain, undecodable};
 
 /// The largest size of a file of rates, in bytes.
@@ -34,6 +36,9 @@ const MAX_RATES_BYTES: u64 = 1024 * 1024;
 ///
 /// With -f, forecasts the whole month from files instead, without a cluster: as if each machine had
 /// a Ready Node whenever its schedule wants it, and was provisioned in its lead time.
+///
+/// A ScheduledCapacity has the hours at each of its values, as its schedule of today plans them: no
+/// account is kept of capacities. They are not in the CSV file, and have no rates.
 ///
 /// With --rates also in money, energy and CO2. The file of rates is YAML or JSON; each machine has
 /// the first rate that matches the kind of its infrastructure object and its labels.
@@ -62,7 +67,7 @@ A file of rates:
     watts: 350"
 )]
 pub(crate) struct Args {
-    /// Files or directories with ScheduledMachines for a forecast, - for standard input (repeatable)
+    /// Files or directories with ScheduledMachines and ScheduledCapacities for a forecast, - for standard input (repeatable)
     #[arg(
         short,
         long,
@@ -126,7 +131,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         label: args.by.as_deref(),
         rates: rates.as_ref(),
     };
-    let (report, notes) = report(found.documents, &query, &found.judge.lease)?;
+    let (report, mut notes) = report(found.documents, &query, &found.judge)?;
+    notes.extend(found.unreadable.map(|it| it.text()));
     print(out, args.output, &report)?;
     output::notes("warning", &notes);
     if let Lease::NotHeld { cause, .. } = &found.judge.lease {
@@ -167,9 +173,9 @@ fn planned_report(
     namespace: Option<&str>,
 ) -> Result<(Report, Vec<String>), Failure> {
     let context = Context::of(&documents, namespace);
-    let machines = source::machines(documents);
-    if machines.is_empty() {
-        let why = "the input contains no ScheduledMachine";
+    let (machines, capacities) = source::machines_and_capacities(documents);
+    if machines.is_empty() && capacities.is_empty() {
+        let why = "the input contains no ScheduledMachine and no ScheduledCapacity";
         return Err(
             Failure::new("report", why).remedy("give a file that contains one with -f")
         );
@@ -190,9 +196,10 @@ fn planned_report(
             },
         )
         .collect();
+    let capacities = counted(&capacities, &context, (namespace, None), query, &mut notes);
     let report = Report {
         is_forecast: true,
-        ..Report::of(machines, query)
+        ..Report::of(machines, query).with_capacities(capacities)
     };
     Ok((report, notes))
 }
@@ -230,7 +237,7 @@ fn without_account(document: &Document, namespace: Option<&str>) -> Machine {
 fn report(
     documents: Vec<Document>,
     query: &Query<'_>,
-    lease: &Lease,
+    judge: &Judge,
 ) -> Result<(Report, Vec<String>), Failure> {
     let (month, now) = (query.month, query.now);
     if month.start() > now {
@@ -239,19 +246,57 @@ fn report(
             .remedy("give a month that has begun"));
     }
     let context = Context::of(&documents, None);
-    let machines = source::machines(documents);
+    let (machines, capacities) = source::machines_and_capacities(documents);
     let mut notes = context.warnings().to_vec();
     let machines: Vec<Machine> = machines
         .iter()
-        .map(|document| match machine(document, &context, lease, now) {
-            Ok(machine) => machine,
-            Err(failure) => {
-                notes.push(failure.to_string());
-                without_account(document, None)
-            }
-        })
+        .map(
+            |document| match machine(document, &context, &judge.lease, now) {
+                Ok(machine) => machine,
+                Err(failure) => {
+                    notes.push(failure.to_string());
+                    without_account(document, None)
+                }
+            },
+        )
         .collect();
-    Ok((Report::of(machines, query), notes))
+    let judged = (None, Some(judge));
+    let capacities = counted(&capacities, &context, judged, query, &mut notes);
+    Ok((
+        Report::of(machines, query).with_capacities(capacities),
+        notes,
+    ))
+}
+
+/// The hours of the ScheduledCapacities, each with its verdict where it is in a cluster, and a note
+/// about each one that cannot be evaluated.
+fn counted(
+    documents: &[Document],
+    context: &Context,
+    (namespace, judge): (Option<&str>, Option<&Judge>),
+    query: &Query<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<Capacity> {
+    let mut all = Vec::new();
+    for document in documents {
+        match PlannedCapacity::of(document, context, namespace) {
+            Ok(of) => {
+                let schedule = of.active_schedule();
+                let counted =
+                    Capacity::planned(&of.object, schedule, query.month, query.now);
+                let verdict = judge.map(|it| {
+                    verdict::capacity::verdict(&of.object, &it.capacity_lease, it.now)
+                });
+                all.push(Capacity {
+                    namespace: of.namespace.clone(),
+                    verdict,
+                    ..counted
+                });
+            }
+            Err(failure) => notes.push(failure.to_string()),
+        }
+    }
+    all
 }
 
 /// The usage of one ScheduledMachine, up to `now`.

@@ -66,7 +66,34 @@ pub fn part(report: &Report, width: Option<u32>) -> Markup {
             @if let Some(key) = &report.label { (labels(report, key)) }
             (machines(report))
         }
+        @if !report.capacities.is_empty() { (capacities(report)) }
         (notes(report))
+    }
+}
+
+/// The hours at each value of the capacities.
+fn capacities(report: &Report) -> Markup {
+    let rows = report.capacities.iter().take(MAX_ROWS);
+    html! {
+        h2 { "Capacities" }
+        div.scroll role="region" tabindex="0" aria-label="Capacities" {
+            table {
+                thead { tr {
+                    th scope="col" { "Capacity" }
+                    th scope="col" { "Target" }
+                    th scope="col" { "Value" }
+                    th scope="col" { "Planned h" }
+                } }
+                tbody {
+                    @for of in rows { @for value in &of.values { tr {
+                        th scope="row" { (of.namespace) "/" (of.name) }
+                        td { (of.target) }
+                        td { (value.text) }
+                        td { (format!("{:.2}", hours(value.seconds))) }
+                    } } }
+                }
+            }
+        }
     }
 }
 

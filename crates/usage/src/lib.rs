@@ -8,6 +8,7 @@
 //!
 //! The crate has no clock and no I/O. Months are in UTC.
 
+mod capacity;
 pub mod csv;
 mod figures;
 pub mod html;
@@ -21,6 +22,7 @@ pub mod schema;
 mod tests;
 pub mod text;
 
+pub use capacity::{Capacity, ValueTime};
 pub use figures::{Amounts, Costs, Figures};
 pub use machine::Machine;
 pub use month::{Month, NotAMonth};

@@ -6,7 +6,7 @@ use fivespot_api::verdict::{State, Verdict};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{Costs, Figures, Machine, Month, Rates};
+use crate::{Capacity, Costs, Figures, Machine, Month, Rates};
 
 /// The parameters of a report.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,9 @@ pub struct Report {
     pub items: Vec<Item>,
     /// The total of all machines.
     pub total: Total,
+    /// The ScheduledCapacities, by namespace and name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capacities: Vec<Capacity>,
     /// Machines without an account of the month, as `namespace/name`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_account: Vec<String>,
@@ -144,16 +147,34 @@ impl Report {
             by_label,
             items,
             total,
+            capacities: Vec::new(),
             without_account,
         }
+    }
+
+    /// The same with these ScheduledCapacities.
+    #[must_use]
+    pub fn with_capacities(mut self, capacities: Vec<Capacity>) -> Self {
+        self.capacities = capacities;
+        self.capacities.sort_by(|one, other| {
+            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+        });
+        self
     }
 }
 
 impl Report {
-    /// The machines that a person must act on, as `namespace/name`: they add no use until then.
+    /// The machines that a person must act on, as `namespace/name`: they add no use until then; and
+    /// the capacities, as `scap namespace/name`.
     pub(crate) fn blocked(&self) -> Vec<String> {
-        let state = |item: &Item| item.verdict.as_ref().map(|it| it.state);
-        self.names(|item| state(item) == Some(State::Blocked))
+        let is_blocked = |verdict: Option<&Verdict>| {
+            verdict.is_some_and(|it| it.state == State::Blocked)
+        };
+        let mut names = self.names(|item| is_blocked(item.verdict.as_ref()));
+        let capacities = self.capacities.iter();
+        let blocked = capacities.filter(|it| is_blocked(it.verdict.as_ref()));
+        names.extend(blocked.map(|it| format!("scap {}/{}", it.namespace, it.name)));
+        names
     }
 
     /// The machines whose use is only planned because they were in audit mode, as

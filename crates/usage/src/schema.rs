@@ -30,6 +30,7 @@ pub fn json() -> Value {
             },
             "items": {"type": "array", "description": "The machines, by namespace and name.", "items": item()},
             "total": total,
+            "capacities": {"type": "array", "description": "The ScheduledCapacities, by namespace and name; absent without any.", "items": capacity()},
             "withoutAccount": {
                 "type": "array",
                 "description": "Machines without usage data for the month, as namespace/name.",
@@ -96,6 +97,37 @@ fn item() -> Value {
         ],
         &["namespace", "name", "startTime"],
     )
+}
+
+/// The properties of [`Capacity`](crate::Capacity).
+fn capacity() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["namespace", "name", "target", "startTime", "values"],
+        "properties": {
+            "namespace": text("Namespace of the ScheduledCapacity."),
+            "name": text("Name of the ScheduledCapacity."),
+            "target": text("Kind and name of the target."),
+            "startTime": instant("The start of the counted time."),
+            "values": {
+                "type": "array",
+                "description": "The active values, then the inactive ones.",
+                "minItems": 2,
+                "maxItems": 2,
+                "items": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "required": ["values", "seconds"],
+                    "properties": {
+                        "values": {"type": "object", "description": "The values by their fields."},
+                        "seconds": count("For how many seconds the schedule of today plans them."),
+                    },
+                },
+            },
+            "verdict": verdict(),
+        },
+    })
 }
 
 /// The properties of [`Verdict`](fivespot_api::verdict::Verdict).

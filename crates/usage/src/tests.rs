@@ -7,7 +7,9 @@ use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{Figures, Machine, Month, Query, Rates, Report, csv, html, schema, text};
+use crate::{
+    Capacity, Figures, Machine, Month, Query, Rates, Report, csv, html, schema, text,
+};
 
 const RATES: &str = "\
 currency: CHF
@@ -452,4 +454,28 @@ fn the_json_output_conforms_to_its_schema_and_has_every_property() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn the_hours_of_capacities_are_in_a_table_of_their_own() {
+    let shop = serde_json::json!({
+        "metadata": {"name": "shop", "namespace": "team-a"},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["8-17"], "timezone": "UTC"},
+            "target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+            "capacity": {"field": "replicas", "activeValue": 5, "inactiveValue": 1},
+        },
+    });
+    let shop: fivespot_api::ScheduledCapacity = serde_json::from_value(shop).unwrap();
+    let schedule = shop.spec.schedule.schedule_with(&BTreeMap::new()).unwrap();
+    let query = Query {
+        month: october(),
+        now: at("2026-11-01T00:00:00Z"),
+        label: None,
+        rates: None,
+    };
+    let counted = Capacity::planned(&shop, Some(&schedule), query.month, query.now);
+    let report = Report::of([], &query).with_capacities(vec![counted]);
+    insta::assert_snapshot!(text::document(&report));
+    assert!(html::document(&report).contains("<td>replicas=5</td><td>220.00</td>"));
 }

@@ -38,8 +38,42 @@ pub fn document(report: &Report) -> String {
         out.push('\n');
         amounts(&mut out, costs, currency);
     }
+    capacities(&mut out, report);
     notes(&mut out, report);
     out
+}
+
+/// The hours at each value of the capacities.
+fn capacities(out: &mut String, report: &Report) {
+    let rows = report.capacities.iter().flat_map(|of| {
+        of.values.iter().map(move |value| {
+            let name = format!("{}/{}", of.namespace, of.name);
+            [
+                name,
+                of.target.clone(),
+                value.text.clone(),
+                cell(value.seconds),
+            ]
+        })
+    });
+    let rows: Vec<[String; 4]> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
+    let width = |column: usize, head: &str| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(head.len())
+    };
+    let [name, target, value] =
+        [width(0, "CAPACITY"), width(1, "TARGET"), width(2, "VALUE")];
+    let head = ["CAPACITY", "TARGET", "VALUE", "PLANNED h"].map(ToOwned::to_owned);
+    out.push('\n');
+    for [of, what, which, hours] in [head].iter().chain(&rows) {
+        let _ = writeln!(
+            out,
+            "{of:name$}  {what:target$}  {which:value$}  {hours:>9}"
+        );
+    }
 }
 
 /// The hours and the costs of several machines next to those of always-on machines. Cannot fail.

@@ -175,6 +175,11 @@ impl PlannedCapacity {
             .filter(move |(at, _)| *at > from && *at < to)
     }
 
+    /// The schedule, unless the inactive values apply whatever it says.
+    pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
+        active(&self.schedule, self.off)
+    }
+
     /// Whether the active values apply at `now`.
     pub(crate) fn is_active_at(&self, now: Timestamp) -> bool {
         let steps = Steps::at_most(MAX_STEPS);

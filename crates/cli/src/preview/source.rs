@@ -19,10 +19,12 @@ use crate::explain::unreadable::Unreadable;
 use crate::named::{self, Named};
 use crate::preview::Context;
 
-/// The ScheduledMachines among `documents`, of any version.
-pub(crate) fn machines(mut documents: Vec<Document>) -> Vec<Document> {
-    documents.retain(|document| document.text("/kind") == name::KIND);
-    documents
+/// The ScheduledMachines among `documents`, and the ScheduledCapacities.
+pub(crate) fn machines_and_capacities(
+    documents: Vec<Document>,
+) -> (Vec<Document>, Vec<Document>) {
+    let all = previewed(documents).into_iter();
+    all.partition(|it| it.text("/kind") == name::KIND)
 }
 
 /// The ScheduledMachines and ScheduledCapacities among `documents`.

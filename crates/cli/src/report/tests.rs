@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Form, planned_report, print, read_rates, report, schema};
+use crate::check::Judge;
 use crate::document;
 use fivespot_api::verdict::Lease;
 use fivespot_usage::Query;
@@ -38,6 +39,14 @@ spec:
   endTime: 2026-10-11T20:00:00Z
 ";
 
+fn judge(query: &Query<'_>) -> Judge {
+    Judge {
+        lease: Lease::Held,
+        capacity_lease: Lease::Held,
+        now: query.now,
+    }
+}
+
 /// The report in JSON at noon of 11 October, or the error message.
 fn reported(manifests: &str, month: &str) -> String {
     let documents = document::parse("desk.yaml", manifests).unwrap();
@@ -47,7 +56,7 @@ fn reported(manifests: &str, month: &str) -> String {
         label: None,
         rates: None,
     };
-    match report(documents, &query, &Lease::Held) {
+    match report(documents, &query, &judge(&query)) {
         Err(failure) => failure.to_string(),
         Ok((report, _)) => {
             let mut out = Vec::new();
@@ -75,7 +84,7 @@ fn an_override_that_cannot_be_decoded_is_a_warning_and_the_others_are_counted() 
         label: None,
         rates: None,
     };
-    let (report, notes) = report(documents, &query, &Lease::Held).unwrap();
+    let (report, notes) = report(documents, &query, &judge(&query)).unwrap();
     assert_eq!(report.total.figures.wanted_seconds, 13 * 3_600);
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
@@ -236,4 +245,44 @@ spec: {schedule: 7}
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["items"][0]["name"], "desk");
     assert_eq!(report["withoutAccount"], serde_json::json!(["team-a/odd"]));
+}
+
+const SHOP: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledCapacity
+metadata: {name: shop, namespace: team-a, creationTimestamp: 2026-10-10T00:00:00Z}
+spec:
+  schedule: {daysOfWeek: [mon-sun], hoursOfDay: [8-17], timezone: UTC}
+  leadTime: 30m
+  target: {apiVersion: apps/v1, kind: Deployment, name: shop}
+  capacity: {field: replicas, activeValue: 5, inactiveValue: 1}
+";
+
+#[test]
+fn a_capacity_has_the_hours_at_each_value_since_it_was_created() {
+    let text = reported(SHOP, "2026-10");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let shop = &report["capacities"][0];
+    assert_eq!(shop["target"], "Deployment shop");
+    // Ten hours and the lead time on the 10th, four and a half hours on the 11th until noon.
+    let hours = |of: usize| {
+        let of = &shop["values"][of];
+        (
+            of["values"]["replicas"].clone(),
+            of["seconds"].as_f64().unwrap() / 3_600.0,
+        )
+    };
+    assert_eq!((hours(0), hours(1)), ((5.into(), 15.0), (1.into(), 21.0)));
+    assert_eq!(report["items"], serde_json::json!([]));
+    assert!(shop["verdict"]["state"].is_string());
+}
+
+#[test]
+fn a_capacity_that_is_disabled_has_its_inactive_values_all_the_time() {
+    let disabled = SHOP.replace("spec:", "spec:\n  enabled: false");
+    let text = reported(&disabled, "2026-10");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let values = &report["capacities"][0]["values"];
+    assert_eq!(values[0]["seconds"], 0);
+    assert_eq!(values[1]["seconds"], 36 * 3_600);
 }
