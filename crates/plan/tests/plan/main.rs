@@ -8,6 +8,7 @@
 )]
 
 mod auditing;
+mod capacity_search;
 mod capacity_verdict;
 mod chance;
 mod crash;
