@@ -86,6 +86,7 @@ mod reports_readiness;
 mod reports_what_blocks_it;
 mod run;
 mod scales_on_schedule;
+mod scales_targets_of_others;
 mod serves_two_versions;
 mod shuts_down_in_time;
 mod starts_in_order;
@@ -119,6 +120,7 @@ const ALL: &[&[Promise]] = &[
     follows_other_providers::PROMISES,
     follows_shared_schedules::PROMISES,
     scales_on_schedule::PROMISES,
+    scales_targets_of_others::PROMISES,
     serves_two_versions::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,

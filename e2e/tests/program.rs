@@ -29,6 +29,7 @@ pub(crate) fn remedy(name: &str) -> String {
         "actionlint" | "clusterctl" | "helm" | "kstatus" => {
             "`cargo xtask tools` builds it".to_owned()
         }
+        "target-crds" => "`cargo xtask tools` collects them".to_owned(),
         "kubectl" => "`cargo xtask kubectl` builds it".to_owned(),
         "promtool" => "it is in Debian's package `prometheus`".to_owned(),
         _ => format!("it is in Debian's package `{name}`"),

@@ -18,8 +18,36 @@ const STRIPPED: &str = "-s -w";
 /// its folder, because kstatus is a library.
 const TOOLS: [&str; 4] = ["actionlint", "clusterctl", "helm", "kstatus"];
 
-/// Builds the programs that are missing, links `target/tools` to them, and prints a PATH that
-/// contains all of them.
+/// The file of the CRDs of kinds whose objects ScheduledCapacities change.
+const TARGET_CRDS: &str = "target-crds";
+
+/// The modules with those CRDs, and the CRDs within. Their versions are in a folder of
+/// `e2e/tools`; nothing is built of them.
+const DEFINITIONS: [(&str, &str); 5] = [
+    (
+        "github.com/kedacore/keda/v2",
+        "config/crd/bases/keda.sh_scaledobjects.yaml",
+    ),
+    (
+        "sigs.k8s.io/cluster-api",
+        "core/config/crd/bases/cluster.x-k8s.io_clusters.yaml",
+    ),
+    (
+        "sigs.k8s.io/cluster-api",
+        "core/config/crd/bases/cluster.x-k8s.io_machinedeployments.yaml",
+    ),
+    (
+        "sigs.k8s.io/karpenter",
+        "pkg/apis/crds/karpenter.sh_nodepools.yaml",
+    ),
+    (
+        "sigs.k8s.io/kueue",
+        "config/components/crd/bases/kueue.x-k8s.io_clusterqueues.yaml",
+    ),
+];
+
+/// Builds the programs that are missing, collects CRDs, links `target/tools` to both, and prints a
+/// PATH that contains all programs.
 ///
 /// # Errors
 /// Go is not installed, or a build fails.
@@ -40,14 +68,45 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
             };
             go::build(&source, &flags, &into.join(name), &[&package])
         })?;
-        let link = tools.join(name);
-        if link.is_symlink() || link.exists() {
-            fs::remove_file(&link)?;
-        }
-        symlink(built.join(name), link)?;
+        link(&tools, &built, name)?;
     }
+    let source = root.join("e2e/tools").join(TARGET_CRDS);
+    let pins = ["go.mod", "go.sum"].map(|file| source.join(file));
+    let collected = cache::programs(TARGET_CRDS, &pins, |into| {
+        fs::write(into.join(TARGET_CRDS), definitions(&source)?)?;
+        Ok(())
+    })?;
+    link(&tools, &collected, TARGET_CRDS)?;
     println!("export PATH={}:$PATH", tools.display());
     Ok(())
+}
+
+/// Links one file to what was built.
+fn link(tools: &Path, built: &Path, name: &str) -> Result<(), Box<dyn Error>> {
+    let link = tools.join(name);
+    if link.is_symlink() || link.exists() {
+        fs::remove_file(&link)?;
+    }
+    symlink(built.join(name), link)?;
+    Ok(())
+}
+
+/// The CRDs, as documents of one YAML text. The modules are downloaded and not loaded: what they
+/// depend on is not needed.
+fn definitions(source: &Path) -> Result<String, Box<dyn Error>> {
+    let pins = fs::read_to_string(source.join("go.mod"))?;
+    let mut text = String::new();
+    for (module, file) in DEFINITIONS {
+        let mut lines = pins.lines().map(str::trim);
+        let version = lines.find_map(|line| line.strip_prefix(module)?.strip_prefix(' '));
+        let version = version.ok_or_else(|| format!("go.mod has no {module}"))?;
+        let pinned = format!("{module}@{version}");
+        go::run(source, &["mod", "download", &pinned])?;
+        let folder = go::run(source, &["list", "-m", "-f", "{{.Dir}}", &pinned])?;
+        text.push_str("---\n");
+        text.push_str(&fs::read_to_string(Path::new(&folder).join(file))?);
+    }
+    Ok(text)
 }
 
 /// The linker flags of Helm's own build: its version, and the Kubernetes version for which it

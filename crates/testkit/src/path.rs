@@ -35,6 +35,7 @@ pub fn path_of(object: &Value) -> String {
             | "clusterrole"
             | "clusterrolebinding"
             | "nodepool"
+            | "clusterqueue"
     );
     let name = text("/metadata/name");
     match text("/metadata/namespace") {

@@ -62,11 +62,15 @@ pub(crate) fn in_namespaces(namespaces: &[String], providers: Providers) -> Vec<
 /// The kinds of the targets of ScheduledCapacities in tests.
 fn capacity_targets() -> BTreeSet<CapacityTarget> {
     let kinds = [
+        "clusterqueues.kueue.x-k8s.io",
+        "clusters.cluster.x-k8s.io",
         "cronjobs.batch",
         "deployments.apps/scale",
         "horizontalpodautoscalers.autoscaling",
+        "machinedeployments.cluster.x-k8s.io/scale",
         "nodepools.karpenter.sh",
         "resourcequotas/template",
+        "scaledobjects.keda.sh",
         "statefulsets.apps/scale",
     ];
     kinds.iter().filter_map(|kind| kind.parse().ok()).collect()
