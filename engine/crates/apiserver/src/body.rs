@@ -35,6 +35,23 @@ impl Body {
         Self(Content::Bytes { bytes, busy })
     }
 
+    /// The bytes, if there are at least `minimum`.
+    ///
+    /// # Errors
+    /// The body itself, if there are fewer, or it is a watch.
+    pub(crate) fn into_bytes(
+        self,
+        minimum: usize,
+    ) -> Result<(Bytes, Option<Busy>), Self> {
+        match self.0 {
+            Content::Bytes {
+                bytes: Some(bytes),
+                busy,
+            } if bytes.len() >= minimum => Ok((bytes, busy)),
+            other => Err(Self(other)),
+        }
+    }
+
     pub(crate) fn watch(watch: Watch, form: WatchForm) -> Self {
         Self(Content::Watch(Box::new((watch, form))))
     }

@@ -37,6 +37,7 @@ mod body;
 mod broadcaster;
 mod call;
 mod client;
+mod compress;
 mod content_negotiation;
 mod controller;
 mod conversion;

@@ -12,6 +12,7 @@ use kubemu_https::{ClientCertificates, Lifetimes, Limits};
 use tokio::net::TcpListener;
 
 use crate::body::Body;
+use crate::compress;
 use crate::credentials::Credentials;
 use crate::identity::certificate;
 use crate::server::Server;
@@ -93,7 +94,13 @@ struct Authenticator {
 impl Authenticator {
     async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
         let user = self.user(&request);
-        respond(&self.server, user, request, None).await
+        let accepts_gzip = compress::is_accepted(request.headers());
+        let response = respond(&self.server, user, request, None).await;
+        if accepts_gzip {
+            compress::compress(response)
+        } else {
+            response
+        }
     }
 
     fn user(&self, request: &Request<Incoming>) -> Result<User, Status> {

@@ -1,8 +1,10 @@
 //! The server on a socket: TLS, tokens, and only local clients.
 
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use flate2::read::GzDecoder;
 use kubemu_apiserver::{ClientCertificate, Credentials, serve};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -50,8 +52,17 @@ async fn get(running: &RunningServer, path: &str, authorization: &str) -> String
 async fn get_as(
     running: &RunningServer,
     path: &str,
-    (authorization, certificate): (&str, Option<&ClientCertificate>),
+    client: (&str, Option<&ClientCertificate>),
 ) -> String {
+    String::from_utf8(exchange(running, path, client).await).unwrap()
+}
+
+/// The bytes of the response.
+async fn exchange(
+    running: &RunningServer,
+    path: &str,
+    (authorization, certificate): (&str, Option<&ClientCertificate>),
+) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = rustls::RootCertStore::empty();
     let authority = running.credentials.authority_pem().as_bytes();
@@ -81,10 +92,55 @@ async fn get_as(
         "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{authorization}\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
+    let mut answer = Vec::new();
     // The connection of a client with a rejected certificate is closed without a response.
-    let _ = stream.read_to_string(&mut answer).await;
+    let _ = stream.read_to_end(&mut answer).await;
     answer
+}
+
+/// The head and the body of a response to the administrator.
+async fn get_parts(
+    running: &RunningServer,
+    path: &str,
+    headers: &str,
+) -> (String, Vec<u8>) {
+    let token = running.credentials.token();
+    let headers = format!("authorization: Bearer {token}\r\n{headers}");
+    let answer = exchange(running, path, (&headers, None)).await;
+    let mut ends = answer.windows(4).enumerate();
+    let (end, _) = ends.find(|(_, it)| *it == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    (head, answer[end + 4..].to_vec())
+}
+
+#[tokio::test]
+async fn large_responses_are_compressed_for_clients_that_accept_gzip() {
+    let running = start_server().await;
+    let large = "/openapi/v3/api/v1";
+    let (head, plain) = get_parts(&running, large, "").await;
+    assert!(!head.contains("content-encoding"), "{head}");
+    assert!(plain.len() > 128 * 1024, "{}", plain.len());
+    let gzip = "accept-encoding: br, gzip\r\n";
+    let (head, compressed) = get_parts(&running, large, gzip).await;
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(head.contains("vary: Accept-Encoding"), "{head}");
+    assert!(
+        head.contains(&format!("content-length: {}", compressed.len())),
+        "{head}"
+    );
+    assert!(compressed.len() < plain.len() / 4, "{}", compressed.len());
+    let mut read = Vec::new();
+    GzDecoder::new(&*compressed).read_to_end(&mut read).unwrap();
+    assert!(read == plain);
+    for (path, headers) in [
+        ("/api/v1/nodes", gzip),
+        (large, "accept-encoding: gzip;q=0\r\n"),
+    ] {
+        let (head, _) = get_parts(&running, path, headers).await;
+        assert!(!head.contains("content-encoding"), "{head}");
+    }
+    running.stop.send(()).unwrap();
+    running.task.await.unwrap().unwrap();
 }
 
 #[tokio::test]
