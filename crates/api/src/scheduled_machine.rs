@@ -172,6 +172,23 @@ impl EnabledField {
 }
 
 impl ScheduledMachineSpec {
+    /// The commands that trigger a reclaim, and the path of the field that has them.
+    pub fn reclaim_commands(&self) -> (&'static str, &[String]) {
+        let commands = self.reclaim.as_ref().and_then(|of| of.commands.as_deref());
+        match commands {
+            Some(commands) => ("spec.reclaim.commands", commands),
+            None => (
+                "spec.killIfCommands",
+                self.kill_if_commands.as_deref().unwrap_or_default(),
+            ),
+        }
+    }
+
+    /// When the machine returns after a reclaim; `None` if a person has to return it.
+    pub fn returning(&self) -> Option<&ReturnSpec> {
+        self.reclaim.as_ref()?.returning.as_ref()
+    }
+
     /// Whether neither `enabled` nor `schedule.enabled` is false.
     pub fn is_enabled(&self) -> bool {
         self.schedule.is_enabled_beside(self.enabled)

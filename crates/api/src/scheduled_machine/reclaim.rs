@@ -4,9 +4,6 @@ use fivespot_schedule::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ScheduledMachineSpec;
-use crate::schema::MAX_SHORT;
-
 /// How long the override of a reclaim stops a machine that can return, if the operator is not
 /// configured otherwise: then it returns although its host has not reported.
 pub const DEFAULT_RECLAIM_STOP: Duration = Duration::hours(24);
@@ -37,7 +34,7 @@ pub struct ReclaimSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ReturnSpec {
     /// How long the host must have been free without interruption, from 1m to 24h.
-    #[schemars(length(max = MAX_SHORT))]
+    #[schemars(length(max = 64))]
     pub after: String,
     /// How often the machine returns within 24 hours at most, from 1 to 24. After that it is
     /// stopped until the override ends.
@@ -48,23 +45,4 @@ pub struct ReturnSpec {
 
 fn default_max_per_day() -> u8 {
     DEFAULT_MAX_PER_DAY
-}
-
-impl ScheduledMachineSpec {
-    /// The commands that trigger a reclaim, and the path of the field that has them.
-    pub fn reclaim_commands(&self) -> (&'static str, &[String]) {
-        let commands = self.reclaim.as_ref().and_then(|of| of.commands.as_deref());
-        match commands {
-            Some(commands) => ("spec.reclaim.commands", commands),
-            None => (
-                "spec.killIfCommands",
-                self.kill_if_commands.as_deref().unwrap_or_default(),
-            ),
-        }
-    }
-
-    /// When the machine returns after a reclaim; `None` if a person has to return it.
-    pub fn returning(&self) -> Option<&ReturnSpec> {
-        self.reclaim.as_ref()?.returning.as_ref()
-    }
 }

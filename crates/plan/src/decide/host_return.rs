@@ -5,9 +5,9 @@
 //! away. A return is recorded in the status before the override is deleted, so that a crash leaves
 //! none uncounted.
 
+use fivespot_api::HostReturn;
 use fivespot_api::time::whole_seconds;
-use fivespot_api::{HostReturn, ReturnSpec};
-use fivespot_schedule::{Duration, Override, OverrideMode};
+use fivespot_schedule::{Override, OverrideMode};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -22,24 +22,6 @@ const FRESH: SignedDuration = SignedDuration::from_mins(5);
 const AHEAD: SignedDuration = SignedDuration::from_mins(1);
 /// The time in which returns are counted.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
-
-/// When a reclaimed machine returns, according to its spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Returning {
-    after: SignedDuration,
-    max_per_day: usize,
-}
-
-impl Returning {
-    /// `None` if the spec violates the rules, which is reported.
-    pub(crate) fn of(spec: &ReturnSpec) -> Option<Self> {
-        let after: Duration = spec.after.parse().ok()?;
-        Some(Self {
-            after: after.into(),
-            max_per_day: spec.max_per_day.into(),
-        })
-    }
-}
 
 /// What is known about the return of a machine that the override of a reclaim stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,6 @@ use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use crate::decide::host_return::Returning;
 use crate::{ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
@@ -202,6 +201,24 @@ fn evaluated<'a>(
     let mut spec = object.spec.clone();
     spec.schedule.resolved = Some(Resolved::Held { active });
     Cow::Owned(spec)
+}
+
+/// When a reclaimed machine returns, according to its spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Returning {
+    pub(crate) after: SignedDuration,
+    pub(crate) max_per_day: usize,
+}
+
+impl Returning {
+    /// `None` if the spec violates the rules, which is reported.
+    fn of(spec: &fivespot_api::ReturnSpec) -> Option<Self> {
+        let after: Duration = spec.after.parse().ok()?;
+        Some(Self {
+            after: after.into(),
+            max_per_day: spec.max_per_day.into(),
+        })
+    }
 }
 
 /// A provider object to be created.
