@@ -177,8 +177,7 @@ impl World {
                 start: None,
                 end: at("2026-03-07T00:00:00Z"),
                 created: None,
-            }]
-            .into();
+            }];
         }
         let mut target = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
