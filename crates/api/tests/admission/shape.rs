@@ -53,6 +53,7 @@ fn full() -> Value {
             "killSwitch": true,
             "enforcement": "Audit",
             "killIfCommands": ["game"],
+            "reclaim": {"return": {"after": "30m", "maxPerDay": 3}},
             "nodeTaints": [taint],
             "provisioning": {"leadTime": "10m", "timeout": "20m", "minimumRun": "30m"},
             "shutdown": {"endPolicy": "CompleteByWindowEnd", "lastCall": "0s"},
@@ -71,6 +72,7 @@ fn full() -> Value {
             "shutdown": {"machineUID": "1", "startedAt": instant, "deadline": instant,
                          "reason": "ScheduleEnded", "windowEnd": instant},
             "appliedNodeTaints": [taint],
+            "returns": [{"time": instant, "overrideUID": "3"}],
             "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
             "nextTransition": instant,
             "spotSchedule": {
@@ -94,6 +96,7 @@ fn full() -> Value {
 /// The same with windows and the fields that exist to be rejected.
 fn full_with_rejected() -> Value {
     let mut object = full();
+    object["spec"]["reclaim"]["commands"] = json!(["game"]);
     object["spec"]["kata"] = json!({"kind": "ConfigMap"});
     for (field, value) in [
         ("apiVersion", "spotschedules.5spot.finos.org/v1alpha1"),

@@ -66,6 +66,7 @@ fn violators() -> [Value; 7] {
             "gracefulShutdownTimeout": "five minutes",
             "nodeDrainTimeout": "five minutes",
             "killIfCommands": [" "],
+            "reclaim": {"commands": [" "], "return": {"after": "soon"}},
             "nodeTaints": [
                 {"key": "bad key", "value": "bad value", "effect": "NoSchedule"},
                 {"key": "kubernetes.io/x", "effect": "NoExecute"},
@@ -116,6 +117,7 @@ fn violators() -> [Value; 7] {
             "infrastructureSpec":
                 {"apiVersion": "k0smotron.io/v1", "kind": "RemoteMachine", "spec": {}},
             "provisioning": {"leadTime": "3h", "timeout": "25h", "minimumRun": "25h"},
+            "reclaim": {"return": {"after": "25h"}},
             "shutdown": {"lastCall": "25h"},
         })),
         violator(json!({
