@@ -37,6 +37,7 @@ mod recommended;
 mod removed_plugins;
 mod replacing;
 mod rights;
+mod scaling;
 mod socket;
 mod tokens;
 mod watching;
