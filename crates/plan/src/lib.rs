@@ -82,7 +82,7 @@ use act::{backoff, memory, write};
 use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
-use decide::{audit, host_return, machine, reclaim, serve, shutdown, taint};
+use decide::{audit, machine, reclaim, serve, shutdown, taint};
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
 /// How long until a failed read is repeated.
@@ -185,7 +185,7 @@ pub fn plan_within(
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clear_request(&case, outcome);
-    let outcome = host_return::end_stop(&case, outcome);
+    let outcome = reclaim::end_stop(&case, outcome);
     compose(&case, decision, outcome)
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn next(
         | State::Stalled(_)
         | State::Audited(_) => record(case, outcome, &mut status),
     }
-    status.returns = host_return::records(case, &outcome.state);
+    status.returns = host_return::records(case, outcome.state == State::Idle);
     announce(case, &mut status);
     let (phase, ready) = phase::summary(case, decision, outcome, failure);
     status.phase = Some(phase);

@@ -10,11 +10,9 @@ use fivespot_api::time::whole_seconds;
 use fivespot_schedule::{Override, OverrideMode};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::ReclaimStop;
 use crate::act::memory::after;
-use crate::act::write;
 use crate::decide::case::Case;
-use crate::decide::{outcome::Outcome, outcome::State};
-use crate::{Event, ReclaimStop};
 
 /// How long a report of the host counts, and a record of a return whose override still exists.
 const FRESH: SignedDuration = SignedDuration::from_mins(5);
@@ -80,28 +78,29 @@ fn of_reclaim<'a>(case: &Case<'a>, in_force: &Override) -> Option<&'a ReclaimSto
     stops.find(|of| of.name == in_force.name && in_force.mode == OverrideMode::Stop)
 }
 
-/// The override that ends now. Only once everything is gone: a reclaim completes first.
-fn due<'a>(case: &Case<'a>, state: &State) -> Option<&'a ReclaimStop> {
+/// The override that ends once everything is gone: a reclaim completes first.
+pub(crate) fn due<'a>(case: &Case<'a>) -> Option<&'a ReclaimStop> {
     match of(case)? {
-        Return::Due(stop) if *state == State::Idle => Some(stop),
-        Return::Due(_) | Return::Exhausted { .. } | Return::NotFree | Return::At(_) => {
-            None
-        }
+        Return::Due(stop) => Some(stop),
+        Return::Exhausted { .. } | Return::NotFree | Return::At(_) => None,
     }
 }
 
-fn is_recorded(case: &Case<'_>, stop: &ReclaimStop) -> bool {
+/// Whether the status has recorded the return that ends this override.
+pub(crate) fn is_recorded(case: &Case<'_>, stop: &ReclaimStop) -> bool {
     let mut all = case.subject.status.returns.iter();
     all.any(|of| of.override_uid == stop.uid && after(of.time, FRESH) > case.now)
 }
 
-/// The returns that the status records: those of the last day, and the one that is due.
-pub(crate) fn records(case: &Case<'_>, state: &State) -> Vec<HostReturn> {
+/// The returns that the status records: those of the last day, and the one that is due if everything
+/// is gone.
+pub(crate) fn records(case: &Case<'_>, is_gone: bool) -> Vec<HostReturn> {
     let recorded = case.subject.status.returns.iter();
     let recent = recorded
         .filter(|of| after(of.time, DAY) > case.now)
         .cloned();
-    let Some(stop) = due(case, state).filter(|stop| !is_recorded(case, stop)) else {
+    let stop = due(case).filter(|stop| is_gone && !is_recorded(case, stop));
+    let Some(stop) = stop else {
         return recent.collect();
     };
     let new = HostReturn {
@@ -110,25 +109,6 @@ pub(crate) fn records(case: &Case<'_>, state: &State) -> Vec<HostReturn> {
     };
     let others = recent.filter(|of| of.override_uid != stop.uid);
     others.chain([new]).collect()
-}
-
-/// Ends the override of a reclaim whose host is free, once that is recorded.
-pub(crate) fn end_stop(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
-    let stop = due(case, &outcome.state).filter(|_| outcome.actions.is_empty());
-    if let Some(stop) = stop.filter(|stop| is_recorded(case, stop)) {
-        outcome
-            .actions
-            .push(write::end_override(case.subject, stop));
-        let note = format!(
-            "the host has been free for long enough: override {} ends, and the machine follows \
-             its schedule again",
-            stop.name
-        );
-        outcome
-            .events
-            .push(Event::normal("HostReturned", "EndOverride", &note));
-    }
-    outcome
 }
 
 /// When the machine returns, in words after those about the override in force. Empty if its

@@ -15,10 +15,10 @@ use jiff::SignedDuration;
 use crate::act::memory::after;
 use crate::act::write::{self, StopOverride};
 use crate::decide::case::Case;
-use crate::decide::{drain, machine};
+use crate::decide::{drain, host_return, machine};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::status::conditions;
-use crate::{Access, Action, Fact, Node, Step, Unknown};
+use crate::{Access, Action, Event, Fact, Node, Step, Unknown};
 
 /// How long after the shutdown record pods are deleted and waited for.
 const PODS: SignedDuration = SignedDuration::from_secs(10);
@@ -366,6 +366,26 @@ pub(crate) fn clear_request(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     {
         outcome.actions = vec![write::clear_request(node)];
         outcome.shutdown = ShutdownChange::Keep;
+    }
+    outcome
+}
+
+/// Ends the override of a reclaim whose host is free, once that is recorded.
+pub(crate) fn end_stop(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
+    let is_idle = outcome.state == State::Idle && outcome.actions.is_empty();
+    let stop = host_return::due(case).filter(|_| is_idle);
+    if let Some(stop) = stop.filter(|stop| host_return::is_recorded(case, stop)) {
+        outcome
+            .actions
+            .push(write::end_override(case.subject, stop));
+        let note = format!(
+            "the host has been free for long enough: override {} ends, and the machine follows \
+             its schedule again",
+            stop.name
+        );
+        outcome
+            .events
+            .push(Event::normal("HostReturned", "EndOverride", &note));
     }
     outcome
 }
