@@ -49,7 +49,7 @@ impl DocumentCache {
             }
             [".well-known", "openid-configuration"] => Some((Form::Plain, issuer())),
             ["openid", "v1", "jwks"] => return self.published_keys(),
-            ["openapi", "v2"] => return self.older_schema(call),
+            ["openapi", "v2"] => return self.older_schema(registry, call),
             ["openapi", "v3", path @ ..] => {
                 return self.schema(registry, &path.join("/"));
             }
@@ -142,22 +142,18 @@ impl DocumentCache {
         ApiResponse::new(200, Content::Document { content_type, body })
     }
 
-    /// An OpenAPI v2 document without definitions.
-    ///
-    /// kubectl reads it for a kind that OpenAPI v3 does not contain. kubectl accepts a kind
-    /// without a definition, and later reports that the kind does not exist; without a
-    /// document it would report only the missing document.
-    fn older_schema(&self, call: &Call) -> ApiResponse {
+    /// The OpenAPI v2 document in the form that the client accepts.
+    fn older_schema(&self, registry: &Registry, call: &Call) -> ApiResponse {
+        let documents = self.documents(registry);
         let release = self.release();
-        let (content_type, body) = if call.accept.contains(OPENAPI_V2) {
-            let title = field(1, b"Kubernetes");
-            let info = [title, field(2, release.as_bytes())].concat();
-            let document = [field(1, b"2.0"), field(2, &info)].concat();
-            (OPENAPI_V2_SENT, document.into())
+        let protobuf = [OPENAPI_V2, OPENAPI_V2_SENT];
+        let (content_type, body) = if protobuf.iter().any(|it| call.accept.contains(it)) {
+            (
+                OPENAPI_V2_SENT,
+                documents.older_protobuf(registry, &release),
+            )
         } else {
-            let info = json!({"title": "Kubernetes", "version": release});
-            let document = json!({"swagger": "2.0", "info": info, "paths": {}});
-            ("application/json", meta::json(&document))
+            ("application/json", documents.older(registry, &release))
         };
         let content_type = content_type.to_owned();
         ApiResponse::new(200, Content::Document { content_type, body })
@@ -182,14 +178,6 @@ impl DocumentCache {
 const OPENAPI_V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const OPENAPI_V2_SENT: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-
-/// A field of a protobuf message with fewer than 128 bytes.
-fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(bytes.len()).unwrap_or(127).min(127);
-    let mut field = vec![number << 3 | 2, length];
-    field.extend_from_slice(&bytes[..length.into()]);
-    field
-}
 
 fn issuer() -> serde_json::Value {
     json!({

@@ -1,17 +1,21 @@
-//! OpenAPI v3 documents of the served resources, and checks of objects against their schemas.
+//! OpenAPI documents of the served resources, and checks of objects against their schemas.
 
 pub(crate) mod definitions;
 mod document;
 pub(crate) mod format;
+mod gnostic;
 mod naming;
 mod operation;
 mod schema;
 pub(crate) mod shape;
 mod strictness;
+mod swagger;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
+use bytes::Bytes;
 use kubemu_admission::policy::KnownKind;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -38,12 +42,17 @@ pub(crate) fn known_kind(resource: &Resource) -> Option<KnownKind<'_>> {
     })
 }
 
-/// The OpenAPI v3 documents of a registry, one for each group and version.
+/// The OpenAPI documents of a registry: in v3 one for each group and version, in v2 one of all.
 ///
 /// Generating them takes some milliseconds each; cache them until [`Registry::revision`]
 /// changes.
 #[derive(Clone, Debug)]
-pub struct Documents(BTreeMap<String, Document>);
+pub struct Documents {
+    all: BTreeMap<String, Document>,
+    /// Only old clients ask for OpenAPI v2, so that it is generated for the first request.
+    older: OnceLock<Bytes>,
+    older_protobuf: OnceLock<Bytes>,
+}
 
 /// One encoded document.
 #[derive(Clone, Debug)]
@@ -72,13 +81,17 @@ impl Documents {
                 all.insert(path, Document { hash, text });
             }
         }
-        Self(all)
+        Self {
+            all,
+            older: OnceLock::new(),
+            older_protobuf: OnceLock::new(),
+        }
     }
 
     /// The response to `/openapi/v3`: the URL of each document.
     pub fn index(&self) -> Value {
         let paths: serde_json::Map<_, _> = self
-            .0
+            .all
             .iter()
             .map(|(path, document)| {
                 let hash = &document.hash;
@@ -91,7 +104,20 @@ impl Documents {
 
     /// The document at `/openapi/v3/<path>`, such as `api/v1` or `apis/policy/v1`.
     pub fn find(&self, path: &str) -> Option<&Document> {
-        self.0.get(path)
+        self.all.get(path)
+    }
+
+    /// The OpenAPI v2 document, as JSON. `registry` and `release` are those of the other
+    /// documents.
+    pub(crate) fn older(&self, registry: &Registry, release: &str) -> Bytes {
+        let older = || swagger::of(registry, release).to_string().into();
+        self.older.get_or_init(older).clone()
+    }
+
+    /// The OpenAPI v2 document, in protobuf.
+    pub(crate) fn older_protobuf(&self, registry: &Registry, release: &str) -> Bytes {
+        let older = || gnostic::encode(&swagger::of(registry, release)).into();
+        self.older_protobuf.get_or_init(older).clone()
     }
 }
 

@@ -28,7 +28,7 @@ fn document(path: &str) -> Value {
 fn every_reference_in_a_document_is_resolved_in_it() {
     let registry = registry();
     let documents = Documents::new(&registry, "v1.36.0");
-    for (path, document) in &documents.0 {
+    for (path, document) in &documents.all {
         let value: Value = serde_json::from_str(&document.text).unwrap();
         let mut references = Vec::new();
         definitions::references(&value, &mut references);

@@ -24,6 +24,7 @@ mod mutating_policies;
 mod mutations;
 mod namespaces;
 mod objects;
+mod openapi;
 mod operator;
 mod order_of_checks;
 mod parameters;

@@ -214,22 +214,6 @@ async fn responses_and_errors_are_yaml_if_accepted() {
 }
 
 #[tokio::test]
-async fn openapi_v2_is_empty_in_json_and_protobuf() {
-    let server = server();
-    let mut get = request("GET", "/openapi/v2", &Value::Null);
-    let (code, text) = read(send(&server, get.clone()).await).await;
-    let document: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((code, &document["paths"]), (200, &json!({})));
-    assert_eq!(document["swagger"], "2.0");
-    let media = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    get.headers_mut().insert("accept", media.parse().unwrap());
-    let (code, text) = read(send(&server, get).await).await;
-    let release = document["info"]["version"].as_str().unwrap();
-    let expected = format!("\n\u{3}2.0\u{12}\u{15}\n\nKubernetes\u{12}\u{7}{release}");
-    assert_eq!((code, text), (200, expected));
-}
-
-#[tokio::test]
 async fn a_get_of_one_object_ignores_the_watch_parameter() {
     let server = server();
     send_json(&server, "POST", MAPS, map("x")).await;
