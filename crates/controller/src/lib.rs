@@ -40,6 +40,7 @@ mod own_object;
 pub mod program;
 mod provider_specs;
 mod reconcile;
+pub mod refusal;
 mod report;
 mod run;
 mod schedule_override;

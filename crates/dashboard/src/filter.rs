@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use fivespot_api::verdict::State;
+use fivespot_controller::Key;
 use fivespot_usage::Month;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -117,13 +118,19 @@ impl Filter {
             Some((key, value)) => machine.labels.get(key).is_some_and(|it| it == value),
             None => machine.labels.contains_key(&self.label),
         };
-        let query: String = self.q.chars().take(MAX_VALUE_CHARS).collect();
-        machine.name.name.contains(query.trim())
-            && is(&self.namespace, &machine.name.namespace)
+        self.matches_state_and_name(&machine.name, state)
             && is(&self.phase, phase)
             && is(&self.cluster, &machine.cluster)
-            && is(&self.state, state.as_str())
             && label
+    }
+
+    /// Whether it admits an object by its name, its namespace and its state.
+    pub(crate) fn matches_state_and_name(&self, name: &Key, state: State) -> bool {
+        let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+        let query: String = self.q.chars().take(MAX_VALUE_CHARS).collect();
+        name.name.contains(query.trim())
+            && is(&self.namespace, &name.namespace)
+            && is(&self.state, state.as_str())
     }
 
     /// Whether a value is set that can exclude machines.

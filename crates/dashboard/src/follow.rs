@@ -5,12 +5,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fivespot_api::{ScheduleCalendar, ScheduleOverride};
+use fivespot_api::{
+    ScheduleCalendar, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
+};
 use fivespot_controller::Key;
 use futures::StreamExt as _;
+use kube::Resource;
+use kube::api::DynamicObject;
 use kube::runtime::watcher::{Error, Event};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
+use crate::capacity::Capacity;
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::serve::Now;
@@ -20,11 +25,13 @@ use crate::state::State;
 /// passes, which no watch reports.
 const LEASE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Follows machines, overrides, calendars, Events and the operator's Lease until dropped.
+/// Follows machines, capacities, overrides, calendars, Events and the operator's Lease until dropped.
 pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
     let leases = async {
         loop {
-            state.set_lease(reader.lease(now().await).await);
+            let leases = reader.leases(now().await).await;
+            state.set_lease(leases.machines);
+            state.set_capacity_lease(leases.capacities);
             tokio::time::sleep(LEASE_INTERVAL).await;
         }
     };
@@ -38,16 +45,25 @@ pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
 async fn objects(reader: &Reader, state: &State) {
     futures::join!(
         machines(reader, state),
+        capacities(reader, state),
         overrides(reader, state),
         calendars(reader, state),
         events(reader, state)
     );
 }
 
+async fn capacities(reader: &Reader, state: &State) {
+    let changes = reader.undecoded::<ScheduledCapacity>();
+    follow_kind(Capacity::KINDS, changes, state, |name, found| {
+        state.change_capacity(&name, found.map(Capacity::of));
+    })
+    .await;
+}
+
 async fn overrides(reader: &Reader, state: &State) {
     let changes = reader.all::<ScheduleOverride>();
     follow_kind("ScheduleOverrides", changes, state, |name, found| {
-        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        let found = found.and_then(decoded);
         state.change_override(&name, found.map(Arc::new));
     })
     .await;
@@ -56,21 +72,26 @@ async fn overrides(reader: &Reader, state: &State) {
 async fn calendars(reader: &Reader, state: &State) {
     let changes = reader.all::<ScheduleCalendar>();
     follow_kind("ScheduleCalendars", changes, state, |name, found| {
-        let found = found.and_then(|found| serde_json::from_value(found).ok());
+        let found = found.and_then(decoded);
         let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
         state.change_calendar(&name, dates);
     })
     .await;
 }
 
+/// `None` for an object that cannot be decoded.
+fn decoded<T: DeserializeOwned>(object: DynamicObject) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(object).ok()?).ok()
+}
+
 /// Calls `report` with each object of a watch, and with `None` for each deleted object. If the
 /// cluster does not serve the kind, the pages are shown without it. If it cannot be read for
 /// another reason, the pages show the error.
-async fn follow_kind(
+async fn follow_kind<K: Resource>(
     kind: &'static str,
-    changes: impl ObjectWatch,
+    changes: impl ObjectWatch<K>,
     state: &State,
-    report: impl Fn(Key, Option<Value>),
+    report: impl Fn(Key, Option<K>),
 ) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
@@ -79,10 +100,10 @@ async fn follow_kind(
         match change {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                let name = key(&object.metadata);
+                let name = key(object.meta());
                 listed.insert(name.clone());
                 known.insert(name.clone());
-                report(name, serde_json::to_value(object).ok());
+                report(name, Some(object));
             }
             Ok(Event::InitDone) => {
                 for gone in known.difference(&listed) {
@@ -92,7 +113,7 @@ async fn follow_kind(
                 state.set_readable(kind);
             }
             Ok(Event::Delete(object)) => {
-                let name = key(&object.metadata);
+                let name = key(object.meta());
                 known.remove(&name);
                 report(name, None);
             }
@@ -112,7 +133,7 @@ fn is_not_served(error: &Error) -> bool {
 }
 
 async fn machines(reader: &Reader, state: &State) {
-    let mut changes = pin!(reader.machines());
+    let mut changes = pin!(reader.undecoded::<ScheduledMachine>());
     let mut listed = BTreeSet::new();
     while let Some(change) = changes.next().await {
         match change {
@@ -125,7 +146,7 @@ async fn machines(reader: &Reader, state: &State) {
             Ok(Event::InitDone) => state.retain_listed(&std::mem::take(&mut listed)),
             Ok(Event::Apply(object)) => state.apply(Machine::of(object)),
             Ok(Event::Delete(object)) => {
-                state.delete(&key(&object.metadata));
+                state.delete(&key(object.meta()));
             }
             Err(error) => {
                 tracing::debug!(%error, "a watch of ScheduledMachines ended");

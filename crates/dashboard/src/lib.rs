@@ -1,4 +1,5 @@
-//! The dashboard: a read-only view of a cluster's ScheduledMachines, for one user on this machine.
+//! The dashboard: a read-only view of a cluster's ScheduledMachines and
+//! ScheduledCapacities, for one user on this machine.
 //!
 //! [`Dashboard`] watches the ScheduledMachines and their Events, serves server-rendered pages on a
 //! loopback address, and sends a server-sent event when something changes. It cannot change
@@ -16,6 +17,7 @@
 
 mod access;
 mod asset;
+mod capacity;
 mod filter;
 mod follow;
 mod live;

@@ -124,6 +124,7 @@ impl Machine {
             metadata,
             spec,
             status,
+            ..
         } = undecoded;
         let named = Self {
             name: key(&metadata),

@@ -1,5 +1,7 @@
 //! The pages: their common frame and shared parts.
 
+pub(crate) mod capacities;
+pub(crate) mod form;
 mod instant;
 pub(crate) mod list;
 pub(crate) mod machine;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use fivespot_api::Phase;
 use fivespot_api::condition::Remedy;
 use fivespot_api::verdict::{Lease, State, Verdict};
+use fivespot_controller::refusal::needed_role;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, html};
@@ -19,13 +22,16 @@ use maud::{DOCTYPE, Markup, html};
 use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
 use crate::state::Snapshot;
-pub(crate) use instant::{in_zone, local, relative, text_in_zone, whose_times};
+pub(crate) use instant::{
+    in_zone, instant_and_distance, local, relative, text_in_zone, whose_times,
+};
 
 /// The page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CurrentPage {
     Week,
     Machines,
+    Capacities,
     Savings,
     Machine(String),
     NotFound,
@@ -51,6 +57,7 @@ pub(crate) fn document(
     let title = match current_page {
         CurrentPage::Week => "Week",
         CurrentPage::Machines => "Machines",
+        CurrentPage::Capacities => "Capacities",
         CurrentPage::Savings => "Savings",
         CurrentPage::Machine(name) => name,
         CurrentPage::NotFound => "Not found",
@@ -68,6 +75,9 @@ pub(crate) fn document(
                         a href=(format!("{root}/{zone}")) aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
                         a href=(format!("{root}/machines{zone}")) aria-current=[current(*current_page == CurrentPage::Machines)] {
                             "Machines"
+                        }
+                        a href=(format!("{root}/capacities{zone}")) aria-current=[current(*current_page == CurrentPage::Capacities)] {
+                            "Capacities"
                         }
                         a href=(format!("{root}/savings{zone}")) aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
                     }
@@ -140,11 +150,22 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
                 (Remedy::NO_OPERATOR.text)
             }
         }
+        @if let Some(Lease::NotHeld { cause, .. }) = own_lease_of_capacities(snapshot) {
+            p.notice.no-operator role="alert" {
+                strong { "No controller of ScheduledCapacities runs" } ", so no value changes: "
+                (in_zone(cause, zone)) ". " (Remedy::NO_OPERATOR.text)
+            }
+        }
         @if let Some(watch_error) = &snapshot.watch_error {
             p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (watch_error) }
         }
         @for (kind, why) in &snapshot.unreadable {
-            p.notice { (kind) " cannot be read at present, the page does not include them: " (why) }
+            p.notice {
+                @match needed_role(why) {
+                    Some(role) => { (kind) ": not readable, the page does not include them; a role with " (role) " allows it" },
+                    None => { (kind) " cannot be read at present, the page does not include them: " (why) },
+                }
+            }
         }
         @if !snapshot.omitted.is_empty() {
             p.notice {
@@ -155,6 +176,9 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
                 ": there are too many."
             }
         }
+        @if !snapshot.omitted_capacities.is_empty() {
+            p.notice { "More capacities are not shown: there are too many." }
+        }
         @if !snapshot.is_listed && snapshot.watch_error.is_none() {
             p.soft {
                 "Reading the cluster"
@@ -163,6 +187,14 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
             }
         }
     }
+}
+
+/// The Lease of the controller of capacities, if it differs from the operator's and there are any.
+fn own_lease_of_capacities(snapshot: &Snapshot) -> Option<&Lease> {
+    let own = snapshot.capacity_lease.as_ref();
+    own.filter(|_| {
+        !snapshot.capacities.is_empty() && snapshot.capacity_lease != snapshot.lease
+    })
 }
 
 /// `1 machine`, `12 machines`.
@@ -231,29 +263,27 @@ pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
     }
 }
 
-/// The machines that are on the page of the filter.
-pub(crate) fn page_of<'m>(
-    machines: &'m [JudgedMachine],
-    filter: &Filter,
-) -> &'m [JudgedMachine] {
-    let start = (filter.page() - 1).saturating_mul(PAGE).min(machines.len());
-    let end = (start + PAGE).min(machines.len());
-    machines.get(start..end).unwrap_or_default()
+/// What is on the page of the filter.
+pub(crate) fn page_of<'r, R>(rows: &'r [R], filter: &Filter) -> &'r [R] {
+    let start = (filter.page() - 1).saturating_mul(PAGE).min(rows.len());
+    let end = (start + PAGE).min(rows.len());
+    rows.get(start..end).unwrap_or_default()
 }
 
-/// The number of machines that a filter admits, and the range shown on its page.
+/// How many of all objects a filter admits, and the range shown on its page. `in_words` is the
+/// number of all.
 pub(crate) fn shown_range(
-    snapshot: &Snapshot,
     filter: &Filter,
     matching: usize,
+    all: usize,
+    in_words: &str,
 ) -> Markup {
-    let all = snapshot.machines.len();
     let start = (filter.page() - 1).saturating_mul(PAGE).min(matching);
     let end = (start + PAGE).min(matching);
     html! {
         p.soft {
             @if matching < all || filter.is_restricted() { (matching) " of " }
-            (machines(all))
+            (in_words)
             @if matching > PAGE && start < end { ", " (start + 1) " to " (end) " are shown" }
         }
     }
@@ -265,7 +295,7 @@ pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
     let link = |to: usize| format!("{path}{}", filter.with_page(to).query());
     html! {
         @if last > 1 {
-            nav.pages aria-label="Pages of machines" {
+            nav.pages aria-label="Pages of the list" {
                 @if page > 1 { a href=(link(page - 1)) rel="prev" { "Previous" } }
                 span { "Page " (page) " of " (last) }
                 @if page < last { a href=(link(page + 1)) rel="next" { "Next" } }
@@ -274,114 +304,22 @@ pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
     }
 }
 
-/// The form of the filter. `path` is the page that shows the result.
-pub(crate) fn form(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
-    let mut clusters: Vec<&str> = snapshot
-        .machines
-        .values()
-        .map(|machine| machine.cluster.as_str())
-        .collect();
-    clusters.sort_unstable();
-    clusters.dedup();
-    clusters.truncate(PAGE);
-    let mut namespaces: Vec<&str> = snapshot
-        .machines
-        .keys()
-        .map(|name| name.namespace.as_str())
-        .collect();
-    namespaces.dedup();
-    namespaces.truncate(PAGE);
-    html! {
-        form.filter method="get" action=(path) role="search" aria-label="Filter machines" {
-            label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
-            label {
-                "State"
-                select name="state" {
-                    option value="" { "All" }
-                    @for state in State::ALL {
-                        option value=(state) selected[filter.state == state.as_str()] { (state) }
-                    }
-                }
-            }
-            label {
-                "Namespace"
-                select name="namespace" {
-                    option value="" { "All" }
-                    @for namespace in namespaces {
-                        option value=(namespace) selected[filter.namespace == namespace] { (namespace) }
-                    }
-                }
-            }
-            label {
-                "Phase"
-                select name="phase" {
-                    option value="" { "All" }
-                    @for phase in phases() {
-                        @let name = phase_name(phase);
-                        option value=(name) selected[filter.phase == name] { (name) }
-                    }
-                }
-            }
-            label {
-                "Cluster"
-                select name="cluster" {
-                    option value="" { "All" }
-                    @for cluster in clusters {
-                        option value=(cluster) selected[filter.cluster == cluster] { (cluster) }
-                    }
-                }
-            }
-            label { "Label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
-            (zone_choice(filter))
-            @if !filter.sort.is_empty() { input type="hidden" name="sort" value=(filter.sort); }
-            @if !filter.days.is_empty() { input type="hidden" name="days" value=(filter.days); }
-            @if !filter.from.is_empty() { input type="hidden" name="from" value=(filter.from); }
-            button type="submit" { "Filter" }
-        }
-    }
-}
-
-/// The choice of the time zone. The script adds the zone of the browser.
-fn zone_choice(filter: &Filter) -> Markup {
-    let is_other = !["", "UTC"].contains(&filter.zone.as_str());
-    html! {
-        label {
-            "Times of"
-            select name="zone" {
-                option value="" { "The machines" }
-                option value="UTC" selected[filter.zone == "UTC"] { "UTC" }
-                @if is_other { option value=(filter.zone) selected { (filter.zone) } }
-            }
-        }
-    }
-}
-
-/// The form of a page of which only the time zone can be chosen. `path` is that page.
-pub(crate) fn zone_form(path: &str, filter: &Filter) -> Markup {
-    html! {
-        form.filter method="get" action=(path) aria-label="Choose the time zone" {
-            (zone_choice(filter))
-            button type="submit" { "Show" }
-        }
-    }
-}
-
-/// Every phase, and `None` for a machine without a phase.
-fn phases() -> impl Iterator<Item = Option<Phase>> {
-    Phase::ALL.into_iter().map(Some).chain([None])
-}
-
 /// The name of a phase on the pages and in a filter.
 pub(crate) fn phase_name(phase: Option<Phase>) -> &'static str {
     phase.map_or("Unknown", Phase::as_str)
 }
 
-/// The number of machines in each state, each with a link to these machines; what to look at first
-/// comes first.
-pub(crate) fn counts(path: &str, filter: &Filter, judged: &[JudgedMachine]) -> Markup {
+/// The number of objects in each state, each with a link to these objects; what to look at first
+/// comes first. `label` says what is counted.
+pub(crate) fn counts(
+    path: &str,
+    label: &str,
+    filter: &Filter,
+    states: impl Iterator<Item = State>,
+) -> Markup {
     let mut counts: BTreeMap<State, usize> = BTreeMap::new();
-    for machine in judged {
-        *counts.entry(machine.verdict.state).or_default() += 1;
+    for state in states {
+        *counts.entry(state).or_default() += 1;
     }
     let link = |state: State| {
         let is_chosen = filter.state == state.as_str();
@@ -394,7 +332,7 @@ pub(crate) fn counts(path: &str, filter: &Filter, judged: &[JudgedMachine]) -> M
         format!("{path}{}", filter.query())
     };
     html! {
-        ul.counts aria-label="Machines by state" {
+        ul.counts aria-label=(label) {
             @for (state, count) in counts {
                 li {
                     a class=(format!("state-{state}")) href=(link(state)) title=(state.meaning())
@@ -406,6 +344,16 @@ pub(crate) fn counts(path: &str, filter: &Filter, judged: &[JudgedMachine]) -> M
             }
         }
     }
+}
+
+/// The number of machines in each state.
+pub(crate) fn machine_counts(
+    path: &str,
+    filter: &Filter,
+    judged: &[JudgedMachine],
+) -> Markup {
+    let states = judged.iter().map(|it| it.verdict.state);
+    counts(path, "Machines by state", filter, states)
 }
 
 /// A state with its symbol, so that it is not shown by colour alone.

@@ -1,5 +1,6 @@
 //! Reads a cluster, and never writes to it.
 
+use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
@@ -10,17 +11,18 @@ use fivespot_controller::{Connect, Options};
 use futures::Stream;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use k8s_openapi::api::core::v1::Event;
-use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
 use kube::core::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
+use kube::{Client, Resource};
 use serde_json::Value;
 
-use crate::undecoded::UndecodedMachine;
+use crate::undecoded::Undecoded;
 
 /// The field selector of Events about ScheduledMachines.
 const MACHINE_EVENTS: &str = "involvedObject.kind=ScheduledMachine";
@@ -52,12 +54,19 @@ pub fn read_only(client: Client) -> Client {
 }
 
 /// The event stream of a watch.
-pub(crate) trait ObjectWatch:
-    Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>
+pub(crate) trait ObjectWatch<K>:
+    Stream<Item = watcher::Result<watcher::Event<K>>>
 {
 }
 
-impl<S: Stream<Item = watcher::Result<watcher::Event<DynamicObject>>>> ObjectWatch for S {}
+impl<K, S: Stream<Item = watcher::Result<watcher::Event<K>>>> ObjectWatch<K> for S {}
+
+/// Whether their controllers hold their Leases.
+pub(crate) struct Leases {
+    pub(crate) machines: Lease,
+    /// The operator's too, unless capacities have a controller of their own.
+    pub(crate) capacities: Lease,
+}
 
 /// Connects to workload clusters with read-only clients.
 struct ReadOnlyConnect(Arc<dyn Connect>);
@@ -97,6 +106,42 @@ impl Default for LeaseLocation {
     }
 }
 
+impl Leases {
+    /// Reads the Leases of a namespace.
+    pub(crate) fn of(
+        leases: &[Value],
+        operator: &str,
+        namespace: &str,
+        now: Timestamp,
+    ) -> Self {
+        let machines = Lease::of(leases, operator, namespace, now);
+        let is_own = |it: &&Value| it["metadata"]["name"] == name::CAPACITY_LEASE;
+        let capacities = match leases.iter().find(is_own) {
+            Some(own) => Lease::of(
+                std::slice::from_ref(own),
+                name::CAPACITY_LEASE,
+                namespace,
+                now,
+            ),
+            None => machines.clone(),
+        };
+        Self {
+            machines,
+            capacities,
+        }
+    }
+
+    fn not_readable(cause: &str) -> Self {
+        let lease = Lease::NotReadable {
+            cause: cause.to_owned(),
+        };
+        Self {
+            machines: lease.clone(),
+            capacities: lease,
+        }
+    }
+}
+
 impl Reader {
     /// Returns a reader with the client and the settings of `options`, for one namespace or for
     /// all.
@@ -116,8 +161,8 @@ impl Reader {
         Self { lease, ..self }
     }
 
-    /// Reads whether an operator holds its Lease at `now`.
-    pub(crate) async fn lease(&self, now: Timestamp) -> Lease {
+    /// Reads whether the operator holds its Lease at `now`, and what reconciles capacities.
+    pub(crate) async fn leases(&self, now: Timestamp) -> Leases {
         let LeaseLocation { namespace, name } = &self.lease;
         let resource = ApiResource::erase::<LeaseObject>(&());
         let client = self.options.client.clone();
@@ -128,14 +173,10 @@ impl Reader {
                 let leases: Vec<Value> = leases
                     .filter_map(|lease| serde_json::to_value(lease).ok())
                     .collect();
-                Lease::of(&leases, name, namespace, now)
+                Leases::of(&leases, name, namespace, now)
             }
-            Err(kube::Error::Api(status)) => Lease::NotReadable {
-                cause: status.message.clone(),
-            },
-            Err(error) => Lease::NotReadable {
-                cause: error.to_string(),
-            },
+            Err(kube::Error::Api(status)) => Leases::not_readable(&status.message),
+            Err(error) => Leases::not_readable(&error.to_string()),
         }
     }
 
@@ -144,13 +185,18 @@ impl Reader {
         self.options.clone()
     }
 
-    /// Watches the ScheduledMachines. The watch is retried with backoff after an error.
-    pub(crate) fn machines(
-        &self,
-    ) -> impl Stream<Item = watcher::Result<watcher::Event<UndecodedMachine>>> + use<>
+    /// Watches the objects of a kind, to decode them later. The watch is retried with backoff after
+    /// an error.
+    pub(crate) fn undecoded<K>(&self) -> impl ObjectWatch<Undecoded<K>> + use<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Send
+            + 'static,
     {
         let client = self.options.client.clone();
-        let api: Api<UndecodedMachine> = match &self.namespace {
+        let api: Api<Undecoded<K>> = match &self.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
         };
@@ -158,9 +204,9 @@ impl Reader {
     }
 
     /// Watches the objects of a kind. The watch is retried with backoff after an error.
-    pub(crate) fn all<K: kube::Resource<DynamicType = ()>>(
+    pub(crate) fn all<K: Resource<DynamicType = ()>>(
         &self,
-    ) -> impl ObjectWatch + use<K> {
+    ) -> impl ObjectWatch<DynamicObject> + use<K> {
         let resource = ApiResource::erase::<K>(&());
         let client = self.options.client.clone();
         let api: Api<DynamicObject> = match &self.namespace {

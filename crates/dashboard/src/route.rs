@@ -56,6 +56,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route(&at("/"), get(week))
         .route(&at("/machines"), get(list))
         .route(&at("/machines/{namespace}/{name}"), get(machine))
+        .route(&at("/capacities"), get(capacities))
         .route(&at("/savings"), get(savings))
         .route(&at("/savings.csv"), get(savings_csv))
         .route(&at("/live"), get(live::live))
@@ -129,6 +130,17 @@ async fn list(
     let now = (shared.now)().await;
     let body = page::list::body(&shared.state.snapshot(), &filter, now);
     render(&shared, &headers, CurrentPage::Machines, &filter, body)
+}
+
+async fn capacities(
+    State(shared): State<Arc<Shared>>,
+    Query(filter): Query<Filter>,
+    headers: HeaderMap,
+) -> Html<String> {
+    shared.wait_for_first_list().await;
+    let now = (shared.now)().await;
+    let body = page::capacities::body(&shared.state.snapshot(), &filter, now);
+    render(&shared, &headers, CurrentPage::Capacities, &filter, body)
 }
 
 async fn savings(

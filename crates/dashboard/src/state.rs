@@ -10,11 +10,12 @@ use fivespot_schedule::Dates;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::capacity::Capacity;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
 use crate::schedule_inputs::ScheduleInputs;
 
-/// The largest number of machines that are kept. More machines are counted and not shown.
+/// The largest number of machines, and of capacities, that are kept. More are counted and not shown.
 const MAX_MACHINES: usize = 20_000;
 
 /// The state of the fleet. Subscribers are notified when it changes.
@@ -38,6 +39,11 @@ pub(crate) struct Snapshot {
     pub(crate) watch_error: Option<String>,
     /// Whether an operator holds its Lease; `None` before the first read.
     pub(crate) lease: Option<Lease>,
+    pub(crate) capacities: BTreeMap<Key, Arc<Capacity>>,
+    /// The capacities beyond the limit.
+    pub(crate) omitted_capacities: BTreeSet<Key>,
+    /// Whether what reconciles capacities holds its Lease; `None` before the first read.
+    pub(crate) capacity_lease: Option<Lease>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
     pub(crate) unreadable: BTreeMap<&'static str, String>,
 }
@@ -128,6 +134,30 @@ impl State {
         self.notify();
     }
 
+    /// Applies a changed or deleted capacity.
+    pub(crate) fn change_capacity(&self, name: &Key, new: Option<Capacity>) {
+        let mut current = self.lock();
+        let is_kept = current.capacities.contains_key(name)
+            || current.capacities.len() < MAX_MACHINES;
+        match new {
+            None => {
+                current.capacities.remove(name);
+                current.omitted_capacities.remove(name);
+            }
+            Some(new) if is_kept => {
+                current.omitted_capacities.remove(name);
+                current.capacities.insert(name.clone(), Arc::new(new));
+            }
+            Some(_) => {
+                if current.omitted_capacities.len() < MAX_MACHINES {
+                    current.omitted_capacities.insert(name.clone());
+                }
+            }
+        }
+        drop(current);
+        self.notify();
+    }
+
     pub(crate) fn delete(&self, name: &Key) {
         let mut current = self.lock();
         current.machines.remove(name);
@@ -186,6 +216,17 @@ impl State {
         let mut current = self.lock();
         if current.lease != changed {
             current.lease = changed;
+            drop(current);
+            self.notify();
+        }
+    }
+
+    /// Records whether what reconciles capacities holds its Lease.
+    pub(crate) fn set_capacity_lease(&self, lease: Lease) {
+        let changed = Some(lease);
+        let mut current = self.lock();
+        if current.capacity_lease != changed {
+            current.capacity_lease = changed;
             drop(current);
             self.notify();
         }

@@ -1,3 +1,5 @@
+mod capacities;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -123,7 +125,7 @@ async fn behind_a_proxy_every_host_is_served_without_a_token_and_nothing_is_writ
             .unwrap();
         router.clone().oneshot(request).map(Result::unwrap)
     };
-    for path in ["/", "/machines", "/savings"] {
+    for path in ["/", "/machines", "/capacities", "/savings"] {
         let page = send(Method::GET, path).await;
         assert_eq!(page.status(), StatusCode::OK, "{path}");
         assert!(!page.headers().contains_key(header::SET_COOKIE), "{path}");
@@ -299,7 +301,7 @@ fn machines_are_counted_by_state_and_each_state_can_be_selected() {
     state.apply(machine("desk-9", json!({"phase": "Active"})));
     let counted = |state: &State, path: &str| {
         let all = page::judged(&state.snapshot(), now);
-        page::counts(path, &Filter::default(), &all).into_string()
+        page::machine_counts(path, &Filter::default(), &all).into_string()
     };
     for path in ["/", "/machines"] {
         let shown = counted(&state, path);

@@ -1,10 +1,10 @@
-//! A ScheduledMachine as a list or a watch returns it.
+//! An object as a list or a watch returns it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use fivespot_api::ScheduledMachine;
-use k8s_openapi::NamespaceResourceScope;
+use fivespot_api::{ScheduledCapacity, ScheduledMachine};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     FieldsV1, ManagedFieldsEntry, Time,
 };
@@ -20,14 +20,23 @@ use serde_json::{Value, json};
 /// Only the metadata that the pages need is stored, of `managedFields` only when the spec changed.
 /// The rest is skipped while the response is decoded.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct UndecodedMachine {
+#[serde(bound = "")]
+pub(crate) struct Undecoded<K> {
     #[serde(deserialize_with = "needed_metadata")]
     pub(crate) metadata: ObjectMeta,
     #[serde(default)]
     pub(crate) spec: Value,
     #[serde(default)]
     pub(crate) status: Value,
+    #[serde(skip)]
+    kind: PhantomData<K>,
 }
+
+/// A ScheduledMachine.
+pub(crate) type UndecodedMachine = Undecoded<ScheduledMachine>;
+
+/// A ScheduledCapacity.
+pub(crate) type UndecodedCapacity = Undecoded<ScheduledCapacity>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,24 +107,24 @@ fn needed_metadata<'de, D: Deserializer<'de>>(
     })
 }
 
-impl Resource for UndecodedMachine {
+impl<K: Resource<DynamicType = ()>> Resource for Undecoded<K> {
     type DynamicType = ();
-    type Scope = NamespaceResourceScope;
+    type Scope = K::Scope;
 
     fn kind((): &()) -> Cow<'_, str> {
-        ScheduledMachine::kind(&())
+        K::kind(&())
     }
 
     fn group((): &()) -> Cow<'_, str> {
-        ScheduledMachine::group(&())
+        K::group(&())
     }
 
     fn version((): &()) -> Cow<'_, str> {
-        ScheduledMachine::version(&())
+        K::version(&())
     }
 
     fn plural((): &()) -> Cow<'_, str> {
-        ScheduledMachine::plural(&())
+        K::plural(&())
     }
 
     fn meta(&self) -> &ObjectMeta {

@@ -170,6 +170,20 @@ mod tests {
     }
 
     #[test]
+    fn it_may_watch_the_scheduled_machines_and_the_scheduled_capacities() {
+        let rights = settings().rights();
+        for plural in [name::PLURAL, name::CAPACITY_PLURAL] {
+            let mut rules = rights[0]["rules"].as_array().unwrap().iter();
+            let of_kind = |it: &&Value| {
+                it["apiGroups"] == json!([name::GROUP])
+                    && it["resources"].as_array().unwrap().contains(&json!(plural))
+            };
+            let rule = rules.find(of_kind).unwrap();
+            assert_eq!(rule["verbs"], json!(["get", "list", "watch"]), "{plural}");
+        }
+    }
+
+    #[test]
     fn its_role_names_kinds_of_ours_in_their_own_group_alone() {
         let rights = settings().rights();
         let role = rights.first().unwrap();

@@ -11,6 +11,18 @@ pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> String {
         .to_string()
 }
 
+/// How far away an instant is, and when it is in a zone.
+pub(crate) fn instant_and_distance(
+    at: Timestamp,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Markup {
+    html! {
+        span.nowrap { (relative(now, at)) }
+        " " span.soft.nowrap { "(" (local(at, zone)) ")" }
+    }
+}
+
 /// The sentence about the zone of a page.
 pub(crate) fn whose_times(zone: &TimeZone) -> String {
     format!("Times are those of {}.", zone.iana_name().unwrap_or("UTC"))

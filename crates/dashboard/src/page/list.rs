@@ -26,15 +26,15 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     Body {
         fixed: html! {
             h1 { "Machines" }
-            (page::form("machines", filter, snapshot))
+            (page::form::of_machines("machines", filter, snapshot))
         },
         live: html! {
             (page::notices(snapshot, &zone))
-            (page::counts("machines", filter, &all))
+            (page::machine_counts("machines", filter, &all))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
             } @else {
-                (page::shown_range(snapshot, filter, machines.len()))
+                (page::shown_range(filter, machines.len(), all.len(), &page::machines(all.len())))
                 table.stack {
                     thead {
                         tr { @for column in Column::ALL { (head(column, filter)) } }
@@ -105,8 +105,7 @@ fn row(
 pub(crate) fn next(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
         @if let Some(next) = machine.next {
-            span.nowrap { (page::relative(now, next)) }
-            " " span.soft.nowrap { "(" (page::local(next, zone)) ")" }
+            (page::instant_and_distance(next, zone, now))
         } @else {
             span.soft { (without_change(machine, now)) }
         }

@@ -85,7 +85,7 @@ pub(crate) async fn body(
         p.soft { (page::whose_times(&zone)) }
     };
     Some(Body {
-        fixed: page::zone_form(&name.name, filter),
+        fixed: page::form::of_zone(&name.name, filter),
         live,
     })
 }

@@ -21,11 +21,12 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     Body {
         fixed: html! {
             h1 { "Week" }
-            (page::form("./", filter, snapshot))
+            (page::form::of_machines("./", filter, snapshot))
         },
         live: html! {
             (page::notices(snapshot, &fleet.zone))
-            (page::counts("./", filter, &all))
+            (page::machine_counts("./", filter, &all))
+            (page::capacities::summary(snapshot, filter, now))
             (range_links(filter, &fleet))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }

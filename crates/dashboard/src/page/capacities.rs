@@ -1,0 +1,166 @@
+//! The list of capacities.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fivespot_api::CapacityPhase;
+use fivespot_api::verdict::{Lease, Verdict};
+use fivespot_controller::Key;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use maud::{Markup, html};
+
+use crate::capacity::Capacity;
+use crate::filter::Filter;
+use crate::page::{self, Body};
+use crate::state::Snapshot;
+
+/// The path of the page, from the other lists.
+const PATH: &str = "capacities";
+
+const HEADS: [&str; 7] = [
+    "Capacity",
+    "State",
+    "Phase",
+    "Target",
+    "Value",
+    "Next change",
+    "Message",
+];
+
+/// A capacity with the verdict about it.
+struct JudgedCapacity {
+    name: Key,
+    capacity: Arc<Capacity>,
+    verdict: Verdict,
+}
+
+/// All capacities: those to look at first at the beginning, then by namespace and name. Before the
+/// Lease was read, a controller is assumed.
+fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
+    let lease = snapshot.capacity_lease.as_ref().unwrap_or(&Lease::Held);
+    let all = snapshot.capacities.iter();
+    let mut all: Vec<JudgedCapacity> = all
+        .map(|(name, capacity)| JudgedCapacity {
+            name: name.clone(),
+            capacity: capacity.clone(),
+            verdict: capacity.verdict(lease, now),
+        })
+        .collect();
+    // The sort is stable, and the capacities are ordered by name.
+    all.sort_by_key(|it| it.verdict.state.rank());
+    all
+}
+
+/// The page of capacities.
+pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
+    let all = judged(snapshot, now);
+    let zone = filter.zone_or(most_frequent_zone(&all));
+    let admitted =
+        |it: &&JudgedCapacity| filter.matches_state_and_name(&it.name, it.verdict.state);
+    let capacities: Vec<&JudgedCapacity> = all.iter().filter(admitted).collect();
+    let shown = page::page_of(&capacities, filter);
+    Body {
+        fixed: html! {
+            h1 { "Capacities" }
+            (form(filter, snapshot))
+        },
+        live: html! {
+            (page::notices(snapshot, &zone))
+            (counts(filter, &all))
+            @if capacities.is_empty() {
+                @if snapshot.is_listed && !snapshot.unreadable.contains_key(Capacity::KINDS) {
+                    p.empty { "No ScheduledCapacity matches the filter." }
+                }
+            } @else {
+                (page::shown_range(filter, capacities.len(), all.len(), &in_words(all.len())))
+                table.stack {
+                    thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
+                    tbody { @for capacity in shown { (row(capacity, &zone, now)) } }
+                }
+                p.soft { (page::whose_times(&zone)) }
+                (page::pages(PATH, filter, capacities.len()))
+            }
+        },
+    }
+}
+
+/// The number of capacities in each state, for the pages that list machines. Empty without a
+/// capacity.
+pub(crate) fn summary(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Markup {
+    let all = judged(snapshot, now);
+    let only_zone = Filter {
+        zone: filter.zone.clone(),
+        ..Filter::default()
+    };
+    html! {
+        @if !all.is_empty() {
+            p.soft { a href={ (PATH) (filter.zone_query()) } { (in_words(all.len())) } }
+            (counts(&only_zone, &all))
+        }
+    }
+}
+
+fn counts(filter: &Filter, all: &[JudgedCapacity]) -> Markup {
+    let states = all.iter().map(|it| it.verdict.state);
+    page::counts(PATH, "Capacities by state", filter, states)
+}
+
+/// `1 capacity`, `12 capacities`.
+fn in_words(count: usize) -> String {
+    match count {
+        1 => "1 capacity".to_owned(),
+        several => format!("{several} capacities"),
+    }
+}
+
+/// The time zone that most schedules have. UTC without one.
+fn most_frequent_zone(all: &[JudgedCapacity]) -> TimeZone {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for object in all.iter().filter_map(|it| it.capacity.object()) {
+        *counts.entry(&object.spec.schedule.timezone).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let zone = most.and_then(|(name, _)| fivespot_schedule::zone(name));
+    zone.unwrap_or(TimeZone::UTC)
+}
+
+fn form(filter: &Filter, snapshot: &Snapshot) -> Markup {
+    html! {
+        form.filter method="get" action=(PATH) role="search" aria-label="Filter capacities" {
+            label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
+            (page::form::state_choice(filter))
+            (page::form::namespace_choice(filter, snapshot.capacities.keys()))
+            (page::form::zone_choice(filter, "The capacities"))
+            button type="submit" { "Filter" }
+        }
+    }
+}
+
+fn row(judged: &JudgedCapacity, zone: &TimeZone, now: Timestamp) -> Markup {
+    let JudgedCapacity {
+        name,
+        capacity,
+        verdict,
+    } = judged;
+    let object = capacity.object();
+    let status = object.and_then(|object| object.status.as_ref());
+    let phase = status.and_then(|status| status.phase);
+    let next = status.and_then(|status| status.next_transition);
+    html! {
+        tr data-key=(name) {
+            th scope="row" { span.soft { (name.namespace) "/" } (name.name) }
+            td data-label="State" { (page::state(verdict.state)) }
+            td data-label="Phase" { (phase.map_or("Unknown", CapacityPhase::as_str)) }
+            td data-label="Target" { @if let Some(object) = object { (object.target_text()) } }
+            td data-label="Value" { @if let Some(object) = object { (object.written_text()) } }
+            td.date data-label="Next change" {
+                @if let Some(next) = next { (page::instant_and_distance(next, zone, now)) }
+            }
+            td data-label="Message" {
+                (page::in_zone(&verdict.cause, zone))
+                @if let Some(remedy) = &verdict.remedy { " " span.soft { (remedy) } }
+            }
+        }
+    }
+}
