@@ -411,6 +411,16 @@ for (const [name, dev, path] of PAGES) {
   }
 }
 
+for (const [setting, setup] of SETUPS) {
+  test(`axe finds no violation, and no content overflows the window: capacities, ${setting}`, async () => {
+    const page = await open(quick, "/capacities", setup);
+    await page.locator("#live table").getByText("Deployment").first().waitFor();
+    await isFitToLookAt(page, setup);
+    assert.deepEqual(page.complaints, []);
+    await page.close();
+  });
+}
+
 /** Checks that axe finds no violation and that the page is not wider than the window. */
 async function isFitToLookAt(page, setup) {
   assert.deepEqual(await violations(page), []);

@@ -247,7 +247,17 @@ export function february(number) {
 /** Objects with names of the maximum length, without a place for a line break. */
 export function longNames() {
   const long = (text) => text.repeat(63).slice(0, 63);
-  return [desk(200, { name: long("w"), clusterName: long("production") })];
+  const target = { apiVersion: "apps/v1", kind: "Deployment", name: long("t"), subresource: "scale" };
+  return [desk(200, { name: long("w"), clusterName: long("production") }), {
+    apiVersion: API_VERSION,
+    kind: "ScheduledCapacity",
+    metadata: { name: long("c"), namespace: "default" },
+    spec: {
+      schedule: { daysOfWeek: ["mon-sun"], hoursOfDay: ["0-23"] },
+      target,
+      capacity: { field: "replicas", activeValue: 1 },
+    },
+  }];
 }
 
 /** Writes a file with these objects. */
