@@ -27,7 +27,8 @@ use tokio::sync::Semaphore;
 use crate::review::AdmissionRequest;
 use crate::validator::{self, ReviewResponse, Verdict};
 
-/// Time limit for all questions about one review; an API server waits five seconds for its answer.
+/// Time limit for one review to have its turn, and then for all questions about it. An API server that
+/// has waited five seconds refuses by itself.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// How many reviews wait for answers at a time; each holds its object and a thread.
 const MAX_WAITING: usize = 8;
@@ -95,8 +96,11 @@ impl CapacityTargets {
     /// The refusal of a review that the other policies admit; `None` if its user may write the
     /// target.
     async fn refusal(&self, body: bytes::Bytes) -> Option<ReviewResponse> {
-        let Ok(permit) = self.waiting.clone().acquire_owned().await else {
-            return Some(refused(&body, 503, "spec.target: the webhook is stopping"));
+        let place = self.waiting.clone().acquire_owned();
+        let Ok(Ok(permit)) = tokio::time::timeout(TIMEOUT, place).await else {
+            let message =
+                "spec.target: too many reviews wait for the API server; try again";
+            return Some(refused(&body, 503, message));
         };
         let (this, handle) = (self.clone(), Handle::current());
         let text = body.clone();
@@ -127,7 +131,7 @@ impl CapacityTargets {
                 "spec.target: could not ask the API server whether you may write it; try again: \
                  {why}"
             );
-            Some(refused(&body, 503, &message))
+            Some(refused_request(&request, 503, &message))
         });
         deciding.await.unwrap_or_else(|_| {
             let message = "spec.target: the review of who may write it failed";
@@ -181,12 +185,20 @@ pub(crate) async fn refusal(
 /// A response that refuses with these words.
 fn refused(body: &[u8], code: u16, message: &str) -> ReviewResponse {
     match AdmissionRequest::read(body) {
-        Ok(request) => ReviewResponse {
-            code: 200,
-            body: request.refused(code, message).to_string(),
-            verdict: Verdict::Refused,
-        },
+        Ok(request) => refused_request(&request, code, message),
         Err(malformed) => ReviewResponse::malformed(&malformed),
+    }
+}
+
+fn refused_request(
+    request: &AdmissionRequest,
+    code: u16,
+    message: &str,
+) -> ReviewResponse {
+    ReviewResponse {
+        code: 200,
+        body: request.refused(code, message).to_string(),
+        verdict: Verdict::Refused,
     }
 }
 

@@ -1,6 +1,8 @@
 //! The CRDs that objects are validated against: the built-in ones, those among the objects, and
 //! those of `--crd`.
 
+use std::collections::BTreeSet;
+
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
 use kubemu_terminal::Failure;
@@ -46,7 +48,11 @@ impl Definitions {
             };
             all.replace(&document, it, is_mutating);
         }
-        for document in objects {
+        // Those of other groups than the objects have would be compiled in vain.
+        let group = |it: &&Document| Subject::of(it).group;
+        let groups: BTreeSet<String> = objects.iter().map(group).collect();
+        let is_used = |it: &&&Document| groups.contains(it.text("/spec/group"));
+        for document in objects.iter().filter(is_used) {
             if let Ok(definition) = compile(document, version) {
                 all.replace(document, definition, is_mutating);
             }
@@ -62,9 +68,9 @@ impl Definitions {
 
     /// Adds a CRD, in place of the built-in or the earlier one of its kind.
     fn replace(&mut self, document: &Document, definition: Crd, is_for_server: bool) {
-        let key = |it: &Crd| (it.group().to_owned(), it.kind().to_owned());
-        let of_kind = key(&definition);
-        self.compiled.retain(|it| key(it) != of_kind);
+        let of_kind = (definition.group(), definition.kind());
+        self.compiled
+            .retain(|it| (it.group(), it.kind()) != of_kind);
         self.compiled.push(definition);
         let name = document.text("/metadata/name");
         self.of_server

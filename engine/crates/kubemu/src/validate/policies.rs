@@ -10,6 +10,12 @@ use super::extension::Extension;
 use super::object_result::{ObjectResult, Subject, Verdict};
 use crate::document::Document;
 
+/// The kinds that configure webhooks.
+const WEBHOOKS: [&str; 2] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+];
+
 /// The policies, compiled. Of several of the same kind and name, the last one.
 #[derive(Debug, Default)]
 pub(super) struct Compiled {
@@ -45,11 +51,7 @@ impl Compiled {
             .collect();
         let mut all = Self::default();
         let (mut policies, mut bindings) = (Vec::new(), Vec::new());
-        for (is_given, document) in builtin
-            .iter()
-            .map(|it| (false, it))
-            .chain(sources.policies.iter().map(|it| (true, it)))
-        {
+        for document in builtin.iter().chain(&sources.policies) {
             let (what, object) = (&document.origin, &document.object);
             match document.text("/kind") {
                 "ValidatingAdmissionPolicy" => {
@@ -72,24 +74,27 @@ impl Compiled {
                 "MutatingAdmissionPolicyBinding" => {
                     Binding::compile_mutating(object).map_err(|it| invalid(what, &it))?;
                 }
-                "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+                kind if WEBHOOKS.contains(&kind) => {
                     all.webhooks.push(not_called(document));
-                    continue;
                 }
                 other => return Err(not_a_policy(document, other)),
             }
-            if is_given {
-                // The embedded server serves this version, whose fields are those of the betas.
-                let mut document = document.clone();
-                document.object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
-                all.given.push(document);
-            }
         }
+        let given = sources.policies.iter();
+        let given = given.filter(|it| !WEBHOOKS.contains(&it.text("/kind")));
+        all.given = given.map(in_served_version).collect();
         let policies = policies.into_iter().map(Arc::new);
         all.validating = Policies::new(policies, bindings.into_iter().map(Arc::new));
         all.builtin = builtin;
         Ok(all)
     }
+}
+
+/// The embedded server serves this version, whose fields are those of the betas.
+fn in_served_version(document: &Document) -> Document {
+    let mut document = document.clone();
+    document.object["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+    document
 }
 
 fn not_called(document: &Document) -> ObjectResult {
