@@ -265,8 +265,8 @@ fn preview(
     if !view.is_picture(documents.len()) || spans.all(|span| Some(span) == first) {
         return Ok(evaluated);
     }
-    let schedules = evaluated.items.iter().map(|it| &it.schedule);
-    range.zone = Some(most_frequent_zone(schedules));
+    let zones = evaluated.items.iter().map(|it| it.schedule.zone_name());
+    range.zone = Some(most_frequent_zone(zones));
     forecasts(documents, scope, &range)
 }
 

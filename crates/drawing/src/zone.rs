@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
 
-/// The most frequent time zone of the schedules; of equally frequent ones, the first by name. UTC
-/// if there are none.
-pub fn most_frequent_zone<'s>(
-    schedules: impl IntoIterator<Item = &'s Schedule>,
-) -> TimeZone {
-    let mut count: BTreeMap<&str, (usize, &TimeZone)> = BTreeMap::new();
-    for schedule in schedules {
-        let entry = count.entry(schedule.zone_name());
-        entry.or_insert((0, schedule.time_zone())).0 += 1;
+/// The most frequent of the time zones with these IANA names; of equally frequent ones, the first by
+/// name. UTC if there are none, or it does not exist.
+pub fn most_frequent_zone<'n>(names: impl IntoIterator<Item = &'n str>) -> TimeZone {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
     }
-    let most = count.into_values().rev().max_by_key(|(count, _)| *count);
-    most.map_or(TimeZone::UTC, |(_, zone)| zone.clone())
+    let most = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    let zone = most.and_then(|(name, _)| fivespot_schedule::zone(name));
+    zone.unwrap_or(TimeZone::UTC)
 }
 
 #[cfg(test)]
@@ -25,11 +22,7 @@ mod tests {
 
     #[test]
     fn of_equally_frequent_zones_the_first_by_name_is_chosen() {
-        let most = |zones: &[&str]| {
-            let in_zone = |zone| Schedule::weekly(&["mon-sun"], &["9-17"], zone).unwrap();
-            let schedules: Vec<_> = zones.iter().copied().map(in_zone).collect();
-            most_frequent_zone(&schedules)
-        };
+        let most = |zones: &[&str]| most_frequent_zone(zones.iter().copied());
         let name = |zones: &[&str]| most(zones).iana_name().unwrap().to_owned();
         assert_eq!(name(&["Asia/Tokyo", "UTC", "UTC"]), "UTC");
         assert_eq!(name(&["Europe/Zurich", "Asia/Tokyo"]), "Asia/Tokyo");

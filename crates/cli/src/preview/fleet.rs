@@ -1,6 +1,7 @@
 //! All machines in one picture.
 
 use fivespot_drawing::{Fleet, Row, most_frequent_zone, planned};
+use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -48,7 +49,7 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
         title: plain::line(&title).into_owned(),
         from: span.map_or(now, |span| span.from),
         to: span.map_or(now, |span| span.to),
-        zone: most_frequent_zone(zones),
+        zone: most_frequent_zone(zones.map(Schedule::zone_name)),
         now: Some(now),
         wanted: None,
         width: None,

@@ -1,11 +1,11 @@
 //! The list of capacities.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_api::CapacityPhase;
 use fivespot_api::verdict::{Lease, Verdict};
 use fivespot_controller::Key;
+use fivespot_drawing::most_frequent_zone;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
@@ -55,7 +55,9 @@ fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
 /// The page of capacities.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
     let all = judged(snapshot, now);
-    let zone = filter.zone_or(most_frequent_zone(&all));
+    let objects = all.iter().filter_map(|it| it.capacity.object());
+    let zones = objects.map(|it| it.spec.schedule.timezone.as_str());
+    let zone = filter.zone_or(most_frequent_zone(zones));
     let admitted =
         |it: &&JudgedCapacity| filter.matches_state_and_name(&it.name, it.verdict.state);
     let capacities: Vec<&JudgedCapacity> = all.iter().filter(admitted).collect();
@@ -112,17 +114,6 @@ fn in_words(count: usize) -> String {
         1 => "1 capacity".to_owned(),
         several => format!("{several} capacities"),
     }
-}
-
-/// The time zone that most schedules have. UTC without one.
-fn most_frequent_zone(all: &[JudgedCapacity]) -> TimeZone {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for object in all.iter().filter_map(|it| it.capacity.object()) {
-        *counts.entry(&object.spec.schedule.timezone).or_default() += 1;
-    }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    let zone = most.and_then(|(name, _)| fivespot_schedule::zone(name));
-    zone.unwrap_or(TimeZone::UTC)
 }
 
 fn form(filter: &Filter, snapshot: &Snapshot) -> Markup {

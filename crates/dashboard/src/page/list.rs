@@ -2,6 +2,7 @@
 
 use fivespot_controller::Key;
 use fivespot_drawing::most_frequent_zone;
+use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
@@ -21,7 +22,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     let schedules = machines
         .iter()
         .filter_map(|it| it.machine.schedule.as_ref());
-    let zone = filter.zone_or(most_frequent_zone(schedules));
+    let zone = filter.zone_or(most_frequent_zone(schedules.map(Schedule::zone_name)));
     let shown = page::page_of(&machines, filter);
     Body {
         fixed: html! {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fivespot_drawing::{Fleet, Row, html as drawing, most_frequent_zone};
+use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
@@ -105,7 +106,7 @@ fn fleet(
     let schedules = machines
         .iter()
         .filter_map(|it| it.machine.schedule.as_ref());
-    let zone = filter.zone_or(most_frequent_zone(schedules));
+    let zone = filter.zone_or(most_frequent_zone(schedules.map(Schedule::zone_name)));
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
     let columns = Fleet::columns(from, to);
