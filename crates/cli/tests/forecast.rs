@@ -116,7 +116,7 @@ async fn desks_do_in_a_month_what_the_report_forecasts() {
     );
     let cluster = Cluster::seeded(instant("2026-11-30T12:00:00Z"), 1).await;
     let desks = one_of_each_schedule();
-    let shared = fs::read_to_string(format!("{DESKS}/shared.yaml")).unwrap();
+    let shared = fs::read_to_string(format!("{DESKS}/all-desks.yaml")).unwrap();
     cluster.apply_yaml(&shared).await;
     for desk in &desks {
         cluster.apply(desk).await;
