@@ -152,7 +152,8 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         None => everything(&client, selection, &judge, &objects).await?,
     };
     let instants = args.output.instants(&judge);
-    print(args.output, &found, named.is_none(), &instants, out)?;
+    let none_found = none_found(selection, client.default_namespace());
+    print(args.output, &found, none_found.as_deref(), &instants, out)?;
     warn(&client, &address, &operator).await;
     let verdict = found.only().filter(|_| named.is_some());
     if let Some(verdict) = verdict.filter(|_| args.output.is_text()) {
@@ -252,11 +253,23 @@ async fn lease_error(
     check::lease_error(&reader, operator).await
 }
 
-/// Prints what was found. `is_list` if no object was named.
+/// What a list without machines says. `None` if an object was named.
+fn none_found(selection: Selection<'_>, namespace: &str) -> Option<String> {
+    let none = "No ScheduledMachines found";
+    match selection {
+        Selection::Named(_) => None,
+        Selection::All => Some(format!("{none}.")),
+        Selection::Namespace => Some(format!(
+            "{none} in namespace {namespace}; -A lists all namespaces."
+        )),
+    }
+}
+
+/// Prints what was found. `none_found` is printed for a list without machines.
 fn print(
     form: Form,
     found: &Found,
-    is_list: bool,
+    none_found: Option<&str>,
     instants: &Instants,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -269,10 +282,10 @@ fn print(
         Form::Text | Form::Wide => {
             if !machines.is_empty() {
                 table::text(out, machines, instants)?;
-            } else if is_list {
-                writeln!(out, "No ScheduledMachines found.")?;
+            } else if let Some(none_found) = none_found {
+                writeln!(out, "{none_found}")?;
             }
-            if is_list && !capacities.is_empty() {
+            if none_found.is_some() && !capacities.is_empty() {
                 writeln!(out)?;
             }
             let is_colored = output::is_colored(&std::io::stdout());
