@@ -428,7 +428,6 @@ fn user_roles() -> Vec<Block> {
     let aggregate = "$.Values.userRoles.aggregate";
     let edit = "$.Values.userRoles.aggregateEdit";
     let all = [
-        Block::when(create, vec![role::override_editor()]),
         Block::when(
             format!("if and {aggregate} {edit}"),
             user::roles(user::Aggregation::Both),

@@ -79,7 +79,7 @@ impl Rights {
 
     fn management_roles(&self) -> Vec<Value> {
         let is_apart = self.is_capacity_apart();
-        let mut all = vec![controller_role(is_apart), override_editor()];
+        let mut all = vec![controller_role(is_apart)];
         all.extend(self.bindings(name::CONTROLLER, &self.namespaces));
         for provider in &self.providers {
             all.push(provider_role(provider));
@@ -204,8 +204,7 @@ impl Rights {
             return documents;
         }
         for document in &mut documents {
-            let is_namespace = document["kind"] == "Namespace";
-            if is_namespace || document["metadata"]["name"] == name::OVERRIDE_EDITOR {
+            if document["kind"] == "Namespace" {
                 continue;
             }
             let pointers = [
@@ -320,18 +319,6 @@ pub(crate) fn controller_role(is_capacity_apart: bool) -> Value {
         !is_capacity_apart || of_rule != (&of_capacity.0, &of_capacity.1)
     });
     cluster_role(name::CONTROLLER, &rules)
-}
-
-/// The rights of users who may override schedules, and nothing else. The cluster administrator
-/// binds the role.
-pub(crate) fn override_editor() -> Value {
-    let all = [
-        "get", "list", "watch", "create", "update", "patch", "delete",
-    ];
-    let overrides = rule(name::GROUP, &BTreeSet::from([name::OVERRIDE_PLURAL]), &all);
-    let others = BTreeSet::from([name::PLURAL, name::CALENDAR_PLURAL]);
-    let others = rule(name::GROUP, &others, &["get", "list", "watch"]);
-    cluster_role(name::OVERRIDE_EDITOR, &[overrides, others])
 }
 
 /// The operator's rights on the objects of one provider.

@@ -19,8 +19,9 @@ pub enum Aggregation {
     None,
 }
 
-/// The roles `5spot-view`, `5spot-edit` and `5spot-capacity-editor`. Rules that are aggregated into `view` are also in
-/// `edit`, and those in `edit` also in `admin`. Cannot fail.
+/// The roles `5spot-view`, `5spot-edit`, `5spot-override-editor` and `5spot-capacity-editor`. Rules
+/// that are aggregated into `view` are also in `edit`, and those in `edit` also in `admin`. Cannot
+/// fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     let rules = |verbs: &[&str], except: &str| {
         let groups = [name::GROUP, name::SPOT_GROUP];
@@ -42,7 +43,19 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     if aggregation == Aggregation::Both {
         aggregate(&mut edit, "edit");
     }
-    vec![view, edit, capacity_editor()]
+    vec![view, edit, override_editor(), capacity_editor()]
+}
+
+/// The rights of users who may override schedules, and nothing else. The cluster administrator
+/// binds the role.
+fn override_editor() -> Value {
+    let rule = |plurals: &[&str], verbs: &[&str]| json!({"apiGroups": [name::GROUP], "resources": plurals, "verbs": verbs});
+    let write = [&READ[..], &WRITE].concat();
+    let rules = [
+        rule(&[name::OVERRIDE_PLURAL], &write),
+        rule(&[name::CALENDAR_PLURAL, name::PLURAL], &READ),
+    ];
+    named(name::OVERRIDE_EDITOR, json!(rules))
 }
 
 /// The rights of users who may write ScheduledCapacities. They let the operator change objects that
@@ -65,10 +78,14 @@ fn aggregate(role: &mut Value, level: &str) {
 }
 
 fn role(level: &str, rules: Value) -> Value {
+    named(&format!("5spot-{level}"), rules)
+}
+
+fn named(name: &str, rules: Value) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": format!("5spot-{level}"), "labels": {"app.kubernetes.io/name": "5spot"}},
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "5spot"}},
         "rules": rules,
     })
 }
