@@ -357,6 +357,21 @@ fn check_reports_no_problem_of_a_dev_server() {
 }
 
 #[test]
+fn a_dev_server_has_the_roles_that_people_are_given() {
+    let dir = TempDir::new();
+    let (mut dev, kubeconfig) = dir.start(&[]);
+    let mut uninstall = Command::new(env!("CARGO_BIN_EXE_5spot"));
+    uninstall.args(["uninstall", "--dry-run", "--kubeconfig"]);
+    let listed = uninstall.arg(kubeconfig).output().unwrap();
+    dev.kill().unwrap();
+    dev.wait().unwrap();
+    let out = text(&listed.stdout);
+    for role in ["5spot-view", "5spot-edit", "5spot-override-editor"] {
+        assert!(out.contains(&format!("ClusterRole {role}\n")), "{out}");
+    }
+}
+
+#[test]
 fn check_reports_a_dev_server_without_an_operator() {
     let dir = TempDir::new();
     let data = dir.0.join("data");

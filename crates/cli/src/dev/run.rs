@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fivespot_api::{manifest, name};
 use fivespot_install::controller::POLICIES_SINCE;
+use fivespot_install::user::{self, Aggregation};
 use jiff::SignedDuration;
 use kube::Client;
 use kubemu::{data_dir, kubeconfig};
@@ -202,8 +203,8 @@ fn server(
     server_flag::start(options)
 }
 
-/// Installs what a production cluster of that version has: the CRDs, and the policies with their
-/// bindings where Kubernetes has policies.
+/// Installs what a production cluster of that version has: the CRDs, the policies with their
+/// bindings where Kubernetes has policies, and the roles of users.
 async fn install(
     printer: &Printer,
     client: &Client,
@@ -218,7 +219,8 @@ async fn install(
     } else {
         manifest::installed(kube_minor)
     };
-    for mut object in objects {
+    let roles = user::roles(Aggregation::View);
+    for mut object in objects.into_iter().chain(roles) {
         // So that `kubectl apply` of the same manifests finds its own annotation.
         let applied = format!("{object}\n");
         object["metadata"]["annotations"][LAST_APPLIED] = applied.into();
