@@ -12,7 +12,7 @@ use crate::reader::{Reader, Response};
 const CHECK: &str = "crd";
 const REMEDY: &str = "apply deploy/install.yaml or install the chart";
 
-/// One finding for each CRD.
+/// One finding for each CRD, and one for those that could not be read.
 pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
     let mut all = Vec::new();
     for document in manifest::installed(reader.minor) {
@@ -20,7 +20,7 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
             all.push(check_crd(reader, &document).await);
         }
     }
-    all
+    Finding::together(all)
 }
 
 async fn check_crd(reader: &Reader, ours: &Value) -> Finding {

@@ -92,6 +92,25 @@ impl Finding {
             .remedy("run the command as a user who may read it")
     }
 
+    /// One finding in place of those about objects of one kind that could not be read, which differ
+    /// only in the name; it is where the first of them was. The others are kept.
+    pub(super) fn together(findings: Vec<Self>) -> Vec<Self> {
+        let is_unknown = |it: &Self| it.result == CheckResult::Unknown;
+        let unknown = findings.iter().filter(|it| is_unknown(it)).count();
+        let mut is_first = true;
+        let kept = findings.into_iter().filter_map(|mut it| {
+            if is_unknown(&it) && unknown > 1 {
+                if !std::mem::take(&mut is_first) {
+                    return None;
+                }
+                it.message =
+                    format!("{unknown} could not be read, such as {}", it.message);
+            }
+            Some(it)
+        });
+        kept.collect()
+    }
+
     /// Adds what to do about it.
     pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());

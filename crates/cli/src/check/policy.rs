@@ -10,7 +10,8 @@ use crate::reader::{Reader, Response};
 const CHECK: &str = "admission";
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// One finding for each policy. In a cluster without policies, one for our webhook.
+/// One finding for each policy, and one for those that could not be read. In a cluster without
+/// policies, one for our webhook.
 pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
     if reader.minor < POLICIES_SINCE {
         return vec![webhook(reader).await];
@@ -26,7 +27,7 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
         let binding = binding.and_then(|it| it["metadata"]["name"].as_str());
         all.push(check_policy(reader, policy, binding.unwrap_or_default()).await);
     }
-    all
+    Finding::together(all)
 }
 
 async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {

@@ -222,6 +222,25 @@ async fn permissions_that_the_server_does_not_evaluate_for_the_user_are_not_call
 }
 
 #[tokio::test]
+async fn a_user_who_may_read_nothing_is_told_once_for_each_kind() {
+    let (cluster, _replica) = with_worker().await;
+    let nobody = User::new("owner", &["system:authenticated"]);
+    let client = Client::new(cluster.server().in_process_as(nobody), "default");
+    let (text, is_ok_or_warning) = checked(client).await;
+    let lines = |check: &str| {
+        let of_check = text.lines().filter(|line| line.contains(check));
+        of_check.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [crds] = <[String; 1]>::try_from(lines(" crd ")).unwrap();
+    assert!(
+        crds.contains("6 could not be read, such as scheduledmachines.5spot.finos.org: "),
+        "{crds}"
+    );
+    assert_eq!(lines(" admission ").len(), 1, "{text}");
+    assert!(!is_ok_or_warning);
+}
+
+#[tokio::test]
 async fn an_operator_that_may_not_list_crds_is_an_error() {
     const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
     let (cluster, _replica) = with_worker().await;
