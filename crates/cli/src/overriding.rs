@@ -357,16 +357,24 @@ async fn create(
     let object = serde_json::from_value(manifest).map_err(unreadable)?;
     let created = api.create(&PostParams::default(), &object).await;
     created.map_err(|error| {
-        Failure::new(
-            "creating the ScheduleOverride",
-            cluster::error_message(error),
-        )
-        .remedy(format!(
-            "end it at most {} days from now; ClusterRole {} has the rights",
-            MAX_OVERRIDE_DURATION.as_hours() / 24,
-            name::OVERRIDE_EDITOR
-        ))
+        let message = cluster::error_message(error);
+        let remedy = remedy(&message);
+        Failure::new("creating the ScheduleOverride", message).remedy(remedy)
     })
+}
+
+/// What to do about a ScheduleOverride that the API server has refused with that message.
+fn remedy(message: &str) -> String {
+    if message.contains("cannot create resource") {
+        return format!(
+            "ask who binds roles in this namespace for the ClusterRole {}",
+            name::OVERRIDE_EDITOR
+        );
+    }
+    format!(
+        "end it at most {} days from now",
+        MAX_OVERRIDE_DURATION.as_hours() / 24
+    )
 }
 
 impl CreateArgs {

@@ -304,7 +304,10 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
             writeln!(out, "  {}", plain::line(&unreadable.text()))?;
         }
     }
-    objects(out, &report.observed)?;
+    // Where nothing is readable, the lines above have said it of each.
+    if report.observed.len() > report.not_readable.len() {
+        objects(out, &report.observed)?;
+    }
     if let Some(reported) = &report.reported {
         writeln!(out, "\n{}", plain::line(reported))?;
     }

@@ -2,6 +2,7 @@ use fivespot_api::{OverrideMode, ScheduleOverride, rules};
 use fivespot_schedule::Schedule;
 use insta::assert_snapshot;
 use jiff::Timestamp;
+use kubemu_apiserver::User;
 use serde_json::{Value, json};
 
 use super::{
@@ -330,4 +331,21 @@ async fn a_missing_definition_of_overrides_is_named() {
         failed.contains(&format!("there is no CRD {crd}")),
         "{failed}"
     );
+}
+
+#[tokio::test]
+async fn a_user_without_the_right_to_override_is_told_which_role_has_it() {
+    let cluster = fivespot_testkit::Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let owner = User::new("owner", &["system:authenticated"]);
+    let client = kube::Client::new(cluster.server().in_process_as(owner), "default");
+    let refused = super::create(&client, "desk-042", &requested()).await;
+    let refused = refused.unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("User \"owner\" cannot create"),
+        "{refused}"
+    );
+    let remedy =
+        "ask who binds roles in this namespace for the ClusterRole 5spot-override-editor";
+    assert!(refused.ends_with(remedy), "{refused}");
 }
