@@ -1,5 +1,5 @@
 //! Kubernetes' API server and admission in a process, as commands of a program: `serve`, `validate`,
-//! `cel` and `diff`.
+//! `cel`, `diff` and `test`.
 //!
 //! Other programs have these commands and their parts too: the reader of manifests, the flags and
 //! the kubeconfig of a server, and the output formats.
@@ -14,6 +14,7 @@ pub mod output;
 pub mod parallel;
 pub mod serve;
 pub mod server_flag;
+pub mod test;
 pub mod validate;
 
 pub use output::Format;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use kubemu::validate::{Extension, Program};
-use kubemu::{cel, diff, serve, validate};
+use kubemu::{cel, diff, serve, test, validate};
 use kubemu_terminal::{clap_error, exit};
 
 /// Kubernetes' API server and admission in a process.
@@ -22,6 +22,7 @@ enum Command {
     Validate(validate::Args),
     Cel(cel::Args),
     Diff(diff::Args),
+    Test(test::Args),
 }
 
 /// Kubernetes' own kinds, and the CRDs that are given.
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Validate(args) => validate::run(&args, &Kubernetes, &mut out),
         Command::Cel(args) => cel::run(&args, &mut out),
         Command::Diff(args) => diff::run(&args, &Kubernetes, &mut out),
+        Command::Test(args) => test::run(&args, &Kubernetes, &mut out),
     };
     exit(ended.and_then(|outcome| {
         out.flush()?;

@@ -6,7 +6,7 @@ mod engine;
 mod extension;
 mod github;
 pub(crate) mod judge;
-mod junit;
+pub(crate) mod junit;
 mod lookup;
 mod object_result;
 mod options;
@@ -109,7 +109,7 @@ pub struct Args {
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Operation {
+pub(crate) enum Operation {
     /// Create
     Create,
     /// Update of an object of --old
@@ -211,6 +211,7 @@ pub fn validate(
         policies: given.policies,
         params: given.params,
         namespaces: given.namespaces,
+        stored: Vec::new(),
         user: user(args),
         version: args.kube_version,
     };

@@ -43,8 +43,14 @@ impl SourceLocation {
         let keys = self.text.keys.get_or_init(|| Keys::of(&self.text.text));
         let (mut found, mut begin, mut end) = (0, 0, keys.ends.len());
         for key in field.split(['.', '[', ']']) {
-            let is_index = key.is_empty() || key.bytes().all(|it| it.is_ascii_digit());
-            if is_index {
+            if key.is_empty() {
+                continue;
+            }
+            if let Ok(index) = key.parse::<usize>() {
+                // Lists of JSON, and those on one line, have no line for each item.
+                if let Some((item, after)) = self.text.item(index, begin, end) {
+                    (found, begin, end) = (item, item, after);
+                }
                 continue;
             }
             let Some(line) = keys.first(key, begin, end) else {
@@ -55,6 +61,22 @@ impl SourceLocation {
             end = keys.ends.get(line).copied().unwrap_or(end);
         }
         self.line + found
+    }
+}
+
+impl SourceText {
+    /// The line of an item of the list whose lines these are, and the first line after it.
+    fn item(&self, index: usize, begin: usize, end: usize) -> Option<(usize, usize)> {
+        let lines = self.text.lines().enumerate().skip(begin);
+        let lines = lines.take_while(|(at, _)| *at < end);
+        let mut indent = None;
+        let mut items = lines.filter_map(|(at, line)| {
+            let rest = line.trim_start_matches(' ');
+            let found = line.len() - rest.len();
+            let is_item = rest.starts_with("- ") || rest == "-";
+            (is_item && *indent.get_or_insert(found) == found).then_some(at)
+        });
+        Some((items.nth(index)?, items.next().unwrap_or(end)))
     }
 }
 
@@ -122,7 +144,8 @@ mod tests {
     #[test]
     fn a_field_is_found_on_its_line() {
         let text = "# a comment\n---\nkind: A\n---\n\nkind: B\nmetadata:\n  name: a\nspec:\n  \
-                    schedule:\n# why\n    name: b\n  taints:\n  - key: a\n    effect: c\n";
+                    schedule:\n# why\n    name: b\n  taints:\n  - key: a\n    effect: c\n  \
+                    - key: b\n    effect: d\n";
         let found = parse("a.yaml", text).unwrap();
         let location = found[1].location.as_ref().unwrap();
         assert_eq!(location.line, 6);
@@ -130,6 +153,9 @@ mod tests {
             ("spec.schedule.name", 12),
             ("metadata.name", 8),
             ("spec.taints[0].effect", 15),
+            ("spec.taints[1].effect", 17),
+            ("spec.taints[1]", 16),
+            ("spec.taints[2].effect", 15),
             ("spec.schedule.missing", 10),
             ("spec.schedule.key", 10),
             ("", 6),

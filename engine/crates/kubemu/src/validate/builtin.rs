@@ -70,19 +70,27 @@ impl Builtin {
         if is_namespaced && subject.namespace.is_empty() {
             subject.namespace.clone_from(&args.namespace);
         }
-        if args.operation == Some(Operation::Delete) {
+        let has_stored = !self.sources.stored.is_empty();
+        let is_deletion = args.operation == Some(Operation::Delete);
+        if is_deletion && !has_stored {
             let why = "deletions of built-in kinds are not validated".to_owned();
             return Ok(ObjectResult::without_steps(subject, Verdict::Skipped(why)));
         }
-        let old = old.find(&subject, args.operation)?;
-        let old = old.filter(|_| args.operation != Some(Operation::Create));
+        let old = match args.operation {
+            Some(Operation::Create | Operation::Delete) => None,
+            operation => old.find(&subject, operation)?.cloned(),
+        };
         let cluster = self.cluster.lock();
         let mut cluster = cluster.unwrap_or_else(PoisonError::into_inner);
         let cluster = match &mut *cluster {
             Some(cluster) => cluster,
             none => none.insert(Cluster::start(&self.sources)?),
         };
-        let validated = cluster.validate(&subject, object, old.cloned());
+        let validated = if is_deletion {
+            cluster.delete(&subject)
+        } else {
+            cluster.validate(&subject, object, old)
+        };
         Ok(validated.unwrap_or_else(|failure| {
             let refusal = Refusal::failed(&failure);
             ObjectResult::without_steps(subject, Verdict::Refused(vec![refusal]))
@@ -99,6 +107,8 @@ pub(super) struct Cluster {
     server: Server,
     client: Client,
     runtime: Runtime,
+    /// Whether the old objects of updates are stored.
+    has_stored: bool,
 }
 
 /// The response of the server.
@@ -145,11 +155,13 @@ impl Cluster {
             server,
             client,
             runtime,
+            has_stored: !sources.stored.is_empty(),
         };
         let documents = [
             &sources.namespaces,
             &sources.definitions,
             &sources.params,
+            &sources.stored,
             &sources.policies,
         ];
         for document in documents.into_iter().flatten() {
@@ -193,32 +205,25 @@ impl Cluster {
             Some(_) => Operation::Update,
             None => Operation::Create,
         };
-        let Some(response) = self.respond(subject, (object, old))? else {
-            let refusal = Refusal::not_served(subject);
-            return Ok(ObjectResult::without_steps(
-                subject.clone(),
-                Verdict::Refused(vec![refusal]),
-            ));
+        let response = self.respond(subject, (object, old))?;
+        Ok(result(subject, operation, response))
+    }
+
+    /// The result of a request to the server to delete a stored object.
+    fn delete(&self, subject: &Subject) -> Result<ObjectResult, Failure> {
+        let response = match self.resource(subject) {
+            None => None,
+            Some(resource) => {
+                let collection = collection_path(&resource, subject);
+                let name = path_segment(&subject.name);
+                Some(self.send(Call {
+                    method: Method::DELETE,
+                    path: format!("{collection}/{name}?dryRun=All"),
+                    object: json!({"apiVersion": "v1", "kind": "DeleteOptions"}),
+                })?)
+            }
         };
-        let refused = response.code >= 300;
-        let steps = vec![Step {
-            layer: "API server",
-            policy: None,
-            binding: None,
-            cost: None,
-            refused: usize::from(refused),
-        }];
-        let verdict = if refused {
-            let refusal = Refusal::of_server(subject, &response.body, operation);
-            Verdict::Refused(vec![refusal])
-        } else {
-            Verdict::Valid
-        };
-        Ok(ObjectResult {
-            steps,
-            warnings: response.warnings,
-            ..ObjectResult::without_steps(subject.clone(), verdict)
-        })
+        Ok(result(subject, Operation::Delete, response))
     }
 
     /// The response of the server to a dry run that creates an object, or updates `old`. `None` if
@@ -239,12 +244,14 @@ impl Cluster {
         let Some(old) = old else {
             return self.write(&resource, subject, request).map(Some);
         };
-        let origin = format!("the stored {}", subject.handle());
-        self.store(&Document {
-            origin,
-            object: old,
-            location: None,
-        })?;
+        if !self.has_stored {
+            let origin = format!("the stored {}", subject.handle());
+            self.store(&Document {
+                origin,
+                object: old,
+                location: None,
+            })?;
+        }
         self.update(&resource, subject, request).map(Some)
     }
 
@@ -310,6 +317,40 @@ impl Cluster {
                 warnings: warnings(&head.headers),
             })
         })
+    }
+}
+
+/// The result of a response. `None` if the kind is not served.
+fn result(
+    subject: &Subject,
+    operation: Operation,
+    response: Option<Response>,
+) -> ObjectResult {
+    let Some(response) = response else {
+        let refusal = Refusal::not_served(subject);
+        return ObjectResult::without_steps(
+            subject.clone(),
+            Verdict::Refused(vec![refusal]),
+        );
+    };
+    let refused = response.code >= 300;
+    let steps = vec![Step {
+        layer: "API server",
+        policy: None,
+        binding: None,
+        cost: None,
+        refused: usize::from(refused),
+    }];
+    let verdict = if refused {
+        let refusal = Refusal::of_server(subject, &response.body, operation);
+        Verdict::Refused(vec![refusal])
+    } else {
+        Verdict::Valid
+    };
+    ObjectResult {
+        steps,
+        warnings: response.warnings,
+        ..ObjectResult::without_steps(subject.clone(), verdict)
     }
 }
 

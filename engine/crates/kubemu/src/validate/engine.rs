@@ -29,6 +29,8 @@ pub(super) struct Sources {
     pub(super) policies: Vec<Document>,
     pub(super) params: Vec<Document>,
     pub(super) namespaces: Vec<Document>,
+    /// Objects that a server has before it has the policies.
+    pub(super) stored: Vec<Document>,
     pub(super) user: User,
     pub(super) version: KubeVersion,
 }

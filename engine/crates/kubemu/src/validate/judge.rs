@@ -2,6 +2,7 @@
 
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
+use kubemu_admission::policy::User;
 use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
@@ -20,6 +21,10 @@ pub(crate) struct Cast {
     pub(crate) policies: Vec<Document>,
     pub(crate) params: Vec<Document>,
     pub(crate) namespaces: Vec<Document>,
+    /// Objects that a server has before it has the policies.
+    pub(crate) stored: Vec<Document>,
+    /// The user of the requests: without one, that of kubectl.
+    pub(crate) user: Option<User>,
 }
 
 /// A create, or an update of `old`.
@@ -62,6 +67,17 @@ pub(crate) struct Reply {
     pub(crate) stored: Value,
 }
 
+/// The response to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// With the warnings.
+    Admitted(Vec<String>),
+    /// With the message of the `metav1.Status`, and the warnings.
+    Refused(String, Vec<String>),
+    /// Why there is none.
+    None(String),
+}
+
 /// Answers questions about objects.
 pub(crate) struct Judge<'e> {
     sources: Sources,
@@ -86,7 +102,8 @@ impl<'e> Judge<'e> {
             policies: cast.policies.clone(),
             params: cast.params.clone(),
             namespaces: cast.namespaces.clone(),
-            user: user(&args),
+            stored: cast.stored.clone(),
+            user: cast.user.clone().unwrap_or_else(|| user(&args)),
             version,
         };
         let mut engine = Engine::new(&sources, &[], extension)?;
@@ -128,6 +145,35 @@ impl<'e> Judge<'e> {
             passed: 2 * passed + usize::from(!are_rules_hidden),
             faults,
             cost: result.steps.iter().filter_map(|it| it.cost).sum(),
+        })
+    }
+
+    /// The response to a request, whatever its kind: from the rules if they suffice, otherwise of a
+    /// server in this process. Without an operation, it is a create, or an update of an old object.
+    ///
+    /// # Errors
+    /// The server refuses one of the definitions, policies or other objects.
+    pub(crate) fn answer(
+        &self,
+        question: &Question,
+        operation: Option<Operation>,
+    ) -> Result<Answer, Failure> {
+        let old = question.old.clone().map(document).into_iter().collect();
+        let old = Stored::of(old, &self.args.namespace, self.extension);
+        let args = Args {
+            operation,
+            ..defaults(self.args.kube_version)
+        };
+        let asked = document(question.object.clone());
+        let result = self.engine.validate(asked, (&old, &args))?;
+        Ok(match &result.verdict {
+            Verdict::Valid => Answer::Admitted(result.warnings),
+            Verdict::Skipped(why) => Answer::None(why.clone()),
+            Verdict::Refused(refusals) => {
+                let status = refusals.first().map(Refusal::status).unwrap_or_default();
+                let message = status["message"].as_str().unwrap_or_default();
+                Answer::Refused(message.to_owned(), result.warnings)
+            }
         })
     }
 

@@ -75,7 +75,7 @@ fn line(finding: &Finding) -> String {
 }
 
 /// Escapes text for XML. Characters that XML cannot represent become a question mark.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

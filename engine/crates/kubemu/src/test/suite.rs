@@ -1,0 +1,302 @@
+//! The CRDs and policies of cases, and the responses to them.
+
+use std::path::PathBuf;
+
+use kubemu_admission::KubeVersion;
+use kubemu_admission::policy::User;
+use kubemu_terminal::Failure;
+use serde_json::{Value, json};
+
+use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict};
+use crate::document::{self, Document};
+use crate::validate::judge::{Answer, Cast, Judge};
+use crate::validate::{Extension, Operation};
+
+const POLICIES: [&str; 2] = ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// Cases about the same CRDs and policies.
+#[derive(Debug)]
+pub(super) struct Suite {
+    /// The files of the cases: empty for what is given to the command.
+    files: Vec<PathBuf>,
+    pub(super) subjects: Vec<Document>,
+    pub(super) cases: Vec<Case>,
+    /// How many documents of other kinds there are.
+    pub(super) unused: usize,
+}
+
+/// A case with its response.
+#[derive(Clone, Debug)]
+pub(super) struct Tested {
+    pub(super) answer: Answer,
+    pub(super) passes: bool,
+}
+
+impl Suite {
+    /// Reads the documents of the paths. Cases with the same files are in one suite.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has no case, or a document with cases does not have its form.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        let mut given = Vec::new();
+        let mut suites: Vec<Self> = Vec::new();
+        for document in document::read(paths)? {
+            let Some(sheet) = Sheet::of(&document)? else {
+                given.push(document);
+                continue;
+            };
+            match suites.iter_mut().find(|it| it.files == sheet.files) {
+                Some(suite) => suite.cases.extend(sheet.cases),
+                None => suites.push(Self {
+                    files: sheet.files,
+                    subjects: Vec::new(),
+                    cases: sheet.cases,
+                    unused: 0,
+                }),
+            }
+        }
+        if suites.iter().all(|it| it.cases.is_empty()) {
+            let why = format!("the files contain no {KIND} with cases");
+            return Err(Failure::new("test", why).remedy(
+                "give files with cases; the page about kubemu test has an example",
+            ));
+        }
+        for suite in &mut suites {
+            suite.subjects = match suite.files.as_slice() {
+                [] => given.clone(),
+                files => document::read(files)?,
+            };
+            suite.sort_out();
+        }
+        Ok(suites)
+    }
+
+    /// Leaves out the documents that no request concerns.
+    fn sort_out(&mut self) {
+        let params: Vec<Value> = self
+            .subjects
+            .iter()
+            .map(|it| it.object["spec"]["paramKind"].clone())
+            .filter(|it| !it.is_null())
+            .collect();
+        let before = self.subjects.len();
+        self.subjects.retain(|it| {
+            let kind = it.text("/kind");
+            let is_param = params.iter().any(|param| {
+                param["kind"] == kind && param["apiVersion"] == it.text("/apiVersion")
+            });
+            is_policy(it)
+                || is_binding(it)
+                || [DEFINITION, "Namespace"].contains(&kind)
+                || is_param
+        });
+        self.unused = before - self.subjects.len();
+    }
+
+    /// The responses to the cases, in their order.
+    ///
+    /// # Errors
+    /// A server would refuse a CRD or a policy.
+    pub(super) fn test(
+        &self,
+        (version, extension): (KubeVersion, &dyn Extension),
+    ) -> Result<Vec<Tested>, Failure> {
+        let mut bench = Bench::of(&self.subjects, (version, extension));
+        let cases = self.cases.iter();
+        cases.map(|case| bench.test(case)).collect()
+    }
+}
+
+pub(super) fn is_policy(document: &Document) -> bool {
+    POLICIES.contains(&document.text("/kind"))
+}
+
+fn is_binding(document: &Document) -> bool {
+    let kind = document.text("/kind").strip_suffix("Binding");
+    kind.is_some_and(|it| POLICIES.contains(&it))
+}
+
+/// Judges of the same CRDs and policies, one for each of what is around requests.
+pub(super) struct Bench<'e> {
+    subjects: &'e [Document],
+    with: (KubeVersion, &'e dyn Extension),
+    judges: Vec<(Surroundings, Judge<'e>)>,
+}
+
+/// What a judge is made for: with the stored object, if a server answers.
+type Surroundings = (Around, String, Option<Value>);
+
+impl<'e> Bench<'e> {
+    pub(super) fn of(
+        subjects: &'e [Document],
+        with: (KubeVersion, &'e dyn Extension),
+    ) -> Self {
+        Self {
+            subjects,
+            with,
+            judges: Vec::new(),
+        }
+    }
+
+    /// The response to a case.
+    ///
+    /// # Errors
+    /// A server would refuse a CRD or a policy.
+    pub(super) fn test(&mut self, case: &Case) -> Result<Tested, Failure> {
+        let answer = self.answer(case)?;
+        let passes = passes(&case.expected, &answer);
+        Ok(Tested { answer, passes })
+    }
+
+    pub(super) fn answer(&mut self, case: &Case) -> Result<Answer, Failure> {
+        let stored = self.stored(case);
+        let namespace = namespace_of(case);
+        let is_it = |it: &Surroundings| {
+            it.0 == case.around && it.1 == namespace && it.2 == stored
+        };
+        if !self.judges.iter().any(|(it, _)| is_it(it)) {
+            let (version, extension) = self.with;
+            let cast = self.cast(case, stored.clone());
+            let judge = Judge::new(&cast, version, extension)?;
+            let around = (case.around.clone(), namespace.clone(), stored.clone());
+            self.judges.push((around, judge));
+        }
+        let Some((_, judge)) = self.judges.iter().find(|(it, _)| is_it(it)) else {
+            return Ok(Answer::None("there is no judge".to_owned()));
+        };
+        let answer = judge.answer(&case.question, case.operation);
+        Ok(answer.unwrap_or_else(|failure| Answer::None(failure.to_string())))
+    }
+
+    /// The object that a server has, if a server answers: the rules alone are given it.
+    fn stored(&self, case: &Case) -> Option<Value> {
+        let object = &case.question.object;
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let (group, _) = api_version.split_once('/').unwrap_or_default();
+        let is_defined = self.subjects.iter().any(|it| {
+            it.text("/kind") == DEFINITION
+                && it.text("/spec/group") == group
+                && it.text("/spec/names/kind") == object["kind"]
+        });
+        let is_mutated = self
+            .subjects
+            .iter()
+            .any(|it| it.text("/kind") == POLICIES[1]);
+        if is_defined && (!is_mutated || case.operation == Some(Operation::Delete)) {
+            return None;
+        }
+        let deleted = (case.operation == Some(Operation::Delete)).then(|| object.clone());
+        deleted.or_else(|| case.question.old.clone())
+    }
+
+    fn cast(&self, case: &Case, stored: Option<Value>) -> Cast {
+        let mut cast = Cast {
+            stored: stored.map(|it| beside(it, "stored")).into_iter().collect(),
+            user: user(&case.around),
+            ..Cast::default()
+        };
+        for document in self.subjects {
+            match document.text("/kind") {
+                DEFINITION => cast.definitions.push(document.clone()),
+                "Namespace" => cast.namespaces.push(document.clone()),
+                _ if is_policy(document) || is_binding(document) => {
+                    cast.policies.push(document.clone());
+                }
+                _ => cast.params.push(document.clone()),
+            }
+        }
+        let parameters = case.around.parameters.iter().cloned();
+        cast.params
+            .extend(parameters.map(|it| beside(it, "a parameter")));
+        cast.policies.extend(bindings_of_unbound(&cast.policies));
+        // A request in a namespace that does not exist would be refused.
+        let name = namespace_of(case);
+        let labels = &case.around.labels;
+        let is_it = |it: &Document| it.text("/metadata/name") == name;
+        if !labels.is_empty() || !cast.namespaces.iter().any(is_it) {
+            cast.namespaces.retain(|it| !is_it(it));
+            let namespace = json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": name, "labels": labels},
+            });
+            cast.namespaces.push(beside(namespace, "the namespace"));
+        }
+        cast
+    }
+}
+
+fn user(around: &Around) -> Option<User> {
+    let groups = &around.groups;
+    if around.user.is_none() && groups.is_empty() {
+        return None;
+    }
+    let name = around.user.clone();
+    let authenticated = "system:authenticated".to_owned();
+    Some(User {
+        name: name.unwrap_or_else(|| "kubernetes-admin".to_owned()),
+        groups: groups.iter().cloned().chain([authenticated]).collect(),
+        ..User::default()
+    })
+}
+
+fn namespace_of(case: &Case) -> String {
+    let namespace = case.question.object["metadata"]["namespace"].as_str();
+    namespace.unwrap_or("default").to_owned()
+}
+
+fn beside(object: Value, origin: &str) -> Document {
+    Document {
+        origin: origin.to_owned(),
+        object,
+        location: None,
+    }
+}
+
+/// Bindings for policies without one, to everything that they match, with all their parameters.
+fn bindings_of_unbound(policies: &[Document]) -> Vec<Document> {
+    let mut bindings = Vec::new();
+    for policy in policies.iter().filter(|it| is_policy(it)) {
+        let name = policy.text("/metadata/name");
+        let kind = format!("{}Binding", policy.text("/kind"));
+        let is_its = |it: &Document| {
+            it.text("/kind") == kind && it.text("/spec/policyName") == name
+        };
+        if policies.iter().any(is_its) {
+            continue;
+        }
+        let mut binding = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": {"policyName": name},
+        });
+        if policy.text("/kind") == POLICIES[0] {
+            binding["spec"]["validationActions"] = json!(["Deny"]);
+        }
+        if !policy.object["spec"]["paramKind"].is_null() {
+            let all = json!({"selector": {}, "parameterNotFoundAction": "Deny"});
+            binding["spec"]["paramRef"] = all;
+        }
+        bindings.push(beside(binding, "the binding"));
+    }
+    bindings
+}
+
+/// Whether a response is the expected one.
+fn passes(expected: &Expected, answer: &Answer) -> bool {
+    let (verdict, message, warnings) = match answer {
+        Answer::Admitted(warnings) => (Verdict::Admitted, "", warnings),
+        Answer::Refused(message, warnings) => {
+            (Verdict::Refused, message.as_str(), warnings)
+        }
+        Answer::None(_) => return false,
+    };
+    let has = |part: &String| message.contains(part.as_str());
+    let is = |whole: &String| message == whole;
+    let warns = |part: &String| warnings.iter().any(|it| it.contains(part.as_str()));
+    verdict == expected.verdict
+        && expected.part.as_ref().is_none_or(has)
+        && expected.whole.as_ref().is_none_or(is)
+        && expected.warning.as_ref().is_none_or(warns)
+}

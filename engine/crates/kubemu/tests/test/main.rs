@@ -1,0 +1,174 @@
+//! `kubemu test`: cases beside policies and CRDs.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Parser;
+use kubemu::test;
+use kubemu::validate::{Extension, Program};
+use kubemu_terminal::{Failure, Outcome};
+
+// Without words of its own, the command has those of its arguments.
+#[derive(Parser)]
+#[command(name = "kubemu test")]
+struct Cli {
+    #[command(flatten)]
+    args: test::Args,
+}
+
+struct Kubernetes;
+
+impl Extension for Kubernetes {
+    fn program(&self) -> Program {
+        Program {
+            name: "kubemu",
+            version: "0",
+            repository: "",
+        }
+    }
+}
+
+const WIDGETS: &str = include_str!("example/widgets.yaml");
+const CASES: &str = include_str!("example/widgets.test.yaml");
+
+/// A folder that is removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn of(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("kubemu-test-{}-{number}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        fs::create_dir_all(&folder.0).unwrap();
+        for (name, text) in files {
+            fs::write(folder.0.join(name), text).unwrap();
+        }
+        folder
+    }
+
+    /// What the command prints about the folder, with paths relative to it.
+    fn test(&self, flags: &[&str]) -> (Outcome, String) {
+        let mut out = Vec::new();
+        let outcome = self.run(flags, &mut out).unwrap();
+        (outcome, self.relative(&String::from_utf8(out).unwrap()))
+    }
+
+    /// The error of the command.
+    fn error(&self) -> String {
+        let error = self.run(&[], &mut Vec::new()).unwrap_err();
+        self.relative(&error.to_string())
+    }
+
+    fn run(&self, flags: &[&str], out: &mut Vec<u8>) -> Result<Outcome, Failure> {
+        let path = self.0.display().to_string();
+        let words = ["test", path.as_str()].into_iter();
+        let cli = Cli::parse_from(words.chain(flags.iter().copied()));
+        test::run(&cli.args, &Kubernetes, out)
+    }
+
+    fn relative(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.0.display()), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn cases_ask_about_users_parameters_namespaces_updates_and_deletions() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let (outcome, out) = folder.test(&[]);
+    assert_eq!(out, "7 passed, 0 failed\n");
+    assert_eq!(outcome, Outcome::Yes);
+}
+
+#[test]
+fn a_case_that_fails_says_what_was_expected_what_came_and_where_it_is() {
+    let cases = CASES.replacen("expect: Admitted", "expect: Refused", 1);
+    let cases = cases.replace("not one of", "none of");
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", &cases)]);
+    let (outcome, out) = folder.test(&[]);
+    insta::assert_snapshot!(out, @r#"
+    FAIL a.yaml:16: a tier of the parameters is admitted
+      expected: refused
+      got: admitted
+    FAIL a.yaml:18: another tier is refused
+      expected: refused, with "the tier is none of the parameters" in the message
+      got: refused: widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'tiers' with binding 'tiers' denied request: the tier is not one of the parameters
+    5 passed, 2 failed
+    "#);
+    assert_eq!(outcome, Outcome::No);
+}
+
+#[test]
+fn each_form_of_output_has_the_place_of_each_failure() {
+    let cases = CASES.replacen("expect: Admitted", "expect: Refused", 1);
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", &cases)]);
+    let (_, json) = folder.test(&["-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["cases"][0]["line"], 16);
+    assert_eq!(json["cases"][0]["got"], "admitted");
+    assert_eq!(json["cases"][1]["passed"], true);
+    let (_, junit) = folder.test(&["-o", "junit"]);
+    let failure = "<testcase name=\"a tier of the parameters is admitted\" \
+                   classname=\"a.yaml:16\">\n    <failure>expected refused\ngot \
+                   admitted</failure>";
+    assert!(junit.contains(failure), "{junit}");
+    assert!(junit.contains("tests=\"7\" failures=\"1\""), "{junit}");
+}
+
+const ENTRIES: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: replicas}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE, DELETE], resources: [configmaps]}
+  validations:
+  - expression: "request.operation == 'DELETE' || object.data.size() < 2 || (oldObject != null && oldObject.data.size() >= 2)"
+    message: at most one entry
+  - expression: "request.operation != 'DELETE' || size(oldObject.data) < 3"
+    message: large ones stay
+---
+apiVersion: kubemu/v1
+kind: AdmissionTest
+object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: "1", b: "2"}}
+cases:
+- {name: two entries, expect: Refused, message: at most one entry}
+- {name: a field that is unknown, change: {dat: {}}, expect: Refused, message: unknown field "dat"}
+- {name: two entries that were there, oldChange: {}, expect: Admitted}
+- {name: a deletion, operation: Delete, expect: Admitted}
+- {name: a deletion of three, operation: Delete, change: {data: {c: "3"}}, expect: Refused, message: large ones stay}
+"#;
+
+#[test]
+fn an_old_object_of_a_built_in_kind_may_violate_the_policies() {
+    let folder = Folder::of(&[("a.yaml", ENTRIES)]);
+    let (_, out) = folder.test(&[]);
+    assert_eq!(out, "5 passed, 0 failed\n");
+}
+
+#[test]
+fn files_without_cases_are_an_error() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS)]);
+    let error = folder.error();
+    assert!(error.contains("no AdmissionTest with cases"), "{error}");
+}
+
+#[test]
+fn a_policy_that_a_server_refuses_is_an_error() {
+    let widgets = WIDGETS
+        .replace("!('admins'", "!!('admins'")
+        .replace("'DELETE' ||", "");
+    let folder = Folder::of(&[("widgets.yaml", &widgets), ("a.yaml", CASES)]);
+    let error = folder.error();
+    assert!(error.contains("widgets.yaml, document 2"), "{error}");
+}
