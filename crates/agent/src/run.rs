@@ -230,14 +230,12 @@ impl State {
 
     /// Whether a reclaim may be requested, and is not requested yet.
     fn may_request(&self) -> bool {
-        let is_requested_now = match &self.node {
-            Observed::Unknown => false,
-            Observed::Absent => true,
-            Observed::Is(annotations) => is_requested(annotations),
+        let is_possible = match &self.node {
+            Observed::Unknown => true,
+            Observed::Absent => false,
+            Observed::Is(annotations) => !is_requested(annotations),
         };
-        !is_requested_now
-            && self.policy_check.is_satisfied()
-            && self.desired.request.is_none()
+        is_possible && self.policy_check.is_satisfied() && self.desired.request.is_none()
     }
 
     /// Whether the Node's annotations differ from the desired ones.
@@ -316,9 +314,10 @@ impl State {
         };
         let is_requested_now =
             matches!(&self.node, Observed::Is(found) if is_requested(found));
-        if is_requested_now {
+        // What stands when the Node comes back is requested then, and not what has ended until then.
+        if is_requested_now || self.node == Observed::Absent {
             self.desired.request = None;
-        } else if was_requested && self.node != Observed::Absent {
+        } else if was_requested {
             tracing::info!("the reclaim request was cleared: detection resumes");
         }
         if self.is_wrong_host {

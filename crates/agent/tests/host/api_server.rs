@@ -232,16 +232,29 @@ impl Fixture {
         own.count()
     }
 
+    /// How often the agent has read its Node.
+    fn reads(&self) -> usize {
+        let log = self.log.lock().unwrap();
+        let is_read = |event: &&AuditEvent| event.user == AGENT && event.verb == "get";
+        log.iter().filter(is_read).count()
+    }
+
     /// Waits until the agent has read its Node `times` in total.
     async fn wait_for_reads(&self, times: usize) {
-        let reads = || {
-            let log = self.log.lock().unwrap();
-            let is_read =
-                |event: &&AuditEvent| event.user == AGENT && event.verb == "get";
-            log.iter().filter(is_read).count()
-        };
-        while reads() < times {
+        while self.reads() < times {
             tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Waits until what an agent tells the users of its host satisfies `holds`.
+async fn wait_for_state(directory: &Path, holds: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let text = fs::read_to_string(directory.join("agent/state.json"));
+        let state = text.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        match state {
+            Ok(state) if holds(&state) => break state,
+            _ => tokio::task::yield_now().await,
         }
     }
 }
@@ -390,14 +403,8 @@ async fn a_user_of_the_host_asks_for_it_and_sees_what_the_agent_does() {
     fixture.fake.start(30, "agent");
     fixture.fake.is_agent(30);
     fixture.start_agent();
-    let state = async |holds: &dyn Fn(&Value) -> bool| loop {
-        let text = fs::read_to_string(directory.join("agent/state.json"));
-        let state = text.map(|text| serde_json::from_str::<Value>(&text).unwrap());
-        match state {
-            Ok(state) if holds(&state) => break state,
-            _ => tokio::task::yield_now().await,
-        }
-    };
+    let state =
+        async |holds: &dyn Fn(&Value) -> bool| wait_for_state(&directory, holds).await;
     let found = state(&|_| true).await;
     assert_eq!(found["node"], "worker-1");
     assert_eq!((&found["pid"], &found["started"]), (&json!(30), &json!(77)));
@@ -425,6 +432,44 @@ async fn a_user_of_the_host_asks_for_it_and_sees_what_the_agent_does() {
         std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
     };
     assert_eq!((mode("owner"), mode("agent/state.json")), (0o1777, 0o644));
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[tokio::test]
+async fn a_signal_that_ended_while_the_node_was_away_does_not_take_it_out_again() {
+    let mut fixture = Fixture::new().await;
+    let directory = std::env::temp_dir().join(unique("5spot-agent-run-"));
+    fixture.run_directory = Some(directory.clone());
+    fixture.fake.start(30, "agent");
+    fixture.fake.is_agent(30);
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    // The request cannot be written, and the Node goes.
+    fixture.set_machine_id("decaf").await;
+    let switch = RunDirectory::new(directory.clone()).switch();
+    let reads = fixture.reads();
+    switch.reclaim(None).unwrap();
+    fixture.wait_for_reads(reads + 1).await;
+    let client = fixture.client();
+    client.delete(NODE, &Delete::default()).await.unwrap();
+    switch.take_back().unwrap();
+    wait_for_state(&directory, |found| {
+        found["signals"][0]["reading"] == "absent"
+    })
+    .await;
+    let node = json!({"metadata": {"name": "worker-1"}});
+    fixture
+        .client()
+        .create("/api/v1/nodes", node)
+        .await
+        .unwrap();
+    fixture.set_machine_id("c0ffee").await;
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.fake.start(7, "steam");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(found["reclaim-reason"], "process-match: steam");
     fs::remove_dir_all(&directory).unwrap();
 }
 
