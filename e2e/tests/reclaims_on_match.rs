@@ -111,6 +111,7 @@ impl Pod {
             mode: DetectionMode::Auto,
             signals: Vec::new(),
             run_directory: None,
+            machine: None,
             requirement: PolicyRequirement::Required,
             now: || instant(IN_WINDOW),
         };

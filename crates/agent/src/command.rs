@@ -1,6 +1,7 @@
 //! The command line of `5spot-reclaim-agent`.
 
 mod argument;
+mod connection;
 #[cfg(test)]
 mod tests;
 
@@ -172,6 +173,7 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let agent = Agent {
         signals: args.signals().sources(proc.root()),
         run_directory: args.run_directory.clone().map(RunDirectory::new),
+        machine: args.own_machine(&node).await?,
         node,
         proc,
         mode: args.detection,

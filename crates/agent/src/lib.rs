@@ -8,6 +8,7 @@
 //! - [`signal`]: signals beside processes
 //! - [`run_directory`]: what the agent and the users of its host exchange
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
+//! - [`reporting`]: tells the ScheduledMachine that its host is free, as `free` decides
 //! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
 
@@ -18,11 +19,13 @@ pub mod connector;
 pub mod detect;
 mod doctor;
 pub mod event;
+mod free;
 pub mod node;
 mod once;
 pub mod pattern;
 pub mod policy_check;
 pub mod proc;
+pub mod reporting;
 pub mod run;
 pub mod run_directory;
 pub mod scan;

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// How long a request may take; then it is sent again.
-const REQUEST: Duration = Duration::from_secs(5);
+pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 
 /// The HTTP status of requests that RBAC or a policy rejects.
 const FORBIDDEN: u16 = 403;

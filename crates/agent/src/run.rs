@@ -24,6 +24,7 @@ use crate::node::{
 };
 use crate::policy_check::{PolicyCheck, PolicyRequirement};
 use crate::proc::Proc;
+use crate::reporting::{OwnMachine, Reporting};
 use crate::run_directory::{Publisher, Requested, RunDirectory};
 use crate::scan::ProcessMatch;
 use crate::signal::{Now, Settings, Signals, Source};
@@ -42,6 +43,8 @@ pub struct Agent {
     pub signals: Vec<Box<dyn Source>>,
     /// Where the users of this host ask for it, and see what the agent does.
     pub run_directory: Option<RunDirectory>,
+    /// The ScheduledMachine of this host, which is told when the host is free.
+    pub machine: Option<OwnMachine>,
     /// Whether the agent must verify that it cannot write to other Nodes before it does anything.
     pub requirement: PolicyRequirement,
     /// The current time.
@@ -87,6 +90,10 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         sources.insert(0, Box::new(directory.switch()));
     }
     let mut signals = Signals::new(sources);
+    let host = (agent.proc.clone(), agent.mode);
+    let reporting = agent
+        .machine
+        .map(|machine| Reporting::start(machine, host, signals.are_absent(), agent.now));
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
@@ -116,8 +123,12 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
                     detection.rescan();
                 }
                 let configured = state.config.as_ref().map(|config| &config.signals);
-                let none = Settings::default();
-                signals.configure(configured.unwrap_or(&none), agent.proc.root());
+                // The configuration goes with the Node, and a host that reports has to be free of
+                // the signals that it had.
+                if configured.is_some() || reporting.is_none() {
+                    let none = Settings::default();
+                    signals.configure(configured.unwrap_or(&none), agent.proc.root());
+                }
             }
             Input::Node => state.apply_node(&nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),

@@ -83,6 +83,8 @@ pub(crate) struct Service {
     pub(crate) program: PathBuf,
     /// The kubeconfig, which only root has to be able to read.
     pub(crate) kubeconfig: PathBuf,
+    /// The kubeconfig for the cluster of the ScheduledMachine, if that is another one; as above.
+    pub(crate) machine_kubeconfig: Option<PathBuf>,
     /// The agent's arguments, except for those that the unit sets.
     pub(crate) arguments: Vec<String>,
     /// The files among its signals.
@@ -116,12 +118,16 @@ impl Service {
         }
         let mut command =
             format!("{program} --kubeconfig %d/kubeconfig --run-directory /run/5spot");
+        let mut credentials = format!("LoadCredential=kubeconfig:{kubeconfig}\n");
+        if let Some(path) = &self.machine_kubeconfig {
+            let path = plain("--machine-kubeconfig", path)?;
+            command.push_str(" --machine-kubeconfig %d/machine-kubeconfig");
+            let _ = writeln!(credentials, "LoadCredential=machine-kubeconfig:{path}");
+        }
         for argument in &self.arguments {
             let _ = write!(command, " {}", quoted(argument)?);
         }
-        let text = format!(
-            "{BEFORE}ExecStart={command}\nLoadCredential=kubeconfig:{kubeconfig}\n{AFTER}"
-        );
+        let text = format!("{BEFORE}ExecStart={command}\n{credentials}{AFTER}");
         Ok(format!("{WRITTEN}{}\n{text}", config_hash(&text)))
     }
 
@@ -136,9 +142,16 @@ impl Service {
             let why = "may be changed by users other than its owner";
             return Err(refused("--program", why, "install it with mode 0755"));
         }
-        if mode(root, "--kubeconfig", &self.kubeconfig)? & 0o077 != 0 {
-            let why = "may be read by other users than its owner";
-            return Err(refused("--kubeconfig", why, "give it mode 0600"));
+        let machine = self.machine_kubeconfig.as_ref();
+        let machine = machine.map(|path| ("--machine-kubeconfig", path));
+        for (flag, path) in [("--kubeconfig", &self.kubeconfig)]
+            .into_iter()
+            .chain(machine)
+        {
+            if mode(root, flag, path)? & 0o077 != 0 {
+                let why = "may be read by other users than its owner";
+                return Err(refused(flag, why, "give it mode 0600"));
+            }
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ pub use load::Load;
 pub use owner::OwnerSwitch;
 pub use session::{Counted, Sessions};
 pub use setting::{CountedSessions, InvalidSetting, LoadLimit, Settings};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::detect::with_causes;
@@ -90,6 +91,7 @@ pub struct Signals {
     /// What `configured` is made of.
     settings: Settings,
     next: Instant,
+    are_absent: watch::Sender<bool>,
 }
 
 fn observed(sources: Vec<Box<dyn Source>>) -> Vec<Observed> {
@@ -104,6 +106,7 @@ impl Signals {
     /// Reads these sources, from now on.
     pub fn new(own: Vec<Box<dyn Source>>) -> Self {
         Self {
+            are_absent: watch::Sender::new(own.is_empty()),
             own: observed(own),
             configured: Vec::new(),
             settings: Settings::default(),
@@ -118,6 +121,7 @@ impl Signals {
             self.settings = settings.clone();
             self.configured = observed(settings.sources(proc));
             self.next = Instant::now();
+            self.compare();
         }
     }
 
@@ -157,6 +161,7 @@ impl Signals {
             }
         }
         self.next = now.instant + INTERVAL;
+        self.compare();
     }
 
     /// The first signal that stands: those of the command line before those of the configuration.
@@ -165,6 +170,19 @@ impl Signals {
             Reading::Stands(signal) => Some(signal),
             Reading::NotYet | Reading::Absent | Reading::Unreadable(_) => None,
         })
+    }
+
+    /// Whether every source could be read and no signal stands, from now on.
+    pub fn are_absent(&self) -> watch::Receiver<bool> {
+        self.are_absent.subscribe()
+    }
+
+    fn compare(&self) {
+        let mut readings = self.readings();
+        let are_absent = readings.all(|(_, reading)| *reading == Reading::Absent);
+        self.are_absent.send_if_modified(|before| {
+            std::mem::replace(before, are_absent) != are_absent
+        });
     }
 
     /// What the sources read, and their last readings.

@@ -5,22 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
 use fivespot_schedule::Duration;
-use http::HeaderValue;
-use http::header::USER_AGENT;
 use jiff::Timestamp;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 
 use super::Failure;
+use super::connection::{MachineName, machine};
 use crate::detect::DetectionMode;
-use crate::node::{Identity, OwnNode};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
 use crate::signal::{CountedSessions, LoadLimit, Settings};
-
-/// The user agent in the audit log of an API server.
-const USER: &str = concat!("5spot-reclaim-agent/", env!("CARGO_PKG_VERSION"));
 
 /// Watch the processes of a node, and request a reclaim when a listed program runs.
 ///
@@ -151,6 +144,20 @@ pub(crate) struct Args {
     /// requests of users; the commands use /run/5spot
     #[arg(long, env = "RECLAIM_RUN_DIRECTORY", value_name = "DIR", global = true)]
     pub(super) run_directory: Option<PathBuf>,
+    /// The ScheduledMachine of this host. While a reclaim stops it and spec.reclaim.return is set,
+    /// the agent reports in an annotation since when this host is free of all signals, so that the
+    /// machine returns
+    #[arg(
+        long,
+        env = "RECLAIM_MACHINE",
+        value_name = "NAMESPACE/NAME",
+        value_parser = machine,
+        global = true
+    )]
+    pub(super) machine: Option<MachineName>,
+    /// Path of the kubeconfig for the cluster of the ScheduledMachine [default: as for the Node]
+    #[arg(long, value_name = "PATH", requires = "machine", global = true)]
+    pub(super) machine_kubeconfig: Option<PathBuf>,
     /// How processes are detected
     #[arg(
         long,
@@ -297,6 +304,7 @@ impl Args {
         Ok(Service {
             program,
             kubeconfig,
+            machine_kubeconfig: self.machine_kubeconfig.clone(),
             arguments: self.arguments_of_service(self.named()?),
             signal_files: self.signal_file.clone(),
         })
@@ -319,6 +327,7 @@ impl Args {
         ];
         let given = flags.iter().filter(|(is_given, _)| *is_given);
         words.extend(given.map(|(_, flag)| (*flag).to_owned()));
+        words.extend(self.machine.iter().map(|name| format!("--machine={name}")));
         for path in &self.signal_file {
             words.push(format!("--signal-file={}", path.display()));
         }
@@ -360,39 +369,6 @@ impl Args {
             what: "--node-name".to_owned(),
             why: "is missing".to_owned(),
             remedy: "give the name of the Node of this host, or set NODE_NAME",
-        })
-    }
-
-    pub(super) async fn own_node(&self, name: &str) -> Result<OwnNode, Failure> {
-        let failed = |error: &dyn std::error::Error| {
-            let remedy = "give the pod a service account, or set --kubeconfig";
-            Failure::new("finding the cluster", error, remedy)
-        };
-        let mut config = match &self.kubeconfig {
-            None => Config::infer().await.map_err(|error| failed(&error))?,
-            Some(path) => {
-                let kubeconfig =
-                    Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
-                let options = KubeConfigOptions::default();
-                Config::from_custom_kubeconfig(kubeconfig, &options)
-                    .await
-                    .map_err(|error| failed(&error))?
-            }
-        };
-        // The callers decide what is retried, and when.
-        config.default_retry = false;
-        config
-            .headers
-            .push((USER_AGENT, HeaderValue::from_static(USER)));
-        let client = Client::try_from(config).map_err(|error| failed(&error))?;
-        Ok(OwnNode {
-            client,
-            name: name.to_owned(),
-            identity: if self.skip_host_id_check {
-                Identity::Unchecked
-            } else {
-                Identity::File(self.machine_id_path.clone())
-            },
         })
     }
 }

@@ -174,6 +174,8 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--skip-policy-check=true",
         "--signal-file=/run/a",
         "--signal-file=/run/b c",
+        "--machine=team-a/desk",
+        "--machine-kubeconfig=/etc/5spot/management",
         "--login-sessions=all",
         "--load-above=2.5",
         "--load-for=10m",
@@ -181,7 +183,14 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--log-format=text",
     ];
     let unit = command(&all);
-    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --detection=scan --log-format=text"#);
+    let printed = fake.run(&[&given[..], &all].concat());
+    let credentials = printed.lines().filter(|line| line.starts_with("LoadCred"));
+    let credentials: Vec<&str> = credentials.collect();
+    insta::assert_snapshot!(credentials.join("\n"), @r"
+    LoadCredential=kubeconfig:/etc/5spot/kubeconfig
+    LoadCredential=machine-kubeconfig:/etc/5spot/management
+    ");
     insta::assert_snapshot!(command(&["--run-directory=/run/other"]), @"error: --run-directory: is /run/5spot for a service; leave it out");
     insta::assert_snapshot!(
         fake.run(&["install", "--dry-run", "--node-name", "worker-1"]),

@@ -61,6 +61,7 @@ fn service() -> Service {
     Service {
         program: "/usr/bin/agent".into(),
         kubeconfig: "/etc/5spot/kubeconfig".into(),
+        machine_kubeconfig: None,
         arguments: vec![
             "--node-name=worker-1".to_owned(),
             "--signal-file=/run/desk/in use".to_owned(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::policy_check::PolicyRequirement;
+use fivespot_agent::reporting::OwnMachine;
 use fivespot_agent::run::{Agent, run};
 use fivespot_agent::run_directory::RunDirectory;
 use fivespot_agent::signal::Settings;
@@ -15,6 +16,7 @@ use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
 use fivespot_install::agent::policy;
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use kubemu_apiserver::{
     Audit, AuditEvent, Client, Delete, Options, Patch, Selector, Server, User,
 };
@@ -25,7 +27,7 @@ use tokio::task::JoinHandle;
 use crate::fake_proc::FakeProc;
 use crate::program::unique;
 
-const NODE: &str = "/api/v1/nodes/worker-1";
+pub(crate) const NODE: &str = "/api/v1/nodes/worker-1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
 const CONFIG_MAP: &str =
     "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
@@ -36,17 +38,20 @@ const BINDINGS: &str =
 const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
 
 /// Long enough for any machine; an event that takes longer counts as missing.
-const NEVER: Duration = Duration::from_mins(2);
+pub(crate) const NEVER: Duration = Duration::from_mins(2);
 
 /// A server with one Node, and an agent for it that scans a fake `/proc`.
-struct Fixture {
+pub(crate) struct Fixture {
     server: Server,
     log: Arc<Mutex<Vec<AuditEvent>>>,
-    fake: FakeProc,
+    pub(crate) fake: FakeProc,
     machine_id: PathBuf,
     /// The signal file of the agent, if it has one.
     signal_file: Option<PathBuf>,
-    run_directory: Option<PathBuf>,
+    pub(crate) run_directory: Option<PathBuf>,
+    /// The ScheduledMachine of the agent's host, if it reports to one.
+    pub(crate) machine: Option<&'static str>,
+    pub(crate) now: fn() -> Timestamp,
     agent: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +65,7 @@ impl Drop for Fixture {
 }
 
 impl Fixture {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let received = log.clone();
         let mut options = Options::new(Clock::system());
@@ -77,6 +82,8 @@ impl Fixture {
             machine_id,
             signal_file: None,
             run_directory: None,
+            machine: None,
+            now: || "2026-03-06T22:50:00Z".parse().unwrap(),
             agent: None,
         };
         let namespace = json!({"metadata": {"name": "5spot-system"}});
@@ -117,7 +124,7 @@ impl Fixture {
         self.client().create(BINDINGS, binding).await.unwrap();
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.server.client()
     }
 
@@ -146,14 +153,14 @@ impl Fixture {
         self.client().patch(CONFIG_MAP, patch).await.unwrap();
     }
 
-    fn start_agent(&mut self) {
+    pub(crate) fn start_agent(&mut self) {
         let mut user = User::new(AGENT, &["system:masters"]);
         let node = "authentication.kubernetes.io/node-name".to_owned();
         user.extra.insert(node, vec!["worker-1".to_owned()]);
-        let service = self.server.in_process_as(user);
+        let client = kube::Client::new(self.server.in_process_as(user), "default");
         let agent = Agent {
             node: OwnNode {
-                client: kube::Client::new(service, "default"),
+                client: client.clone(),
                 name: "worker-1".to_owned(),
                 identity: Identity::File(self.machine_id.clone()),
             },
@@ -165,8 +172,13 @@ impl Fixture {
             }
             .sources(Path::new("/nowhere")),
             run_directory: self.run_directory.clone().map(RunDirectory::new),
+            machine: self.machine.map(|name| OwnMachine {
+                client: client.clone(),
+                namespace: "team-a".to_owned(),
+                name: name.to_owned(),
+            }),
             requirement: PolicyRequirement::Required,
-            now: || "2026-03-06T22:50:00Z".parse().unwrap(),
+            now: self.now,
         };
         self.agent = Some(tokio::spawn(async move {
             run(agent, std::future::pending()).await.unwrap();

@@ -10,5 +10,6 @@
 mod api_server;
 mod fake_proc;
 mod program;
+mod reporting;
 mod running;
 mod users;

@@ -1,0 +1,205 @@
+//! Tests what an agent reports to the ScheduledMachine of its host, whose Node is away.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fivespot_agent::run_directory::RunDirectory;
+use fivespot_api::crd::SHIPPED_MINOR;
+use fivespot_api::manifest::definitions;
+use fivespot_api::reclaim::FreeHost;
+use futures::StreamExt as _;
+use jiff::{SignedDuration, Timestamp};
+use kubemu_apiserver::{Delete, Patch, Selector};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::api_server::{Fixture, NEVER, NODE};
+use crate::program::unique;
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const MACHINES: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines";
+const MACHINE: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines/desk";
+const FREE: &str = "5spot.finos.org/host-free";
+
+std::thread_local! {
+    static START: Instant = Instant::now();
+}
+
+/// Noon when the test starts, and then as the clock of the test.
+fn now() -> Timestamp {
+    let passed = START.with(Instant::elapsed);
+    let noon: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
+    noon + SignedDuration::try_from(passed).unwrap()
+}
+
+/// A server with a ScheduledMachine whose Node is away, and the agent of its host.
+struct Desk {
+    fixture: Fixture,
+    directory: PathBuf,
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Desk {
+    async fn new() -> Self {
+        now();
+        let mut fixture = Fixture::new().await;
+        let client = fixture.client();
+        for definition in definitions(SHIPPED_MINOR) {
+            client.create(CRDS, definition).await.unwrap();
+        }
+        client.delete(NODE, &Delete::default()).await.unwrap();
+        let namespace = json!({"metadata": {"name": "team-a"}});
+        client
+            .create("/api/v1/namespaces", namespace)
+            .await
+            .unwrap();
+        let machine = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1",
+            "kind": "ScheduledMachine",
+            "metadata": {"name": "desk"},
+            "spec": {
+                "clusterName": "prod",
+                "schedule": {"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]},
+                "bootstrapSpec": {
+                    "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2",
+                    "kind": "K0sWorkerConfig",
+                    "spec": {},
+                },
+                "infrastructureSpec": {
+                    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
+                    "kind": "RemoteMachine",
+                    "spec": {},
+                },
+                "reclaim": {"commands": ["steam"], "return": {"after": "30m"}},
+            },
+        });
+        client.create(MACHINES, machine).await.unwrap();
+        fixture.machine = Some("desk");
+        fixture.now = now;
+        let directory = std::env::temp_dir().join(unique("5spot-agent-run-"));
+        fixture.run_directory = Some(directory.clone());
+        Self { fixture, directory }
+    }
+
+    /// Stops the machine as a reclaim does, or ends that, as the operator reports it.
+    async fn is_stopped(&self, reason: &str) {
+        let condition = json!({
+            "type": "Scheduled", "status": "False", "reason": reason, "message": "",
+            "lastTransitionTime": "2026-03-06T12:00:00Z",
+        });
+        let status = json!({"status": {"conditions": [condition]}});
+        let path = format!("{MACHINE}/status");
+        let client = self.fixture.client();
+        client.patch(&path, Patch::Merge(status)).await.unwrap();
+    }
+
+    /// Waits until the report satisfies `holds`.
+    async fn wait_for(
+        &self,
+        holds: impl Fn(Option<FreeHost>) -> bool,
+    ) -> Option<FreeHost> {
+        let read = |machine: &Value| -> Option<FreeHost> {
+            let text = machine["metadata"]["annotations"][FREE].as_str()?;
+            Some(text.parse().unwrap())
+        };
+        let client = self.fixture.client();
+        let all = Selector::default();
+        let list = client.list(MACHINES, &all).await.unwrap();
+        let mut found = read(&list.items[0]);
+        let mut events = client.watch(MACHINES, &all, &list.version).unwrap();
+        while !holds(found) {
+            let event = tokio::time::timeout(NEVER, events.next()).await;
+            let event = event.unwrap_or_else(|_| panic!("still {found:?}")).unwrap();
+            found = read(&event.unwrap().object);
+        }
+        found
+    }
+
+    async fn is_free(&self) -> FreeHost {
+        self.wait_for(|found| found.is_some()).await.unwrap()
+    }
+
+    async fn is_in_use(&self) {
+        self.wait_for(|found| found.is_none()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_host_is_reported_while_its_machine_waits_and_confirmed_every_minute() {
+    let mut desk = Desk::new().await;
+    desk.is_stopped("ScheduleActive").await;
+    desk.fixture.start_agent();
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    desk.is_in_use().await;
+    desk.is_stopped("OverrideStop").await;
+    let first = desk.is_free().await;
+    assert!(first.since >= "2026-03-06T12:03:00Z".parse().unwrap());
+    let is_later = |found: Option<FreeHost>| {
+        found.is_some_and(|found| found.confirmed > first.confirmed)
+    };
+    let second = desk.wait_for(is_later).await.unwrap();
+    assert_eq!(second.since, first.since);
+    let passed = second.confirmed.duration_since(first.confirmed);
+    assert!(passed >= SignedDuration::from_mins(1), "{passed}");
+    desk.is_stopped("ScheduleActive").await;
+    desk.is_in_use().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listed_program_takes_the_report_back_and_its_end_begins_a_new_one() {
+    let mut desk = Desk::new().await;
+    desk.is_stopped("OverrideStop").await;
+    desk.fixture.start_agent();
+    let first = desk.is_free().await;
+    // There is neither a Node nor a ConfigMap that lists it.
+    desk.fixture.fake.start(7, "steam");
+    desk.is_in_use().await;
+    let ended = now();
+    desk.fixture.fake.end(7);
+    let second = desk.is_free().await;
+    assert!(
+        second.since >= first.since
+            && second.since <= ended + SignedDuration::from_secs(3)
+    );
+    assert_eq!(second.since, second.confirmed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_its_user_asks_for_or_whose_requests_cannot_be_read_is_not_free() {
+    let mut desk = Desk::new().await;
+    desk.is_stopped("OverrideStop").await;
+    desk.fixture.start_agent();
+    desk.is_free().await;
+    let directory = RunDirectory::new(desk.directory.clone());
+    directory.switch().reclaim(None).unwrap();
+    desk.is_in_use().await;
+    directory.switch().take_back().unwrap();
+    desk.is_free().await;
+    directory.switch().reclaim(None).unwrap();
+    let own = fs::read_dir(desk.directory.join("owner")).unwrap();
+    let own = own.map(|entry| entry.unwrap().path()).next().unwrap();
+    fs::write(own, "tomorrow").unwrap();
+    desk.is_in_use().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_starts_again_begins_anew() {
+    let mut desk = Desk::new().await;
+    desk.is_stopped("OverrideStop").await;
+    let annotation = json!({FREE: "2026-03-06T08:00:00Z 2026-03-06T11:59:30Z"});
+    let earlier = json!({"metadata": {"annotations": annotation}});
+    let client = desk.fixture.client();
+    client.patch(MACHINE, Patch::Merge(earlier)).await.unwrap();
+    desk.fixture.start_agent();
+    let noon: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
+    desk.wait_for(|found| found.is_some_and(|found| found.since >= noon))
+        .await;
+}
