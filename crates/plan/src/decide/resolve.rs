@@ -240,6 +240,12 @@ pub(crate) struct InvalidSchedule {
 }
 
 impl Desired {
+    /// Why the schedule that it follows cannot be evaluated, so that what was decided last holds on.
+    /// `None` if it can be, or if it has a schedule of its own.
+    pub(crate) fn unresolved(&self) -> Option<&InvalidSchedule> {
+        self.followed.as_ref()?.schedule.as_ref().err()
+    }
+
     /// Reads a spec. Never fails: an invalid part is replaced by the reason why.
     pub(crate) fn of(
         object: &ScheduledMachine,

@@ -27,8 +27,12 @@ pub(crate) fn event(
 }
 
 /// Why no machine is needed within ten years, and what to do. `None` if one is needed, or if the
-/// schedule is disabled or invalid.
+/// schedule is disabled or invalid, or follows an object that cannot be evaluated, whose future is
+/// not known.
 pub(crate) fn why_never_needed(case: &Case<'_>) -> Option<String> {
+    if case.desired.unresolved().is_some() {
+        return None;
+    }
     let schedule = case.desired.schedule.as_ref().ok()?;
     let is_never = case.desired.is_enabled
         && case

@@ -10,9 +10,9 @@ use fivespot_schedule::Override;
 
 use crate::act::backoff;
 use crate::decide::case::Case;
+use crate::decide::{machine, reclaim, serve};
 use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
-use crate::decide::{reclaim, serve};
 use crate::status::{conditions, never_needed, undrained};
 use crate::{Failure, Step};
 
@@ -180,7 +180,12 @@ fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary
         Some(hold) => format!("; {}", held_by(hold)),
         None => until(case),
     };
-    let message = format!("Node {node} is in service{until}");
+    let machine = case.owned.our_machine();
+    let untouchable = machine.and_then(|it| machine::why_untouchable(case, it));
+    let untouchable = untouchable.map_or_else(String::new, |why| {
+        format!("; {why}: it is neither changed nor drained")
+    });
+    let message = format!("Node {node} is in service{until}{untouchable}");
     if has_pending_changes {
         let message =
             format!("{message}; the edited spec takes effect at the next activation");
@@ -253,10 +258,12 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
             )
         }
         Decision::ShutDown(_) => {
-            let message = match never_needed::why_never_needed(case) {
-                Some(why) => format!("no machine is wanted: {why}"),
-                None => format!("no machine is wanted{}", until(case)),
-            };
+            let unresolved = case.desired.unresolved().map(|it| it.message.clone());
+            let message =
+                match unresolved.or_else(|| never_needed::why_never_needed(case)) {
+                    Some(why) => format!("no machine is wanted: {why}"),
+                    None => format!("no machine is wanted{}", until(case)),
+                };
             (Phase::Inactive, true, Reason::Inactive, message)
         }
         Decision::Disabled => disabled(case),

@@ -115,8 +115,7 @@ fn unresolved_until(case: &Case<'_>) -> Option<Timestamp> {
 
 /// The schedule that the machine follows has been unresolved for ten minutes.
 fn unresolved(case: &Case<'_>) -> Option<StalledReason> {
-    let followed = case.desired.followed.as_ref()?;
-    let fault = followed.schedule.as_ref().err()?;
+    let fault = case.desired.unresolved()?;
     let is_long = unresolved_until(case).is_some_and(|due| due <= case.now);
     is_long.then(|| StalledReason {
         reason: fault.reason.clone(),

@@ -254,6 +254,10 @@ fn a_node_of_another_machine_is_not_changed_and_the_reason_is_reported() {
             format!("False NodeNotOurs: {why}: it is not changed"),
             "{what}"
         );
+        let message = simulation.status().message.unwrap_or_default();
+        let said = format!("; {why}: it is neither changed nor drained");
+        let is_in_service = message.starts_with("Node worker is in service");
+        assert_eq!(message.ends_with(&said), is_in_service, "{what}: {message}");
         assert_eq!(
             condition_text(&simulation, ConditionType::NodeTainted),
             format!("Unknown NoNodeYet: {why}"),

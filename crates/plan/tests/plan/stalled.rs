@@ -7,7 +7,8 @@ use fivespot_plan::{Cause, EventType, Memory, Specs, Step, Unknown};
 use serde_json::json;
 
 use crate::simulation::{
-    BEFORE, CLOSES, EVENING, NAME, NOON, OPENS, Simulation, at, in_service, pod,
+    BEFORE, CLOSES, CONTRACTS, EVENING, NAME, NOON, OPENS, Simulation, at, in_service,
+    pod,
 };
 
 /// The reason for which the machine is Stalled; `None` if it is not.
@@ -91,6 +92,25 @@ fn a_schedule_that_is_missing_is_stalled_after_ten_minutes() {
     simulation.edit(|sm| sm.spec.schedule = usual);
     simulation.run_until(&mut memory, NOON);
     assert_eq!(stalled(&simulation), None);
+}
+
+#[test]
+fn a_schedule_that_has_never_existed_is_the_reason_why_no_machine_is_wanted() {
+    let mut simulation = Simulation::new(CONTRACTS[1], OPENS);
+    let reference = json!({
+        "apiVersion": "spotschedules.5spot.finos.org/v1", "kind": "ManualSchedule",
+        "name": "office",
+    });
+    simulation.edit(|sm| sm.spec.schedule = serde_json::from_value(reference).unwrap());
+    simulation.settle(&mut Memory::default());
+    assert_eq!(
+        simulation.status().message.as_deref(),
+        Some(
+            "no machine is wanted: there is no ManualSchedule office in this namespace: create it; \
+             what was decided last holds on"
+        )
+    );
+    assert_eq!(warnings(&simulation, "NeverNeeded"), 0);
 }
 
 #[test]
