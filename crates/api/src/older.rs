@@ -4,6 +4,7 @@
 //! rejects today: a single text or a number for a list, `null` for an absent value, upper case
 //! or spaces in days, hours and durations, seconds as a number.
 
+mod capacity;
 mod windows;
 
 use serde_json::{Map, Value};
@@ -21,6 +22,8 @@ pub struct Change {
     pub from: Value,
     /// The new value. `None` if the field is removed.
     pub to: Option<Value>,
+    /// The new name of the field, in the same object. `None` if it keeps its name.
+    pub renamed: Option<&'static str>,
 }
 
 /// Replaces an older group by the current one. Returns whether the object had an older one.
@@ -54,8 +57,9 @@ pub fn is_scheduled_machine(object: &Value) -> bool {
         && (group == name::GROUP || name::OLDER_GROUPS.contains(&group))
 }
 
-/// Converts a ScheduledMachine to the current group and the current forms of fields. Returns
-/// the changes, in the order of the fields' paths.
+/// Converts a ScheduledMachine to the current group and the current forms of fields, and a
+/// ScheduledCapacity to the current names of fields. Returns the changes, in the order of the
+/// fields' paths.
 ///
 /// # Guarantees
 /// Nothing is lost: a value that is not understood stays unchanged. The conversion is
@@ -63,7 +67,7 @@ pub fn is_scheduled_machine(object: &Value) -> bool {
 pub fn convert(object: &mut Value) -> Vec<Change> {
     let mut changes = Vec::new();
     if !is_scheduled_machine(object) {
-        return changes;
+        return capacity::convert(object);
     }
     let before = object["apiVersion"].clone();
     if to_current_group(object) {
@@ -71,6 +75,7 @@ pub fn convert(object: &mut Value) -> Vec<Change> {
             field: "apiVersion".to_owned(),
             from: before,
             to: Some(object["apiVersion"].clone()),
+            renamed: None,
         });
     }
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
@@ -134,6 +139,7 @@ fn edit(
         field: format!("{path}.{field}"),
         from,
         to,
+        renamed: None,
     };
     match convert_value(value) {
         Conversion::Unchanged => {}

@@ -72,6 +72,7 @@ pub fn lists_to_windows(
                 field: format!("spec.schedule.{list}"),
                 from,
                 to: None,
+                renamed: None,
             });
         }
     }
@@ -80,6 +81,7 @@ pub fn lists_to_windows(
         field: "spec.schedule.windows".to_owned(),
         from: Value::Null,
         to: Some(windows),
+        renamed: None,
     });
     Ok(changes)
 }

@@ -83,17 +83,9 @@ fn document(
         .collect();
     let notes = notes.into_iter().map(|note| format!("{origin}: {note}"));
     converted.notes.extend(notes);
-    let shown = |value: &Value| value.to_string();
-    for change in &changes {
-        let to = change
-            .to
-            .as_ref()
-            .map_or_else(|| "removed".to_owned(), shown);
-        let (field, from) = (&change.field, &change.from);
-        converted
-            .notes
-            .push(format!("{origin}: {field}: {from} -> {to}"));
-    }
+    converted
+        .notes
+        .extend(changes.iter().map(|it| format!("{origin}: {}", note(it))));
     if changes.is_empty() {
         converted.text.push_str(document_text);
     } else {
@@ -113,6 +105,19 @@ fn document(
         .objects
         .extend(after.into_iter().filter(|it| !it.is_null()));
     Ok(())
+}
+
+/// What was changed, on one line.
+fn note(change: &Change) -> String {
+    let Change {
+        field, from, to, ..
+    } = change;
+    match (change.renamed, to) {
+        (Some(name), Some(to)) if to == from => format!("{field} -> {name}"),
+        (Some(name), Some(to)) => format!("{field}: {from} -> {name}: {to}"),
+        (_, Some(to)) => format!("{field}: {from} -> {to}"),
+        (_, None) => format!("{field}: {from} -> removed"),
+    }
 }
 
 /// The text with every change made on the line of its field. The caller must check whether the
@@ -136,19 +141,20 @@ fn apply_changes(document_text: &str, changes: &[Change]) -> String {
     text
 }
 
-/// A line `key: value # comment` with another value, or an empty text if the field is removed.
+/// A line `key: value # comment` with another name and value, or an empty text if the field is
+/// removed.
 fn apply_change(line: &str, change: &Change) -> String {
     let key = change.field.rsplit('.').next().unwrap_or_default();
-    let Some((before, after)) = line
-        .find(key)
-        .and_then(|at| line.split_at_checked(at + key.len()))
-        .and_then(|(before, rest)| {
-            let (colon, after) = rest.split_once(':')?;
-            Some((format!("{before}{colon}:"), after))
-        })
-    else {
+    let Some((before, after)) = line.split_once(key).and_then(|(before, rest)| {
+        let (colon, after) = rest.split_once(':')?;
+        let key = change.renamed.unwrap_or(key);
+        Some((format!("{before}{key}{colon}:"), after))
+    }) else {
         return line.to_owned();
     };
+    if change.renamed.is_some() && change.to.as_ref() == Some(&change.from) {
+        return format!("{before}{after}");
+    }
     let comment = after.find(" #").and_then(|at| after.get(at..));
     match &change.to {
         None => String::new(),
@@ -227,6 +233,29 @@ data: {note: 'apiVersion: capi.5spot.io/v1alpha1'}
         let converted = convert("a.yaml", OLDER, None).unwrap();
         insta::assert_snapshot!(converted.text);
         insta::assert_snapshot!(converted.notes.join("\n"));
+    }
+
+    #[test]
+    fn a_capacity_of_upstream_keeps_its_comments() {
+        let text = "apiVersion: 5spot.finos.org/v1alpha1\nkind: ScheduledCapacity\nspec:\n  \
+                    targetRef: # an object that exists\n    kind: Deployment\n    name: web\n  \
+                    capacity:\n    path: spec.replicas # a number\n    activeValue: 3\n";
+        let converted = convert("a.yaml", text, None).unwrap();
+        insta::assert_snapshot!(converted.text, @r"
+        apiVersion: 5spot.finos.org/v1alpha1
+        kind: ScheduledCapacity
+        spec:
+          target: # an object that exists
+            kind: Deployment
+            name: web
+          capacity:
+            field: replicas # a number
+            activeValue: 3
+        ");
+        insta::assert_snapshot!(converted.notes.join("\n"), @r#"
+        a.yaml:1: spec.capacity.path: "spec.replicas" -> field: "replicas"
+        a.yaml:1: spec.targetRef -> target
+        "#);
     }
 
     #[test]
