@@ -57,6 +57,7 @@ mod follows_other_providers;
 mod follows_shared_schedules;
 mod foreign_objects_survive;
 mod health;
+mod host_keeps_to_its_machine;
 mod idle_sends_no_requests;
 mod ignores_forged_status;
 mod images;
@@ -128,6 +129,7 @@ const ALL: &[&[Promise]] = &[
     foreign_objects_survive::PROMISES,
     fails_over::PROMISES,
     health::PROMISES,
+    host_keeps_to_its_machine::PROMISES,
     reacts_after_idle_hours::PROMISES,
     idle_sends_no_requests::PROMISES,
     images::PROMISES,

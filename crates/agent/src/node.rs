@@ -26,6 +26,13 @@ pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 /// The HTTP status of requests that RBAC or a policy rejects.
 const FORBIDDEN: u16 = 403;
 
+/// The HTTP status of requests about an object that does not exist.
+const NOT_FOUND: u16 = 404;
+
+fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == FORBIDDEN)
+}
+
 /// The key of the test write to an object that the agent must not write.
 const TRIED_KEY: &str = "5spot.finos.org/reclaim-agent-tried";
 
@@ -252,8 +259,9 @@ impl OwnNode {
         self.compare(&found.status.node_info.machine_id)
     }
 
-    /// Sends a dry-run write to a Node that is not this host's. If there is no other Node, to a
-    /// field of its own Node that the agent must not write.
+    /// Sends a dry-run write to a Node that is not this host's; to one that need not exist if the
+    /// agent may not list Nodes. If there is no other Node, to a field of its own Node that the agent
+    /// must not write.
     ///
     /// # Errors
     /// The API server could not be reached, or returned an error other than a rejection.
@@ -261,11 +269,22 @@ impl OwnNode {
         let api = self.api();
         let some = ListParams::default().limit(2);
         let listed = timeout(REQUEST, api.list_metadata(&some)).await;
-        let listed = listed.map_err(|_| Error::Slow)??;
-        let mut names = listed.items.into_iter().filter_map(|it| it.metadata.name);
-        let (name, key) = match names.find(|name| *name != self.name) {
-            Some(other) => (other, "annotations"),
-            None => (self.name.clone(), "labels"),
+        let mut is_known = true;
+        let (name, key) = match listed.map_err(|_| Error::Slow)? {
+            Ok(listed) => {
+                let mut names =
+                    listed.items.into_iter().filter_map(|it| it.metadata.name);
+                match names.find(|name| *name != self.name) {
+                    Some(other) => (other, "annotations"),
+                    None => (self.name.clone(), "labels"),
+                }
+            }
+            // A role that names its own Node. What it says of another one is known without that.
+            Err(error) if is_forbidden(&error) => {
+                is_known = false;
+                (format!("not-{}", self.name), "annotations")
+            }
+            Err(error) => return Err(error.into()),
         };
         let patch = json!({"metadata": {key: {TRIED_KEY: "tried"}}});
         let params = PatchParams {
@@ -277,8 +296,10 @@ impl OwnNode {
         let patched = timeout(REQUEST, api.patch_metadata(&name, &params, &patch)).await;
         match patched.map_err(|_| Error::Slow)? {
             Ok(_) => Ok(Attempt::Allowed),
-            Err(kube::Error::Api(status)) if status.code == FORBIDDEN => {
-                Ok(Attempt::Rejected)
+            Err(error) if is_forbidden(&error) => Ok(Attempt::Rejected),
+            // It would have been written if it existed.
+            Err(kube::Error::Api(status)) if status.code == NOT_FOUND && !is_known => {
+                Ok(Attempt::Allowed)
             }
             Err(error) => Err(error.into()),
         }

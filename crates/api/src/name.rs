@@ -184,6 +184,14 @@ pub const AGENT_FIELD_MANAGER: &str = "5spot-reclaim-agent";
 /// The name of the policy that restricts the agent to its own Node, and of its binding.
 pub const AGENT_POLICY: &str = "5spot-reclaim-agent-own-node";
 
+/// The name of the policy that restricts the agents that are services of their hosts, and of its
+/// binding.
+pub const HOST_POLICY: &str = "5spot-host";
+
+/// The prefix of the name of such an agent's ServiceAccount; the name of its ScheduledMachine
+/// follows. The account is in the namespace of that ScheduledMachine.
+pub const HOST_ACCOUNT_PREFIX: &str = "5spot-host-";
+
 /// The name of the policy that restricts who may write annotations of 5-Spot on Nodes, and of
 /// its binding.
 pub const NODE_ANNOTATION_POLICY: &str = "5spot-node-annotations";

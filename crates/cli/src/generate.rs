@@ -397,6 +397,32 @@ mod tests {
     }
 
     #[test]
+    fn the_identity_of_a_host_names_its_machine_and_its_node() {
+        let (_, text) = generate(&["agent", "--host", "team-a/desk-042"]);
+        assert!(text.contains("name: 5spot-host-desk-042\n"), "{text}");
+        assert!(text.contains("- reclaim-agent-desk-042\n"), "{text}");
+        let node = ["--node-name", "desk-042.example"];
+        let (_, text) =
+            generate(&[&["agent", "--host", "team-a/desk-042"], &node[..]].concat());
+        assert!(
+            text.contains("- reclaim-agent-desk-042.example\n"),
+            "{text}"
+        );
+        for word in ["desk-042", "team-a/", "a/b/c", "Team/desk"] {
+            #[derive(clap::Parser)]
+            struct Line {
+                #[command(flatten)]
+                _args: Args,
+            }
+            let line = ["generate", "agent", "--host", word];
+            assert!(
+                <Line as clap::Parser>::try_parse_from(line).is_err(),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
     fn the_crd_for_an_older_kubernetes_lacks_fields_that_it_rejects() {
         let (_, shipped) = generate(&["crd"]);
         assert!(shipped.contains("optionalOldSelf"));

@@ -1,6 +1,7 @@
 //! The emergency reclaim agent in a workload cluster: its namespaces, its ServiceAccount, its
 //! permissions, and its DaemonSet.
 
+pub mod host;
 pub mod policy;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -179,6 +179,14 @@ pub fn agent(settings: &agent::Settings) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("agent/agent.yaml", "manifests", &settings.documents())
 }
 
+/// The identity of an agent that is a service of its host, in one file.
+///
+/// # Errors
+/// No case is known; the YAML emitter could fail.
+pub fn host(host: &agent::host::Host) -> Result<GeneratedFile, Error> {
+    GeneratedFile::manifest("agent/host.yaml", "manifests", &host.documents())
+}
+
 /// The files for Prometheus and Grafana: objects of the Prometheus operator, and the same
 /// alerts and dashboard as plain files in separate folders.
 ///

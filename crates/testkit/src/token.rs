@@ -26,35 +26,61 @@ impl Cluster {
         (namespace, account): (&str, &str),
         bound: Option<&Value>,
     ) -> Client {
-        let mut token_request = json!({
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": 3600},
-        });
-        if let Some(bound) = bound {
-            token_request["spec"]["boundObjectRef"] = json!({
-                "apiVersion": bound["apiVersion"],
-                "kind": bound["kind"],
-                "name": bound["metadata"]["name"],
-                "uid": bound["metadata"]["uid"],
-            });
-        }
-        let path =
-            format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
-        let client = self.workload();
-        let response =
-            request::send(client, Method::POST, &path, (Form::Json, &token_request));
-        let issued = response.await.expect("a token is issued");
-        let token = issued["status"]["token"].as_str().expect("a token");
+        let token = issue(self.workload(), (namespace, account), bound).await;
         match self.backend() {
             BackendState::Embedded(embedded) => {
-                with_token(embedded.server.in_process(), token)
+                with_token(embedded.server.in_process(), &token)
             }
             BackendState::Kubernetes(_) => {
-                SharedCluster::get().await.workload().with_token(token)
+                SharedCluster::get().await.workload().with_token(&token)
             }
         }
     }
+
+    /// A client with a token of the ServiceAccount `account` in `namespace` of the management
+    /// cluster.
+    pub async fn management_client_of(
+        &self,
+        (namespace, account): (&str, &str),
+    ) -> Client {
+        let token = issue(&self.client(), (namespace, account), None).await;
+        match self.backend() {
+            BackendState::Embedded(embedded) => {
+                with_token(embedded.server.in_process(), &token)
+            }
+            BackendState::Kubernetes(_) => {
+                SharedCluster::get().await.management().with_token(&token)
+            }
+        }
+    }
+}
+
+/// A token of a ServiceAccount, bound to the object `bound`, if given.
+#[expect(clippy::expect_used, reason = "a panic fails the test")]
+async fn issue(
+    client: &Client,
+    (namespace, account): (&str, &str),
+    bound: Option<&Value>,
+) -> String {
+    let mut token_request = json!({
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 3600},
+    });
+    if let Some(bound) = bound {
+        token_request["spec"]["boundObjectRef"] = json!({
+            "apiVersion": bound["apiVersion"],
+            "kind": bound["kind"],
+            "name": bound["metadata"]["name"],
+            "uid": bound["metadata"]["uid"],
+        });
+    }
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+    let response =
+        request::send(client, Method::POST, &path, (Form::Json, &token_request));
+    let issued = response.await.expect("a token is issued");
+    let token = issued["status"]["token"].as_str();
+    token.expect("a token").to_owned()
 }
 
 /// A client that sends `token` with its requests.

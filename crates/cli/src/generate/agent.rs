@@ -2,10 +2,12 @@
 
 use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
+use fivespot_install::agent::host::{Host, Part};
 use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings};
 use fivespot_install::file;
 
 use super::image::{self, ImageArgs};
+use super::rbac::is_dns_label;
 use super::{Output, failed};
 use crate::Failure;
 
@@ -19,18 +21,40 @@ use crate::Failure;
 Examples:
   5spot generate agent --image registry.example/5spot-reclaim-agent:0.1.0 | kubectl apply -f -
   5spot generate agent --image registry.example/5spot-reclaim-agent:0.1.0 \\
-    --kernel 6.6 --outside-containers | kubectl apply -f -")]
+    --kernel 6.6 --outside-containers | kubectl apply -f -
+  5spot generate agent --host team-a/desk-042 | kubectl apply -f -
+  kubectl create token 5spot-host-desk-042 -n team-a --duration 8760h")]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) output: Output,
 
     /// Image of the agent, with 5spot-reclaim-agent as its entry point, such as
     /// registry.example/5spot-reclaim-agent:0.1.0
-    #[arg(long, value_name = "IMAGE", default_value_t = Settings::default().image)]
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value_t = Settings::default().image,
+        conflicts_with = "host",
+    )]
     image: String,
 
     #[command(flatten)]
     images: ImageArgs,
+
+    /// Print instead the identity of an agent that is a service of its host, outside the cluster:
+    /// a ServiceAccount that may report to this ScheduledMachine that the host is free, request a
+    /// reclaim on its Node, and nothing else. Needs the other output in the cluster of the Node
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = machine)]
+    host: Option<(String, String)>,
+
+    /// Name of the Node of --host [default: the name of its ScheduledMachine]
+    #[arg(long, value_name = "NAME", requires = "host")]
+    node_name: Option<String>,
+
+    /// The cluster of --host for which the output is, if its Node is in another one than its
+    /// ScheduledMachine; both clusters then need one
+    #[arg(long, value_enum, default_value_t, requires = "host")]
+    host_cluster: HostCluster,
 
     /// Oldest Linux kernel on the nodes; with 6.6 or later the agent needs neither root nor
     /// NET_ADMIN
@@ -68,6 +92,31 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum HostCluster {
+    /// The cluster of the Node and of the ScheduledMachine
+    #[default]
+    Both,
+    /// The cluster of the ScheduledMachine
+    Management,
+    /// The cluster of the Node
+    Workload,
+}
+
+/// Parses the namespace and the name of a ScheduledMachine.
+///
+/// # Errors
+/// It has not this form, or one of them is not a valid name.
+fn machine(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('/');
+    let parts = parts.filter(|(namespace, name)| {
+        is_dns_label(namespace) && name.split('.').all(is_dns_label)
+    });
+    let (namespace, name) = parts
+        .ok_or("expected NAMESPACE/NAME of a ScheduledMachine, such as team-a/desk")?;
+    Ok((namespace.to_owned(), name.to_owned()))
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum DetectionMethod {
     /// By kernel process events, in the host's network namespace
     #[default]
@@ -82,6 +131,19 @@ impl Args {
     /// # Errors
     /// The image has no registry.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
+        if let Some((namespace, machine)) = &self.host {
+            let host = Host {
+                namespace: namespace.clone(),
+                machine: machine.clone(),
+                node: self.node_name.as_ref().unwrap_or(machine).clone(),
+                part: match self.host_cluster {
+                    HostCluster::Both => Part::Both,
+                    HostCluster::Management => Part::Management,
+                    HostCluster::Workload => Part::Workload,
+                },
+            };
+            return file::host(&host).map_err(failed);
+        }
         self.images.check(image::ONLY_AGENT_IMAGE, &self.image)?;
         let mut settings = Settings {
             image: self.image.clone(),

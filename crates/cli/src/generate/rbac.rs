@@ -277,7 +277,7 @@ pub(super) fn check_namespace(name: &str) -> Result<(), Failure> {
         .remedy("use lower-case letters, digits and hyphens, at most 63"))
 }
 
-fn is_dns_label(name: &str) -> bool {
+pub(super) fn is_dns_label(name: &str) -> bool {
     let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
     !name.is_empty()
         && name.len() <= 63

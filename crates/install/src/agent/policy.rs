@@ -8,6 +8,7 @@ use fivespot_api::name::{
 };
 use serde_json::{Value, json};
 
+use super::host::IS_HOST;
 use super::object;
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";
@@ -21,13 +22,13 @@ pub const ANNOTATIONS: [&str; 4] = [
 ];
 
 /// The maximum length of such an annotation's value, in characters.
-const MAX_VALUE_LENGTH: u32 = 2048;
+pub(super) const MAX_VALUE_LENGTH: u32 = 2048;
 
 /// The entry of a token's user info that names the Node of its pod; since Kubernetes 1.30.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
 
 /// The annotations of a Node before and after a request.
-fn annotations() -> Value {
+pub(super) fn annotations() -> Value {
     json!([
         {
             "name": "before",
@@ -45,7 +46,7 @@ fn agent_user() -> String {
 }
 
 /// A policy and the binding of the same name.
-fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
+pub(super) fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
     let mut policy = object(VERSION, "ValidatingAdmissionPolicy", name, None);
     policy["spec"] = spec;
     let mut binding = object(VERSION, "ValidatingAdmissionPolicyBinding", name, None);
@@ -54,7 +55,8 @@ fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
 }
 
 /// The policy and the binding that restrict writes of 5-Spot's annotations on Nodes. Only the
-/// agent, `operators` by their user names, and cluster administrators may write them.
+/// agent, `operators` by their user names, and cluster administrators may write them; an agent that is
+/// a service of its host too, which [`host::policy`](super::host::policy) restricts further.
 ///
 /// A kubelet may annotate its own Node. Without this policy, an attacker who controls a host
 /// could forge the operator's record of its own changes on that Node.
@@ -93,7 +95,7 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
             "variables": annotations(),
             "validations": [{
                 "expression": format!(
-                    "({unchanged}) || request.userInfo.username in {writers} || \
+                    "({unchanged}) || request.userInfo.username in {writers} || {IS_HOST} || \
                      authorizer.group('*').resource('*').check('*').allowed()"
                 ),
                 "message": format!(
@@ -140,10 +142,10 @@ pub fn own_node() -> [Value; 2] {
     )
 }
 
-/// What a request of the agent must satisfy, each with its message.
-fn validations() -> [(String, String); 5] {
+/// That nothing but annotations changes.
+pub(super) fn only_annotations() -> String {
     let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
-    let unchanged = [
+    [
         "spec",
         "status",
         "metadata.?labels",
@@ -151,7 +153,27 @@ fn validations() -> [(String, String); 5] {
         "metadata.?ownerReferences",
     ]
     .map(same)
-    .join(" && ");
+    .join(" && ")
+}
+
+/// That no annotation changes except for those in the variable `own`.
+pub(super) fn only_own_annotations() -> String {
+    "variables.after.all(key, key in variables.own || \
+     variables.before[?key] == variables.after[?key]) && \
+     variables.before.all(key, key in variables.own || key in variables.after)"
+        .to_owned()
+}
+
+/// That the annotations in the variable `own` have short values.
+pub(super) fn short_annotations() -> String {
+    format!(
+        "variables.own.all(key, \
+         variables.after[?key].orValue('').size() <= {MAX_VALUE_LENGTH})"
+    )
+}
+
+/// What a request of the agent must satisfy, each with its message.
+fn validations() -> [(String, String); 5] {
     [
         (
             "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''"
@@ -166,24 +188,18 @@ fn validations() -> [(String, String); 5] {
                 .to_owned(),
         ),
         (
-            unchanged,
+            only_annotations(),
             "the reclaim agent may only change annotations of a Node".to_owned(),
         ),
         (
-            "variables.after.all(key, key in variables.own || \
-             variables.before[?key] == variables.after[?key]) && \
-             variables.before.all(key, key in variables.own || key in variables.after)"
-                .to_owned(),
+            only_own_annotations(),
             format!(
                 "the reclaim agent may only change the annotations {}",
                 ANNOTATIONS.join(", ")
             ),
         ),
         (
-            format!(
-                "variables.own.all(key, \
-                 variables.after[?key].orValue('').size() <= {MAX_VALUE_LENGTH})"
-            ),
+            short_annotations(),
             format!(
                 "an annotation of the reclaim agent must be at most {MAX_VALUE_LENGTH} characters"
             ),

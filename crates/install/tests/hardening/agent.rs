@@ -1,6 +1,7 @@
 //! The agent has access to its host and only the permissions that it needs for it.
 
 use fivespot_install::agent;
+use fivespot_install::agent::host::{Host, Part};
 use serde_json::{Value, json};
 
 /// The specification of the agent's pods.
@@ -161,5 +162,31 @@ fn the_agent_writes_only_to_nodes() {
         } else {
             assert_eq!(rule["verbs"], json!(["get", "list", "watch"]));
         }
+    }
+}
+
+#[test]
+fn a_host_has_rights_on_named_objects_alone_and_none_before_the_policy_that_bounds_them()
+{
+    for part in [Part::Both, Part::Management, Part::Workload] {
+        let host = Host {
+            namespace: "team-a".to_owned(),
+            machine: "desk-042".to_owned(),
+            node: "desk-042.example".to_owned(),
+            part,
+        };
+        let documents = host.documents();
+        let place = |kind: &str| documents.iter().position(|it| it["kind"] == kind);
+        let policy = place("ValidatingAdmissionPolicyBinding").unwrap();
+        assert!(place("ServiceAccount").unwrap() > policy);
+        let rules = documents.iter().filter_map(|it| it["rules"].as_array());
+        let rules: Vec<&Value> = rules.flatten().collect();
+        for rule in &rules {
+            assert_eq!(rule["resourceNames"].as_array().unwrap().len(), 1, "{rule}");
+        }
+        let of = |kind: &str| rules.iter().any(|rule| rule["resources"] == json!([kind]));
+        assert_eq!(of("scheduledmachines"), part != Part::Workload);
+        assert_eq!(of("nodes"), part != Part::Management);
+        assert_eq!(of("configmaps"), part != Part::Management);
     }
 }

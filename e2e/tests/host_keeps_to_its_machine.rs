@@ -1,0 +1,361 @@
+//! What a thief of a host's kubeconfig can do: annotate the ScheduledMachine and the Node of that
+//! host, and nothing else.
+
+use fivespot_agent::node::{Attempt, Identity, OwnNode};
+use fivespot_api::name::{HOST_FREE_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION};
+use fivespot_install::agent::Settings;
+use fivespot_install::agent::host::{Host, Part};
+use fivespot_testkit::{
+    Cluster, condition, instant, machine_path, node_path, scheduled_machine,
+};
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::promise::{Promise, promise};
+
+/// The promises of this file.
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_thief_of_its_kubeconfig_can_annotate_its_two_objects),
+    promise!(a_thief_of_its_kubeconfig_can_do_nothing_else),
+];
+
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
+/// The bodies of requests other than patches.
+const NOTHING: Value = Value::Null;
+
+/// The host of a machine, beside another machine and another Node, and its stolen tokens.
+struct Theft {
+    cluster: Cluster,
+    /// For the cluster of the ScheduledMachine.
+    management: Client,
+    /// For the cluster of the Node.
+    workload: Client,
+}
+
+impl Theft {
+    async fn begin() -> Self {
+        let cluster = Cluster::start(instant(IN_WINDOW)).await;
+        for document in Settings::default().documents() {
+            if document["kind"] != "DaemonSet" {
+                cluster.apply_to_workload(&document).await;
+            }
+        }
+        for name in ["worker", "other"] {
+            cluster.apply(&scheduled_machine(name)).await;
+            let node =
+                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+            cluster.apply(&node).await;
+        }
+        let mut host = host(&cluster, Part::Management);
+        for document in host.documents() {
+            cluster.apply(&document).await;
+        }
+        host.part = Part::Workload;
+        for document in host.documents() {
+            cluster.apply_to_workload(&document).await;
+        }
+        let account = (host.namespace.as_str(), &*host.account());
+        let theft = Self {
+            management: cluster.management_client_of(account).await,
+            workload: cluster.client_of(account, None).await,
+            cluster,
+        };
+        // A real server takes a moment until a policy is in force.
+        let paused = annotated("cluster.x-k8s.io/paused", "true");
+        for (client, path) in [
+            (&theft.management, machine_path("worker")),
+            (&theft.workload, node_path("worker")),
+        ] {
+            let is_in_force = async || {
+                let path = format!("{path}?dryRun=All");
+                let refused = theft.ask(client, Method::PATCH, &path, &paused).await;
+                refused.contains("5spot-host")
+            };
+            theft.cluster.eventually(is_in_force).await;
+        }
+        theft
+    }
+
+    /// What the server says to a request, with the names of the test.
+    async fn ask(
+        &self,
+        client: &Client,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> String {
+        let namespace = self.cluster.namespace("default");
+        let mut path =
+            path.replace("/namespaces/default", &format!("/namespaces/{namespace}"));
+        for name in ["worker", "other"] {
+            let node = self.cluster.node_name(name);
+            path = path.replace(&format!("/nodes/{name}"), &format!("/nodes/{node}"));
+            let own = format!("reclaim-agent-{name}");
+            path = path.replace(&own, &format!("reclaim-agent-{node}"));
+        }
+        let kind = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let body = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, kind)
+            .body(body)
+            .expect("a request");
+        let mut text = match client.request::<Value>(request).await {
+            Ok(_) => return "allowed".to_owned(),
+            Err(kube::Error::Api(status)) => status.message,
+            Err(error) => panic!("{error}"),
+        };
+        for (own, named) in self.cluster.own_names() {
+            text = text.replace(&own, &named);
+        }
+        text.replace(&self.cluster.node_name("other"), "other")
+    }
+
+    async fn end(self) {
+        for name in ["worker", "other"] {
+            self.cluster.delete(&node_path(name)).await;
+        }
+        let name = format!("5spot-host:{}:worker", self.cluster.namespace("default"));
+        for kind in ["clusterrolebindings", "clusterroles"] {
+            let path = format!("/apis/rbac.authorization.k8s.io/v1/{kind}/{name}");
+            self.cluster.delete_from_workload(&path).await;
+        }
+    }
+}
+
+fn host(cluster: &Cluster, part: Part) -> Host {
+    Host {
+        namespace: cluster.namespace("default"),
+        machine: "worker".to_owned(),
+        node: cluster.node_name("worker"),
+        part,
+    }
+}
+
+fn annotated(key: &str, value: &str) -> Value {
+    json!({"metadata": {"annotations": {key: value}}})
+}
+
+async fn a_thief_of_its_kubeconfig_can_annotate_its_two_objects() {
+    let theft = Theft::begin().await;
+    let free = annotated(
+        HOST_FREE_ANNOTATION,
+        "2026-03-06T14:00:00Z 2026-03-06T15:00:00Z",
+    );
+    let requested = annotated(RECLAIM_REQUESTED_ANNOTATION, "true");
+    let named = "?fieldSelector=metadata.name%3D";
+    let machines = machine_path("worker");
+    let machines = machines.trim_end_matches("/worker");
+    let node = theft.cluster.node_name("worker");
+    let configurations = "/api/v1/namespaces/5spot-system/configmaps";
+    let rows = [
+        (
+            &theft.management,
+            Method::GET,
+            machine_path("worker"),
+            &NOTHING,
+        ),
+        (
+            &theft.management,
+            Method::GET,
+            format!("{machines}{named}worker"),
+            &NOTHING,
+        ),
+        (
+            &theft.management,
+            Method::PATCH,
+            machine_path("worker"),
+            &free,
+        ),
+        (&theft.workload, Method::GET, node_path("worker"), &NOTHING),
+        (
+            &theft.workload,
+            Method::GET,
+            format!("/api/v1/nodes{named}{node}"),
+            &NOTHING,
+        ),
+        (
+            &theft.workload,
+            Method::PATCH,
+            node_path("worker"),
+            &requested,
+        ),
+        (
+            &theft.workload,
+            Method::GET,
+            format!("{configurations}{named}reclaim-agent-{node}"),
+            &NOTHING,
+        ),
+    ];
+    for (client, method, path, body) in rows {
+        let words = theft.ask(client, method.clone(), &path, body).await;
+        assert_eq!(words, "allowed", "{method} {path}");
+    }
+    // The agent with this identity finds out that it is kept to its Node, whether that exists or not.
+    let agent = OwnNode {
+        client: theft.workload.clone(),
+        name: node,
+        identity: Identity::Unchecked,
+    };
+    assert_eq!(agent.try_another().await.expect("asked"), Attempt::Rejected);
+    theft.end().await;
+}
+
+async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
+    let theft = Theft::begin().await;
+    let (machine, other) = (machine_path("worker"), machine_path("other"));
+    let machines = machine.trim_end_matches("/worker");
+    let node = node_path("worker");
+    let free = annotated(
+        HOST_FREE_ANNOTATION,
+        "2026-03-06T14:00:00Z 2026-03-06T15:00:00Z",
+    );
+    let requested = annotated(RECLAIM_REQUESTED_ANNOTATION, "true");
+    let spec = json!({"spec": {"killSwitch": true}});
+    let status = json!({"status": {"phase": "Active"}});
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let owner = json!({"metadata": {"finalizers": ["a.example/b"]}});
+    let long = annotated(RECLAIM_REQUESTED_ANNOTATION, &"x".repeat(2049));
+    let overriding = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+        "metadata": {"name": "run"},
+        "spec": {"mode": "Run", "endTime": "2026-03-06T20:00:00Z",
+                 "target": {"names": ["worker"]}},
+    });
+    let namespaced = "/api/v1/namespaces/default";
+    let account = format!("{namespaced}/serviceaccounts/5spot-host-worker/token");
+    let token = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                       "spec": {"expirationSeconds": 3600}});
+    let (at, of) = (&theft.management, &theft.workload);
+    let rows = [
+        ("change its spec", at, Method::PATCH, machine.clone(), &spec),
+        (
+            "pause it",
+            at,
+            Method::PATCH,
+            machine.clone(),
+            &annotated("cluster.x-k8s.io/paused", "true"),
+        ),
+        ("label it", at, Method::PATCH, machine.clone(), &label),
+        (
+            "keep it from being deleted",
+            at,
+            Method::PATCH,
+            machine.clone(),
+            &owner,
+        ),
+        (
+            "write its status",
+            at,
+            Method::PATCH,
+            format!("{machine}/status"),
+            &status,
+        ),
+        ("delete it", at, Method::DELETE, machine.clone(), &NOTHING),
+        (
+            "read another machine",
+            at,
+            Method::GET,
+            other.clone(),
+            &NOTHING,
+        ),
+        (
+            "report for another machine",
+            at,
+            Method::PATCH,
+            other,
+            &free,
+        ),
+        (
+            "list all machines",
+            at,
+            Method::GET,
+            machines.to_owned(),
+            &NOTHING,
+        ),
+        (
+            "run it by an override",
+            at,
+            Method::POST,
+            machines.replace("scheduledmachines", "scheduleoverrides"),
+            &overriding,
+        ),
+        (
+            "read Secrets",
+            at,
+            Method::GET,
+            format!("{namespaced}/secrets"),
+            &NOTHING,
+        ),
+        ("renew its token", at, Method::POST, account, &token),
+        (
+            "reclaim another Node",
+            of,
+            Method::PATCH,
+            node_path("other"),
+            &requested,
+        ),
+        ("label its Node", of, Method::PATCH, node.clone(), &label),
+        (
+            "taint its Node",
+            of,
+            Method::PATCH,
+            node.clone(),
+            &json!({"spec": {"unschedulable": true}}),
+        ),
+        (
+            "forge the operator's record",
+            of,
+            Method::PATCH,
+            node.clone(),
+            &annotated("5spot.finos.org/cordoned", "uid"),
+        ),
+        ("fill its Node", of, Method::PATCH, node.clone(), &long),
+        (
+            "write the status of its Node",
+            of,
+            Method::PATCH,
+            format!("{node}/status"),
+            &status,
+        ),
+        ("delete its Node", of, Method::DELETE, node, &NOTHING),
+        (
+            "list all Nodes",
+            of,
+            Method::GET,
+            "/api/v1/nodes".to_owned(),
+            &NOTHING,
+        ),
+        (
+            "read pods",
+            of,
+            Method::GET,
+            "/api/v1/pods".to_owned(),
+            &NOTHING,
+        ),
+        (
+            "read the commands of another host",
+            of,
+            Method::GET,
+            "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-other".to_owned(),
+            &NOTHING,
+        ),
+    ];
+    let mut answers = Vec::new();
+    for (what, client, method, path, body) in rows {
+        let words = theft.ask(client, method, &path, body).await;
+        answers.push(format!("{what}: {words}"));
+    }
+    insta::assert_snapshot!(answers.join("\n"));
+    theft.end().await;
+}
