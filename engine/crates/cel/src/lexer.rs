@@ -2,6 +2,8 @@
 
 mod sign;
 
+use std::ops::Range;
+
 pub(crate) use sign::Sign;
 
 /// A token and its position. Sources are bounded, so that a token fits into a few bytes.
@@ -21,10 +23,14 @@ impl Token {
         self.at as usize
     }
 
+    /// Its bytes in the source.
+    pub(crate) fn bytes(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
     /// The token's text in `source`; empty at the end.
     pub(crate) fn text(self, source: &str) -> &str {
-        let bytes = self.start as usize..self.end as usize;
-        source.get(bytes).unwrap_or_default()
+        source.get(self.bytes()).unwrap_or_default()
     }
 }
 

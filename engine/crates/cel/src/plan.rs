@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::ast::{Expr, Fold, Kind, operator};
 use crate::check::{Reference, Tree};
 use crate::cost::Formula;
+use crate::coverage::Recorder;
 use crate::library::regex::compiled;
 use crate::library::{self, Overload, Overloads};
 use crate::name::Name;
@@ -36,15 +37,23 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// If a constant cannot be computed, such as `int('x')`.
-pub(crate) fn plan(tree: &Tree, paths: Option<&Paths>) -> Result<Plan, RunError> {
+pub(crate) fn plan(
+    (source, tree): (&str, &Tree),
+    paths: Option<&Paths>,
+) -> Result<Plan, RunError> {
     let mut planner = Planner {
         tree,
         paths,
+        recorder: Recorder::of(source),
         variables: Vec::new(),
         scopes: Vec::new(),
         slots: 0,
     };
     let root = planner.node(&tree.root)?;
+    let root = match &planner.recorder {
+        Some(recorder) => recorder.whole(root),
+        None => root,
+    };
     Ok(Plan {
         root,
         variables: planner.variables,
@@ -55,6 +64,8 @@ pub(crate) fn plan(tree: &Tree, paths: Option<&Paths>) -> Result<Plan, RunError>
 struct Planner<'t> {
     tree: &'t Tree,
     paths: Option<&'t Paths>,
+    /// For the coverage, if it is recorded.
+    recorder: Option<Recorder<'t>>,
     variables: Vec<Arc<str>>,
     scopes: Vec<(Arc<str>, usize)>,
     slots: usize,
@@ -155,11 +166,17 @@ impl Planner<'_> {
         };
         let target = target.filter(|_| receiver);
         match (function, args) {
-            (operator::AND, _) => return Ok(Node::And(self.nodes(target, args)?)),
-            (operator::OR, _) => return Ok(Node::Or(self.nodes(target, args)?)),
+            (operator::AND, _) => return Ok(Node::And(self.terms(target, args)?)),
+            (operator::OR, _) => return Ok(Node::Or(self.terms(target, args)?)),
             (operator::CONDITIONAL, [condition, yes, no]) => {
                 let parts = [self.node(condition)?, self.node(yes)?, self.node(no)?];
-                let conditional = Root::conditional(parts, args);
+                let mut conditional = Root::conditional(parts, args);
+                // That of a macro is no part of the source.
+                if let Root::Conditional(parts) = &mut conditional {
+                    let [test, ..] = &mut **parts;
+                    let node = std::mem::replace(test, Node::Const(Value::Null));
+                    *test = self.part(condition, node);
+                }
                 return Ok(Node::Attribute(Attribute::of(conditional)));
             }
             (operator::NOT_STRICTLY_FALSE, [argument]) => {
@@ -192,6 +209,23 @@ impl Planner<'_> {
         let nodes = self.nodes(target, args)?;
         let known = args.last().and_then(|last| self.tree.pattern(last));
         self.function((function, known), overloads, nodes)
+    }
+
+    /// The operands of `&&` and `||`.
+    fn terms(&mut self, target: Option<&Expr>, args: &[Expr]) -> Planned<Vec<Node>> {
+        let mut nodes = self.nodes(target, args)?;
+        for (node, expr) in nodes.iter_mut().zip(target.into_iter().chain(args)) {
+            let planned = std::mem::replace(node, Node::Const(Value::Null));
+            *node = self.part(expr, planned);
+        }
+        Ok(nodes)
+    }
+
+    fn part(&self, expr: &Expr, node: Node) -> Node {
+        match &self.recorder {
+            Some(recorder) => recorder.part(expr, node),
+            None => node,
+        }
     }
 
     fn nodes(&mut self, target: Option<&Expr>, args: &[Expr]) -> Planned<Vec<Node>> {

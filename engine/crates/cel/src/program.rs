@@ -32,7 +32,7 @@ impl Program {
     pub fn compile(source: &str, env: &Env) -> Result<Self, CompileErrors> {
         let parsed = parser::parse(source, env)?;
         let tree = check::check(source, parsed, env)?;
-        let plan = plan(&tree, env.paths())
+        let plan = plan((source, &tree), env.paths())
             .map_err(|error| CompileErrors::without_position(&error, tree.summary()))?;
         let declared = plan.variables.iter().map(|name| {
             let found = env.variables().iter().find(|known| known.name == *name);

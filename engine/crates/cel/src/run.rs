@@ -18,6 +18,7 @@ mod text;
 
 use std::sync::Arc;
 
+use crate::coverage::{Kept, Seen};
 use crate::library;
 use crate::plan::{Call, Node, Strategy};
 use crate::value::{Entries, Map};
@@ -68,7 +69,21 @@ impl<'v> Run<'_, 'v> {
             Node::Struct(structure) => self.structure(structure),
             Node::Fold(fold) => self.fold(fold),
             Node::Bind(bind) => self.bind(bind),
+            Node::Recorded(recorded) => self.recorded(recorded),
         }
+    }
+
+    /// Evaluates a node and records the result.
+    #[inline(never)]
+    fn recorded(&mut self, (node, seen): &'v (Node, Arc<Seen>)) -> Outcome<'v> {
+        let value = self.eval(node);
+        seen.add(match &value {
+            Ok(Value::Bool(true)) => Kept::True,
+            Ok(Value::Bool(false)) => Kept::False,
+            Ok(_) => Kept::Other,
+            Err(_) => Kept::Failed,
+        });
+        value
     }
 
     fn truth_as_value(&mut self, node: &'v Node) -> Outcome<'v> {

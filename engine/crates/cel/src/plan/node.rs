@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::Value;
 use crate::ast::{Expr, Kind};
 use crate::cost::{self, Formula};
+use crate::coverage::Seen;
 use crate::library::Overloads;
 use crate::library::regex::RunCompiled;
 use crate::name::Name;
@@ -43,6 +44,8 @@ pub(crate) enum Node {
     Struct(Box<StructNode>),
     Fold(Box<FoldNode>),
     Bind(Box<Bind>),
+    /// A node whose results are recorded.
+    Recorded(Box<(Node, Arc<Seen>)>),
 }
 
 /// `Name{field: value}`
@@ -129,6 +132,7 @@ impl Node {
             | Node::NotFalse { .. } => true,
             Node::Call(call) => call.strategy.is_test(),
             Node::Fold(fold) => fold.decided_by.is_some(),
+            Node::Recorded(recorded) => recorded.0.is_test(),
             _ => false,
         }
     }

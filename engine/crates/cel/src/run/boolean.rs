@@ -1,11 +1,14 @@
 //! Boolean results: most of a rule, and cheaper to return than a value.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 use super::fold::Slot;
 use super::optional::MaybeOptional;
 use super::text::TextOrSize;
 use super::{Outcome, Run};
+use crate::coverage::{Kept, Seen};
 use crate::library;
 use crate::paths::ResolvedPath;
 use crate::plan::{Bind, Call, Node, Root, Strategy};
@@ -59,8 +62,22 @@ impl<'v> Run<'_, 'v> {
                 self.alternative_bool(node, sides, *unwrap)
             }
             Node::Fold(fold) if fold.decided_by.is_some() => self.quantified(fold),
+            Node::Recorded(recorded) => self.recorded_bool(recorded),
             node => self.bool_of_value(node),
         }
+    }
+
+    /// Evaluates a node and records the result.
+    #[inline(never)]
+    fn recorded_bool(&mut self, (node, seen): &'v (Node, Arc<Seen>)) -> BoolResult {
+        let result = self.eval_bool(node);
+        seen.add(match result {
+            BoolResult::True => Kept::True,
+            BoolResult::False => Kept::False,
+            BoolResult::NotBool => Kept::Other,
+            BoolResult::Failed => Kept::Failed,
+        });
+        result
     }
 
     /// Whether the value is `true`.
