@@ -1,18 +1,25 @@
 //! `kubemu test`: cases beside policies and CRDs.
 
+mod coverage;
+mod mutant;
 mod report;
+mod rule;
 mod sheet;
 mod suite;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use kubemu_admission::KubeVersion;
+use kubemu_cel::Coverage;
 use kubemu_terminal::{Failure, Outcome};
 
 use crate::validate::Extension;
+
 use report::{CaseResult, Report};
+use rule::Rule;
 use suite::Suite;
 
 /// The examples of the command's help.
@@ -36,6 +43,18 @@ pub struct Args {
     /// Kubernetes version of the API server
     #[arg(long, value_name = "VERSION", default_value_t)]
     kube_version: KubeVersion,
+    /// Print which results of the expressions of policies and CRDs no case reaches
+    #[arg(long)]
+    coverage: bool,
+    /// Change each rule in small ways, and print the changes that no case detects
+    #[arg(long)]
+    mutants: bool,
+    /// How many changed rules to try
+    #[arg(long, value_name = "NUMBER", default_value_t = 5_000)]
+    mutant_limit: usize,
+    /// How many seconds to try changed rules for
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    mutant_seconds: u64,
     /// With text output, print the cases that pass, too
     #[arg(short, long)]
     verbose: bool,
@@ -43,6 +62,9 @@ pub struct Args {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
 }
+
+/// The longest time for changed rules: a day.
+const MAX_SECONDS: u64 = 86_400;
 
 /// The forms in which results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -68,8 +90,23 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     let with = (args.kube_version, extension);
     let mut report = Report::default();
+    let time = Duration::from_secs(args.mutant_seconds.min(MAX_SECONDS));
+    let deadline = Instant::now() + time;
     for suite in Suite::read(&args.paths)? {
-        let tested = suite.test(with)?;
+        let tested = if args.coverage {
+            let (tested, coverage) = Coverage::record(|| suite.test(with));
+            let rules = Rule::all(&suite.subjects, &suite.cases);
+            let covered = report.coverage.get_or_insert_default();
+            covered.add(&rules, &coverage);
+            tested?
+        } else {
+            suite.test(with)?
+        };
+        if args.mutants {
+            let mutants = report.mutants.get_or_insert_default();
+            let left = args.mutant_limit.saturating_sub(mutants.tried());
+            mutants.add((&suite, &tested), (left, deadline), with);
+        }
         let cases = suite.cases.iter().zip(&tested);
         report
             .cases

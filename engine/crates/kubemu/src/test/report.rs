@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use kubemu_terminal::plain;
 use serde::Serialize;
 
+use super::coverage::Covered;
+use super::mutant::Mutants;
 use super::sheet::{Case, Expected, Verdict};
 use super::suite::Tested;
 use crate::validate::judge::Answer;
@@ -17,6 +19,10 @@ pub(super) struct Report {
     pub(super) cases: Vec<CaseResult>,
     /// How many documents are neither cases nor CRDs, policies or what these need.
     pub(super) unused: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) coverage: Option<Covered>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mutants: Option<Mutants>,
 }
 
 /// The result of one case.
@@ -113,7 +119,14 @@ impl Report {
             0 => writeln!(out),
             1 => writeln!(out, "; 1 document of another kind is not used"),
             unused => writeln!(out, "; {unused} documents of other kinds are not used"),
+        }?;
+        if let Some(coverage) = &self.coverage {
+            coverage.text(out)?;
         }
+        if let Some(mutants) = &self.mutants {
+            mutants.text(out)?;
+        }
+        Ok(())
     }
 
     /// Prints JUnit's XML: one suite, with a test case for each case.

@@ -172,3 +172,62 @@ fn a_policy_that_a_server_refuses_is_an_error() {
     let error = folder.error();
     assert!(error.contains("widgets.yaml, document 2"), "{error}");
 }
+
+#[test]
+fn the_coverage_lists_what_no_case_reaches() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let (outcome, out) = folder.test(&["--coverage"]);
+    insta::assert_snapshot!(out, @r"
+    7 passed, 0 failed
+    coverage: 21 of 24 results of 5 expressions
+      widgets.yaml:24: !has(self.max) is never true
+      widgets.yaml:26: self.min == oldSelf.min is never true
+      widgets.yaml:45: !has(object.spec.tier) is never true
+    ");
+    assert_eq!(outcome, Outcome::Yes);
+}
+
+#[test]
+fn what_a_server_answers_is_covered_too() {
+    let folder = Folder::of(&[("a.yaml", ENTRIES)]);
+    let (_, out) = folder.test(&["--coverage"]);
+    insta::assert_snapshot!(out, @r"
+    5 passed, 0 failed
+    coverage: 16 of 18 results of 2 expressions
+      a.yaml:10: object.data.size() < 2 is never true
+      a.yaml:10: oldObject.data.size() >= 2 is never false
+    ");
+}
+
+#[test]
+fn mutants_that_no_case_detects_are_listed_with_their_change() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let (outcome, out) = folder.test(&["--mutants"]);
+    insta::assert_snapshot!(out, @r"
+    7 passed, 0 failed
+    mutants: 46 of 52 detected
+      widgets.yaml:24: without !has(self.max) ||
+      widgets.yaml:24: max -> min
+      widgets.yaml:24: <= -> <
+      widgets.yaml:45: without || !has(object.spec.tier)
+      widgets.yaml:47: without request.operation != 'DELETE' ||
+      widgets.yaml:47: '' -> 'x'
+    ");
+    assert_eq!(outcome, Outcome::Yes);
+}
+
+#[test]
+fn mutants_are_bounded_in_number_and_time_and_need_cases_that_pass() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let (_, few) = folder.test(&["--mutants", "--mutant-limit", "1"]);
+    assert!(few.contains("not tried, because of the limits"), "{few}");
+    let (_, none) = folder.test(&["--mutants", "--mutant-seconds", "0"]);
+    assert!(none.contains("mutants: 0 of 0 detected; "), "{none}");
+    let cases = CASES.replacen("expect: Admitted", "expect: Refused", 1);
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", &cases)]);
+    let (_, failing) = folder.test(&["--mutants"]);
+    assert!(
+        failing.contains("; cases fail without a mutant"),
+        "{failing}"
+    );
+}
