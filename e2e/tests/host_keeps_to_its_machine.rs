@@ -5,9 +5,7 @@ use fivespot_agent::node::{Attempt, Identity, OwnNode};
 use fivespot_api::name::{HOST_FREE_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION};
 use fivespot_install::agent::Settings;
 use fivespot_install::agent::host::{Host, Part};
-use fivespot_testkit::{
-    Cluster, condition, instant, machine_path, node_path, scheduled_machine,
-};
+use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
 use http::Method;
 use kube::Client;
 use serde_json::{Value, json};

@@ -85,6 +85,7 @@ mod refuses_hostile_objects;
 mod reports_errors;
 mod reports_readiness;
 mod reports_what_blocks_it;
+mod returns_to_service;
 mod run;
 mod scales_on_schedule;
 mod scales_targets_of_others;
@@ -148,6 +149,7 @@ const ALL: &[&[Promise]] = &[
     moved_by_clusterctl::PROMISES,
     moves_with_its_cluster::PROMISES,
     needs_no_more_than_its_roles::PROMISES,
+    returns_to_service::PROMISES,
     obeys_overrides::PROMISES,
     opens_on_time::PROMISES,
     pauses::PROMISES,

@@ -52,6 +52,15 @@ impl Seen {
         })
     }
 
+    /// Whether the host has to be looked at: it is not free, or that has to be confirmed. The time of
+    /// day decides, which goes on while a host is suspended.
+    pub(crate) fn is_due(self, now: Timestamp) -> bool {
+        self.0.is_none_or(|free| {
+            let passed = whole_seconds(now).duration_since(free.confirmed);
+            passed.is_negative() || passed >= CONFIRM
+        })
+    }
+
     /// Whether it is free.
     pub(crate) fn is_free(self) -> bool {
         self.0.is_some()
@@ -149,6 +158,20 @@ mod tests {
         ] {
             let looked = seen(&[(Free, "13:00:00"), (Free, next)]);
             assert_eq!(written(looked, None), format!("{since} {next}Z"), "{next}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_looked_at_while_it_is_in_use_and_every_minute_while_it_is_free() {
+        assert!(Seen::default().is_due(at("13:00:00")));
+        let looked = seen(&[(Look::Free, "13:00:00")]);
+        for (time, is_due) in [
+            ("13:00:00", false),
+            ("13:00:59.9", false),
+            ("13:01:00", true),
+            ("12:59:59", true),
+        ] {
+            assert_eq!(looked.is_due(at(time)), is_due, "{time}");
         }
     }
 

@@ -26,10 +26,8 @@ use crate::proc::Proc;
 use crate::scan::scan;
 use crate::watched::{Observed, Watched, backoff, watch_object};
 
-/// The time between two looks at a host that is free: one for each confirmation.
-const WHILE_FREE: Duration = Duration::from_mins(1);
-/// The time between two looks at a host that is in use.
-const WHILE_IN_USE: Duration = Duration::from_secs(1);
+/// How often it is decided whether the host has to be looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The ScheduledMachine of this host.
 #[derive(Clone)]
@@ -212,6 +210,8 @@ impl Reporter {
             Ok(config) => {
                 tracing::info!("the machine waits until this host is free");
                 self.wanted = Some(Wanted { uid, config });
+                // Nobody has looked for these commands.
+                self.seen = Seen::default();
                 self.look_due = Instant::now();
             }
             Err(error) => {
@@ -227,9 +227,13 @@ impl Reporter {
         self.seen = Seen::default();
     }
 
-    /// Looks at the whole host.
+    /// Looks at the whole host, if that is due.
     fn look(&mut self, is_quiet: bool) {
+        self.look_due = Instant::now() + INTERVAL;
         let Some(wanted) = &self.wanted else { return };
+        if !self.seen.is_due((self.now)()) {
+            return;
+        }
         let mut look = Look::InUse;
         if is_quiet {
             let found = scan(&self.proc, &wanted.config.patterns);
@@ -243,11 +247,6 @@ impl Reporter {
             }
         }
         self.see(look);
-        let interval = match look {
-            Look::Free => WHILE_FREE,
-            Look::InUse => WHILE_IN_USE,
-        };
-        self.look_due = Instant::now() + interval;
     }
 
     fn see(&mut self, look: Look) {
@@ -256,7 +255,6 @@ impl Reporter {
         if was_free && !self.seen.is_free() {
             // A report that is not true any more is not delayed by an earlier failure.
             self.write_due = Instant::now();
-            self.look_due = Instant::now() + WHILE_IN_USE;
         }
     }
 

@@ -1,0 +1,241 @@
+//! A host that its owner has needed for a while serves again without anybody's help: the whole
+//! sequence, with the real agent as a service of the host, and a played `/proc` and logind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use fivespot_agent::detect::DetectionMode;
+use fivespot_agent::node::{Identity, OwnNode};
+use fivespot_agent::policy_check::PolicyRequirement;
+use fivespot_agent::proc::Proc;
+use fivespot_agent::reporting::OwnMachine;
+use fivespot_agent::run::{Agent, run};
+use fivespot_agent::signal::{Counted, Sessions};
+use fivespot_api::name::HOST_FREE_ANNOTATION;
+use fivespot_api::reclaim::FreeHost;
+use fivespot_install::agent::Settings;
+use fivespot_install::agent::host::{Host, Part};
+use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
+use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::Clock;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::promise::{Promise, promise};
+
+/// The promises of this file.
+pub(crate) const PROMISES: &[Promise] = &[promise!(
+    a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more
+)];
+
+const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
+/// The session of a person at a desktop, as logind records it.
+const SESSION: &str = "UID=1000\nACTIVE=1\nSTATE=active\nREMOTE=0\nTYPE=wayland\nCLASS=user\n\
+                       SEAT=seat0\n";
+
+/// The clock of the host, which is that of the operator. One promise uses it.
+static CLOCK: Mutex<Option<Clock>> = Mutex::new(None);
+
+fn now() -> Timestamp {
+    let clock = CLOCK.lock().expect("the clock");
+    clock.as_ref().expect("a clock").now()
+}
+
+/// A host with processes and login sessions. Dropping it ends its agent.
+struct Desk {
+    root: PathBuf,
+    agent: Option<JoinHandle<()>>,
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if let Some(agent) = &self.agent {
+            agent.abort();
+        }
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        let name = format!("5spot-desk-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&root);
+        for directory in ["proc", "sessions"] {
+            fs::create_dir_all(root.join(directory)).expect("a directory");
+        }
+        Self { root, agent: None }
+    }
+
+    fn starts_program(&self, name: &str) {
+        let growing = self.root.join("growing");
+        fs::create_dir_all(&growing).expect("a directory");
+        for (file, text) in [
+            ("comm", format!("{name}\n")),
+            ("cmdline", format!("/usr/bin/{name}\0")),
+            (
+                "stat",
+                format!(
+                    "7 ({name}) S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n"
+                ),
+            ),
+        ] {
+            fs::write(growing.join(file), text).expect("written");
+        }
+        fs::rename(growing, self.root.join("proc/7")).expect("started");
+    }
+
+    fn ends_program(&self) {
+        fs::remove_dir_all(self.root.join("proc/7")).expect("ended");
+    }
+
+    fn logs_in(&self) {
+        fs::write(self.root.join("sessions/c2"), SESSION).expect("written");
+    }
+
+    fn logs_out(&self) {
+        fs::remove_file(self.root.join("sessions/c2")).expect("removed");
+    }
+
+    /// Starts the agent with the identity of the host.
+    async fn starts_agent(&mut self, cluster: &Cluster) {
+        let mut host = Host {
+            namespace: cluster.namespace("default"),
+            machine: "worker".to_owned(),
+            node: cluster.node_name("worker"),
+            part: Part::Management,
+        };
+        for document in host.documents() {
+            cluster.apply(&document).await;
+        }
+        host.part = Part::Workload;
+        for document in host.documents() {
+            cluster.apply_to_workload(&document).await;
+        }
+        let account = (host.namespace.as_str(), &*host.account());
+        let agent = Agent {
+            node: OwnNode {
+                client: cluster.client_of(account, None).await,
+                name: host.node.clone(),
+                identity: Identity::Unchecked,
+            },
+            proc: Proc::open(&self.root.join("proc")).expect("/proc"),
+            mode: DetectionMode::Scan,
+            signals: vec![Box::new(Sessions::new(
+                Path::new(&self.root),
+                Counted::Local,
+            ))],
+            run_directory: None,
+            machine: Some(OwnMachine {
+                client: cluster.management_client_of(account).await,
+                namespace: host.namespace.clone(),
+                name: host.machine.clone(),
+            }),
+            requirement: PolicyRequirement::Required,
+            now,
+        };
+        self.agent = Some(tokio::spawn(async move {
+            // Errors of the agent become visible because its writes are missing.
+            let _ = run(agent, std::future::pending()).await;
+        }));
+    }
+}
+
+/// What the host reports.
+async fn reported(cluster: &Cluster) -> Option<FreeHost> {
+    let object = cluster.get(&machine_path("worker")).await?;
+    let text = object["metadata"]["annotations"][HOST_FREE_ANNOTATION].as_str()?;
+    Some(text.parse().expect("a report"))
+}
+
+/// Waits until the machine is gone. The host is real, and so is the time until it notices.
+async fn is_out(cluster: &Cluster) -> Value {
+    let is_leaving = async || cluster.status("worker").await["phase"] != "Active";
+    cluster.eventually(is_leaving).await;
+    let limit = cluster.clock().now() + SignedDuration::from_mins(5);
+    let object = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    for path in cluster.owned_paths("worker") {
+        assert_eq!(cluster.get(&path).await, None, "{path}");
+    }
+    object
+}
+
+/// Waits until the host reports that it is free. Returns since when.
+async fn is_free(cluster: &Cluster) -> Timestamp {
+    cluster
+        .eventually(async || reported(cluster).await.is_some())
+        .await;
+    reported(cluster).await.expect("a report").since
+}
+
+/// Lets minutes pass; in each, the agent confirms its report while there is one.
+async fn pass(cluster: &Cluster, minutes: u32) {
+    for _ in 0..minutes {
+        let next = cluster.clock().now() + SignedDuration::from_mins(1);
+        cluster.advance_until(next).await;
+        let is_confirmed = async || {
+            let is_old =
+                |free: FreeHost| free.confirmed < next - SignedDuration::from_secs(1);
+            !reported(cluster).await.is_some_and(is_old)
+        };
+        cluster.eventually(is_confirmed).await;
+    }
+}
+
+async fn a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more() {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    CLOCK
+        .lock()
+        .expect("the clock")
+        .replace(cluster.clock().clone());
+    let _operator = cluster.operator();
+    for document in Settings::default().documents() {
+        if document["kind"] != "DaemonSet" {
+            cluster.apply_to_workload(&document).await;
+        }
+    }
+    let mut worker = scheduled_machine("worker");
+    worker["spec"]["reclaim"] = json!({
+        "commands": ["owners-game"], "return": {"after": "3m", "maxPerDay": 1},
+    });
+    cluster.bring_up(&worker).await;
+    let mut desk = Desk::new();
+    desk.starts_agent(&cluster).await;
+    let is_running = async || {
+        let status = cluster.status("worker").await;
+        condition(&status, "AgentReady")["reason"] == "Running"
+    };
+    cluster.eventually(is_running).await;
+    assert_eq!(reported(&cluster).await, None, "it serves");
+
+    desk.starts_program("owners-game");
+    is_out(&cluster).await;
+    pass(&cluster, 5).await;
+    assert_eq!(reported(&cluster).await, None, "its owner plays");
+    desk.ends_program();
+    let since = is_free(&cluster).await;
+    pass(&cluster, 2).await;
+    assert_eq!(cluster.status("worker").await["phase"], "Inactive");
+    pass(&cluster, 1).await;
+    let limit = since + SignedDuration::from_mins(10);
+    let object = cluster.wait_for_phase("worker", "Active", limit).await;
+    let returns = object["status"]["returns"].as_array();
+    assert_eq!(returns.map(Vec::len), Some(1));
+    // The report ends with the wait of the machine.
+    cluster
+        .eventually(async || reported(&cluster).await.is_none())
+        .await;
+
+    desk.logs_in();
+    is_out(&cluster).await;
+    desk.logs_out();
+    is_free(&cluster).await;
+    pass(&cluster, 5).await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Inactive");
+    let message = condition(&status, "Scheduled")["message"].clone();
+    let message = message.as_str().unwrap_or_default();
+    let words = "as often as spec.reclaim.return.maxPerDay allows";
+    assert!(message.contains(words), "{message}");
+}
