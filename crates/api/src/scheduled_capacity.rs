@@ -3,6 +3,8 @@
 mod field_path;
 mod text;
 
+use std::fmt;
+
 use fivespot_schedule::Duration;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -190,6 +192,12 @@ impl CapacityPhase {
             Self::Terminated => "Terminated",
             Self::Error => "Error",
         }
+    }
+}
+
+impl fmt::Display for CapacityPhase {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
     }
 }
 

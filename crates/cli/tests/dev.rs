@@ -138,6 +138,73 @@ fn an_evening_runs_in_order_and_ends_before_its_deadline() {
     assert!(deleted < "2026-03-06T23:05:00Z", "{deleted}");
 }
 
+/// The path of an example.
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_market_is_left_at_its_early_close_and_not_joined_on_its_holiday() {
+    let dir = TempDir::new();
+    // Thursday is a holiday; on Friday it closes at 13:00.
+    let ended = dir.run(&[
+        "--start",
+        "2026-11-26T13:00:00Z",
+        "--speed",
+        "100000",
+        "--apply",
+        &example("shared-schedules"),
+        "--until",
+        "ScheduledMachine/market-worker=ShuttingDown",
+        "--timeout",
+        "120s",
+    ]);
+    let out = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
+    assert_order(
+        out,
+        &[
+            "2026-11-27T14:00:00Z  default/market-worker  Inactive -> Pending",
+            "default/market-worker  Pending -> Active",
+            "2026-11-27T18:00:00Z  default/market-worker  Active -> ShuttingDown",
+        ],
+    );
+    let on_holiday =
+        |line: &&str| line.starts_with("2026-11-26") && line.contains("market");
+    let joined = out.lines().filter(on_holiday);
+    assert!(
+        joined.into_iter().all(|line| !line.contains("Pending")),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_phases_of_a_capacity_are_printed_at_the_instants_of_its_schedule() {
+    let dir = TempDir::new();
+    let ended = dir.run(&[
+        "--start",
+        "2026-03-06T16:30:00Z",
+        "--speed",
+        "100000",
+        "--apply",
+        &example("capacity/web.yaml"),
+        "--until",
+        "ScheduledCapacity/web=Inactive",
+        "--timeout",
+        "60s",
+    ]);
+    let out = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{out}{}", text(&ended.stderr));
+    assert_order(
+        out,
+        &[
+            "default/scap/web  -> Active  Deployment web has the active values until 2026-03-06T17:00:00Z",
+            "2026-03-06T17:00:00Z  default/scap/web  Active -> Inactive  Deployment web has the inactive",
+            "2026-03-06T17:00:00Z  reached",
+        ],
+    );
+}
+
 #[test]
 fn a_window_opens_on_the_second_after_the_clocks_have_changed() {
     let dir = TempDir::new();

@@ -1,22 +1,23 @@
 //! Callbacks for transitions, steps and events.
 
-use fivespot_api::Phase;
+use fivespot_api::{CapacityPhase, Phase};
 use fivespot_plan::Step;
 use jiff::Timestamp;
 
 use fivespot_runtime::Key;
 
-/// A ScheduledMachine's phase changed, and the API server has accepted the new status.
+/// The phase of a ScheduledMachine, or of a ScheduledCapacity, changed, and the API server has
+/// accepted the new status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transition {
+pub struct Transition<P = Phase> {
     /// The instant of the reconcile that observed it.
     pub at: Timestamp,
-    /// The ScheduledMachine.
+    /// The object.
     pub key: Key,
-    /// The phase before; absent for a ScheduledMachine that had no status.
-    pub from: Option<Phase>,
+    /// The phase before; absent for an object that had no status.
+    pub from: Option<P>,
     /// The phase after.
-    pub to: Phase,
+    pub to: P,
     /// The message of the status; may be empty.
     pub message: String,
 }
@@ -42,6 +43,11 @@ pub struct StepTaken {
 pub trait Listener: Send + Sync {
     /// The phase changed.
     fn transition(&self, transition: &Transition);
+
+    /// The phase of a ScheduledCapacity changed. Does nothing unless overridden.
+    fn capacity(&self, transition: &Transition<CapacityPhase>) {
+        let _ = transition;
+    }
 
     /// A step was sent, or rejected. Does nothing unless overridden.
     fn step(&self, step: &StepTaken) {

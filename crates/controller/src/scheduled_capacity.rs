@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 
 use crate::context::{Context, work_queue};
 use crate::kind::scheduled_capacity;
+use crate::listener::Transition;
 use crate::observe::Incomplete;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
@@ -389,6 +390,18 @@ impl Reconcile<'_> {
     ) -> OwnWrite {
         let written = self.0.write_status(status).await;
         let before = object.status.clone().unwrap_or_default();
+        if written == OwnWrite::Done
+            && let Some(to) = status.phase.filter(|_| status.phase != before.phase)
+        {
+            let listener = &self.0.context.options.listener;
+            listener.capacity(&Transition {
+                at: now,
+                key: self.0.key.clone(),
+                from: before.phase,
+                to,
+                message: status.message.clone().unwrap_or_default(),
+            });
+        }
         let event = capacity_event(&before, status);
         if let Some(event) = event.filter(|_| written == OwnWrite::Done) {
             let OwnObject {

@@ -1,9 +1,10 @@
 //! The lines that `5spot dev` prints for transitions and steps.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
+use fivespot_api::CapacityPhase;
 use fivespot_controller::{Listener, StepTaken, Transition};
 use fivespot_plan::Step;
 use jiff::Timestamp;
@@ -44,7 +45,14 @@ impl Printer {
 
 impl Listener for Printer {
     fn transition(&self, transition: &Transition) {
-        self.print(&transition_line(transition));
+        let key = transition.key.to_string();
+        self.print(&transition_line(&key, transition));
+    }
+
+    fn capacity(&self, transition: &Transition<CapacityPhase>) {
+        let (namespace, name) = (&transition.key.namespace, &transition.key.name);
+        let key = format!("{namespace}/scap/{name}");
+        self.print(&transition_line(&key, transition));
     }
 
     fn step(&self, step: &StepTaken) {
@@ -52,9 +60,9 @@ impl Listener for Printer {
     }
 }
 
-fn transition_line(transition: &Transition) -> String {
-    let mut line = format!("{}  {}  ", instant(transition.at), transition.key);
-    if let Some(from) = transition.from {
+fn transition_line<P: fmt::Display>(key: &str, transition: &Transition<P>) -> String {
+    let mut line = format!("{}  {key}  ", instant(transition.at));
+    if let Some(from) = &transition.from {
         let _ = write!(line, "{from} ");
     }
     let _ = write!(line, "-> {}", transition.to);
@@ -163,13 +171,13 @@ mod tests {
             message: "the window has closed".to_owned(),
         };
         assert_eq!(
-            transition_line(&transition),
+            transition_line("default/worker", &transition),
             "2026-03-06T23:00:00Z  default/worker  Active -> ShuttingDown  the window has closed"
         );
         transition.from = None;
         transition.message.clear();
         assert_eq!(
-            transition_line(&transition),
+            transition_line("default/worker", &transition),
             "2026-03-06T23:00:00Z  default/worker  -> ShuttingDown"
         );
     }
