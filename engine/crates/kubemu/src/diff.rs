@@ -26,6 +26,7 @@ use crate::document;
 use crate::validate::Extension;
 use crate::validate::judge::{Judge, Question};
 use compared::Compared;
+pub(crate) use expression::Mentions;
 use report::Finding;
 use search::{Difference, Search};
 use side::{Shared, Side};

@@ -1,6 +1,8 @@
 //! `kubemu test`: cases beside policies and CRDs.
 
 mod coverage;
+mod edit;
+mod missing;
 mod mutant;
 mod report;
 mod rule;
@@ -49,10 +51,13 @@ pub struct Args {
     /// Change each rule in small ways, and print the changes that no case detects
     #[arg(long)]
     mutants: bool,
+    /// Write cases for the changes that no case detects into a new file
+    #[arg(long, value_name = "FILE", requires = "mutants")]
+    write_missing: Option<PathBuf>,
     /// How many changed rules to try
     #[arg(long, value_name = "NUMBER", default_value_t = 5_000)]
     mutant_limit: usize,
-    /// How many seconds to try changed rules for
+    /// How many seconds to try changed rules for, and as many to look for cases
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     mutant_seconds: u64,
     /// With text output, print the cases that pass, too
@@ -92,6 +97,7 @@ pub fn run(
     let mut report = Report::default();
     let time = Duration::from_secs(args.mutant_seconds.min(MAX_SECONDS));
     let deadline = Instant::now() + time;
+    let mut proposals = Vec::new();
     for suite in Suite::read(&args.paths)? {
         let tested = if args.coverage {
             let (tested, coverage) = Coverage::record(|| suite.test(with));
@@ -105,13 +111,23 @@ pub fn run(
         if args.mutants {
             let mutants = report.mutants.get_or_insert_default();
             let left = args.mutant_limit.saturating_sub(mutants.tried());
-            mutants.add((&suite, &tested), (left, deadline), with);
+            let mut survivors =
+                mutants.try_all((&suite, &tested), (left, deadline), with);
+            if let Some(file) = &args.write_missing {
+                let until = Instant::now() + time;
+                let cases = missing::propose(&suite, &mut survivors, (with, until))?;
+                proposals.extend(missing::document(&suite, (file, &cases)));
+            }
+            mutants.survivors.extend(survivors);
         }
         let cases = suite.cases.iter().zip(&tested);
         report
             .cases
             .extend(cases.map(|(case, it)| CaseResult::of(case, it)));
         report.unused += suite.unused;
+    }
+    if let Some(file) = &args.write_missing {
+        missing::write(file, &proposals)?;
     }
     match args.output {
         Form::Text if args.verbose => report.every_case(out)?,

@@ -10,19 +10,19 @@ const MAX_VALUES: usize = 200;
 
 /// The literals and names of some expressions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mentions {
-    pub(super) texts: BTreeSet<String>,
-    pub(super) whole: BTreeSet<i64>,
+pub(crate) struct Mentions {
+    pub(crate) texts: BTreeSet<String>,
+    pub(crate) whole: BTreeSet<i64>,
     /// Numbers with a fraction, as bits, because floats have no order.
     fractions: BTreeSet<u64>,
     /// The names after a dot, and all texts: a field may be accessed by index.
-    pub(super) names: BTreeSet<String>,
+    pub(crate) names: BTreeSet<String>,
     /// Whether the old object is mentioned.
-    pub(super) old: bool,
+    pub(crate) old: bool,
 }
 
 impl Mentions {
-    pub(super) fn of<'a>(expressions: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn of<'a>(expressions: impl IntoIterator<Item = &'a str>) -> Self {
         let mut all = Self::default();
         for expression in expressions {
             all.read(expression);

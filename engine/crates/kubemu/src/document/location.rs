@@ -27,6 +27,8 @@ struct Keys {
     lines: HashMap<String, Vec<usize>>,
     /// For each line, the first one behind it that is not indented more: the end of its block.
     ends: Vec<usize>,
+    /// For each line, the indent of its key, if it has one.
+    indents: Vec<Option<usize>>,
 }
 
 impl SourceLocation {
@@ -64,6 +66,9 @@ impl SourceLocation {
     }
 }
 
+/// How many lines of a key are looked at.
+const MAX_LINES_OF_KEY: usize = 256;
+
 impl SourceText {
     /// The line of an item of the list whose lines these are, and the first line after it.
     fn item(&self, index: usize, begin: usize, end: usize) -> Option<(usize, usize)> {
@@ -83,11 +88,12 @@ impl SourceText {
 impl Keys {
     fn of(text: &str) -> Self {
         let mut lines: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut ends = Vec::new();
+        let (mut ends, mut indents) = (Vec::new(), Vec::new());
         // The lines whose blocks have not ended, and their indents, which increase.
         let mut open: Vec<(usize, usize)> = Vec::new();
         for (at, line) in text.lines().enumerate() {
             ends.push(usize::MAX);
+            indents.push(None);
             let rest = line.trim_start_matches([' ', '-']);
             // Neither ends a block, wherever it begins.
             if rest.is_empty() || rest.starts_with('#') {
@@ -102,16 +108,31 @@ impl Keys {
             open.push((at, indent));
             if let Some(key) = key(rest) {
                 lines.entry(key.to_owned()).or_default().push(at);
+                if let Some(place) = indents.last_mut() {
+                    *place = Some(indent);
+                }
             }
         }
-        Self { lines, ends }
+        Self {
+            lines,
+            ends,
+            indents,
+        }
     }
 
-    /// The first line of the range that has this key.
+    /// The line of the range that has this key: one that is not indented more than the first key
+    /// of the range if there is one, otherwise the first.
     fn first(&self, key: &str, begin: usize, end: usize) -> Option<usize> {
         let lines = self.lines.get(key)?;
         let after = lines.partition_point(|line| *line < begin);
-        lines.get(after).copied().filter(|line| *line < end)
+        let of_key = lines.get(after..).unwrap_or_default().iter().copied();
+        let mut of_key = of_key.take_while(|line| *line < end).take(MAX_LINES_OF_KEY);
+        let first = of_key.clone().next()?;
+        let indent = |line: usize| self.indents.get(line).copied().flatten();
+        let outer = (begin..first).find_map(indent);
+        let is_outer =
+            |line: &usize| outer.is_none_or(|outer| indent(*line) <= Some(outer));
+        of_key.find(is_outer).or(Some(first))
     }
 }
 
@@ -160,6 +181,15 @@ mod tests {
             ("spec.schedule.key", 10),
             ("", 6),
         ] {
+            assert_eq!(location.line_of(field), line, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_not_mistaken_for_one_of_the_same_name_in_another() {
+        let text = "a:\n  b:\n    c: 1\n  c:\n  - b:\n      d: 1\n    d: 2\n  d: 3\n";
+        let location = SourceLocation::new("a.yaml".to_owned(), 1, text.to_owned());
+        for (field, line) in [("a.c", 4), ("a.c[0].d", 7), ("a.d", 8), ("a.b.c", 3)] {
             assert_eq!(location.line_of(field), line, "{field}");
         }
     }

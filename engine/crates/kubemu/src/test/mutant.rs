@@ -91,16 +91,17 @@ impl Mutant {
 }
 
 impl Mutants {
-    /// Adds the mutants of the rules of a suite, whose cases have these results.
-    pub(super) fn add(
+    /// Tries the mutants of the rules of a suite, whose cases have these results, and returns those
+    /// that survive.
+    pub(super) fn try_all(
         &mut self,
         (suite, tested): (&Suite, &[Tested]),
         (limit, deadline): (usize, Instant),
         with: (KubeVersion, &dyn Extension),
-    ) {
+    ) -> Vec<Survivor> {
         if tested.iter().any(|it| !it.passes) {
             self.why_none = Some("cases fail without a mutant");
-            return;
+            return Vec::new();
         }
         let mut mutants = Vec::new();
         for rule in Rule::all(&suite.subjects, &suite.cases) {
@@ -122,10 +123,11 @@ impl Mutants {
             };
             (mutant, fate)
         });
+        let mut survivors = Vec::new();
         for (mutant, fate) in tried {
             match fate {
                 Fate::Detected => self.detected += 1,
-                Fate::Survived => self.survivors.push(Survivor {
+                Fate::Survived => survivors.push(Survivor {
                     file: mutant.rule.file.clone(),
                     line: mutant.rule.line_of(mutant.mutation.bytes.start),
                     change: mutant.change(),
@@ -136,6 +138,7 @@ impl Mutants {
                 Fate::Refused => {}
             }
         }
+        survivors
     }
 
     /// How many were tried.
@@ -168,6 +171,13 @@ impl Mutants {
             }
         }
         Ok(())
+    }
+}
+
+impl Survivor {
+    /// The name of a case that detects it.
+    pub(super) fn name(&self) -> String {
+        format!("line {}, {}", self.line, self.change)
     }
 }
 

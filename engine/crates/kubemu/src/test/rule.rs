@@ -89,6 +89,29 @@ impl Rule {
         document
     }
 
+    /// The place of a rule of a CRD in its objects, at the first item of lists. `None` for policies,
+    /// and in maps.
+    pub(super) fn place(&self) -> Option<Vec<String>> {
+        self.of_kind.as_ref()?;
+        let mut place = Vec::new();
+        let is_schema =
+            |it: &Step| matches!(it, Step::Field(name) if name == "openAPIV3Schema");
+        let start = self.steps.iter().position(is_schema)?;
+        let mut steps = self.steps.iter().skip(start + 1);
+        while let Some(Step::Field(name)) = steps.next() {
+            match name.as_str() {
+                "properties" => match steps.next()? {
+                    Step::Field(name) => place.push(name.clone()),
+                    Step::Item(_) => return None,
+                },
+                "items" => place.push("0".to_owned()),
+                "x-kubernetes-validations" => return Some(place),
+                _ => return None,
+            }
+        }
+        None
+    }
+
     /// Whether a case may ask about it: a rule of a CRD is about objects of its kind.
     pub(super) fn concerns(&self, case: &Case) -> bool {
         let Some((group, kind)) = &self.of_kind else {

@@ -1,12 +1,13 @@
 //! The files with cases: documents of the kind `AdmissionTest`.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubemu_terminal::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::document::{Document, SourceLocation};
 use crate::validate::Operation;
@@ -22,7 +23,29 @@ pub(super) struct Sheet {
     /// The files with the CRDs, policies and other objects of the cases: without them, those that
     /// are given to the command.
     pub(super) files: Vec<PathBuf>,
+    pub(super) written_files: WrittenFiles,
     pub(super) cases: Vec<Case>,
+}
+
+/// The files of cases as they are written, relative to a folder.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WrittenFiles {
+    pub(super) folder: PathBuf,
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl WrittenFiles {
+    /// The same files as a document in another folder has them.
+    pub(super) fn in_folder(&self, folder: &Path) -> Vec<String> {
+        let is_same =
+            fs::canonicalize(folder).ok() == fs::canonicalize(&self.folder).ok();
+        let files = self.files.iter().map(|it| {
+            let absolute = fs::canonicalize(self.folder.join(it));
+            let path = if is_same { None } else { absolute.ok() };
+            path.unwrap_or_else(|| it.clone()).display().to_string()
+        });
+        files.collect()
+    }
 }
 
 /// One request and the response that is expected.
@@ -143,6 +166,11 @@ impl Sheet {
         let directory = Path::new(&location.file).parent().unwrap_or(Path::new(""));
         let mut sheet = Self {
             files: written.files.iter().map(|it| directory.join(it)).collect(),
+            written_files: WrittenFiles {
+                // The parent of a name without a folder is empty.
+                folder: Path::new(".").join(directory),
+                files: written.files.clone(),
+            },
             cases: Vec::new(),
         };
         for (at, case) in written.cases.iter().enumerate() {
@@ -214,6 +242,43 @@ impl Case {
             expected,
         })
     }
+
+    /// The case as it is written in a file.
+    pub(super) fn written(&self) -> Value {
+        let mut case = json!({"name": self.name});
+        let mut set = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                case[name] = value;
+            }
+        };
+        let around = &self.around;
+        set(
+            "operation",
+            self.operation.map(|it| format!("{it:?}").into()),
+        );
+        set("user", around.user.clone().map(Value::from));
+        set(
+            "groups",
+            (!around.groups.is_empty()).then(|| json!(around.groups)),
+        );
+        let labels = (!around.labels.is_empty()).then(|| json!(around.labels));
+        set("namespaceLabels", labels);
+        let parameters = &around.parameters;
+        set(
+            "parameters",
+            (!parameters.is_empty()).then(|| json!(parameters)),
+        );
+        set("oldObject", self.question.old.clone());
+        set("object", Some(self.question.object.clone()));
+        set(
+            "expect",
+            Some(format!("{:?}", self.expected.verdict).into()),
+        );
+        set("message", self.expected.part.clone().map(Value::from));
+        set("messageIs", self.expected.whole.clone().map(Value::from));
+        set("warning", self.expected.warning.clone().map(Value::from));
+        case
+    }
 }
 
 /// The object with a change, as a JSON merge patch describes it: null removes a field.
@@ -239,8 +304,6 @@ fn changed(object: &Value, change: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::document::parse;
 
@@ -275,5 +338,21 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("unknown field `expects`"), "{error}");
+    }
+
+    #[test]
+    fn a_case_that_is_written_is_read_again() {
+        let text = "kind: AdmissionTest\napiVersion: kubemu/v1\ncases:\n- name: a\n  \
+                    operation: Update\n  object: {kind: A}\n  oldChange: {b: 1}\n  user: u\n  \
+                    groups: [g]\n  namespaceLabels: {a: b}\n  parameters: [{kind: P}]\n  \
+                    expect: Refused\n  messageIs: no\n  warning: w\n";
+        let found = sheet(text).unwrap().unwrap().cases.remove(0);
+        let again =
+            json!({"kind": KIND, "apiVersion": VERSION, "cases": [found.written()]});
+        let again = sheet(&again.to_string()).unwrap().unwrap().cases.remove(0);
+        assert_eq!(again.question, found.question);
+        assert_eq!(again.operation, found.operation);
+        assert_eq!(again.around, found.around);
+        assert_eq!(again.expected, found.expected);
     }
 }

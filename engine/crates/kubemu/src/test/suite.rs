@@ -7,7 +7,7 @@ use kubemu_admission::policy::User;
 use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
-use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict};
+use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
 use crate::validate::judge::{Answer, Cast, Judge};
 use crate::validate::{Extension, Operation};
@@ -20,6 +20,7 @@ const DEFINITION: &str = "CustomResourceDefinition";
 pub(super) struct Suite {
     /// The files of the cases: empty for what is given to the command.
     files: Vec<PathBuf>,
+    pub(super) written_files: WrittenFiles,
     pub(super) subjects: Vec<Document>,
     pub(super) cases: Vec<Case>,
     /// How many documents of other kinds there are.
@@ -50,6 +51,7 @@ impl Suite {
                 Some(suite) => suite.cases.extend(sheet.cases),
                 None => suites.push(Self {
                     files: sheet.files,
+                    written_files: sheet.written_files,
                     subjects: Vec::new(),
                     cases: sheet.cases,
                     unused: 0,
@@ -122,7 +124,12 @@ pub(super) struct Bench<'e> {
     subjects: &'e [Document],
     with: (KubeVersion, &'e dyn Extension),
     judges: Vec<(Surroundings, Judge<'e>)>,
+    /// How many judges were made.
+    pub(super) created: usize,
 }
+
+/// How many judges are kept.
+const MAX_JUDGES: usize = 64;
 
 /// What a judge is made for: with the stored object, if a server answers.
 type Surroundings = (Around, String, Option<Value>);
@@ -136,6 +143,7 @@ impl<'e> Bench<'e> {
             subjects,
             with,
             judges: Vec::new(),
+            created: 0,
         }
     }
 
@@ -159,7 +167,11 @@ impl<'e> Bench<'e> {
             let (version, extension) = self.with;
             let cast = self.cast(case, stored.clone());
             let judge = Judge::new(&cast, version, extension)?;
+            self.created += 1;
             let around = (case.around.clone(), namespace.clone(), stored.clone());
+            if self.judges.len() >= MAX_JUDGES {
+                self.judges.remove(0);
+            }
             self.judges.push((around, judge));
         }
         let Some((_, judge)) = self.judges.iter().find(|(it, _)| is_it(it)) else {
@@ -284,7 +296,7 @@ fn bindings_of_unbound(policies: &[Document]) -> Vec<Document> {
 }
 
 /// Whether a response is the expected one.
-fn passes(expected: &Expected, answer: &Answer) -> bool {
+pub(super) fn passes(expected: &Expected, answer: &Answer) -> bool {
     let (verdict, message, warnings) = match answer {
         Answer::Admitted(warnings) => (Verdict::Admitted, "", warnings),
         Answer::Refused(message, warnings) => {

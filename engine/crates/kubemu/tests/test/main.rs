@@ -231,3 +231,134 @@ fn mutants_are_bounded_in_number_and_time_and_need_cases_that_pass() {
         "{failing}"
     );
 }
+
+#[test]
+fn cases_are_proposed_that_detect_mutants_and_pass() {
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let file = folder.0.join("missing.yaml").display().to_string();
+    let flags = ["--mutants", "--write-missing", &file];
+    let (outcome, out) = folder.test(&flags);
+    assert_eq!(outcome, Outcome::Yes);
+    let written = fs::read_to_string(&file).unwrap();
+    insta::assert_snapshot!(format!("{out}{written}"), @r"
+    7 passed, 0 failed
+    mutants: 46 of 52 detected
+      widgets.yaml:24: without !has(self.max) ||; proposed: line 24, without !has(self.max) ||
+      widgets.yaml:24: max -> min; proposed: line 24, without !has(self.max) ||
+      widgets.yaml:24: <= -> <; proposed: line 24, <= -> <
+      widgets.yaml:45: without || !has(object.spec.tier); proposed: line 24, without !has(self.max) ||
+      widgets.yaml:47: without request.operation != 'DELETE' ||; proposed: line 47, without request.operation != 'DELETE' ||
+      widgets.yaml:47: '' -> 'x'
+    ---
+    apiVersion: kubemu/v1
+    kind: AdmissionTest
+    files:
+    - widgets.yaml
+    cases:
+    - name: line 24, without !has(self.max) ||
+      parameters:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: tiers
+          namespace: shop
+        data:
+          tiers: small,large
+      object:
+        apiVersion: example.com/v1
+        kind: Widget
+        metadata:
+          name: a
+          namespace: shop
+        spec: {}
+      expect: Admitted
+    - name: line 24, <= -> <
+      parameters:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: tiers
+          namespace: shop
+        data:
+          tiers: small,large
+      object:
+        apiVersion: example.com/v1
+        kind: Widget
+        metadata:
+          name: a
+          namespace: shop
+        spec:
+          max: 5
+          min: 5
+      expect: Admitted
+    - name: line 47, without request.operation != 'DELETE' ||
+      namespaceLabels:
+        stage: prod
+      parameters:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: tiers
+          namespace: shop
+        data:
+          tiers: small,large
+      object:
+        apiVersion: example.com/v1
+        kind: Widget
+        metadata:
+          name: a
+          namespace: shop
+        spec: {}
+      expect: Admitted
+    ");
+    let (_, out) = folder.test(&["--mutants"]);
+    insta::assert_snapshot!(out, @r"
+    10 passed, 0 failed
+    mutants: 51 of 52 detected
+      widgets.yaml:47: '' -> 'x'
+    ");
+    let error = folder.run(&flags, &mut Vec::new()).unwrap_err().to_string();
+    assert!(
+        error.contains("give the path of a file that does not exist"),
+        "{error}"
+    );
+}
+
+const SIZES: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: sizes}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations:
+  - expression: size(object.data) <= 2
+---
+apiVersion: kubemu/v1
+kind: AdmissionTest
+object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: "1"}}
+cases:
+- {name: one entry, expect: Admitted}
+- {name: four entries, change: {data: {b: "2", c: "3", d: "4"}}, expect: Refused}
+"#;
+
+#[test]
+fn cases_about_built_in_kinds_are_proposed() {
+    let folder = Folder::of(&[("a.yaml", SIZES)]);
+    let file = folder.0.join("missing.yaml").display().to_string();
+    let (_, before) = folder.test(&["--mutants", "--write-missing", &file]);
+    let (_, after) = folder.test(&["--mutants"]);
+    insta::assert_snapshot!(format!("{before}{after}"), @r"
+    2 passed, 0 failed
+    mutants: 4 of 7 detected
+      a.yaml:10: <= -> <; proposed: line 10, <= -> <
+      a.yaml:10: 2 -> 3; proposed: line 10, 2 -> 3
+      a.yaml:10: 2 -> 1; proposed: line 10, <= -> <
+    4 passed, 0 failed
+    mutants: 7 of 7 detected
+    ");
+    // The message has the expression, which no mutant has.
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(!written.contains("messageIs"), "{written}");
+}
