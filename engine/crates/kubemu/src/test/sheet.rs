@@ -345,7 +345,7 @@ mod tests {
         let text = "kind: AdmissionTest\napiVersion: kubemu/v1\ncases:\n- name: a\n  \
                     operation: Update\n  object: {kind: A}\n  oldChange: {b: 1}\n  user: u\n  \
                     groups: [g]\n  namespaceLabels: {a: b}\n  parameters: [{kind: P}]\n  \
-                    expect: Refused\n  messageIs: no\n  warning: w\n";
+                    expect: Refused\n  messageIs: never\n  warning: w\n";
         let found = sheet(text).unwrap().unwrap().cases.remove(0);
         let again =
             json!({"kind": KIND, "apiVersion": VERSION, "cases": [found.written()]});
