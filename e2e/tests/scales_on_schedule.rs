@@ -294,7 +294,7 @@ async fn an_edge_is_one_write_of_the_target_and_one_status() {
         .filter(|event| event.is_write())
         .map(|event| event.resource.clone())
         .collect();
-    assert_eq!(sent, ["resourcequotas", "scheduledcapacities", "events"]);
+    assert_eq!(sent, ["resourcequotas", "scheduledcapacities"]);
 }
 
 async fn idle_capacities_cause_no_requests() {

@@ -359,7 +359,8 @@ pub(super) fn write_failed(
     status
 }
 
-/// An event for a change of phase, or if `Ready` has another reason that a user should check.
+/// A Warning if `Ready` has another reason that a user should check, and an event when that has
+/// passed. None at an edge, so that it costs no request beyond the two writes.
 pub(super) fn event(
     before: &ScheduledCapacityStatus,
     after: &ScheduledCapacityStatus,
@@ -368,17 +369,14 @@ pub(super) fn event(
     let ready = |status: &ScheduledCapacityStatus| {
         let mut all = status.conditions.iter();
         let ready = all.find(|of| of.type_ == READY)?;
-        Some((ready.status.clone(), ready.reason.clone()))
+        Some((ready.status == "True", ready.reason.clone()))
     };
-    let (was, is) = (ready(before), ready(after));
-    let (status, reason) = is.as_ref()?;
-    let is_well = status == "True";
-    let changed = before.phase != after.phase || !is_well && was != is;
-    changed.then(|| {
-        if is_well {
-            Event::normal(reason, "Schedule", note)
-        } else {
-            Event::warning(reason, "Schedule", note)
-        }
-    })
+    let was = ready(before);
+    let (is_well, reason) = ready(after)?;
+    if is_well {
+        let has_passed = was.is_some_and(|(was_well, _)| !was_well);
+        return has_passed.then(|| Event::normal(&reason, "Schedule", note));
+    }
+    let is_new = was.is_none_or(|was| was != (is_well, reason.clone()));
+    is_new.then(|| Event::warning(&reason, "Schedule", note))
 }

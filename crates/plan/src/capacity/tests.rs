@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::Unknown;
+use crate::{EventType, Unknown};
 
 /// Friday, an hour before the window opens at 09:00.
 const BEFORE: &str = "2026-03-06T08:00:00Z";
@@ -561,6 +561,30 @@ proptest! {
             object.status = Some(status);
         }
     }
+}
+
+#[test]
+fn an_event_is_sent_about_a_fault_and_its_end_and_not_about_an_edge() {
+    let mut object = plain();
+    let mut event_at = |target: Fact<Option<Value>>, now: &str| {
+        let before = object.status.clone().unwrap_or_default();
+        let facts = CapacityFacts {
+            target,
+            ..CapacityFacts::default()
+        };
+        step(&mut object, &facts, now);
+        let event = capacity_event(&before, object.status.as_ref().unwrap());
+        event.map(|event| (event.kind, event.reason))
+    };
+    let web = |replicas| Fact::Known(Some(deployment(replicas, replicas)));
+    assert_eq!(event_at(web(3), BEFORE), None);
+    assert_eq!(event_at(web(0), OPEN), None);
+    let warning = (EventType::Warning, "TargetNotFound".to_owned());
+    assert_eq!(event_at(Fact::Known(None), OPEN), Some(warning));
+    assert_eq!(event_at(Fact::Known(None), OPEN), None);
+    let end = (EventType::Normal, "Active".to_owned());
+    assert_eq!(event_at(web(3), OPEN), Some(end));
+    assert_eq!(event_at(web(3), CLOSED), None);
 }
 
 /// Kubernetes rejects an Event with a longer note, so that nobody would see it.

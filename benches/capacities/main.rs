@@ -1,0 +1,348 @@
+//! Many ScheduledCapacities at one edge: how long until all of them are written, with which requests,
+//! and in how much memory.
+//!
+//! ```console
+//! $ cargo build --profile dist --bin 5spot-controller --features fivespot-controller/allocator
+//! $ cargo run --release --bin capacities
+//! ```
+//!
+//! Runs an API server of its own, in this process, and the operator as a child process with
+//! `--controllers capacity`. The capacities are spread over a hundred namespaces and ten kinds of
+//! targets, three of them through the subresource `scale`. Exits with 1 if a bound is exceeded: a
+//! minute from the edge until all are written, one write of the target and one of the status for
+//! each, 512 MiB, and no request afterwards.
+
+mod target;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::Parser;
+use fivespot_api::name;
+use jiff::{SignedDuration, Timestamp, Unit};
+use kubemu_apiserver::{Audit, AuditEvent, Client, Credentials, Options, Server, User};
+use kubemu_clock::Clock;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::time::sleep;
+
+use target::TARGETS;
+
+/// An error that ends the program.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The user of the benchmark itself.
+const OWN_USER: &str = "benchmark";
+/// The time from the edge within which everything must be written.
+const MAX_EDGE: Duration = Duration::from_mins(1);
+/// The most memory of the operator, in bytes.
+const MAX_MEMORY: u64 = 512 << 20;
+/// How often progress is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Measures many ScheduledCapacities at one edge.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The number of capacities
+    #[arg(long, default_value_t = 100_000)]
+    capacities: usize,
+    /// The number of namespaces
+    #[arg(long, default_value_t = 100)]
+    namespaces: usize,
+    /// The operator, as it is shipped
+    #[arg(long, default_value = "target/dist/5spot-controller")]
+    controller: PathBuf,
+    /// How many seconds after the last object was created the schedules open: as long as the operator
+    /// needs to write the first values
+    #[arg(long, default_value_t = 180)]
+    lead_seconds: i64,
+    /// How many seconds are counted after everything was written
+    #[arg(long, default_value_t = 120)]
+    idle_seconds: u64,
+    /// The folder for the kubeconfig and the log
+    #[arg(long, default_value = "target/capacities")]
+    folder: PathBuf,
+}
+
+/// What the operator has asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Writes of targets.
+    targets: usize,
+    /// Writes of the status of ScheduledCapacities.
+    statuses: usize,
+    /// Other requests, without watches and those about Leases.
+    others: usize,
+    /// When one of the first two was last received.
+    last: Option<Timestamp>,
+}
+
+impl Seen {
+    fn note(&mut self, event: &AuditEvent) {
+        if event.user == OWN_USER || event.verb == "watch" || event.resource == "leases" {
+            return;
+        }
+        let is_capacity = event.resource == name::CAPACITY_PLURAL;
+        if is_capacity && event.subresource == "status" && event.is_write() {
+            self.statuses += 1;
+            self.last = Some(event.at);
+        } else if !is_capacity && event.resource != "events" && event.is_write() {
+            self.targets += 1;
+            self.last = Some(event.at);
+        } else {
+            self.others += 1;
+        }
+    }
+}
+
+/// The API server, and what it was asked for.
+struct Management {
+    client: Client,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Management {
+    /// Starts one with the CRDs and policies of 5-Spot, and those of the targets.
+    async fn start(kubeconfig: &std::path::Path) -> Result<Self, BoxError> {
+        let seen: Arc<Mutex<Seen>> = Arc::default();
+        let shared = seen.clone();
+        let mut options = Options::new(Clock::system());
+        options.audit = Some(Audit::new(move |event: &AuditEvent| {
+            let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.note(event);
+        }));
+        let server = Server::new(options)?;
+        let client = server.client_as(User {
+            name: OWN_USER.to_owned(),
+            ..User::admin()
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let credentials = Credentials::generate()?;
+        let text = credentials.kubeconfig(listener.local_addr()?, "management");
+        std::fs::write(kubeconfig, text)?;
+        tokio::spawn(async move {
+            let ended = server.serve(listener, &credentials, std::future::pending());
+            if let Err(error) = ended.await {
+                eprintln!("the API server has ended: {error}");
+            }
+        });
+        let own = Self { client, seen };
+        let system = json!({"metadata": {"name": name::SYSTEM_NAMESPACE}});
+        own.create("/api/v1/namespaces", system).await?;
+        const DEFINITIONS: &str =
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        const ADMISSION: &str =
+            "/apis/admissionregistration.k8s.io/v1/validatingadmission";
+        for object in fivespot_api::manifest::installed(36) {
+            let path = match object["kind"].as_str() {
+                Some("CustomResourceDefinition") => DEFINITIONS.to_owned(),
+                Some("ValidatingAdmissionPolicy") => format!("{ADMISSION}policies"),
+                _ => format!("{ADMISSION}policybindings"),
+            };
+            own.create(&path, object).await?;
+        }
+        for definition in TARGETS.iter().filter_map(target::Target::definition) {
+            own.create(DEFINITIONS, definition).await?;
+        }
+        Ok(own)
+    }
+
+    async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
+        let created = self.client.create(path, object).await;
+        created
+            .map(|_| ())
+            .map_err(|refusal| format!("{path}: {refusal:?}").into())
+    }
+
+    fn seen(&self) -> Seen {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the operator has written as many targets and statuses as given.
+    async fn written(
+        &self,
+        operator: &mut Child,
+        count: usize,
+    ) -> Result<Seen, BoxError> {
+        loop {
+            let seen = self.seen();
+            if seen.targets >= count && seen.statuses >= count {
+                return Ok(seen);
+            }
+            if let Some(status) = operator.try_wait()? {
+                return Err(format!("the operator has ended: {status}").into());
+            }
+            sleep(LOOK).await;
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let measured = match runtime {
+        Ok(runtime) => runtime.block_on(measure(&args)),
+        Err(error) => Err(error.into()),
+    };
+    match measured {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Creates everything and measures. Returns whether all values are within the bounds.
+async fn measure(args: &Args) -> Result<bool, BoxError> {
+    std::fs::create_dir_all(&args.folder)?;
+    let kubeconfig = args.folder.join("kubeconfig");
+    let management = Management::start(&kubeconfig).await?;
+    let edge = create_all(args, &management).await?;
+    let mut operator = start(args, &kubeconfig)?;
+    // The first reconcile writes the inactive values, which differ from those that were created.
+    let first = management.written(&mut operator, args.capacities).await?;
+    let now = Clock::system().now();
+    if edge <= now {
+        return Err("the schedules opened first; give a longer --lead-seconds".into());
+    }
+    println!("{} first values after {}", args.capacities, ago(edge, now));
+    println!("{:<42} {:>8}", "other requests until then", first.others);
+    let left = edge.duration_since(now);
+    sleep(Duration::try_from(left)?).await;
+    let written = management
+        .written(&mut operator, 2 * args.capacities)
+        .await?;
+    let took = written.last.unwrap_or(edge).duration_since(edge);
+    let took = Duration::try_from(took).unwrap_or_default();
+    sleep(Duration::from_secs(5)).await;
+    let settled = management.seen();
+    sleep(Duration::from_secs(args.idle_seconds)).await;
+    let after = management.seen();
+    let memory = peak(&operator).ok_or("the operator has ended")?;
+    let total = |seen: &Seen| seen.targets + seen.statuses + seen.others;
+    let idle = total(&after) - total(&settled);
+    let (targets, statuses) = (
+        settled.targets - args.capacities,
+        settled.statuses - args.capacities,
+    );
+    println!(
+        "{:<42} {:>8} ms",
+        "from the edge until all are written",
+        took.as_millis()
+    );
+    println!("{:<42} {targets:>8}", "writes of targets");
+    println!("{:<42} {statuses:>8}", "writes of the status");
+    println!(
+        "{:<42} {:>8}",
+        "other requests",
+        settled.others - first.others
+    );
+    println!("{:<42} {idle:>8}", "requests afterwards");
+    println!(
+        "{:<42} {:>8} MiB",
+        "peak memory of the operator",
+        memory.div_ceil(1 << 20)
+    );
+    Ok(took <= MAX_EDGE
+        && targets == args.capacities
+        && statuses == args.capacities
+        && idle == 0
+        && memory <= MAX_MEMORY)
+}
+
+fn ago(edge: Timestamp, now: Timestamp) -> String {
+    format!(
+        "{:#} before the edge",
+        edge.duration_since(now)
+            .round(Unit::Second)
+            .unwrap_or_default()
+    )
+}
+
+/// Creates the targets, and then the capacities. Returns when they open.
+async fn create_all(args: &Args, management: &Management) -> Result<Timestamp, BoxError> {
+    for number in 0..args.namespaces {
+        let namespace = json!({"metadata": {"name": format!("tenant-{number}")}});
+        management.create("/api/v1/namespaces", namespace).await?;
+    }
+    let begun = std::time::Instant::now();
+    for number in 0..args.capacities {
+        let (namespace, name, target) = place(args, number);
+        let (path, object) = (target.path(&namespace), target.object(&name));
+        management.create(&path, object).await?;
+    }
+    // The capacities take about as long, and admission longer.
+    let lead = 3 * begun.elapsed().as_secs().cast_signed() + args.lead_seconds;
+    let soon = Clock::system().now() + SignedDuration::from_secs(lead);
+    let edge = soon.round(Unit::Minute)?;
+    for number in 0..args.capacities {
+        let (namespace, name, target) = place(args, number);
+        let path = format!(
+            "/apis/{}/namespaces/{namespace}/{}",
+            name::API_VERSION,
+            name::CAPACITY_PLURAL
+        );
+        let mut object = target.capacity(&name);
+        let cron = edge.strftime("%-M %-H * * *").to_string();
+        object["spec"]["schedule"] = json!({"cron": cron, "duration": "10h"});
+        management.create(&path, object).await?;
+    }
+    println!(
+        "{} targets and capacities in {:?}",
+        args.capacities,
+        begun.elapsed()
+    );
+    Ok(edge)
+}
+
+/// The namespace, name and target of a capacity.
+fn place(args: &Args, number: usize) -> (String, String, &'static target::Target) {
+    let namespace = format!("tenant-{}", number % args.namespaces);
+    let target = &TARGETS[(number / args.namespaces) % TARGETS.len()];
+    (namespace, format!("it-{number}"), target)
+}
+
+fn start(args: &Args, kubeconfig: &std::path::Path) -> Result<Child, BoxError> {
+    let log = std::fs::File::create(args.folder.join("operator.log"))?;
+    let started = Command::new(&args.controller)
+        .args(["--controllers", "capacity", "--kubeconfig"])
+        .arg(kubeconfig)
+        .args([
+            "--bind-address",
+            "127.0.0.1",
+            "--metrics-port",
+            "0",
+            "--health-port",
+            "0",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::from(log))
+        .kill_on_drop(true)
+        .spawn();
+    started.map_err(|error| {
+        format!(
+            "{}: {error}; `capacities/main.rs` says how to build it",
+            args.controller.display()
+        )
+        .into()
+    })
+}
+
+/// The peak of its memory in bytes. `None` if it has ended.
+fn peak(operator: &Child) -> Option<u64> {
+    let status = format!("/proc/{}/status", operator.id()?);
+    let status = std::fs::read_to_string(status).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1_024)
+}
