@@ -82,6 +82,7 @@ const CAPACITY: &str = "crates/plan/src/capacity.rs";
 const CAPACITY_WANTED: &str = "crates/plan/src/capacity/wanted.rs";
 const CAPACITY_WRITE: &str = "crates/plan/src/capacity/write.rs";
 const EVENT: &str = "crates/plan/src/status/event.rs";
+const HOST_RETURN: &str = "crates/plan/src/decide/host_return.rs";
 const USAGE: &str = "crates/plan/src/status/usage.rs";
 
 macro_rules! mutants {
@@ -101,6 +102,30 @@ macro_rules! mutants {
 }
 
 mutants! {
+    "return-unconfirmed", "returns a host that was free and has not confirmed it since", HOST_RETURN,
+        "free.confirmed >= due" => "true",
+        "returning::a_machine_returns_once_its_host_has_been_free_for_long_enough";
+    "return-by-an-old-report", "returns a host whose report is old", HOST_RETURN,
+        "&& after(free.confirmed, FRESH) > now" => "",
+        "returning::a_report_from_before_the_reclaim_or_that_is_old_or_ahead_returns_nothing";
+    "return-by-a-clock-ahead", "returns a host whose clock is ahead", HOST_RETURN,
+        "&& free.confirmed <= after(now, AHEAD)" => "",
+        "returning::a_report_from_before_the_reclaim_or_that_is_old_or_ahead_returns_nothing";
+    "return-counts-from-before", "counts the time before the reclaim in which the host was free", HOST_RETURN,
+        "free.since.max(stop.begun)" => "free.since",
+        "returning::a_report_from_before_the_reclaim_or_that_is_old_or_ahead_returns_nothing";
+    "return-once-more", "returns once more than it may in a day", HOST_RETURN,
+        "times.len() >= wanted.max_per_day" => "times.len() > wanted.max_per_day",
+        "returning::in_no_course_a_machine_returns_while_a_signal_may_stand_or_too_often";
+    "return-despite-kill-switch", "ends the override of a reclaim while the kill switch is set", HOST_RETURN,
+        "|| case.desired.is_killed\n" => "\n",
+        "returning::a_return_undoes_neither_a_kill_switch_nor_a_disable_nor_a_stop_of_another";
+    "return-ends-anothers-stop", "returns while a Stop override of another is in force", HOST_RETURN,
+        "of.name == in_force.name && in_force.mode" => "in_force.mode",
+        "returning::a_return_undoes_neither_a_kill_switch_nor_a_disable_nor_a_stop_of_another";
+    "return-not-recorded", "ends the override before the return is recorded", HOST_RETURN,
+        "all.any(|of| of.override_uid == stop.uid && after(of.time, FRESH) > case.now)" => "all.len() == usize::MAX || stop.uid.len() < usize::MAX",
+        "returning::after_a_crash_at_any_write_a_return_is_counted_once";
     "published-plans-followers", "plans everything that follows a schedule when it has published", SPOT_SCHEDULE,
         "let is_other = shown.get(key) != Some(&now);" => "let is_other = true;",
         "context::tests::a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its_status";
