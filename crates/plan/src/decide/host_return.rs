@@ -30,6 +30,10 @@ pub(crate) enum Return<'a> {
     NotFree,
     /// It returns then, if its host confirms that it is still free.
     At(Timestamp),
+    /// Its host reports by a clock that is ahead, by so many minutes at least.
+    Ahead { minutes: i64 },
+    /// Its host has reported, but not lately; or its clock is behind.
+    Old,
     /// It returns now: this override ends.
     Due(&'a ReclaimStop),
 }
@@ -62,10 +66,12 @@ pub(crate) fn of<'a>(case: &Case<'a>) -> Option<Return<'a>> {
         return Some(Return::NotFree);
     };
     let due = after(free.since.max(stop.begun), wanted.after);
-    let is_confirmed = free.confirmed >= due
-        && free.confirmed <= after(now, AHEAD)
-        && after(free.confirmed, FRESH) > now;
-    Some(if is_confirmed {
+    Some(if free.confirmed > after(now, AHEAD) {
+        let minutes = free.confirmed.duration_since(now).as_mins();
+        Return::Ahead { minutes }
+    } else if after(free.confirmed, FRESH) <= now {
+        Return::Old
+    } else if free.confirmed >= due {
         Return::Due(stop)
     } else {
         Return::At(due)
@@ -82,7 +88,11 @@ fn of_reclaim<'a>(case: &Case<'a>, in_force: &Override) -> Option<&'a ReclaimSto
 pub(crate) fn due<'a>(case: &Case<'a>) -> Option<&'a ReclaimStop> {
     match of(case)? {
         Return::Due(stop) => Some(stop),
-        Return::Exhausted { .. } | Return::NotFree | Return::At(_) => None,
+        Return::Exhausted { .. }
+        | Return::NotFree
+        | Return::At(_)
+        | Return::Ahead { .. }
+        | Return::Old => None,
     }
 }
 
@@ -125,6 +135,14 @@ pub(crate) fn describe(case: &Case<'_>) -> String {
         Some(Return::At(_)) => {
             "; back when the host confirms that it is still free".to_owned()
         }
+        Some(Return::Ahead { minutes }) => format!(
+            "; its host reports that it is free, by a clock that is {minutes} min ahead: it returns \
+             once that clock is right"
+        ),
+        Some(Return::Old) => "; the last report of its host that it is free is more than five \
+                              minutes old: its agent does not run or cannot reach the cluster, or \
+                              the clock of the host is behind"
+            .to_owned(),
         Some(Return::Due(_)) => "; the host is free, and the machine returns".to_owned(),
         Some(Return::Exhausted { from }) => format!(
             "; it has returned as often as spec.reclaim.return.maxPerDay allows, and may return \

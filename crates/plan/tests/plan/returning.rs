@@ -117,6 +117,40 @@ fn a_report_from_before_the_reclaim_or_that_is_old_or_ahead_returns_nothing() {
 }
 
 #[test]
+fn a_host_whose_clock_is_wrong_or_that_is_silent_is_named_where_one_looks() {
+    for (confirmed, words) in [
+        ("2026-03-06T12:44:00Z", None),
+        ("2026-03-06T12:46:00Z", None),
+        (
+            "2026-03-06T12:46:01Z",
+            Some("by a clock that is 1 min ahead"),
+        ),
+        (
+            "2026-03-06T12:52:30Z",
+            Some("by a clock that is 7 min ahead"),
+        ),
+        ("2026-03-06T12:40:01Z", None),
+        (
+            "2026-03-06T12:40:00Z",
+            Some("or the clock of the host is behind"),
+        ),
+    ] {
+        let mut memory = Memory::default();
+        let mut simulation = reclaimed("50m", 4, &mut memory);
+        simulation.run_until(&mut memory, "2026-03-06T12:45:00Z");
+        report_at(&mut simulation, "2026-03-06T12:10:00Z", confirmed);
+        simulation.settle(&mut memory);
+        let text = condition_text(&simulation, ConditionType::Scheduled);
+        let usual = "; back at 2026-03-06T13:00:00Z if the host stays free";
+        assert!(text.contains(words.unwrap_or(usual)), "{confirmed}: {text}");
+        assert!(
+            text.contains(usual) == words.is_none(),
+            "{confirmed}: {text}"
+        );
+    }
+}
+
+#[test]
 fn a_return_undoes_neither_a_kill_switch_nor_a_disable_nor_a_stop_of_another() {
     let changes: [fn(&mut Simulation); 3] = [
         |simulation| simulation.edit(|sm| sm.spec.kill_switch = true),
