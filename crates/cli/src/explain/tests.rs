@@ -3,7 +3,8 @@ use fivespot_api::verdict::Lease;
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
 use fivespot_controller::{Inspection, NodeAccess};
 use fivespot_plan::{
-    Access, Fact, Freshness, Locations, Lookup, Node, Observed, Specs, Unknown, Workload,
+    Access, Fact, Freshness, Locations, Lookup, Node, Observed, ReclaimStop, Specs,
+    Unknown, Workload,
 };
 use fivespot_schedule::{Override, OverrideMode};
 use jiff::Timestamp;
@@ -279,6 +280,33 @@ fn a_check_above_the_windows_is_named_if_it_decides() {
         of_mode(OverrideMode::Hold, noon),
         "the override inc-1 holds until 2026-03-06T23:30:00Z"
     );
+}
+
+#[test]
+fn a_machine_whose_host_was_reclaimed_says_when_it_is_back() {
+    let mut found = inspection(&json!({}), None);
+    found.now = at("2026-03-06T17:05:00Z");
+    let spec = json!({"return": {"after": "30m"}});
+    found.object.spec.reclaim = Some(serde_json::from_value(spec).unwrap());
+    let report = "2026-03-06T16:50:00Z 2026-03-06T17:05:00Z".to_owned();
+    let annotation = (fivespot_api::name::HOST_FREE_ANNOTATION.to_owned(), report);
+    found.object.metadata.annotations = Some([annotation].into());
+    found.observed.schedule.overrides = vec![Override {
+        name: "worker-5d1f1a52".to_owned(),
+        mode: OverrideMode::Stop,
+        start: None,
+        created: None,
+        end: at("2026-03-07T16:00:00Z"),
+    }];
+    found.observed.schedule.reclaim_stops = vec![ReclaimStop {
+        name: "worker-5d1f1a52".to_owned(),
+        uid: "o1".to_owned(),
+        begun: at("2026-03-06T16:00:00Z"),
+    }];
+    let value = planned(&found, found.now);
+    let checks = value["checks"].as_array().unwrap();
+    let decides = checks.iter().find(|check| check["decides"] == true);
+    insta::assert_snapshot!(decides.unwrap()["observed"].as_str().unwrap(), @"override worker-5d1f1a52 decides: the machine is not wanted until 2026-03-09T13:00:00Z; back at 2026-03-06T17:20:00Z if the host stays free");
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::verdict::{Verdict, verdict};
-use fivespot_api::{Enforcement, ScheduleSpec};
+use fivespot_api::{Enforcement, ScheduleSpec, ScheduledMachine};
 use fivespot_schedule::Schedule;
 use fivespot_usage::Figures;
 use jiff::Timestamp;
@@ -36,6 +37,9 @@ pub(super) struct Forecast {
     /// Whether it is in audit mode, so that it is never created.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_audited: bool,
+    /// What the operator says about the override that stops the machine after a reclaim.
+    #[serde(skip)]
+    pub(super) reclaimed: Option<String>,
     /// Why the schedule does not apply.
     #[serde(skip)]
     pub(super) off: Option<Off>,
@@ -49,6 +53,15 @@ pub(super) struct Forecast {
     pub(super) rule: ScheduleSpec,
     #[serde(skip)]
     pub(super) schedule: Schedule,
+}
+
+/// The operator's sentence about a machine that is stopped and may return; it has the time.
+fn reclaimed(machine: &ScheduledMachine) -> Option<String> {
+    machine.spec.returning()?;
+    let conditions = &machine.status.as_ref()?.conditions;
+    let scheduled = condition::find(conditions, ConditionType::Scheduled)?;
+    let is_stopped = scheduled.reason == Reason::OverrideStop.as_str();
+    is_stopped.then(|| scheduled.message.clone())
 }
 
 /// A ScheduledMachine that cannot be evaluated.
@@ -148,6 +161,7 @@ impl Forecast {
             missing_calendars,
             name,
             verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
+            reclaimed: reclaimed(&machine),
             is_audited: machine.spec.enforcement == Enforcement::Audit,
             off,
             span,

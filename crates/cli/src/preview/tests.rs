@@ -656,3 +656,22 @@ fn machines_and_capacities_are_a_line_each() {
                      ▄ part of the time
     ");
 }
+
+#[test]
+fn a_machine_that_a_reclaim_stops_says_when_it_is_back_as_the_operator_does() {
+    let message = "override worker-5d1f1a52 stops the machine until 2026-03-07T12:00:00Z; back at \
+                   2026-03-06T14:20:00Z if the host stays free";
+    let stopped = |reclaim: &str| {
+        format!(
+            "{}  {reclaim}\nstatus:\n  conditions:\n  - {{type: Scheduled, status: 'False', reason: \
+             OverrideStop, message: '{message}', lastTransitionTime: '2026-03-06T12:00:00Z'}}\n",
+            machine("worker", OFFICE)
+        )
+    };
+    let span = ("2026-03-06", "2026-03-07");
+    let of = |reclaim: &str| preview_of(&stopped(reclaim), view(Form::Text), span);
+    let printed = of("reclaim: {return: {after: 30m}}");
+    assert!(printed.contains(message), "{printed}");
+    // A person's override has its own line, and no return.
+    assert!(!of("reclaim: {commands: [steam]}").contains(message));
+}

@@ -101,6 +101,9 @@ fn print_machine(
             "In audit mode (spec.enforcement is Audit): no machine is created for these windows."
         )?;
     }
+    if let Some(sentence) = &forecast.reclaimed {
+        writeln!(out, "{}", plain::line(sentence))?;
+    }
     let most = if view.is_complete { usize::MAX } else { DAYS };
     if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {
         let now = forecast.schedule.time_zone().to_datetime(view.now);
