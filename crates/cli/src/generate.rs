@@ -311,9 +311,9 @@ mod tests {
                     ["a".to_owned()].into(),
                 ),
                 is_workload_cluster: true,
-                reclaim_override: Some("4h".to_owned()),
                 ..fivespot_install::role::Rights::default()
             },
+            reclaim_override: Some("4h".to_owned()),
             ..fivespot_install::controller::Settings::default()
         };
         let name = fivespot_controller::program::NAME.to_owned();

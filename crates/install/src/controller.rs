@@ -56,6 +56,9 @@ pub struct Settings {
     /// The source of a volume with the time zones, as in the `volumes` of a pod but without a
     /// name. `None` for those of the image.
     pub zoneinfo: Option<Map<String, Value>>,
+    /// For how long a reclaim stops a machine with an override, a duration such as `4h`. `None`
+    /// if it disables the schedule.
+    pub reclaim_override: Option<String>,
 }
 
 /// The traffic that the NetworkPolicies allow for the pods of the operator, in addition to DNS, and
@@ -101,6 +104,7 @@ impl Default for Settings {
             network: Network::default(),
             node_features: NodeFeatures::default(),
             zoneinfo: None,
+            reclaim_override: None,
         }
     }
 }
@@ -166,7 +170,7 @@ impl Settings {
         if self.rights.is_workload_cluster {
             words.push("--node-access=management".to_owned());
         }
-        if let Some(span) = &self.rights.reclaim_override {
+        if let Some(span) = &self.reclaim_override {
             words.push(format!("--reclaim-by-override={span}"));
         }
         words

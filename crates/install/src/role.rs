@@ -38,9 +38,6 @@ pub struct Rights {
     /// The kinds of schedules of other providers that it may follow: plurals of the group
     /// [`name::SPOT_GROUP`].
     pub schedule_providers: BTreeSet<String>,
-    /// For how long a reclaim stops a machine with an override, a duration such as `4h`. `None`
-    /// if it disables the schedule.
-    pub reclaim_override: Option<String>,
 }
 
 /// Where a right applies.
@@ -63,7 +60,6 @@ impl Default for Rights {
             is_workload_cluster: false,
             capacity_targets: BTreeSet::new(),
             schedule_providers: BTreeSet::new(),
-            reclaim_override: None,
         }
     }
 }

@@ -41,7 +41,6 @@ pub(crate) fn cluster_wide() -> Vec<Value> {
         kubeconfigs: NamespaceScope::All,
         is_workload_cluster: true,
         capacity_targets: capacity_targets(),
-        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
 }
@@ -54,7 +53,6 @@ pub(crate) fn in_namespaces(namespaces: &[String], providers: Providers) -> Vec<
         namespaces: reach.clone(),
         capacity_targets: capacity_targets(),
         kubeconfigs: reach,
-        reclaim_override: Some("4h".to_owned()),
         ..Rights::default()
     })
 }

@@ -3,8 +3,10 @@
 use std::num::NonZeroU32;
 
 use fivespot_api::manifest::GeneratedFile;
+use fivespot_controller::program::reclaim_override;
 use fivespot_install::controller::{Network, POLICIES_SINCE, Settings};
 use fivespot_install::file;
+use fivespot_schedule::Duration;
 use kubemu_admission::KubeVersion;
 use serde_json::{Map, Value};
 
@@ -73,6 +75,10 @@ pub(super) struct Args {
 
     #[command(flatten)]
     rights: RightsArgs,
+
+    /// The same value as for `5spot-controller --reclaim-by-override`
+    #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
+    reclaim_by_override: Option<Duration>,
 }
 
 impl Args {
@@ -95,6 +101,7 @@ impl Args {
         self.rights.warn(self.kube_version.minor());
         let settings = Settings {
             rights: self.rights.rights()?,
+            reclaim_override: self.reclaim_by_override.map(|span| span.to_string()),
             image: self.image.clone(),
             agent_image: self.agent_image.clone(),
             webhook_image: self.webhook_image.clone(),

@@ -7,13 +7,11 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
-use fivespot_controller::program::reclaim_override;
 use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::controller::POLICIES_SINCE;
 use fivespot_install::file;
 use fivespot_install::provider::{self, PROVIDERS, Provider};
 use fivespot_install::role::{NamespaceScope, Rights};
-use fivespot_schedule::Duration;
 use kubemu_admission::KubeVersion;
 
 use super::{Output, default_version, failed};
@@ -46,7 +44,7 @@ pub(super) struct Args {
     /// Print the role for a workload cluster instead, for the user of its kubeconfig
     #[arg(long, conflicts_with_all =
         ["provider", "kubeconfig", "namespace", "cluster_wide_secrets", "node_access",
-         "reclaim_by_override", "capacity_target", "schedule_provider"])]
+         "capacity_target", "schedule_provider"])]
     workload: bool,
 
     /// Oldest Kubernetes version that must accept the manifests; below 1.30 the policies that limit
@@ -94,11 +92,6 @@ pub(super) struct RightsArgs {
     /// How the operator reaches nodes; the same value as for `5spot-controller --node-access`
     #[arg(long, value_enum, default_value_t)]
     node_access: Access,
-
-    /// The same value as for `5spot-controller --reclaim-by-override`; it changes the Deployment
-    /// and no permission
-    #[arg(long, value_name = "DURATION", value_parser = reclaim_override)]
-    reclaim_by_override: Option<Duration>,
 
     /// Kinds whose objects ScheduledCapacities may change: PLURAL.GROUP, with /scale for the
     /// subresource alone, with /template for objects that are created; of less usual kinds
@@ -222,7 +215,6 @@ impl RightsArgs {
             is_workload_cluster: self.node_access == Access::Management,
             capacity_targets: self.capacity_target.iter().cloned().collect(),
             schedule_providers: self.schedule_provider.iter().cloned().collect(),
-            reclaim_override: self.reclaim_by_override.map(|span| span.to_string()),
         })
     }
 }

@@ -275,7 +275,6 @@ fn operators_in_two_namespaces_share_no_role_and_no_binding() {
             kubeconfigs: NamespaceScope::All,
             clusters: [("shared".to_owned(), "prod".to_owned())].into(),
             is_workload_cluster: true,
-            reclaim_override: Some("4h".to_owned()),
             ..Rights::default()
         };
         let documents = [rights.management(), rights.kubeconfigs()].concat();
