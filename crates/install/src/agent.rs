@@ -82,6 +82,42 @@ pub enum Matching {
     OutsideContainers,
 }
 
+/// A part of the host that its agent reads for a signal beside processes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// Login sessions, with the agent's value of `--login-sessions`.
+    LoginSessions(String),
+    /// The load outside pods, with the agent's values of `--load-above` and `--load-for`.
+    Load {
+        /// The number of processors.
+        above: String,
+        /// Over which time.
+        time: String,
+    },
+}
+
+impl Signal {
+    fn arguments(&self) -> Vec<String> {
+        match self {
+            Self::LoginSessions(which) => vec![format!("--login-sessions={which}")],
+            Self::Load { above, time } => {
+                vec![
+                    format!("--load-above={above}"),
+                    format!("--load-for={time}"),
+                ]
+            }
+        }
+    }
+
+    /// The name of its volume, and the directory of the host.
+    fn volume(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::LoginSessions(_) => ("login-sessions", "/run/systemd"),
+            Self::Load { .. } => ("control-groups", "/sys/fs/cgroup"),
+        }
+    }
+}
+
 /// The agent in one workload cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -93,6 +129,8 @@ pub struct Settings {
     pub detection: Detection,
     /// Which of them may match.
     pub matching: Matching,
+    /// The signals beside processes.
+    pub signals: BTreeSet<Signal>,
     /// The users as which the operator accesses this cluster, in addition to cluster
     /// administrators.
     pub operators: Vec<String>,
@@ -110,6 +148,7 @@ impl Default for Settings {
             kernel: None,
             detection: Detection::default(),
             matching: Matching::default(),
+            signals: BTreeSet::new(),
             operators: vec![
                 CONTROLLER.to_owned(),
                 service_account_user(SYSTEM_NAMESPACE, CONTROLLER),
@@ -160,14 +199,15 @@ impl Settings {
         self.detection == Detection::Events && !self.kernel.is_some_and(is_newer)
     }
 
-    fn arguments(&self) -> Vec<&'static str> {
+    fn arguments(&self) -> Vec<String> {
         let mut words = Vec::new();
         if self.detection == Detection::Scan {
-            words.push("--detection=scan");
+            words.push("--detection=scan".to_owned());
         }
         if self.matching == Matching::OutsideContainers {
-            words.push("--outside-containers");
+            words.push("--outside-containers".to_owned());
         }
+        words.extend(self.signals.iter().flat_map(Signal::arguments));
         words
     }
 
@@ -226,10 +266,7 @@ impl Settings {
                     "hostPID": true,
                     "securityContext": self.pod_security_context(),
                     "containers": [self.container()],
-                    "volumes": [{
-                        "name": "machine-id",
-                        "hostPath": {"path": MACHINE_ID, "type": "File"},
-                    }],
+                    "volumes": self.volumes(),
                 },
             },
         });
@@ -237,6 +274,25 @@ impl Settings {
             daemon_set["spec"]["template"]["spec"]["hostNetwork"] = true.into();
         }
         daemon_set
+    }
+
+    fn volumes(&self) -> Vec<Value> {
+        let file = json!({
+            "name": "machine-id",
+            "hostPath": {"path": MACHINE_ID, "type": "File"},
+        });
+        let directories = self.signals.iter().map(|signal| {
+            let (name, path) = signal.volume();
+            json!({"name": name, "hostPath": {"path": path, "type": "Directory"}})
+        });
+        [file].into_iter().chain(directories).collect()
+    }
+
+    fn volume_mounts(&self) -> Vec<Value> {
+        let directories = self.signals.iter().map(Signal::volume);
+        let all = [("machine-id", MACHINE_ID)].into_iter().chain(directories);
+        all.map(|(name, path)| json!({"name": name, "mountPath": path, "readOnly": true}))
+            .collect()
     }
 
     fn container(&self) -> Value {
@@ -263,11 +319,7 @@ impl Settings {
                 },
             },
             "securityContext": self.security_context(),
-            "volumeMounts": [{
-                "name": "machine-id",
-                "mountPath": MACHINE_ID,
-                "readOnly": true,
-            }],
+            "volumeMounts": self.volume_mounts(),
         });
         let arguments = self.arguments();
         if !arguments.is_empty() {

@@ -199,6 +199,32 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
 }
 
 #[test]
+fn the_daemon_set_starts_the_agent_with_valid_arguments() {
+    use fivespot_install::agent::{Detection, Matching, Settings, Signal};
+    let settings = Settings {
+        detection: Detection::Scan,
+        matching: Matching::OutsideContainers,
+        signals: [
+            Signal::LoginSessions("local".to_owned()),
+            Signal::Load {
+                above: "2.5".to_owned(),
+                time: "10m".to_owned(),
+            },
+        ]
+        .into(),
+        ..Settings::default()
+    };
+    let pod = &settings.daemon_set()["spec"]["template"]["spec"];
+    let words = pod["containers"][0]["args"].as_array().unwrap();
+    let words = words.iter().map(|word| word.as_str().unwrap());
+    let args = Args::try_parse_from(["5spot-reclaim-agent"].into_iter().chain(words));
+    let signals = args.unwrap().signals();
+    assert!(signals.sessions.is_some());
+    let load = signals.load.unwrap();
+    assert_eq!((load.above, load.time.to_string().as_str()), (2.5, "10m"));
+}
+
+#[test]
 fn a_dry_run_without_a_match_is_reported() {
     let fake = FakeHost::new("no-match", "match_commands = [\"chess\"]");
     insta::assert_snapshot!(

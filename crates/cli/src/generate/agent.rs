@@ -1,10 +1,13 @@
 //! `5spot generate agent`: the manifests for emergency reclaim in a workload cluster.
 
+use std::collections::BTreeSet;
+
 use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::agent::host::{Host, Part};
-use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings};
+use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings, Signal};
 use fivespot_install::file;
+use fivespot_schedule::Duration;
 
 use super::image::{self, ImageArgs};
 use super::rbac::is_dns_label;
@@ -34,7 +37,6 @@ pub(super) struct Args {
         long,
         value_name = "IMAGE",
         default_value_t = Settings::default().image,
-        conflicts_with = "host",
     )]
     image: String,
 
@@ -44,7 +46,15 @@ pub(super) struct Args {
     /// Print instead the identity of an agent that is a service of its host, outside the cluster:
     /// a ServiceAccount that may report to this ScheduledMachine that the host is free, request a
     /// reclaim on its Node, and nothing else. Needs the other output in the cluster of the Node
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = machine)]
+    #[arg(
+        long,
+        value_name = "NAMESPACE/NAME",
+        value_parser = machine,
+        conflicts_with_all = [
+            "image", "kernel", "detection", "outside_containers", "login_sessions",
+            "load_above", "operator_user", "apparmor", "egress_port",
+        ],
+    )]
     host: Option<(String, String)>,
 
     /// Name of the Node of --host [default: the name of its ScheduledMachine]
@@ -68,6 +78,26 @@ pub(super) struct Args {
     /// Ignore processes in containers of pods, so that no pod can trigger a reclaim of its host
     #[arg(long)]
     outside_containers: bool,
+
+    /// Reclaim a host also while a person is logged in at it, according to systemd-logind; mounts
+    /// /run/systemd of the host
+    #[arg(long, value_name = "WHICH", value_parser = ["local", "all"])]
+    login_sessions: Option<String>,
+
+    /// Reclaim a host also while processes outside pods use more than this number of processors;
+    /// mounts the control groups of the host
+    #[arg(long, value_name = "NUMBER", value_parser = processors)]
+    load_above: Option<f64>,
+
+    /// The time over which --load-above is averaged
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = load_time,
+        default_value_t = Duration::minutes(5),
+        requires = "load_above",
+    )]
+    load_for: Duration,
 
     /// Additional users that the operator authenticates as in this cluster, if they are not cluster
     /// administrators
@@ -116,6 +146,28 @@ fn machine(text: &str) -> Result<(String, String), String> {
     Ok((namespace.to_owned(), name.to_owned()))
 }
 
+/// Parses a number of processors, as the agent does.
+///
+/// # Errors
+/// It is not from 0.1 to 4096.
+fn processors(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| (0.1..=4096.0).contains(number));
+    number.ok_or_else(|| "must be a number of processors from 0.1 to 4096".to_owned())
+}
+
+/// Parses a time over which the load is averaged, as the agent does.
+///
+/// # Errors
+/// It is not a duration from 10 s to 24 h.
+fn load_time(text: &str) -> Result<Duration, String> {
+    let time = text
+        .parse::<Duration>()
+        .map_err(|error| error.to_string())?;
+    time.within(Duration::seconds(10), Duration::hours(24))
+        .map_err(|error| error.to_string())
+}
+
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum DetectionMethod {
     /// By kernel process events, in the host's network namespace
@@ -126,6 +178,15 @@ enum DetectionMethod {
 }
 
 impl Args {
+    fn signals(&self) -> BTreeSet<Signal> {
+        let sessions = self.login_sessions.clone().map(Signal::LoginSessions);
+        let load = self.load_above.map(|above| Signal::Load {
+            above: above.to_string(),
+            time: self.load_for.to_string(),
+        });
+        sessions.into_iter().chain(load).collect()
+    }
+
     /// The file for these arguments.
     ///
     /// # Errors
@@ -157,6 +218,7 @@ impl Args {
             } else {
                 Matching::All
             },
+            signals: self.signals(),
             app_armor: self.apparmor,
             egress_ports: self.egress_port.iter().copied().collect(),
             ..Settings::default()

@@ -129,6 +129,39 @@ fn an_agent_that_scans_is_outside_the_network_of_its_host() {
 }
 
 #[test]
+fn the_agent_sees_only_the_parts_of_the_host_that_its_signals_need_and_writes_to_none() {
+    let load = agent::Signal::Load {
+        above: "2".to_owned(),
+        time: "5m".to_owned(),
+    };
+    for (signals, paths) in [
+        (vec![], vec!["/etc/machine-id"]),
+        (
+            vec![agent::Signal::LoginSessions("local".to_owned())],
+            vec!["/etc/machine-id", "/run/systemd"],
+        ),
+        (vec![load], vec!["/etc/machine-id", "/sys/fs/cgroup"]),
+    ] {
+        let pod = agent_pod(&agent::Settings {
+            signals: signals.into_iter().collect(),
+            ..agent::Settings::default()
+        });
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
+        let mounted: Vec<&str> = mounts
+            .iter()
+            .map(|mount| mount["mountPath"].as_str().unwrap())
+            .collect();
+        assert_eq!(mounted, paths);
+        assert!(mounts.iter().all(|mount| mount["readOnly"] == true));
+        let volumes = pod["volumes"].as_array().unwrap();
+        let hosts = volumes
+            .iter()
+            .map(|of| of["hostPath"]["path"].as_str().unwrap());
+        assert_eq!(hosts.collect::<Vec<_>>(), paths);
+    }
+}
+
+#[test]
 fn the_agent_has_no_right_before_the_policies_that_bound_it() {
     let documents = agent::Settings::default().documents();
     let place = |kind: &str| documents.iter().position(|it| it["kind"] == kind).unwrap();
