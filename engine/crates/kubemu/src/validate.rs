@@ -11,6 +11,7 @@ mod lookup;
 mod object_result;
 mod options;
 mod policies;
+pub(crate) mod precompiled;
 mod refusal;
 mod report;
 mod sarif;
@@ -20,6 +21,7 @@ mod write;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use kubemu_admission::KubeVersion;
@@ -212,6 +214,7 @@ pub fn validate(
         params: given.params,
         namespaces: given.namespaces,
         stored: Vec::new(),
+        precompiled: Arc::default(),
         user: user(args),
         version: args.kube_version,
     };

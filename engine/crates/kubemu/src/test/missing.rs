@@ -35,15 +35,20 @@ pub(super) fn propose(
     (with, deadline): ((KubeVersion, &dyn Extension), Instant),
 ) -> Result<Vec<Case>, Failure> {
     let mut proposed: Vec<Case> = Vec::new();
-    let mut original = Bench::of(&suite.subjects, with);
+    let precompiled = suite.precompiled(with.0);
+    let mut original = Bench::of(&suite.subjects, with, &precompiled);
     let mut left = u32::try_from(survivors.len()).unwrap_or(u32::MAX);
     for survivor in survivors {
         let now = Instant::now();
         let subjects = survivor.mutant.subjects(suite);
+        let mutant = &survivor.mutant;
+        let Some(mutated) = mutant.precompiled(suite, (&precompiled, with.0)) else {
+            continue;
+        };
         let mut search = Search {
             created_before: original.created,
             original: &mut original,
-            mutated: Bench::of(&subjects, with),
+            mutated: Bench::of(&subjects, with, &mutated),
             source: &survivor.mutant.rule.source,
             // Each of the mutants that are left gets the same time.
             deadline: now + deadline.saturating_duration_since(now) / left,

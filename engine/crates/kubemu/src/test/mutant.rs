@@ -1,6 +1,7 @@
 //! Mutants: rules with a small change, which a case should detect.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 use kubemu_admission::KubeVersion;
@@ -13,6 +14,7 @@ use super::suite::{Bench, Suite, Tested};
 use crate::document::Document;
 use crate::parallel;
 use crate::validate::Extension;
+use crate::validate::precompiled::Precompiled;
 
 /// A rule with a change.
 #[derive(Clone, Debug)]
@@ -69,11 +71,21 @@ fn source_of<S: Serializer>(mutant: &Mutant, serializer: S) -> Result<S::Ok, S::
 impl Mutant {
     /// The CRDs and policies with the mutant in place of its rule.
     pub(super) fn subjects(&self, suite: &Suite) -> Vec<Document> {
-        let mut subjects = suite.subjects.clone();
-        if let Some(subject) = subjects.get_mut(self.rule.subject) {
-            *subject = self.rule.replaced(subject, &self.mutation.source);
-        }
-        subjects
+        self.rule
+            .replaced_in(&suite.subjects, &self.mutation.source)
+    }
+
+    /// What is compiled, with the mutant. `None` if a server would refuse it.
+    pub(super) fn precompiled(
+        &self,
+        suite: &Suite,
+        (base, version): (&Precompiled, KubeVersion),
+    ) -> Option<Arc<Precompiled>> {
+        let document = suite.subjects.get(self.rule.subject)?;
+        let mutated = self.rule.replaced(document, &self.mutation.source);
+        let mut precompiled = base.clone();
+        let is_valid = precompiled.add(&mutated, version);
+        is_valid.then(|| Arc::new(precompiled))
     }
 
     fn change(&self) -> String {
@@ -115,9 +127,10 @@ impl Mutants {
         }
         self.not_tried += mutants.len().saturating_sub(limit);
         mutants.truncate(limit);
+        let precompiled = suite.precompiled(with.0);
         let tried = parallel::map(mutants, |mutant| {
             let fate = if Instant::now() < deadline {
-                fate(suite, &mutant, with)
+                fate(suite, &mutant, (with, &precompiled))
             } else {
                 Fate::NotTried
             };
@@ -182,9 +195,16 @@ impl Survivor {
 }
 
 /// Tests the cases that may concern a mutant, until one fails.
-fn fate(suite: &Suite, mutant: &Mutant, with: (KubeVersion, &dyn Extension)) -> Fate {
+fn fate(
+    suite: &Suite,
+    mutant: &Mutant,
+    (with, precompiled): ((KubeVersion, &dyn Extension), &Precompiled),
+) -> Fate {
+    let Some(precompiled) = mutant.precompiled(suite, (precompiled, with.0)) else {
+        return Fate::Refused;
+    };
     let subjects = mutant.subjects(suite);
-    let mut bench = Bench::of(&subjects, with);
+    let mut bench = Bench::of(&subjects, with, &precompiled);
     let cases = suite.cases.iter().filter(|it| mutant.rule.concerns(it));
     for case in cases {
         let tested: Result<Tested, Failure> = bench.test(case);

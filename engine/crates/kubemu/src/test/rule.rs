@@ -12,8 +12,9 @@ use crate::document::{Document, SourceLocation};
 pub(super) struct Rule {
     /// The index of the document among the subjects.
     pub(super) subject: usize,
-    /// The group and the kind of the objects of a CRD: `None` for policies.
-    pub(super) of_kind: Option<(String, String)>,
+    /// The groups and kinds of the objects that it is about, if only those of given CRDs.
+    kinds: Option<Vec<GroupKind>>,
+    is_of_definition: bool,
     /// The steps to the expression in the document.
     steps: Vec<Step>,
     pub(super) source: String,
@@ -52,12 +53,14 @@ impl Rule {
             let mut collected = Collected {
                 subject,
                 document,
-                of_kind: None,
+                kinds: None,
+                is_of_definition: false,
                 rules: Vec::new(),
             };
             if document.text("/kind") == "CustomResourceDefinition" {
                 collected.definition(cases);
             } else if super::suite::is_policy(document) {
+                collected.kinds = kinds_of_policy(document, subjects);
                 collected.policy();
             }
             found.extend(collected.rules);
@@ -92,7 +95,9 @@ impl Rule {
     /// The place of a rule of a CRD in its objects, at the first item of lists. `None` for policies,
     /// and in maps.
     pub(super) fn place(&self) -> Option<Vec<String>> {
-        self.of_kind.as_ref()?;
+        if !self.is_of_definition {
+            return None;
+        }
         let mut place = Vec::new();
         let is_schema =
             |it: &Step| matches!(it, Step::Field(name) if name == "openAPIV3Schema");
@@ -114,20 +119,117 @@ impl Rule {
 
     /// Whether a case may ask about it: a rule of a CRD is about objects of its kind.
     pub(super) fn concerns(&self, case: &Case) -> bool {
-        let Some((group, kind)) = &self.of_kind else {
-            return true;
-        };
         let object = &case.question.object;
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        let (of_group, _) = api_version.split_once('/').unwrap_or_default();
-        of_group == group && object["kind"] == **kind
+        let (group, _) = api_version.split_once('/').unwrap_or_default();
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let is_it = |it: &GroupKind| it.group == group && it.kind == kind;
+        self.kinds.as_ref().is_none_or(|all| all.iter().any(is_it))
     }
+
+    /// The subjects that decide about the objects that it is about, without the others, and with
+    /// `source` in its place.
+    pub(super) fn replaced_in(
+        &self,
+        subjects: &[Document],
+        source: &str,
+    ) -> Vec<Document> {
+        let mut kept = Vec::new();
+        for (index, document) in subjects.iter().enumerate() {
+            if index == self.subject {
+                kept.push(self.replaced(document, source));
+            } else if self.is_with(document, subjects) {
+                kept.push(document.clone());
+            }
+        }
+        kept
+    }
+
+    /// Whether a document decides about the same objects.
+    fn is_with(&self, document: &Document, subjects: &[Document]) -> bool {
+        let Some(kinds) = &self.kinds else {
+            return true;
+        };
+        let about = match document.text("/kind") {
+            "CustomResourceDefinition" => {
+                let is_param = subjects.iter().any(|it| is_param(document, it));
+                return is_param || kinds.contains(&GroupKind::of(document));
+            }
+            _ if super::suite::is_policy(document) => kinds_of_policy(document, subjects),
+            _ => None,
+        };
+        about.is_none_or(|about| about.iter().any(|it| kinds.contains(it)))
+    }
+}
+
+/// The group and the kind of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct GroupKind {
+    group: String,
+    kind: String,
+}
+
+impl GroupKind {
+    /// Those of the objects of a CRD.
+    fn of(definition: &Document) -> Self {
+        Self {
+            group: definition.text("/spec/group").to_owned(),
+            kind: definition.text("/spec/names/kind").to_owned(),
+        }
+    }
+}
+
+/// Whether objects of a CRD are parameters of a policy.
+fn is_param(definition: &Document, policy: &Document) -> bool {
+    let (group, _) = policy
+        .text("/spec/paramKind/apiVersion")
+        .split_once('/')
+        .unwrap_or_default();
+    group == definition.text("/spec/group")
+        && policy.text("/spec/paramKind/kind") == definition.text("/spec/names/kind")
+}
+
+/// The kinds that a policy matches, if they can only be those of given CRDs.
+fn kinds_of_policy(policy: &Document, subjects: &[Document]) -> Option<Vec<GroupKind>> {
+    let rules = policy.object["spec"]["matchConstraints"]["resourceRules"].as_array()?;
+    let is_definition = |it: &&Document| it.text("/kind") == "CustomResourceDefinition";
+    let definitions: Vec<&Document> = subjects.iter().filter(is_definition).collect();
+    let texts = |rule: &Value, name: &str| {
+        let texts = rule[name].as_array().into_iter().flatten();
+        let texts = texts.filter_map(|it| it.as_str().map(str::to_owned));
+        texts.collect::<Vec<String>>()
+    };
+    let mut kinds = Vec::new();
+    for rule in rules {
+        let resources = texts(rule, "resources");
+        for group in texts(rule, "apiGroups") {
+            let mut of_group = definitions
+                .iter()
+                .filter(|it| it.text("/spec/group") == group);
+            let first = of_group.clone().next();
+            // Another group, or every group, may be one of Kubernetes' own.
+            first?;
+            let is_named = |it: &&&Document| {
+                let plural = it.text("/spec/names/plural");
+                let mut names = resources.iter().map(|it| it.split('/').next());
+                names.any(|it| it == Some(plural) || it == Some("*"))
+            };
+            kinds.extend(
+                of_group
+                    .by_ref()
+                    .filter(is_named)
+                    .map(|it| GroupKind::of(it)),
+            );
+        }
+    }
+    Some(kinds)
 }
 
 struct Collected<'d> {
     subject: usize,
     document: &'d Document,
-    of_kind: Option<(String, String)>,
+    kinds: Option<Vec<GroupKind>>,
+    is_of_definition: bool,
     rules: Vec<Rule>,
 }
 
@@ -151,7 +253,8 @@ impl Collected<'_> {
         let asked = asked.filter(|it| it["kind"] == kind.as_str());
         let asked: BTreeSet<&str> =
             asked.filter_map(|it| it["apiVersion"].as_str()).collect();
-        self.of_kind = Some((group.clone(), kind));
+        self.kinds = Some(vec![GroupKind::of(self.document)]);
+        self.is_of_definition = true;
         let versions = self.document.object["spec"]["versions"].as_array();
         for (index, version) in versions.into_iter().flatten().enumerate() {
             let name = version["name"].as_str().unwrap_or_default();
@@ -215,7 +318,8 @@ impl Collected<'_> {
         let line = |it: &SourceLocation| it.line_of(&field);
         self.rules.push(Rule {
             subject: self.subject,
-            of_kind: self.of_kind.clone(),
+            kinds: self.kinds.clone(),
+            is_of_definition: self.is_of_definition,
             steps,
             source: source.to_owned(),
             decides,

@@ -1,6 +1,7 @@
 //! The CRDs and policies of cases, and the responses to them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kubemu_admission::KubeVersion;
 use kubemu_admission::policy::User;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
 use crate::validate::judge::{Answer, Cast, Judge};
+use crate::validate::precompiled::Precompiled;
 use crate::validate::{Extension, Operation};
 
 const POLICIES: [&str; 2] = ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
@@ -96,6 +98,11 @@ impl Suite {
         self.unused = before - self.subjects.len();
     }
 
+    /// The CRDs and policies, to be compiled once for several benches.
+    pub(super) fn precompiled(&self, version: KubeVersion) -> Arc<Precompiled> {
+        Arc::new(Precompiled::of(&self.subjects, version))
+    }
+
     /// The responses to the cases, in their order.
     ///
     /// # Errors
@@ -104,7 +111,8 @@ impl Suite {
         &self,
         (version, extension): (KubeVersion, &dyn Extension),
     ) -> Result<Vec<Tested>, Failure> {
-        let mut bench = Bench::of(&self.subjects, (version, extension));
+        let precompiled = self.precompiled(version);
+        let mut bench = Bench::of(&self.subjects, (version, extension), &precompiled);
         let cases = self.cases.iter();
         cases.map(|case| bench.test(case)).collect()
     }
@@ -123,6 +131,7 @@ fn is_binding(document: &Document) -> bool {
 pub(super) struct Bench<'e> {
     subjects: &'e [Document],
     with: (KubeVersion, &'e dyn Extension),
+    precompiled: Arc<Precompiled>,
     judges: Vec<(Surroundings, Judge<'e>)>,
     /// How many judges were made.
     pub(super) created: usize,
@@ -138,10 +147,12 @@ impl<'e> Bench<'e> {
     pub(super) fn of(
         subjects: &'e [Document],
         with: (KubeVersion, &'e dyn Extension),
+        precompiled: &Arc<Precompiled>,
     ) -> Self {
         Self {
             subjects,
             with,
+            precompiled: Arc::clone(precompiled),
             judges: Vec::new(),
             created: 0,
         }
@@ -206,6 +217,7 @@ impl<'e> Bench<'e> {
         let mut cast = Cast {
             stored: stored.map(|it| beside(it, "stored")).into_iter().collect(),
             user: user(&case.around),
+            precompiled: Arc::clone(&self.precompiled),
             ..Cast::default()
         };
         for document in self.subjects {

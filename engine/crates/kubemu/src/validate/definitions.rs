@@ -2,8 +2,8 @@
 //! those of `--crd`.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
 use kubemu_terminal::Failure;
 
@@ -16,7 +16,7 @@ use crate::document::Document;
 /// The CRDs, compiled. Of several of the same kind, the last one.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    pub(super) compiled: Vec<Crd>,
+    pub(super) compiled: Vec<Arc<Crd>>,
     /// Those that a server needs to know the kinds: the given ones and, for objects that policies
     /// change, the others.
     pub(super) of_server: Vec<Document>,
@@ -40,6 +40,7 @@ impl Definitions {
         for object in extension.definitions(version) {
             let it = Crd::compile(&object, version);
             let it = it.map_err(|it| invalid("the built-in CRD", &it))?;
+            let it = Arc::new(it);
             let origin = "the built-in CRD".to_owned();
             let document = Document {
                 origin,
@@ -53,12 +54,12 @@ impl Definitions {
         let groups: BTreeSet<String> = objects.iter().map(group).collect();
         let is_used = |it: &&&Document| groups.contains(it.text("/spec/group"));
         for document in objects.iter().filter(is_used) {
-            if let Ok(definition) = compile(document, version) {
+            if let Ok(definition) = compile(document, sources) {
                 all.replace(document, definition, is_mutating);
             }
         }
         for document in &sources.definitions {
-            match compile(document, version) {
+            match compile(document, sources) {
                 Ok(definition) => all.replace(document, definition, true),
                 Err(result) => all.unusable.push(*result),
             }
@@ -67,7 +68,12 @@ impl Definitions {
     }
 
     /// Adds a CRD, in place of the built-in or the earlier one of its kind.
-    fn replace(&mut self, document: &Document, definition: Crd, is_for_server: bool) {
+    fn replace(
+        &mut self,
+        document: &Document,
+        definition: Arc<Crd>,
+        is_for_server: bool,
+    ) {
         let of_kind = (definition.group(), definition.kind());
         self.compiled
             .retain(|it| (it.group(), it.kind()) != of_kind);
@@ -85,14 +91,21 @@ impl Definitions {
 ///
 /// # Errors
 /// The result for a document that is none, or that a server would refuse.
-fn compile(document: &Document, version: KubeVersion) -> Result<Crd, Box<ObjectResult>> {
+fn compile(
+    document: &Document,
+    sources: &Sources,
+) -> Result<Arc<Crd>, Box<ObjectResult>> {
     let subject = Subject::of(document);
     if subject.kind != "CustomResourceDefinition" {
         let why = "not a CustomResourceDefinition, give it with --file".to_owned();
         let result = ObjectResult::without_steps(subject, Verdict::Skipped(why));
         return Err(Box::new(result));
     }
-    Crd::compile(&document.object, version).map_err(|errors| {
+    if let Some(known) = sources.precompiled.definition(&document.object) {
+        return Ok(known);
+    }
+    let compiled = Crd::compile(&document.object, sources.version);
+    compiled.map(Arc::new).map_err(|errors| {
         let refusal = Refusal::invalid(&subject, &errors);
         let refused = Verdict::Refused(vec![refusal]);
         Box::new(ObjectResult::without_steps(subject, refused))

@@ -1,5 +1,7 @@
 //! The CRDs and policies that manifests are validated against.
 
+use std::sync::Arc;
+
 use kubemu_admission::crd::{Crd, CustomResource};
 use kubemu_admission::object_meta::Scope;
 use kubemu_admission::policy::{
@@ -16,6 +18,7 @@ use super::lookup::Lookup;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
 use super::policies::Compiled;
+use super::precompiled::Precompiled;
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::write::{Write, set_in_metadata};
@@ -31,6 +34,8 @@ pub(super) struct Sources {
     pub(super) namespaces: Vec<Document>,
     /// Objects that a server has before it has the policies.
     pub(super) stored: Vec<Document>,
+    /// What need not be compiled again.
+    pub(super) precompiled: Arc<Precompiled>,
     pub(super) user: User,
     pub(super) version: KubeVersion,
 }
@@ -38,7 +43,7 @@ pub(super) struct Sources {
 /// Compiled CRDs and policies.
 pub(super) struct Engine<'e> {
     extension: &'e dyn Extension,
-    definitions: Vec<Crd>,
+    definitions: Vec<Arc<Crd>>,
     policies: Policies,
     /// Whether policies change objects. The server applies them.
     is_mutating: bool,
@@ -103,7 +108,7 @@ impl<'e> Engine<'e> {
     }
 
     /// The CRDs that objects are validated against.
-    pub(super) fn definitions(&self) -> &[Crd] {
+    pub(super) fn definitions(&self) -> &[Arc<Crd>] {
         &self.definitions
     }
 
@@ -116,7 +121,7 @@ impl<'e> Engine<'e> {
         self.extension.to_current_group(&mut document.object);
         let mut subject = Subject::of(&document);
         let of_kind =
-            |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
+            |it: &&Arc<Crd>| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
         let Some(definition) = self.definitions.iter().find(of_kind) else {
             if self.builtin.serves(&subject) {
                 return self.builtin.validate(subject, document.object, (old, args));
@@ -174,7 +179,7 @@ impl<'e> Engine<'e> {
         }
         // If a CRD of the same group is given, the kind is misspelt or its CRD is missing. A server
         // refuses it in either case.
-        let mut groups = self.definitions.iter().map(Crd::group);
+        let mut groups = self.definitions.iter().map(|it| it.group());
         if groups.any(|group| group == subject.group) {
             return Verdict::Refused(vec![Refusal::not_served(subject)]);
         }

@@ -1,5 +1,7 @@
 //! The verdicts of one set of definitions and policies, for commands that ask about many objects.
 
+use std::sync::Arc;
+
 use kubemu_admission::KubeVersion;
 use kubemu_admission::crd::Crd;
 use kubemu_admission::policy::User;
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 use super::builtin::Cluster;
 use super::engine::{Engine, Sources};
 use super::object_result::{Subject, Verdict};
+use super::precompiled::Precompiled;
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::{Args, Extension, Form, Operation, user};
@@ -23,6 +26,8 @@ pub(crate) struct Cast {
     pub(crate) namespaces: Vec<Document>,
     /// Objects that a server has before it has the policies.
     pub(crate) stored: Vec<Document>,
+    /// What need not be compiled again.
+    pub(crate) precompiled: Arc<Precompiled>,
     /// The user of the requests: without one, that of kubectl.
     pub(crate) user: Option<User>,
 }
@@ -103,6 +108,7 @@ impl<'e> Judge<'e> {
             params: cast.params.clone(),
             namespaces: cast.namespaces.clone(),
             stored: cast.stored.clone(),
+            precompiled: Arc::clone(&cast.precompiled),
             user: cast.user.clone().unwrap_or_else(|| user(&args)),
             version,
         };
@@ -181,7 +187,7 @@ impl<'e> Judge<'e> {
     pub(crate) fn completed(&self, object: &Value) -> Option<Value> {
         let subject = Subject::of(&document(object.clone()));
         let is_kind =
-            |it: &&Crd| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
+            |it: &&Arc<Crd>| (it.group(), it.kind()) == (&*subject.group, &*subject.kind);
         let definition = self.engine.definitions().iter().find(is_kind)?;
         let mut object = object.clone();
         let version = definition.served(&subject.version)?;

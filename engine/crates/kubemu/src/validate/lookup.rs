@@ -1,6 +1,7 @@
 //! Objects that policies may look up: parameters and namespaces from files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kubemu_admission::crd::Crd;
 use kubemu_admission::object_meta::Scope;
@@ -30,7 +31,10 @@ impl Lookup {
     ///
     /// # Errors
     /// An object that is given as a namespace has another kind.
-    pub(super) fn of(sources: &Sources, definitions: &[Crd]) -> Result<Self, Failure> {
+    pub(super) fn of(
+        sources: &Sources,
+        definitions: &[Arc<Crd>],
+    ) -> Result<Self, Failure> {
         let mut namespaces = BTreeMap::new();
         for document in &sources.namespaces {
             let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));

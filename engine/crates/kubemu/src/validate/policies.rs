@@ -55,9 +55,13 @@ impl Compiled {
             let (what, object) = (&document.origin, &document.object);
             match document.text("/kind") {
                 "ValidatingAdmissionPolicy" => {
-                    let policy = Policy::compile(object, version);
-                    let policy = policy.map_err(|it| invalid(what, &it))?;
-                    policies.retain(|it: &Policy| it.name() != policy.name());
+                    let policy = match sources.precompiled.policy(object) {
+                        Some(known) => known,
+                        None => Policy::compile(object, version)
+                            .map(Arc::new)
+                            .map_err(|it| invalid(what, &it))?,
+                    };
+                    policies.retain(|it: &Arc<Policy>| it.name() != policy.name());
                     policies.push(policy);
                 }
                 "ValidatingAdmissionPolicyBinding" => {
@@ -83,7 +87,6 @@ impl Compiled {
         let given = sources.policies.iter();
         let given = given.filter(|it| !WEBHOOKS.contains(&it.text("/kind")));
         all.given = given.map(in_served_version).collect();
-        let policies = policies.into_iter().map(Arc::new);
         all.validating = Policies::new(policies, bindings.into_iter().map(Arc::new));
         all.builtin = builtin;
         Ok(all)

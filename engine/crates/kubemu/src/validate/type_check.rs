@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 
 /// A result for each policy with type errors, with the messages of `status.typeChecking`.
 pub(super) fn refused(sources: &Sources, engine: &Engine<'_>) -> Vec<ObjectResult> {
-    let definitions: Vec<&Crd> = engine.definitions().iter().collect();
+    let definitions: Vec<&Crd> = engine.definitions().iter().map(|it| &**it).collect();
     let policies = engine.builtin_policies().iter().chain(&sources.policies);
     let object_results = policies.filter_map(|document| {
         let policy = &document.object;
