@@ -6,14 +6,16 @@ use std::path::Path;
 use crate::ROOT;
 use crate::book::Book;
 
-/// The commands of a text that apply generated manifests. A command with continuation lines is one.
+/// The commands of a text that apply generated manifests with pods. A command with continuation
+/// lines is one.
 fn applied(text: &str) -> Vec<String> {
     let text = text.replace("\\\n", " ");
     let commands = text.lines().filter(|line| {
         let generates = ["manifests", "agent", "webhook"]
             .iter()
             .any(|it| line.contains(&format!("5spot generate {it}")));
-        generates && line.contains("| kubectl")
+        let has_pods = !line.contains("generate agent --host ");
+        generates && has_pods && line.contains("| kubectl")
     });
     commands.map(str::to_owned).collect()
 }
