@@ -19,6 +19,7 @@ use tokio::runtime::Runtime;
 use super::engine::Sources;
 use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::refusal::Refusal;
+use super::rights::rights;
 use super::stored::Stored;
 use super::write::set_in_metadata;
 use super::{Args, Operation};
@@ -105,7 +106,10 @@ fn of_kind<'a>(registry: &'a Registry, subject: &Subject) -> Option<&'a Arc<Reso
 /// An API server with the given policies, parameters and namespaces.
 pub(super) struct Cluster {
     server: Server,
+    /// That of the user of the requests.
     client: Client,
+    /// That of an administrator, who stores the other objects.
+    admin: Client,
     runtime: Runtime,
     /// Whether the old objects of updates are stored.
     has_stored: bool,
@@ -119,10 +123,18 @@ pub(super) struct Response {
 }
 
 /// A request to the server.
-struct Call {
+struct Call<'c> {
     method: Method,
     path: String,
     object: Value,
+    client: &'c Client,
+}
+
+/// An object to write, and who writes it.
+struct Writing<'w> {
+    object: &'w Value,
+    query: &'static str,
+    client: &'w Client,
 }
 
 impl Cluster {
@@ -144,16 +156,20 @@ impl Cluster {
             .enable_all()
             .build()
             .map_err(Failure::at_start)?;
-        let client = {
+        let (client, admin) = {
             let _entered = runtime.enter();
             let User { name, groups, .. } = &sources.user;
             let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
             let user = kubemu_apiserver::User::new(name, &groups);
-            Client::new(server.in_process_as(user), "default")
+            (
+                Client::new(server.in_process_as(user), "default"),
+                Client::new(server.in_process(), "default"),
+            )
         };
         let cluster = Self {
             server,
             client,
+            admin,
             runtime,
             has_stored: !sources.stored.is_empty(),
         };
@@ -164,7 +180,7 @@ impl Cluster {
             &sources.stored,
             &sources.policies,
         ];
-        for document in documents.into_iter().flatten() {
+        for document in rights().iter().chain(documents.into_iter().flatten()) {
             cluster.store(document)?;
         }
         Ok(cluster)
@@ -178,7 +194,12 @@ impl Cluster {
             return Ok(());
         };
         let object = writable(document.object.clone());
-        let response = self.write(&resource, &subject, (&object, ""))?;
+        let writing = Writing {
+            object: &object,
+            query: "",
+            client: &self.admin,
+        };
+        let response = self.write(&resource, &subject, &writing)?;
         if response.code < 300 {
             return Ok(());
         }
@@ -220,6 +241,7 @@ impl Cluster {
                     method: Method::DELETE,
                     path: format!("{collection}/{name}?dryRun=All"),
                     object: json!({"apiVersion": "v1", "kind": "DeleteOptions"}),
+                    client: &self.client,
                 })?)
             }
         };
@@ -239,10 +261,13 @@ impl Cluster {
         let Some(resource) = self.resource(subject) else {
             return Ok(None);
         };
-        let query = "?dryRun=All&fieldValidation=Strict";
-        let request = (&writable(object), query);
+        let request = Writing {
+            object: &writable(object),
+            query: "?dryRun=All&fieldValidation=Strict",
+            client: &self.client,
+        };
         let Some(old) = old else {
-            return self.write(&resource, subject, request).map(Some);
+            return self.write(&resource, subject, &request).map(Some);
         };
         if !self.has_stored {
             let origin = format!("the stored {}", subject.handle());
@@ -252,7 +277,7 @@ impl Cluster {
                 location: None,
             })?;
         }
-        self.update(&resource, subject, request).map(Some)
+        self.update(&resource, subject, &request).map(Some)
     }
 
     /// Creates an object, or updates it if it exists.
@@ -260,17 +285,19 @@ impl Cluster {
         &self,
         resource: &Resource,
         subject: &Subject,
-        (object, query): (&Value, &str),
+        writing: &Writing<'_>,
     ) -> Result<Response, Failure> {
+        let collection = collection_path(resource, subject);
         let created = self.send(Call {
             method: Method::POST,
-            path: format!("{}{query}", collection_path(resource, subject)),
-            object: object.clone(),
+            path: format!("{collection}{}", writing.query),
+            object: writing.object.clone(),
+            client: writing.client,
         })?;
         if created.body["reason"] != "AlreadyExists" {
             return Ok(created);
         }
-        self.update(resource, subject, (object, query))
+        self.update(resource, subject, writing)
     }
 
     /// Updates an object that exists.
@@ -278,7 +305,7 @@ impl Cluster {
         &self,
         resource: &Resource,
         subject: &Subject,
-        (object, query): (&Value, &str),
+        writing: &Writing<'_>,
     ) -> Result<Response, Failure> {
         let collection = collection_path(resource, subject);
         let path = format!("{collection}/{}", path_segment(&subject.name));
@@ -286,19 +313,21 @@ impl Cluster {
             method: Method::GET,
             path: path.clone(),
             object: Value::Null,
+            client: &self.admin,
         })?;
         // Some kinds are only updated with the version of the stored object.
-        let mut object = object.clone();
+        let mut object = writing.object.clone();
         let version = &stored.body["metadata"]["resourceVersion"];
         set_in_metadata(&mut object, "resourceVersion", version.clone());
         self.send(Call {
             method: Method::PUT,
-            path: format!("{path}{query}"),
+            path: format!("{path}{}", writing.query),
             object,
+            client: writing.client,
         })
     }
 
-    fn send(&self, call: Call) -> Result<Response, Failure> {
+    fn send(&self, call: Call<'_>) -> Result<Response, Failure> {
         let request = Request::builder()
             .method(call.method)
             .uri(call.path)
@@ -307,7 +336,7 @@ impl Cluster {
         let failed = |error: &dyn std::fmt::Display| Failure::new("validate", error);
         let request = request.map_err(|it| failed(&it))?;
         self.runtime.block_on(async {
-            let response = self.client.send(request).await;
+            let response = call.client.send(request).await;
             let response = response.map_err(|it| failed(&it))?;
             let (head, body) = response.into_parts();
             let body = body.collect_bytes().await.map_err(|it| failed(&it))?;
