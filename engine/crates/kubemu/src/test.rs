@@ -2,6 +2,7 @@
 
 mod coverage;
 mod edit;
+mod kaptest;
 mod missing;
 mod mutant;
 mod report;

@@ -14,6 +14,7 @@ mod policies;
 pub(crate) mod precompiled;
 mod refusal;
 mod report;
+mod rights;
 mod sarif;
 mod stored;
 mod type_check;

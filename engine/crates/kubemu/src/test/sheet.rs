@@ -64,6 +64,8 @@ pub(super) struct Case {
 /// What is around a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Around {
+    /// The only policy that is asked, without its bindings.
+    pub(super) policy: Option<String>,
     /// The user: without one, that of kubectl.
     pub(super) user: Option<String>,
     pub(super) groups: Vec<String>,
@@ -234,6 +236,7 @@ impl Case {
             },
             operation,
             around: Around {
+                policy: None,
                 user: written.user,
                 groups: written.groups,
                 labels: written.namespace_labels,

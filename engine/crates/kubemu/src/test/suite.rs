@@ -8,6 +8,7 @@ use kubemu_admission::policy::User;
 use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
+use super::kaptest;
 use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
 use crate::validate::judge::{Answer, Cast, Judge};
@@ -45,7 +46,11 @@ impl Suite {
         let mut given = Vec::new();
         let mut suites: Vec<Self> = Vec::new();
         for document in document::read(paths)? {
-            let Some(sheet) = Sheet::of(&document)? else {
+            let sheet = match Sheet::of(&document)? {
+                Some(sheet) => Some(sheet),
+                None => kaptest::sheet(&document)?,
+            };
+            let Some(sheet) = sheet else {
                 given.push(document);
                 continue;
             };
@@ -230,10 +235,19 @@ impl<'e> Bench<'e> {
                 _ => cast.params.push(document.clone()),
             }
         }
+        let given = cast.params.len();
+        let parameter = case.around.parameters.first();
         let parameters = case.around.parameters.iter().cloned();
         cast.params
             .extend(parameters.map(|it| beside(it, "a parameter")));
-        cast.policies.extend(bindings_of_unbound(&cast.policies));
+        if let Some(policy) = &case.around.policy {
+            cast.policies
+                .retain(|it| is_policy(it) && it.text("/metadata/name") == policy);
+            cast.params.drain(..given);
+        }
+        let only = case.around.policy.as_ref().and(parameter);
+        cast.policies
+            .extend(bindings_of_unbound(&cast.policies, only));
         // A request in a namespace that does not exist would be refused.
         let name = namespace_of(case);
         let labels = &case.around.labels;
@@ -277,8 +291,9 @@ fn beside(object: Value, origin: &str) -> Document {
     }
 }
 
-/// Bindings for policies without one, to everything that they match, with all their parameters.
-fn bindings_of_unbound(policies: &[Document]) -> Vec<Document> {
+/// Bindings for policies without one, to everything that they match, with one of their parameters or
+/// all.
+fn bindings_of_unbound(policies: &[Document], only: Option<&Value>) -> Vec<Document> {
     let mut bindings = Vec::new();
     for policy in policies.iter().filter(|it| is_policy(it)) {
         let name = policy.text("/metadata/name");
@@ -299,12 +314,27 @@ fn bindings_of_unbound(policies: &[Document]) -> Vec<Document> {
             binding["spec"]["validationActions"] = json!(["Deny"]);
         }
         if !policy.object["spec"]["paramKind"].is_null() {
-            let all = json!({"selector": {}, "parameterNotFoundAction": "Deny"});
-            binding["spec"]["paramRef"] = all;
+            binding["spec"]["paramRef"] = param_ref(only);
         }
         bindings.push(beside(binding, "the binding"));
     }
     bindings
+}
+
+/// The reference to one parameter, or to all.
+fn param_ref(only: Option<&Value>) -> Value {
+    let mut reference = json!({"parameterNotFoundAction": "Deny"});
+    match only.map(|it| &it["metadata"]) {
+        Some(metadata) => {
+            for field in ["name", "namespace"] {
+                if !metadata[field].is_null() {
+                    reference[field] = metadata[field].clone();
+                }
+            }
+        }
+        None => reference["selector"] = json!({}),
+    }
+    reference
 }
 
 /// Whether a response is the expected one.

@@ -362,3 +362,87 @@ fn cases_about_built_in_kinds_are_proposed() {
     let written = fs::read_to_string(&file).unwrap();
     assert!(!written.contains("messageIs"), "{written}");
 }
+
+const KAPTEST: &str = r"
+policies: [policies.yml]
+resources: [resources.yml]
+vapTestSuites:
+- policy: one
+  tests:
+  - object: {kind: ConfigMap, name: small}
+    param: {name: limits, namespace: other}
+    expect: admit
+  - object: {kind: ConfigMap, name: large}
+    param: {name: limits, namespace: other}
+    expect: deny
+    deniedMessage: more than the limit
+  - object: {kind: ConfigMap, name: large}
+    param: {name: limits, namespace: other}
+    userInfo: {username: root}
+    expect: skip
+  - object: {kind: ConfigMap, name: empty}
+    param: {name: limits, namespace: other}
+    expect: error
+  - oldObject: {kind: ConfigMap, name: large}
+    param: {name: limits, namespace: other}
+    expect: deny
+- policy: two
+  tests:
+  - object: {kind: ConfigMap, name: large}
+    expect: admit
+";
+
+const KAPTEST_POLICIES: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: one}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [configmaps]}
+  matchConditions:
+  - {name: not-root, expression: request.userInfo.username != 'root'}
+  validations:
+  - expression: "(object == null ? oldObject : object).data.size() <= int(params.data.limit)"
+    message: more than the limit
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: two}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+  validations:
+  - expression: object.metadata.name == 'large'
+"#;
+
+const KAPTEST_RESOURCES: &str = r#"
+{apiVersion: v1, kind: ConfigMap, metadata: {name: small}, data: {a: "1"}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: large}, data: {a: "1", b: "2"}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: empty}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: other}, data: {limit: "1"}}
+"#;
+
+#[test]
+fn a_manifest_of_kaptest_asks_one_policy_with_one_parameter() {
+    let folder = Folder::of(&[
+        ("kaptest.yaml", KAPTEST),
+        ("policies.yml", KAPTEST_POLICIES),
+        ("resources.yml", KAPTEST_RESOURCES),
+    ]);
+    let (_, out) = folder.test(&["-v"]);
+    insta::assert_snapshot!(out, @r"
+    pass kaptest.yaml:7: one: small: admit
+    pass kaptest.yaml:10: one: large: deny
+    pass kaptest.yaml:14: one: large: skip
+    pass kaptest.yaml:18: one: empty: error
+    pass kaptest.yaml:21: one: large: deny
+    pass kaptest.yaml:26: two: large: admit
+    6 passed, 0 failed
+    ");
+}
