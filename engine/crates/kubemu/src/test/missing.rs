@@ -121,6 +121,10 @@ impl Search<'_, '_> {
             }
             let edits = edits(base, &suite.cases, (&mutant.rule, &mentions));
             for edit in &edits {
+                // What it does not need is removed afterwards.
+                if is_verdict(best.as_ref()) || self.is_over() {
+                    break;
+                }
                 self.try_case(&edit.of(base), &mut best)?;
             }
             combined.push(edits);
