@@ -9,6 +9,7 @@ mod capacity_table;
 mod capital_markets_table;
 mod example;
 mod override_table;
+mod node;
 mod predicate;
 mod reference;
 mod requirement;

@@ -3,24 +3,23 @@
 
 mod considered;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    Condition, LabelSelector, LabelSelectorRequirement, ObjectMeta,
+    Condition, LabelSelector, ObjectMeta,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::label_selector::selects;
 use crate::resource::{SCHEDULE_OVERRIDE, namespaced, with_status};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
 use crate::{name, schema};
 
+pub use crate::time::MAX_OVERRIDE_DURATION;
 pub use considered::{ConsideredOverrides, MAX_OVERRIDES, Rank};
-
-/// How long after its creation an override ends at the latest.
-pub const MAX_OVERRIDE_DURATION: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// A change of the schedule of some ScheduledMachines of a namespace for a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,39 +248,6 @@ impl ScheduleOverride {
         annotations
             .and_then(|all| all.get(name::KEEP_ANNOTATION))
             .is_some_and(|value| value == "true")
-    }
-}
-
-/// Whether the selector matches these labels. An empty selector matches nothing.
-fn selects<'a>(
-    selector: &LabelSelector,
-    label: impl Fn(&str) -> Option<&'a str>,
-) -> bool {
-    let wanted = selector.match_labels.iter().flatten();
-    let expressions = selector.match_expressions.iter().flatten();
-    let is_empty =
-        wanted.clone().next().is_none() && expressions.clone().next().is_none();
-    !is_empty
-        && wanted
-            .into_iter()
-            .all(|(key, value)| label(key) == Some(value))
-        && expressions
-            .into_iter()
-            .all(|expression| holds(expression, label(&expression.key)))
-}
-
-/// Whether a requirement holds for a label with this value.
-fn holds(expression: &LabelSelectorRequirement, found: Option<&str>) -> bool {
-    let is_listed = || {
-        let mut values = expression.values.iter().flatten();
-        found.is_some_and(|found| values.any(|value| value == found))
-    };
-    match expression.operator.as_str() {
-        "In" => is_listed(),
-        "NotIn" => !is_listed(),
-        "Exists" => found.is_some(),
-        "DoesNotExist" => found.is_none(),
-        _ => false,
     }
 }
 

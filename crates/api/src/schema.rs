@@ -9,6 +9,7 @@
 //! pattern, no minimum length and no enum, and room for at least 64 characters, so that a user
 //! reads the rule's message and not the schema's.
 
+mod bound;
 mod foreign;
 mod structural;
 
@@ -23,24 +24,12 @@ use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
 use crate::spot_schedule::{CapitalMarketsScheduleSpec, SpotScheduleStatus};
 use crate::status::ScheduledMachineStatus;
 
+pub(crate) use bound::{MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 pub(crate) use foreign::{
     conditions_of_schedule_override, conditions_of_scheduled_capacity,
     conditions_of_scheduled_machine, conditions_of_spot_schedule, label_selector,
     passed_on, scalar,
 };
-
-/// The longest name of a Kubernetes object.
-pub(crate) const MAX_NAME: u32 = 253;
-/// The longest label value, label name or namespace.
-pub(crate) const MAX_LABEL: u32 = 63;
-/// Room for an RFC 3339 time, a duration, or a value of a few words.
-pub(crate) const MAX_SHORT: u32 = 64;
-/// Kubernetes' bound on the message of a condition.
-pub(crate) const MAX_MESSAGE: u32 = 32_768;
-
-/// The `observedGeneration` of a status that was never written, so that the object does not
-/// appear up to date.
-pub(crate) const NO_GENERATION: i64 = -1;
 
 /// The schema of a whole ScheduledMachine.
 pub(crate) fn scheduled_machine() -> Value {

@@ -1,6 +1,9 @@
 //! Times in the API have whole seconds.
 
-use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit};
+
+/// How long after its creation a ScheduleOverride ends at the latest.
+pub const MAX_OVERRIDE_DURATION: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// The instant, rounded down to its second, also before 1970.
 ///

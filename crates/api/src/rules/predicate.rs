@@ -21,26 +21,11 @@ pub(super) use time::{
     is_a_time, is_not_empty_selector, is_time_of_day, is_within_two_weeks,
 };
 
+use super::node::{is_empty_list, is_number, is_number_within, is_set, text};
 use crate::name;
 use crate::scheduled_capacity::{FieldPath, is_scalar};
 use crate::scheduled_machine::NodeTaint;
 use crate::schema::MAX_NAME;
-
-/// Applies a predicate to a string node. A node of another type satisfies it, because the
-/// schema rejects it.
-fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
-    node.as_str().is_none_or(holds)
-}
-
-fn is_empty_list(node: &Value, member: &str) -> bool {
-    node.get(member)
-        .and_then(Value::as_array)
-        .is_none_or(Vec::is_empty)
-}
-
-fn is_set(node: &Value, member: &str) -> bool {
-    node.get(member).is_some_and(|member| !member.is_null())
-}
 
 pub(super) fn is_not_empty(node: &Value, _: &Value) -> bool {
     text(node, |text| !text.is_empty())
@@ -161,18 +146,6 @@ fn every_end(text: &str, holds: impl Fn(&str) -> bool) -> bool {
         Some((first, last)) => holds(first) && holds(last),
         None => holds(entry),
     })
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether digits, possibly with leading zeros, are a number within bounds.
-fn is_number_within(text: &str, least: u32, most: u32) -> bool {
-    let significant = text.trim_start_matches('0');
-    is_number(text)
-        && significant.len() <= 2
-        && (least..=most).contains(&significant.parse().unwrap_or(0))
 }
 
 fn are_hours_of_any_size(text: &str) -> bool {

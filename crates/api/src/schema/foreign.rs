@@ -2,7 +2,7 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use super::{MAX_LABEL, MAX_MESSAGE, MAX_SHORT};
+use super::bound::{MAX_LABEL, MAX_MESSAGE, MAX_SHORT};
 
 /// The longest key of a label: a DNS subdomain, `/` and a name.
 const MAX_KEY: u32 = 317;

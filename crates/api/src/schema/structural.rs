@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::MAX_SHORT;
+use super::bound::MAX_SHORT;
 
 /// The keywords in the order in which they are written; others follow.
 const ORDER: [&str; 18] = [

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{is_number, is_number_within, text};
+use crate::rules::node::{is_number, is_number_within, text};
 
 fn cron_fields(text: &str) -> Option<[&str; 5]> {
     let outer_space = text.starts_with(' ') || text.ends_with(' ');

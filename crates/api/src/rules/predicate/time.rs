@@ -4,8 +4,8 @@ use fivespot_schedule::{DateEntry, Days};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{is_empty_list, is_set, text};
-use crate::schedule_override::MAX_OVERRIDE_DURATION;
+use crate::rules::node::{is_empty_list, is_set, text};
+use crate::time::MAX_OVERRIDE_DURATION;
 
 pub(in crate::rules) fn are_all_days(node: &Value, _: &Value) -> bool {
     let days = node.as_array().into_iter().flatten();
