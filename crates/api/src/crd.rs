@@ -74,7 +74,7 @@ fn definition(resource: &Resource, root: &Value) -> Value {
                 "shortNames": [resource.short_name],
                 "categories": [name::CATEGORY],
             },
-            "scope": "Namespaced",
+            "scope": if resource.is_namespaced { "Namespaced" } else { "Cluster" },
             "versions": versions,
         },
     });
@@ -87,7 +87,8 @@ fn definition(resource: &Resource, root: &Value) -> Value {
 /// The fields without which the operator creates no machine: those of the status that it reads,
 /// and the newest of the spec. The API server drops fields that the stored CRD lacks from every
 /// object.
-const NEEDED: [&str; 15] = [
+const NEEDED: [&str; 16] = [
+    "spec.classRef",
     "spec.enforcement",
     "spec.schedule.windows",
     "status.appliedNodeTaints",
@@ -159,9 +160,10 @@ fn attach(root: &mut Value, rule: &Rule, kube_minor: u32) {
             let validation = json!({"rule": rule.requirement.cel, "message": rule.requirement.message, "fieldPath": field_path});
             (Some(root), validation)
         }
-        Layer::SchemaAndPolicy => {
-            (descend(root, rule.path), validation(rule, kube_minor))
-        }
+        Layer::SchemaAndPolicy => (
+            descend(root, rule.node_path()),
+            validation(rule, kube_minor),
+        ),
     };
     let Some(node) = node.and_then(Value::as_object_mut) else {
         return;
@@ -179,7 +181,12 @@ fn validation(rule: &Rule, kube_minor: u32) -> Value {
         // Kubernetes 1.30 knows a property whose name is a word of CEL by its escaped name only.
         let cel = rule.requirement.cel;
         let cel = cel.replace(".namespace)", ".__namespace__)");
-        return json!({"rule": cel, "message": rule.requirement.message});
+        let mut validation = json!({"rule": cel, "message": rule.requirement.message});
+        if let Some(member) = rule.missing() {
+            validation["reason"] = json!("FieldValueRequired");
+            validation["fieldPath"] = json!(format!(".{member}"));
+        }
+        return validation;
     }
     let unchanged: Vec<_> = rule
         .requirement

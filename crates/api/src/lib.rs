@@ -38,6 +38,7 @@ pub mod schedule_calendar;
 pub mod schedule_override;
 pub mod scheduled_capacity;
 pub mod scheduled_machine;
+pub mod scheduled_machine_class;
 mod schema;
 pub mod spec_hash;
 pub mod spot_schedule;
@@ -60,6 +61,10 @@ pub use scheduled_machine::{
     InlineObject, MAX_APPLIED_TAINTS, MAX_TAINTS, MachineTemplate, NodeTaint,
     Provisioning, ReclaimSpec, ReturnSpec, ScheduleException, ScheduleSpec,
     ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec, TaintEffect,
+};
+pub use scheduled_machine_class::{
+    ClassProblem, ClassRef, ResolvedClass, ScheduledMachineClass,
+    ScheduledMachineClassSpec,
 };
 pub use spot_schedule::{
     CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Provided, Resolved,

@@ -44,6 +44,13 @@ pub const OVERRIDE_PLURAL: &str = "scheduleoverrides";
 pub const CALENDAR_KIND: &str = "ScheduleCalendar";
 /// Its plural, as in URLs.
 pub const CALENDAR_PLURAL: &str = "schedulecalendars";
+
+/// The kind of classes.
+pub const CLASS_KIND: &str = "ScheduledMachineClass";
+/// The plural of classes.
+pub const CLASS_PLURAL: &str = "scheduledmachineclasses";
+/// The label of namespaces in which machines are made from classes only.
+pub const CLASS_ONLY_LABEL: &str = "5spot.finos.org/class-only";
 /// The API group of the schedules that many objects share.
 pub const SPOT_GROUP: &str = "spotschedules.5spot.finos.org";
 /// That group and the version of its kinds.

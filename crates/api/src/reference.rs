@@ -30,8 +30,8 @@ pub fn pages() -> Vec<GeneratedFile> {
 fn api_page() -> String {
     let mut page = format!(
         "{HEADER}# API\n\n\
-         All kinds are namespaced and in the category `{category}`. In addition to the limits \
-         below, values must satisfy the [rules](rules.md).\n",
+         All kinds are in the category `{category}`, and namespaced unless it says otherwise. In \
+         addition to the limits below, values must satisfy the [rules](rules.md).\n",
         category = name::CATEGORY,
     );
     for resource in &RESOURCES {
@@ -50,6 +50,11 @@ fn kind(page: &mut String, resource: &Resource) {
     } else {
         ""
     };
+    let scope = if resource.is_namespaced {
+        ""
+    } else {
+        ", in no namespace"
+    };
     let versions: Vec<String> = resource
         .versions
         .iter()
@@ -58,7 +63,7 @@ fn kind(page: &mut String, resource: &Resource) {
     let _ = write!(
         page,
         "\n## {kind}\n\n{about} Served as {versions}. Plural `{plural}`, short name \
-         `{short}`{status}.\n",
+         `{short}`{scope}{status}.\n",
         versions = versions.join(" and "),
         kind = resource.kind,
         about = text(&root, "description"),

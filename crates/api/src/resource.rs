@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::{
     CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, capacity_rules,
-    time_based_rules,
+    class_rules, time_based_rules,
 };
 use crate::{name, schema};
 
@@ -46,6 +46,8 @@ pub struct Resource {
     pub(crate) columns: &'static [Column],
     /// Whether it has the subresource `status`.
     pub(crate) has_status: bool,
+    /// Whether its objects are in namespaces.
+    pub is_namespaced: bool,
     /// The schema of the whole object.
     pub(crate) schema: fn() -> Value,
 }
@@ -97,8 +99,11 @@ pub const CAPITAL_MARKETS_SCHEDULE: &Resource = &RESOURCES[4];
 /// ScheduledCapacity.
 pub const SCHEDULED_CAPACITY: &Resource = &RESOURCES[5];
 
+/// ScheduledMachineClass.
+pub const SCHEDULED_MACHINE_CLASS: &Resource = &RESOURCES[6];
+
 /// Every kind.
-pub static RESOURCES: [Resource; 6] = [
+pub static RESOURCES: [Resource; 7] = [
     Resource {
         group: name::GROUP,
         versions: &[name::VERSION, name::BETA_VERSION],
@@ -120,7 +125,7 @@ pub static RESOURCES: [Resource; 6] = [
                 "string",
                 ".status.conditions[?(@.type==\"Ready\")].reason",
             ),
-            column("Cluster", "string", ".spec.clusterName"),
+            column("Cluster", "string", ".status.clusterName"),
             column("Node", "string", ".status.nodeRef.name"),
             column("Next", "string", ".status.nextTransition"),
             column("Age", "date", ".metadata.creationTimestamp"),
@@ -141,6 +146,7 @@ pub static RESOURCES: [Resource; 6] = [
             ),
         ],
         has_status: true,
+        is_namespaced: true,
         schema: schema::scheduled_machine,
     },
     Resource {
@@ -171,6 +177,7 @@ pub static RESOURCES: [Resource; 6] = [
             wide("Reason", ".spec.reason"),
         ],
         has_status: true,
+        is_namespaced: true,
         schema: schema::schedule_override,
     },
     Resource {
@@ -188,6 +195,7 @@ pub static RESOURCES: [Resource; 6] = [
         rules: || CALENDAR_RULES,
         columns: &[column("Age", "date", ".metadata.creationTimestamp")],
         has_status: false,
+        is_namespaced: true,
         schema: schema::schedule_calendar,
     },
     Resource {
@@ -216,6 +224,7 @@ pub static RESOURCES: [Resource; 6] = [
             wide("Windows", ".spec.windows"),
         ],
         has_status: true,
+        is_namespaced: true,
         schema: schema::time_based_spot_schedule,
     },
     Resource {
@@ -240,6 +249,7 @@ pub static RESOURCES: [Resource; 6] = [
             wide("Sessions", ".spec.sessions"),
         ],
         has_status: true,
+        is_namespaced: true,
         schema: schema::capital_markets_schedule,
     },
     Resource {
@@ -265,7 +275,31 @@ pub static RESOURCES: [Resource; 6] = [
             wide("Message", ".status.message"),
         ],
         has_status: true,
+        is_namespaced: true,
         schema: schema::scheduled_capacity,
+    },
+    Resource {
+        group: name::GROUP,
+        versions: &[name::VERSION],
+        kind: name::CLASS_KIND,
+        list_kind: "ScheduledMachineClassList",
+        plural: name::CLASS_PLURAL,
+        singular: "scheduledmachineclass",
+        short_name: "smclass",
+        policy: "scheduledmachineclass-validation",
+        policy_binding: "scheduledmachineclass-validation-binding",
+        webhook: "scheduledmachineclass-validation.5spot.finos.org",
+        webhook_path: "/validate-scheduledmachineclass",
+        rules: class_rules,
+        columns: &[
+            column("Clusters", "string", ".spec.clusterNames"),
+            column("Bootstrap", "string", ".spec.bootstrapSpec.kind"),
+            column("Infrastructure", "string", ".spec.infrastructureSpec.kind"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+        ],
+        has_status: false,
+        is_namespaced: false,
+        schema: schema::scheduled_machine_class,
     },
 ];
 

@@ -7,9 +7,11 @@
 mod calendar_table;
 mod capacity_table;
 mod capital_markets_table;
+mod class;
+mod class_table;
 mod example;
-mod override_table;
 mod node;
+mod override_table;
 mod predicate;
 mod reference;
 mod requirement;
@@ -24,17 +26,20 @@ use serde_json::{Value, json};
 
 use crate::resource::{
     CAPITAL_MARKETS_SCHEDULE, RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE,
-    SCHEDULED_CAPACITY, SCHEDULED_MACHINE, TIME_BASED_SPOT_SCHEDULE,
+    SCHEDULED_CAPACITY, SCHEDULED_MACHINE, SCHEDULED_MACHINE_CLASS,
+    TIME_BASED_SPOT_SCHEDULE,
 };
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_capacity::ScheduledCapacity;
 use crate::scheduled_machine::ScheduledMachine;
+use crate::scheduled_machine_class::ScheduledMachineClass;
 use crate::spot_schedule::SharedSpec;
 
 pub use calendar_table::CALENDAR_RULES;
 pub use capacity_table::capacity_rules;
 pub use capital_markets_table::CAPITAL_MARKETS_RULES;
+pub use class_table::class_rules;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
 pub use predicate::is_acceptable_taint;
@@ -148,11 +153,26 @@ impl Rule {
         sentence(self.field(), self.requirement.message)
     }
 
+    /// The last segment of the path, if the rule is that this member must not be missing.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        let member = self.path.rsplit_once('.').map(|(_, member)| member);
+        member.filter(|_| self.requirement.is_about_absence)
+    }
+
+    /// The path of the node that `self` is: the parent of a member that must not be missing.
+    pub(crate) fn node_path(&self) -> &'static str {
+        match self.path.rsplit_once('.') {
+            Some((parent, _)) if self.requirement.is_about_absence => parent,
+            _ => self.path,
+        }
+    }
+
     /// The nodes of `object` to which the rule applies, each with its path. Empty if the field
     /// is absent or null.
     pub fn nodes<'o>(&self, object: &'o Value) -> Vec<(String, &'o Value)> {
         let mut found = vec![(String::new(), object)];
-        for segment in self.path.split('.').filter(|segment| !segment.is_empty()) {
+        let path = self.node_path();
+        for segment in path.split('.').filter(|segment| !segment.is_empty()) {
             let member = segment.strip_suffix("[]");
             let step = |(path, node): (String, &'o Value)| {
                 let next = node
@@ -263,6 +283,11 @@ pub fn check_capacity(object: &ScheduledCapacity) -> Vec<Violation> {
     check_value(SCHEDULED_CAPACITY, &json!({"spec": object.spec}))
 }
 
+/// As [`check`], for a ScheduledMachineClass.
+pub fn check_class(object: &ScheduledMachineClass) -> Vec<Violation> {
+    check_value(SCHEDULED_MACHINE_CLASS, &json!({"spec": object.spec}))
+}
+
 /// As [`check`], for the spec of a schedule that objects share.
 pub(crate) fn check_shared(spec: &SharedSpec) -> Vec<Violation> {
     match spec {
@@ -282,8 +307,11 @@ pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation>
         let Some(holds) = rule.requirement.predicate else {
             continue;
         };
-        for (field, node) in rule.nodes(object) {
+        for (mut field, node) in rule.nodes(object) {
             if !holds(node, object) {
+                if rule.missing().is_some() {
+                    rule.path.clone_into(&mut field);
+                }
                 broken.push(Violation {
                     rule: rule.id,
                     field,

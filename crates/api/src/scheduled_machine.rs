@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::resource::{SCHEDULED_MACHINE, Stored, Written, namespaced};
+use crate::scheduled_machine_class::{ClassRef, ResolvedClass};
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
@@ -78,16 +79,29 @@ pub struct ScheduledMachineSpec {
     /// either is false. Disabling it does not remove a running machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The Cluster API Cluster, in the same namespace, that the machine joins. It cannot be
-    /// changed while the machine exists.
+    /// The class that the machine is made from, instead of bootstrapSpec, infrastructureSpec,
+    /// machineTemplate, nodeTaints, the two timeouts, provisioning and shutdown. Changes take
+    /// effect at the next activation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_ref: Option<ClassRef>,
+    /// What the class is, as last read.
+    // Whoever reads it puts its fields into this spec and the reference here:
+    // `ScheduledMachineSpec::resolve`.
+    #[serde(skip)]
+    pub class: Option<ResolvedClass>,
+    /// The Cluster API Cluster, in the same namespace, that the machine joins; with classRef, by
+    /// default the first one of the class. It cannot be changed while the machine exists.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = MAX_NAME))]
     pub cluster_name: String,
     /// The bootstrap object that is created for the machine, with the name of the
-    /// ScheduledMachine. Changes take effect at the next activation.
+    /// ScheduledMachine. Required without classRef. Changes take effect at the next activation.
+    #[serde(default, skip_serializing_if = "InlineObject::is_absent")]
     #[schemars(transform = InlineObject::bootstrap)]
     pub bootstrap_spec: InlineObject,
     /// The infrastructure object that is created for the machine, with the name of the
-    /// ScheduledMachine. Changes take effect at the next activation.
+    /// ScheduledMachine. Required without classRef. Changes take effect at the next activation.
+    #[serde(default, skip_serializing_if = "InlineObject::is_absent")]
     #[schemars(transform = InlineObject::infrastructure)]
     pub infrastructure_spec: InlineObject,
     /// Additional labels, annotations and fields of the created Machine. Changes take effect at
@@ -328,7 +342,7 @@ impl EndPolicy {
 }
 
 /// A provider object that is written inside a ScheduledMachine.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineObject {
     /// Group and version of the object
@@ -350,11 +364,16 @@ pub struct InlineObject {
 }
 
 impl InlineObject {
-    fn bootstrap(schema: &mut Schema) {
+    /// Whether it was left out: an object that is written has a kind or an `apiVersion`.
+    pub fn is_absent(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn bootstrap(schema: &mut Schema) {
         Self::of(schema, "bootstrap", "K0sWorkerConfig");
     }
 
-    fn infrastructure(schema: &mut Schema) {
+    pub(crate) fn infrastructure(schema: &mut Schema) {
         Self::of(schema, "infrastructure", "RemoteMachine");
     }
 
@@ -522,7 +541,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-fn default_timeout() -> String {
+pub(crate) fn default_timeout() -> String {
     DEFAULT_TIMEOUT.to_string()
 }
 

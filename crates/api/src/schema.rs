@@ -21,6 +21,7 @@ use crate::schedule_calendar::ScheduleCalendarSpec;
 use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
 use crate::scheduled_capacity::{ScheduledCapacitySpec, ScheduledCapacityStatus};
 use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
+use crate::scheduled_machine_class::ScheduledMachineClassSpec;
 use crate::spot_schedule::{CapitalMarketsScheduleSpec, SpotScheduleStatus};
 use crate::status::ScheduledMachineStatus;
 
@@ -28,7 +29,7 @@ pub(crate) use bound::{MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATIO
 pub(crate) use foreign::{
     conditions_of_schedule_override, conditions_of_scheduled_capacity,
     conditions_of_scheduled_machine, conditions_of_spot_schedule, label_selector,
-    passed_on, scalar,
+    namespace_selector, passed_on, scalar,
 };
 
 /// The schema of a whole ScheduledMachine.
@@ -76,6 +77,13 @@ pub(crate) fn scheduled_capacity() -> Value {
         "A value of another object, such as the replicas of a Deployment, that follows a schedule.",
     );
     with_status::<ScheduledCapacityStatus>(schema)
+}
+
+/// The schema of a whole ScheduledMachineClass.
+pub(crate) fn scheduled_machine_class() -> Value {
+    whole::<ScheduledMachineClassSpec>(
+        "What a platform team has prepared: ScheduledMachines are made from it by its name.",
+    )
 }
 
 /// The schema of a whole object with that spec.

@@ -2,11 +2,34 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::canonical;
-use crate::scheduled_machine::{InlineObject, ScheduledMachineSpec};
+use crate::scheduled_machine::{
+    InlineObject, MachineTemplate, ScheduledMachineSpec, null_is_default,
+};
+
+/// What a machine is created from: these fields of a ScheduledMachine, or of its class.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineParts {
+    bootstrap_spec: InlineObject,
+    infrastructure_spec: InlineObject,
+    #[serde(default, deserialize_with = "null_is_default")]
+    machine_template: MachineTemplate,
+}
+
+impl From<&ScheduledMachineSpec> for MachineParts {
+    fn from(spec: &ScheduledMachineSpec) -> Self {
+        Self {
+            bootstrap_spec: spec.bootstrap_spec.clone(),
+            infrastructure_spec: spec.infrastructure_spec.clone(),
+            machine_template: spec.machine_template.clone(),
+        }
+    }
+}
 
 /// SHA-256, in lower-case hex, of the RFC 8785 JSON of
 /// `{bootstrapSpec, infrastructureSpec, machineTemplate}`.
@@ -21,17 +44,17 @@ impl SpecHash {
     pub fn of(spec: &ScheduledMachineSpec) -> Self {
         let bootstrap = canonical::json(&json!(spec.bootstrap_spec.spec));
         let infrastructure = canonical::json(&json!(spec.infrastructure_spec.spec));
-        Self::of_canonical(spec, [bootstrap, infrastructure])
+        Self::of_canonical(&spec.into(), [bootstrap, infrastructure])
     }
 
-    /// The hash of a spec that was read without its provider specs. They are given as JSON
-    /// texts, and the values in their place in `spec` are ignored. The texts are parsed one
+    /// The hash of parts that were read without the provider specs. They are given as JSON
+    /// texts, and the values in their place in `parts` are ignored. The texts are parsed one
     /// after the other.
     ///
     /// # Errors
     /// A text is not a JSON object.
     pub fn of_texts(
-        spec: &ScheduledMachineSpec,
+        parts: &MachineParts,
         [bootstrap, infrastructure]: [&str; 2],
     ) -> serde_json::Result<Self> {
         let canonical = |text| {
@@ -40,7 +63,7 @@ impl SpecHash {
         };
         let bootstrap = canonical(bootstrap)?;
         Ok(Self::of_canonical(
-            spec,
+            parts,
             [bootstrap, canonical(infrastructure)?],
         ))
     }
@@ -48,16 +71,16 @@ impl SpecHash {
     /// The hash, given the canonical texts of the two provider specs. The fields are hashed in
     /// the order of the canonical form.
     fn of_canonical(
-        spec: &ScheduledMachineSpec,
+        parts: &MachineParts,
         [bootstrap, infrastructure]: [String; 2],
     ) -> Self {
         let mut hash = Sha256::new();
         hash.update(r#"{"bootstrapSpec":"#);
-        update(&mut hash, &spec.bootstrap_spec, &bootstrap);
+        update(&mut hash, &parts.bootstrap_spec, &bootstrap);
         hash.update(r#","infrastructureSpec":"#);
-        update(&mut hash, &spec.infrastructure_spec, &infrastructure);
+        update(&mut hash, &parts.infrastructure_spec, &infrastructure);
         hash.update(r#","machineTemplate":"#);
-        hash.update(canonical::json(&json!(spec.machine_template)));
+        hash.update(canonical::json(&json!(parts.machine_template)));
         hash.update("}");
         Self(format!("{:x}", hash.finalize()))
     }
@@ -136,7 +159,8 @@ mod tests {
             let mut without = whole.clone();
             without.bootstrap_spec.spec.clear();
             let text = serde_json::to_string_pretty(&bootstrap).unwrap();
-            let hash = SpecHash::of_texts(&without, [&text, "{}"]).unwrap();
+            let hash =
+                SpecHash::of_texts(&MachineParts::from(&without), [&text, "{}"]).unwrap();
             assert_eq!(hash, SpecHash::of(&whole));
             // The reference: the hash of the canonical text of all three.
             let all = json!({
@@ -147,8 +171,8 @@ mod tests {
             let digest = Sha256::digest(canonical::json(&all).as_bytes());
             assert_eq!(hash.as_str(), format!("{digest:x}"));
         }
-        assert!(SpecHash::of_texts(&whole, ["[]", "{}"]).is_err());
-        assert!(SpecHash::of_texts(&whole, ["{}", "{"]).is_err());
+        assert!(SpecHash::of_texts(&MachineParts::from(&whole), ["[]", "{}"]).is_err());
+        assert!(SpecHash::of_texts(&MachineParts::from(&whole), ["{}", "{"]).is_err());
     }
 
     #[test]

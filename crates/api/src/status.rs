@@ -64,6 +64,10 @@ pub struct ScheduledMachineStatus {
     )]
     #[schemars(schema_with = "schema::conditions_of_scheduled_machine")]
     pub conditions: Vec<Condition>,
+    /// The Cluster of the Machine; without one, the Cluster that the next one joins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_NAME))]
+    pub cluster_name: Option<String>,
     /// The Machine, while it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_ref: Option<ObjectRef>,

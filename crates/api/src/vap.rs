@@ -129,7 +129,7 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
 /// and knows no field whose schema has no type: what leads to such a field has no type, either.
 fn expression(schema: &Value, rule: &Rule) -> String {
     let typed = typed_expression(schema, rule);
-    let members = rule.path.replace('.', "/properties/");
+    let members = rule.node_path().replace('.', "/properties/");
     let pointer = format!("/properties/{}", members.replace("[]", "/items"));
     let node = schema.pointer(&pointer);
     if node.is_none_or(|node| node.get("type").is_some()) {
@@ -153,13 +153,10 @@ fn typed_expression(schema: &Value, rule: &Rule) -> String {
             .replace("self", "object");
         return format!("oldObject == null || {cel}");
     }
-    let Some((list, member)) = rule.path.split_once("[]") else {
-        let unchanged = unchanged(&lens(rule.path), inputs);
-        return format!(
-            "{unchanged}\n|| object{}.optMap(self, {}).orValue(true)",
-            lens(rule.path),
-            cel
-        );
+    let Some((list, member)) = rule.node_path().split_once("[]") else {
+        let node = lens(rule.node_path());
+        let unchanged = unchanged(&node, inputs);
+        return format!("{unchanged}\n|| object{node}.optMap(self, {cel}).orValue(true)");
     };
     let identity = identity(schema, list);
     let list = lens(list);

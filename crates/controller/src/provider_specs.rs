@@ -1,13 +1,13 @@
-//! The provider specs of a ScheduledMachine: arbitrary JSON, so that caches keep only their hash.
+//! The provider specs of a ScheduledMachine or of a class: arbitrary JSON, so that caches keep only their hash.
 
-use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{ScheduledMachineSpec, name};
+use fivespot_api::name;
+use fivespot_api::spec_hash::{MachineParts, SpecHash};
 use fivespot_plan::{Specs, Step};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::kind::scheduled_machine;
+use crate::kind::{scheduled_machine, scheduled_machine_class};
 use crate::observe::projection::CachedKind;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::TOO_DEEP;
@@ -57,7 +57,7 @@ pub(crate) fn compact(object: &mut Value, inline: usize) {
         return;
     }
     clear(object);
-    let Ok(spec) = ScheduledMachineSpec::deserialize(&object["spec"]) else {
+    let Ok(spec) = MachineParts::deserialize(&object["spec"]) else {
         return;
     };
     match SpecHash::of_texts(&spec, [bootstrap, infrastructure]) {
@@ -85,7 +85,7 @@ pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option
         _ => None,
     });
     clear(&mut object);
-    let spec = ScheduledMachineSpec::deserialize(&object["spec"]).ok()?;
+    let spec = MachineParts::deserialize(&object["spec"]).ok()?;
     let [bootstrap, infrastructure] = &texts;
     let both = [bootstrap.as_deref()?, infrastructure.as_deref()?];
     let found = SpecHash::of_texts(&spec, both).ok()?;
@@ -139,7 +139,7 @@ pub(crate) struct LargeObject<'a> {
 }
 
 impl LargeObject<'_> {
-    /// Creates the object with the spec of the stored ScheduledMachine. Few such objects are in
+    /// Creates the object with the spec of the stored ScheduledMachine, or of its class. Few such objects are in
     /// memory at a time.
     ///
     /// # Errors
@@ -160,7 +160,21 @@ impl LargeObject<'_> {
         };
         let annotations = &self.object["metadata"]["annotations"];
         let hash = annotations[name::SPEC_HASH_ANNOTATION].as_str();
-        let spec = match context.api.get_parsed(&stored).await? {
+        let mut found = context.api.get_parsed(&stored).await?;
+        let class = found
+            .as_ref()
+            .map(|of| of["spec"]["classRef"]["name"].clone());
+        if let Some(class) = class.as_ref().and_then(Value::as_str) {
+            let resource = scheduled_machine_class();
+            let stored = Address {
+                resource: &resource,
+                namespace: None,
+                name: class,
+                projection: Some(&CachedKind::Class),
+            };
+            found = context.api.get_parsed(&stored).await?;
+        }
+        let spec = match found {
             Some(stored) => text(stored, self.field, hash),
             None => None,
         };

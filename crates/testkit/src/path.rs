@@ -18,6 +18,7 @@ pub fn path_of(object: &Value) -> String {
     let kind = text("/kind").to_lowercase();
     let plural = match kind.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
+        None if kind.ends_with('s') => format!("{kind}es"),
         None => format!("{kind}s"),
     };
     let root = match text("/apiVersion").split_once('/') {
@@ -36,6 +37,7 @@ pub fn path_of(object: &Value) -> String {
             | "clusterrolebinding"
             | "nodepool"
             | "clusterqueue"
+            | "scheduledmachineclass"
     );
     let name = text("/metadata/name");
     match text("/metadata/namespace") {

@@ -337,6 +337,15 @@ reasons! {
     CalendarNotFound (Owner):
         "Create the calendar, or remove the exception: `kubectl get smc -n NAMESPACE`. \
          The schedule applies without it meanwhile.";
+    /// The class of the machine does not exist. No machine is created; one that exists leaves as
+    /// usual.
+    ClassNotFound (Owner):
+        "Check `spec.classRef.name` for a typo, or have the class created: `kubectl get smclass`.";
+    /// The class of the machine does not select the namespace, or does not allow the Cluster. No
+    /// machine is created; one that exists leaves as usual.
+    ClassNotAllowed (PlatformTeam):
+        "The team that owns the class decides which namespaces and Clusters may use it: `kubectl \
+         describe smclass`.";
     /// The Cluster does not exist.
     ClusterNotFound (Owner):
         "Check `spec.clusterName` for a typo. The Cluster must be in the same \

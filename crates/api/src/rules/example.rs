@@ -50,9 +50,14 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
             "target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "capacity": {"field": "replicas", "activeValue": 3},
         }),
+        name::CLASS_KIND => json!({
+            "clusterNames": ["prod"],
+            "bootstrapSpec": acceptable()["spec"]["bootstrapSpec"],
+            "infrastructureSpec": acceptable()["spec"]["infrastructureSpec"],
+        }),
         _ => return acceptable(),
     };
-    json!({
+    let mut object = json!({
         "apiVersion": resource.api_version(),
         "kind": resource.kind,
         "metadata": {
@@ -61,7 +66,12 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
             "creationTimestamp": "2026-03-06T12:00:00Z",
         },
         "spec": spec,
-    })
+    });
+    let metadata = object["metadata"].as_object_mut();
+    if let Some(metadata) = metadata.filter(|_| !resource.is_namespaced) {
+        metadata.shift_remove("namespace");
+    }
+    object
 }
 
 impl Examples {
@@ -147,6 +157,12 @@ impl Rule {
                 spec.shift_remove("capacity");
             }
         }
+        if self.path.starts_with("spec.classRef") {
+            // The class has them.
+            if let Some(spec) = object["spec"].as_object_mut() {
+                spec.retain(|field, _| !field.ends_with("Spec"));
+            }
+        }
         if self.path == "spec.selector" {
             place(
                 &mut object,
@@ -154,14 +170,17 @@ impl Rule {
                 json!({"mode": "Run", "endTime": "2026-03-06T22:00:00Z"}),
             );
         }
-        match (self.path, value) {
-            // The given members of the spec replace those of the object; the rest is kept.
+        match (self.node_path(), value) {
+            // The given members of the spec replace those of the object, null removes one; the
+            // rest is kept.
             ("spec", Value::Object(members))
                 if resource.kind != name::TIME_BASED_KIND =>
             {
-                for (member, value) in members {
-                    object["spec"][member] = value;
-                }
+                let Some(spec) = object["spec"].as_object_mut() else {
+                    return object;
+                };
+                spec.extend(members);
+                spec.retain(|_, value| !value.is_null());
             }
             (path, value) => place(&mut object, path, value),
         }

@@ -22,6 +22,9 @@ pub struct Requirement {
     /// The same in Rust, on the node and the whole object; `None` for a requirement about a
     /// change.
     pub predicate: Option<Predicate>,
+    /// Whether it is that the last member of the rule's path must not be missing. The node is then
+    /// the one before it, and API servers report it as they report a missing field.
+    pub(crate) is_about_absence: bool,
 }
 
 impl Requirement {
@@ -36,6 +39,7 @@ impl Requirement {
             message,
             layer: Layer::SchemaAndPolicy,
             predicate: Some(predicate),
+            is_about_absence: false,
         }
     }
 
@@ -47,6 +51,14 @@ impl Requirement {
             message,
             layer: Layer::Change,
             predicate: None,
+            is_about_absence: false,
+        }
+    }
+
+    pub(super) const fn about_absence(self) -> Self {
+        Self {
+            is_about_absence: true,
+            ..self
         }
     }
 
@@ -273,7 +285,8 @@ pub(super) const BOUNDED_SIZE: Requirement = Requirement::new(
 .only_in_policy();
 
 pub(super) const TWO_KINDS: Requirement = Requirement::new(
-    "self.bootstrapSpec.kind != self.infrastructureSpec.kind \
+    "!has(self.bootstrapSpec) || !has(self.infrastructureSpec) \
+    || self.bootstrapSpec.kind != self.infrastructureSpec.kind \
     || self.bootstrapSpec.apiVersion.split('/')[0] \
     != self.infrastructureSpec.apiVersion.split('/')[0]",
     predicate::has_two_kinds,
@@ -437,7 +450,8 @@ pub(super) const SAME_CLUSTER: Requirement = Requirement::of_change(
     || has(oldSelf.status.bootstrapRef) && has(oldSelf.status.bootstrapRef.uid) \
     || has(oldSelf.status.infrastructureRef) \
     && has(oldSelf.status.infrastructureRef.uid)) \
-    || self.spec.clusterName == oldSelf.spec.clusterName",
+    || has(self.spec.clusterName) == has(oldSelf.spec.clusterName) \
+    && (!has(self.spec.clusterName) || self.spec.clusterName == oldSelf.spec.clusterName)",
     "must not change while the machine exists; wait until it is removed",
 );
 

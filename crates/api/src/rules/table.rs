@@ -6,6 +6,10 @@
 //! Rules 1 to 13 are those of the admission document, with its messages. Where one mistake
 //! would violate several rules of one field, all but the first accept it.
 
+use super::class::{
+    BOOTSTRAP_OR_CLASS, CLUSTER_OR_CLASS, INFRASTRUCTURE_OR_CLASS, NO_FIELD_OF_CLASS,
+    NO_OBJECT_BESIDE_CLASS,
+};
 use super::reference::{
     NO_FORM_BESIDE_REFERENCE, SCHEDULE_KIND, SCHEDULE_NAME, SPOT_GROUP, WHOLE_REFERENCE,
 };
@@ -22,6 +26,10 @@ use super::requirement::{
     WINDOW_DAYS, ZONE_NAME, not_empty,
 };
 use super::{Examples, Rule};
+
+/// The members of the spec of a machine of a class, in place of those without one.
+const BY_CLASS: &str = r#"{"classRef": {"name": "desks"}, "clusterName": null,
+    "bootstrapSpec": null, "infrastructureSpec": null}"#;
 
 /// Texts that are not dates.
 const NO_DATES: &[&str] = &[
@@ -1200,5 +1208,77 @@ pub const RULES: &[Rule] = &[
             rejects: &["59s", "25h", "99999999999999999999h"],
         },
         why: "Someone who leaves the desk for a moment would lose the host, or it would never return.",
+    },
+    Rule {
+        id: "SM124",
+        path: "spec.clusterName",
+        requirement: CLUSTER_OR_CLASS,
+        examples: Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[r#"{"clusterName": null}"#],
+        },
+        why: "Without a class nothing else says which Cluster the machine joins.",
+    },
+    Rule {
+        id: "SM125",
+        path: "spec.bootstrapSpec",
+        requirement: BOOTSTRAP_OR_CLASS,
+        examples: Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[r#"{"bootstrapSpec": null}"#],
+        },
+        why: "The machine is made from it.",
+    },
+    Rule {
+        id: "SM126",
+        path: "spec.infrastructureSpec",
+        requirement: INFRASTRUCTURE_OR_CLASS,
+        examples: Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[r#"{"infrastructureSpec": null}"#],
+        },
+        why: "The machine is made from it.",
+    },
+    Rule {
+        id: "SM127",
+        path: "spec",
+        requirement: NO_OBJECT_BESIDE_CLASS,
+        examples: Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[
+                r#"{"classRef": {"name": "desks"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null}"#,
+                r#"{"classRef": {"name": "desks"}, "infrastructureSpec": null}"#,
+            ],
+        },
+        why: "Two descriptions of one machine could contradict each other.",
+    },
+    Rule {
+        id: "SM128",
+        path: "spec",
+        requirement: NO_FIELD_OF_CLASS,
+        examples: Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "gracefulShutdownTimeout": "1h"}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "nodeDrainTimeout": "1h"}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "machineTemplate": {"labels": {"team": "a"}}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "machineTemplate": {"version": "v1.31.2"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "nodeTaints": [{"key": "a", "effect": "NoSchedule"}]}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "provisioning": {"leadTime": "10m"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "shutdown": {"lastCall": "10m"}}"#,
+            ],
+        },
+        why: "The platform team decides it for all machines of the class.",
+    },
+    Rule {
+        id: "SM129",
+        path: "spec.classRef.name",
+        requirement: SCHEDULE_NAME,
+        examples: Examples::Text {
+            accepts: &["desks", "gpu.zurich"],
+            rejects: &["", "Desks", "-a", "a/b"],
+        },
+        why: "No object can have another name.",
     },
 ];

@@ -83,14 +83,23 @@ fn conditions(description: &str) -> Schema {
     })
 }
 
-/// A LabelSelector, with bounds.
+/// A LabelSelector of ScheduledMachines, with bounds.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    selector_of("Labels that a ScheduledMachine must have.")
+}
+
+/// The same of namespaces.
+pub(crate) fn namespace_selector(_: &mut SchemaGenerator) -> Schema {
+    selector_of("Labels that a namespace must have.")
+}
+
+fn selector_of(labels: &str) -> Schema {
     json_schema!({
         "type": "object",
         "properties": {
             "matchLabels": {
                 "type": "object",
-                "description": "Labels that a ScheduledMachine must have.",
+                "description": labels,
                 "maxProperties": 32,
                 "additionalProperties": {"type": "string", "maxLength": MAX_LABEL},
             },

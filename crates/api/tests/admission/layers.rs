@@ -65,7 +65,11 @@ fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
                 let [only] = errors.as_slice() else {
                     panic!("{} {example}: {errors:?}", rule.id);
                 };
-                let (field, text) = only.split_once(": Invalid value: ").unwrap();
+                let is_missing =
+                    rule.requirement.message.starts_with("must be set, unless");
+                let value = if is_missing { "Required" } else { "Invalid" };
+                let (field, text) =
+                    only.split_once(&format!(": {value} value: ")).unwrap();
                 let field = field.replace("[0]", "[]");
                 assert_eq!(field, rule.path, "{} {example}", rule.id);
                 assert!(

@@ -60,7 +60,7 @@ fn full() -> Value {
         },
         "status": {
             "phase": "ShuttingDown", "message": "leaving", "ready": false, "inSchedule": false,
-            "observedGeneration": 3,
+            "observedGeneration": 3, "clusterName": "prod",
             "conditions": [{
                 "type": "Ready", "status": "False", "observedGeneration": 3,
                 "lastTransitionTime": instant, "reason": "ShuttingDown", "message": "leaving",
@@ -97,6 +97,7 @@ fn full() -> Value {
 fn full_with_rejected() -> Value {
     let mut object = full();
     object["spec"]["reclaim"]["commands"] = json!(["game"]);
+    object["spec"]["classRef"] = json!({"name": "desks"});
     object["spec"]["kata"] = json!({"kind": "ConfigMap"});
     for (field, value) in [
         ("apiVersion", "spotschedules.5spot.finos.org/v1alpha1"),

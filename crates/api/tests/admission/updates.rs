@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 
 use super::evaluator::Evaluator;
 
-/// The rules about a field that was in no schema before them: no stored object violates them.
-const OF_NEW_FIELDS: [&str; 2] = ["SM088", "SM096"];
+/// The rules about a field that was in no schema before them, and about classes, before which the
+/// schema required what they require: no stored object violates them.
+const OF_NEW_FIELDS: [&str; 8] = [
+    "SM088", "SM096", "SM124", "SM125", "SM126", "SM127", "SM128", "SM129",
+];
 
 /// Objects that together violate every rule; some rules exclude each other.
 fn violators() -> [Value; 7] {
@@ -167,6 +170,8 @@ fn the_violators_violate_every_rule_that_is_not_about_a_change() {
         .filter(|rule| rule.requirement.predicate.is_some())
         .map(|rule| rule.id)
         .filter(|id| !OF_NEW_FIELDS.contains(id))
+        // An empty name of a Cluster is read as none.
+        .map(|id| if id == "SM001" { "SM124" } else { id })
         .collect();
     assert_eq!(broken, all);
     for evaluator in evaluators() {

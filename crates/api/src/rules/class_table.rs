@@ -1,0 +1,101 @@
+//! The rules about a ScheduledMachineClass: those about the fields that it has in common with a
+//! ScheduledMachine, and its own.
+
+use std::sync::LazyLock;
+
+use super::requirement::{CLUSTER_NAME, NO_NAMESPACE, Requirement};
+use super::{Examples, RULES, Rule};
+
+/// The fields that both have.
+const COMMON: [&str; 9] = [
+    "spec.bootstrapSpec",
+    "spec.infrastructureSpec",
+    "spec.machineTemplate",
+    "spec.nodeTaints",
+    "spec.gracefulShutdownTimeout",
+    "spec.nodeDrainTimeout",
+    "spec.provisioning",
+    "spec.reclaim",
+    "spec.shutdown",
+];
+
+/// The rule that the two objects differ in kind.
+const TWO_KINDS: &str = "SM051";
+
+/// What is added to the number of a rule about a machine: SM002 is SM802 here.
+const OFFSET: u16 = 800;
+
+const SOME_CLUSTER: Requirement = Requirement::new(
+    "self.size() > 0",
+    |node, _| node.as_array().is_none_or(|names| !names.is_empty()),
+    "must name at least one Cluster",
+);
+
+const NAMESPACES: Examples = Examples::Json {
+    accepts: &[r#"{"apiVersion": "k0smotron.io/v1beta1", "kind": "Worker", "spec": {}}"#],
+    rejects: &[
+        r#"{"apiVersion": "k0smotron.io/v1beta1", "kind": "Worker", "namespace": "default", "spec": {}}"#,
+    ],
+};
+
+const OWN: [Rule; 4] = [
+    Rule {
+        id: "SM991",
+        path: "spec.clusterNames",
+        requirement: SOME_CLUSTER,
+        examples: Examples::Json {
+            accepts: &[r#"["prod"]"#, r#"["prod", "staging"]"#],
+            rejects: &["[]"],
+        },
+        why: "The first one is joined by machines that name none.",
+    },
+    Rule {
+        id: "SM992",
+        path: "spec.clusterNames[]",
+        requirement: CLUSTER_NAME,
+        examples: Examples::Text {
+            accepts: &["prod", "Prod-1.eu_west"],
+            rejects: &["-prod", "prod/1", "prod cluster"],
+        },
+        why: "The name is used as a label value.",
+    },
+    Rule {
+        id: "SM993",
+        path: "spec.bootstrapSpec",
+        requirement: NO_NAMESPACE,
+        examples: NAMESPACES,
+        why: "Each object is in the namespace of its ScheduledMachine.",
+    },
+    Rule {
+        id: "SM994",
+        path: "spec.infrastructureSpec",
+        requirement: NO_NAMESPACE,
+        examples: NAMESPACES,
+        why: "Each object is in the namespace of its ScheduledMachine.",
+    },
+];
+
+static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let common = RULES.iter().filter(|rule| {
+        let is_common = COMMON.iter().any(|field| rule.path.starts_with(field));
+        let is_about_absence = rule.requirement.is_about_absence;
+        let reads_namespace = rule.path.ends_with("Spec.namespace");
+        rule.id == TWO_KINDS || is_common && !is_about_absence && !reads_namespace
+    });
+    let common = common.filter_map(|rule| {
+        let number: u16 = rule.id.strip_prefix("SM")?.parse().ok()?;
+        Some(Rule {
+            id: format!("SM{:03}", number + OFFSET).leak(),
+            path: rule.path,
+            requirement: rule.requirement,
+            examples: rule.examples,
+            why: rule.why,
+        })
+    });
+    common.chain(OWN).collect()
+});
+
+/// Every rule about a ScheduledMachineClass.
+pub fn class_rules() -> &'static [Rule] {
+    &TABLE
+}

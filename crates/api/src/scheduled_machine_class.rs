@@ -1,0 +1,348 @@
+//! ScheduledMachineClass: what a platform team has prepared, and ScheduledMachines name.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::label_selector::selects;
+use crate::resource::{SCHEDULED_MACHINE_CLASS, Stored, Written};
+use crate::scheduled_machine::{
+    InlineObject, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ReclaimSpec,
+    ScheduledMachineSpec, ShutdownSpec, default_timeout, null_is_default,
+};
+use crate::schema::{MAX_NAME, MAX_SHORT};
+use crate::{name, schema};
+
+/// How many Clusters a class allows at most.
+pub const MAX_CLUSTERS: usize = 64;
+
+/// What machines are made from: the fields of a ScheduledMachine that are about its hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduledMachineClass {
+    /// Name, uid and the rest.
+    pub metadata: ObjectMeta,
+    /// What the machines are made from, and who may have them.
+    pub spec: ScheduledMachineClassSpec,
+}
+
+/// What the machines are made from, and who may have them.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduledMachineClassSpec {
+    /// The names of the Clusters that machines of this class may join, each in the namespace of
+    /// the ScheduledMachine. The first one is joined where the ScheduledMachine names none.
+    #[schemars(length(max = MAX_CLUSTERS), inner(length(max = MAX_NAME)))]
+    pub cluster_names: Vec<String>,
+    /// Selects by their labels the namespaces in which the class may be used: all if absent, none if
+    /// empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::namespace_selector")]
+    pub namespace_selector: Option<LabelSelector>,
+    /// The bootstrap object that is created for each machine. Changes take effect at its next
+    /// activation.
+    #[schemars(transform = InlineObject::bootstrap)]
+    pub bootstrap_spec: InlineObject,
+    /// The infrastructure object that is created for each machine. Changes take effect at its
+    /// next activation.
+    #[schemars(transform = InlineObject::infrastructure)]
+    pub infrastructure_spec: InlineObject,
+    /// Additional labels, annotations and fields of the created Machines. Changes take effect at
+    /// the next activation.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub machine_template: MachineTemplate,
+    /// Taints of the Nodes while the machines are running.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(length(max = MAX_TAINTS), extend("x-kubernetes-list-map-keys" = ["key", "effect"]))]
+    pub node_taints: Vec<NodeTaint>,
+    /// Time limit for the whole shutdown, from the end of the window to the deletion of the
+    /// Machine: digits and one of s, m, h, at most 24h. 0s means no waiting.
+    #[serde(default = "default_timeout")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub graceful_shutdown_timeout: String,
+    /// Time limit for evicting the pods of the Node, within gracefulShutdownTimeout: digits and one
+    /// of s, m, h, at most 24h. 0s means no waiting.
+    #[serde(default = "default_timeout")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub node_drain_timeout: String,
+    /// How the machines are provisioned.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub provisioning: Provisioning,
+    /// How the machines are shut down at the end of a window.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub shutdown: ShutdownSpec,
+    /// When a machine returns its host to the owner at once, and when it comes back. If set, it
+    /// replaces that of the machine, and its commands replace killIfCommands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<ReclaimSpec>,
+}
+
+/// The class that a ScheduledMachine is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ClassRef {
+    /// Name of the ScheduledMachineClass.
+    #[schemars(length(max = MAX_NAME))]
+    pub name: String,
+}
+
+/// The class of a ScheduledMachine that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedClass {
+    /// Its name.
+    pub name: String,
+    /// Why no machine is created from it; `None` if one may be.
+    pub problem: Option<ClassProblem>,
+}
+
+/// Why no machine is created from a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClassProblem {
+    /// There is no class of that name.
+    NotFound,
+    /// Its selector does not select the namespace.
+    NamespaceNotSelected,
+    /// It does not allow the Cluster; those that it allows.
+    ClusterNotAllowed(Vec<String>),
+}
+
+impl ScheduledMachineClassSpec {
+    /// Whether the class may be used in a namespace with these labels.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        let label = |key: &str| labels.get(key).map(String::as_str);
+        let selector = self.namespace_selector.as_ref();
+        selector.is_none_or(|selector| selects(selector, label))
+    }
+}
+
+impl ScheduledMachineSpec {
+    /// Replaces the reference to a class by the fields of the class. Without a class, or without
+    /// a reference to it, only the reference is replaced. `labels` are those of the namespace.
+    ///
+    /// What follows reads the spec of a machine and need not know about classes, except to say
+    /// why nothing is created.
+    pub fn resolve(
+        &mut self,
+        class: Option<&ScheduledMachineClassSpec>,
+        labels: &BTreeMap<String, String>,
+    ) {
+        let Some(ClassRef { name }) = self.class_ref.take() else {
+            return;
+        };
+        let problem = match class {
+            None => Some(ClassProblem::NotFound),
+            Some(class) => {
+                self.take_from(class);
+                self.problem_with(class, labels)
+            }
+        };
+        self.class = Some(ResolvedClass { name, problem });
+    }
+
+    fn take_from(&mut self, class: &ScheduledMachineClassSpec) {
+        self.bootstrap_spec.clone_from(&class.bootstrap_spec);
+        self.infrastructure_spec
+            .clone_from(&class.infrastructure_spec);
+        self.machine_template.clone_from(&class.machine_template);
+        self.node_taints.clone_from(&class.node_taints);
+        self.graceful_shutdown_timeout
+            .clone_from(&class.graceful_shutdown_timeout);
+        self.node_drain_timeout
+            .clone_from(&class.node_drain_timeout);
+        self.provisioning.clone_from(&class.provisioning);
+        self.shutdown.clone_from(&class.shutdown);
+        if let Some(reclaim) = &class.reclaim {
+            if reclaim.commands.is_some() {
+                self.kill_if_commands = None;
+            }
+            self.reclaim = Some(reclaim.clone());
+        }
+        if self.cluster_name.is_empty() {
+            self.cluster_name = class.cluster_names.first().cloned().unwrap_or_default();
+        }
+    }
+
+    fn problem_with(
+        &self,
+        class: &ScheduledMachineClassSpec,
+        labels: &BTreeMap<String, String>,
+    ) -> Option<ClassProblem> {
+        if !class.selects(labels) {
+            return Some(ClassProblem::NamespaceNotSelected);
+        }
+        let is_allowed = class.cluster_names.contains(&self.cluster_name);
+        (!is_allowed)
+            .then(|| ClassProblem::ClusterNotAllowed(class.cluster_names.clone()))
+    }
+}
+
+impl k8s_openapi::Resource for ScheduledMachineClass {
+    const API_VERSION: &'static str = name::API_VERSION;
+    const GROUP: &'static str = name::GROUP;
+    const KIND: &'static str = name::CLASS_KIND;
+    const VERSION: &'static str = name::VERSION;
+    const URL_PATH_SEGMENT: &'static str = name::CLASS_PLURAL;
+    type Scope = k8s_openapi::ClusterResourceScope;
+}
+
+impl k8s_openapi::ListableResource for ScheduledMachineClass {
+    const LIST_KIND: &'static str = "ScheduledMachineClassList";
+}
+
+impl k8s_openapi::Metadata for ScheduledMachineClass {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &Self::Ty {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Self::Ty {
+        &mut self.metadata
+    }
+}
+
+impl Serialize for ScheduledMachineClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written::<_, ()> {
+            resource: SCHEDULED_MACHINE_CLASS,
+            metadata: &self.metadata,
+            spec: &self.spec,
+            status: None,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScheduledMachineClass {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored: Stored<_, serde::de::IgnoredAny> =
+            Stored::deserialize(deserializer)?.of(SCHEDULED_MACHINE_CLASS)?;
+        Ok(Self {
+            metadata: stored.metadata,
+            spec: stored.spec,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn class() -> ScheduledMachineClassSpec {
+        serde_json::from_value(json!({
+            "clusterNames": ["prod", "staging"],
+            "bootstrapSpec": {"apiVersion": "b/v1", "kind": "B", "spec": {"a": 1}},
+            "infrastructureSpec": {"apiVersion": "i/v1", "kind": "I", "spec": {}},
+            "machineTemplate": {"version": "v1.31.2"},
+            "nodeTaints": [{"key": "desk", "effect": "NoSchedule"}],
+            "gracefulShutdownTimeout": "10m",
+            "nodeDrainTimeout": "2m",
+            "provisioning": {"leadTime": "15m"},
+            "shutdown": {"endPolicy": "CompleteByWindowEnd"},
+            "reclaim": {"commands": ["steam"], "return": {"after": "30m", "maxPerDay": 2}},
+        }))
+        .unwrap()
+    }
+
+    fn machine(cluster: Option<&str>) -> ScheduledMachineSpec {
+        serde_json::from_value(json!({
+            "schedule": {}, "clusterName": cluster.unwrap_or_default(), "classRef": {"name": "desks"},
+        }))
+        .unwrap()
+    }
+
+    fn problem(spec: &ScheduledMachineSpec) -> Option<ClassProblem> {
+        let name = spec.class.as_ref().map(|class| class.name.as_str());
+        assert_eq!(name, Some("desks"));
+        spec.class.clone()?.problem
+    }
+
+    #[test]
+    fn a_machine_takes_everything_that_its_class_sets_and_the_first_cluster() {
+        let mut spec = machine(None);
+        spec.resolve(Some(&class()), &BTreeMap::new());
+        assert_eq!(problem(&spec), None);
+        assert_eq!(spec.class_ref, None);
+        let inline = json!(class());
+        let mut resolved = json!(spec);
+        assert_eq!(resolved["clusterName"], "prod");
+        let fields = resolved.as_object_mut().unwrap();
+        for (field, value) in inline.as_object().unwrap() {
+            if field != "clusterNames" {
+                assert_eq!(fields.get(field), Some(value), "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_reclaim_of_a_class_replaces_that_of_the_machine() {
+        let mut spec = machine(None);
+        spec.kill_if_commands = Some(vec!["chrome".to_owned()]);
+        let own = spec.clone();
+        spec.resolve(Some(&class()), &BTreeMap::new());
+        assert_eq!(spec.reclaim_commands().1, ["steam"]);
+        assert_eq!(spec.kill_if_commands, None);
+        let mut kept = own;
+        let without = ScheduledMachineClassSpec {
+            reclaim: None,
+            ..class()
+        };
+        kept.resolve(Some(&without), &BTreeMap::new());
+        assert_eq!(kept.reclaim_commands().1, ["chrome"]);
+    }
+
+    #[test]
+    fn a_machine_joins_only_clusters_that_its_class_allows() {
+        let mut allowed = machine(Some("staging"));
+        allowed.resolve(Some(&class()), &BTreeMap::new());
+        assert_eq!(problem(&allowed), None);
+        assert_eq!(allowed.cluster_name, "staging");
+        let mut other = machine(Some("other"));
+        other.resolve(Some(&class()), &BTreeMap::new());
+        let names = vec!["prod".to_owned(), "staging".to_owned()];
+        assert_eq!(
+            problem(&other),
+            Some(ClassProblem::ClusterNotAllowed(names))
+        );
+    }
+
+    #[test]
+    fn a_class_is_for_the_namespaces_that_its_selector_selects() {
+        let labels = |team: &str| BTreeMap::from([("team".to_owned(), team.to_owned())]);
+        let mut class = class();
+        let resolved = |class: &ScheduledMachineClassSpec, labels: &BTreeMap<_, _>| {
+            let mut spec = machine(None);
+            spec.resolve(Some(class), labels);
+            problem(&spec)
+        };
+        let refused = Some(ClassProblem::NamespaceNotSelected);
+        for (selector, a, b) in [
+            (json!({"matchLabels": {"team": "a"}}), None, refused.clone()),
+            (
+                json!({"matchExpressions": [
+                    {"key": "team", "operator": "NotIn", "values": ["a"]},
+                ]}),
+                refused.clone(),
+                None,
+            ),
+        ] {
+            class.namespace_selector = Some(serde_json::from_value(selector).unwrap());
+            assert_eq!(resolved(&class, &labels("a")), a);
+            assert_eq!(resolved(&class, &labels("b")), b);
+        }
+    }
+
+    #[test]
+    fn without_its_class_a_machine_says_so_and_one_without_a_reference_is_unchanged() {
+        let mut spec = machine(None);
+        spec.resolve(None, &BTreeMap::new());
+        assert_eq!(problem(&spec), Some(ClassProblem::NotFound));
+        let mut inline = machine(Some("prod"));
+        inline.class_ref = None;
+        let before = inline.clone();
+        inline.resolve(Some(&class()), &BTreeMap::new());
+        assert_eq!(inline, before);
+    }
+}
