@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod audit;
 pub(crate) mod case;
+pub(crate) mod class;
 pub(crate) mod drain;
 pub(crate) mod host_return;
 pub(crate) mod machine;

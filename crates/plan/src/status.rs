@@ -47,6 +47,7 @@ pub(crate) fn next(
         status.spot_schedule = followed(case, status.spot_schedule.take());
     }
     status.observed_generation = case.subject.generation;
+    status.cluster_name = cluster(case).or(status.cluster_name);
     // While paused or without facts, the record stays.
     let is_first = Record::stored(&status).is_empty();
     match outcome.state {
@@ -91,6 +92,14 @@ pub(crate) fn next(
     );
     usage::account(case, &mut status);
     status
+}
+
+/// The Cluster of the Machine or of the next one; `None` if its class is not known, which may be
+/// what names it.
+fn cluster(case: &Case<'_>) -> Option<String> {
+    let machine = case.owned.our_machine();
+    let named = machine.map_or(&case.desired.cluster, |it| &it.cluster_name);
+    (!named.is_empty()).then(|| named.clone())
 }
 
 /// The schedule that the machine follows, as it is resolved now; while it cannot be, as it was last.

@@ -19,6 +19,7 @@ use fivespot_schedule::{Duration, Error, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
+use crate::decide::class::ClassFault;
 use crate::{ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
@@ -73,8 +74,10 @@ pub(crate) struct Desired {
     pub(crate) returning: Option<Returning>,
     /// Why the provider specs are not read: they are too large.
     pub(crate) too_large: Option<String>,
-    /// Why nothing can be created: `too_large`, else the first rule outside of the schedule that
-    /// the spec violates.
+    /// Why nothing can be created from the class of the machine.
+    pub(crate) class_fault: Option<ClassFault>,
+    /// Why nothing can be created: `class_fault`, else `too_large`, else the first rule outside of
+    /// the schedule that the spec violates.
     pub(crate) fault: Option<String>,
     /// Whether the spec violates no rule at all and is not too large. Nothing is ever created
     /// otherwise.
@@ -257,10 +260,7 @@ impl Desired {
         let (about_schedule, others): (Vec<_>, Vec<_>) = rules::check(object)
             .into_iter()
             .partition(|violation| violation.field.starts_with("spec.schedule"));
-        let too_large = match specs {
-            Specs::Included | Specs::LeftOut { .. } => None,
-            Specs::TooLarge { message } => Some(message.clone()),
-        };
+        let faults = Faults::of(spec, specs, others);
         let followed = Followed::of(&spec.schedule, inputs);
         let evaluated = evaluated(object, followed.as_ref());
         let drain = length(&spec.node_drain_timeout);
@@ -286,7 +286,9 @@ impl Desired {
             bootstrap: ProviderDraft::of(&spec.bootstrap_spec, child, specs),
             infrastructure: ProviderDraft::of(&spec.infrastructure_spec, child, specs),
             template: spec.machine_template.clone(),
-            drain_timeout: drain.map(SignedDuration::from),
+            drain_timeout: drain
+                .filter(|_| faults.unknown().is_none())
+                .map(SignedDuration::from),
             shutdown_timeout: drain
                 .unwrap_or(DEFAULT_TIMEOUT)
                 .min(grace.unwrap_or(DEFAULT_TIMEOUT))
@@ -296,20 +298,19 @@ impl Desired {
                 Specs::LeftOut { hash } => hash.clone(),
                 Specs::TooLarge { .. } => String::new(),
             },
-            taints: broken(&others, "spec.nodeTaints")
-                .map_or_else(|| Ok(spec.node_taints.clone()), Err),
-            commands: match broken(&others, spec.reclaim_commands().0) {
+            taints: match faults.about("spec.nodeTaints") {
+                Some(fault) => Err(fault),
+                None => Ok(spec.node_taints.clone()),
+            },
+            commands: match faults.about(spec.reclaim_commands().0) {
                 Some(fault) => Err(fault),
                 None => commands(spec.reclaim_commands().1),
             },
             returning: spec.returning().and_then(Returning::of),
-            fault: too_large
-                .clone()
-                .or_else(|| others.first().map(ToString::to_string)),
-            is_admissible: about_schedule.is_empty()
-                && others.is_empty()
-                && too_large.is_none(),
-            too_large,
+            fault: faults.first(),
+            is_admissible: about_schedule.is_empty() && faults.first().is_none(),
+            too_large: faults.too_large,
+            class_fault: faults.class,
         }
     }
 }
@@ -325,12 +326,48 @@ impl ProviderDraft {
     }
 }
 
-/// The first violated rule of a field.
-fn broken(violations: &[Violation], field: &str) -> Option<String> {
-    let mut below = violations.iter();
-    below
-        .find(|violation| violation.field.starts_with(field))
-        .map(ToString::to_string)
+/// What is wrong with a spec outside of its schedule.
+struct Faults {
+    class: Option<ClassFault>,
+    too_large: Option<String>,
+    violations: Vec<Violation>,
+}
+
+impl Faults {
+    fn of(
+        spec: &ScheduledMachineSpec,
+        specs: &Specs,
+        violations: Vec<Violation>,
+    ) -> Self {
+        Self {
+            class: ClassFault::of(spec),
+            too_large: match specs {
+                Specs::Included | Specs::LeftOut { .. } => None,
+                Specs::TooLarge { message } => Some(message.clone()),
+            },
+            violations,
+        }
+    }
+
+    /// Why what the class sets is unknown.
+    fn unknown(&self) -> Option<String> {
+        let fault = self.class.as_ref().filter(|fault| fault.is_unknown)?;
+        Some(fault.message.clone())
+    }
+
+    /// Why a field that a class may set is not known: the first rule that it violates.
+    fn about(&self, field: &str) -> Option<String> {
+        let mut below = self.violations.iter();
+        let broken = below.find(|violation| violation.field.starts_with(field));
+        self.unknown().or_else(|| broken.map(ToString::to_string))
+    }
+
+    /// The most fundamental one.
+    fn first(&self) -> Option<String> {
+        let class = self.class.as_ref().map(|fault| fault.message.clone());
+        let violation = || self.violations.first().map(ToString::to_string);
+        class.or_else(|| self.too_large.clone()).or_else(violation)
+    }
 }
 
 /// The commands, unless they exceed the limits of the schema.

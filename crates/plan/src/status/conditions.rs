@@ -26,6 +26,9 @@ pub(crate) fn outdated(case: &Case<'_>) -> Option<(Reason, String)> {
 
 /// What prevents the creation of the three objects, the most fundamental cause first.
 pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+    if let Some(fault) = &case.desired.class_fault {
+        return Some((fault.reason.clone(), fault.message.clone()));
+    }
     if let Some(message) = &case.desired.too_large {
         return Some((Reason::SpecTooLarge, message.clone()));
     }
@@ -151,6 +154,10 @@ pub(crate) fn forbidden(message: &str) -> String {
 /// `ReferencesValid`: every object that the spec refers to exists and may be used.
 pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> ConditionUpdate {
     let kind = ConditionType::ReferencesValid;
+    if let Some(fault) = &case.desired.class_fault {
+        let (reason, message) = (fault.reason.clone(), fault.message.clone());
+        return ConditionUpdate::new(kind, false, reason, message);
+    }
     if let Some(message) = &case.desired.too_large {
         return ConditionUpdate::new(kind, false, Reason::SpecTooLarge, message.clone());
     }

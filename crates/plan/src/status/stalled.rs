@@ -128,6 +128,8 @@ fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> 
     let found = conditions::references(case, failure);
     let is_needed = case.is_wanted() && !case.desired.is_killed;
     let permanent = [
+        Reason::ClassNotFound,
+        Reason::ClassNotAllowed,
         Reason::KindNotServed,
         Reason::NameTaken,
         Reason::SpecTooLarge,

@@ -11,6 +11,7 @@ mod auditing;
 mod capacity_search;
 mod capacity_verdict;
 mod chance;
+mod classes;
 mod crash;
 mod foreign_objects;
 mod last_call;

@@ -127,7 +127,7 @@ fn the_messages_of_problems() {
     Error InvalidHours spec.schedule: hours[0]: expected an hour from 0 to 23 at byte 2, found '25'; nothing is changed
     Error UnknownTimeZone spec.schedule: time zone: 'Mars/Olympus' is not in the tz database; use an IANA name such as 'Europe/Zurich'; nothing is changed
     Error Incomplete spec.schedule: days and hours: both must be given, and days are missing; nothing is changed
-    Error InvalidSpec spec.clusterName must not be empty
+    Error InvalidSpec spec.clusterName: must be set, unless classRef names a class
     Disabled Disabled the schedule is disabled
     Terminated Terminated no machine runs while the kill switch is set; set spec.killSwitch to false to return to service
     Pending Paused the Cluster is paused: nothing is changed until it is resumed

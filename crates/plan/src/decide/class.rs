@@ -1,0 +1,52 @@
+//! Why nothing can be created from the class of a machine.
+
+use fivespot_api::condition::Reason;
+use fivespot_api::{ClassProblem, ScheduledMachineSpec};
+use fivespot_capi::one_line;
+
+/// Why nothing can be created from a class.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClassFault {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    /// Whether what the class sets is unknown: what was applied stays as it is.
+    pub(crate) is_unknown: bool,
+}
+
+impl ClassFault {
+    /// `None` if the machine has no class, or one that it may use.
+    pub(crate) fn of(spec: &ScheduledMachineSpec) -> Option<Self> {
+        let (name, problem) = match (&spec.class, &spec.class_ref) {
+            (Some(class), _) => (&class.name, class.problem.as_ref()?),
+            (None, Some(reference)) => (&reference.name, &ClassProblem::NotFound),
+            (None, None) => return None,
+        };
+        let name = one_line(name);
+        let (reason, message) = match problem {
+            ClassProblem::NotFound => (
+                Reason::ClassNotFound,
+                format!(
+                    "there is no ScheduledMachineClass {name}; create it, or correct \
+                     spec.classRef.name"
+                ),
+            ),
+            ClassProblem::NamespaceNotSelected => (
+                Reason::ClassNotAllowed,
+                format!("ScheduledMachineClass {name} does not select this namespace"),
+            ),
+            ClassProblem::ClusterNotAllowed(allowed) => (
+                Reason::ClassNotAllowed,
+                format!(
+                    "ScheduledMachineClass {name} does not allow Cluster {}, only {}",
+                    one_line(&spec.cluster_name),
+                    one_line(&allowed.join(", ")),
+                ),
+            ),
+        };
+        Some(Self {
+            reason,
+            message,
+            is_unknown: *problem == ClassProblem::NotFound,
+        })
+    }
+}
