@@ -2,9 +2,9 @@
 
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
-    ScheduledMachine, TimeBasedSpotSchedule, name,
+    ScheduledMachine, ScheduledMachineClass, TimeBasedSpotSchedule, name,
 };
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
 
 /// The name of the cache of a kind of the management cluster.
@@ -18,6 +18,16 @@ pub(crate) fn cache_name(resource: &ApiResource) -> String {
 /// ScheduledMachines, as a kind.
 pub(crate) fn scheduled_machine() -> ApiResource {
     ApiResource::erase::<ScheduledMachine>(&())
+}
+
+/// ScheduledMachineClasses, as a kind.
+pub(crate) fn scheduled_machine_class() -> ApiResource {
+    ApiResource::erase::<ScheduledMachineClass>(&())
+}
+
+/// Namespaces, as a kind.
+pub(crate) fn namespace() -> ApiResource {
+    ApiResource::erase::<Namespace>(&())
 }
 
 /// ScheduledCapacities, as a kind.

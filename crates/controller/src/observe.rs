@@ -2,6 +2,7 @@
 //!
 //! The only place in a reconcile that reads the clock.
 
+mod class;
 mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;
@@ -125,7 +126,7 @@ pub(crate) async fn observe(
 
 async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomplete> {
     let status = JsonText::of(&value["status"]);
-    let specs = provider_specs::of(&value);
+    let mut specs = provider_specs::of(&value);
     let mut object = match ScheduledMachine::deserialize(&value) {
         Ok(object) => with_dropped_shutdown(source, object),
         Err(error) => {
@@ -135,7 +136,12 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     };
     // Dropped here, because many reconciles wait for responses at the same time.
     drop(value);
-    let schedule = schedule_inputs::schedule_inputs(source, &mut object).await?;
+    let class = class::resolve(source, &mut object, &mut specs).await?;
+    let mut schedule = schedule_inputs::schedule_inputs(source, &mut object).await?;
+    // The class has part of the schedule: its lead time and its end.
+    if let Fact::Unknown(unknown) = class {
+        schedule.unknown = Some(unknown);
+    }
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
     let known = machine.known().and_then(Option::as_ref);
@@ -238,6 +244,10 @@ async fn cluster(
     contract: &Fact<Contract>,
     name: &str,
 ) -> Result<Fact<Option<Cluster>>, Incomplete> {
+    // A class that does not exist names none.
+    if name.is_empty() {
+        return Ok(Fact::Known(None));
+    }
     let found = cluster_api_object(source, contract, CachedKind::Cluster, name).await?;
     Ok(parse(found, Cluster::read))
 }

@@ -41,7 +41,14 @@ impl Context {
             .then(|| Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()));
         let cache = cache_name(resource);
         let (informer, is_new) = self.ensure(cache, resource.clone(), projection);
-        if is_new {
+        if is_new
+            && matches!(
+                informer.projection,
+                CachedKind::Class | CachedKind::Namespace
+            )
+        {
+            self.watch_in(&informer, None, None);
+        } else if is_new {
             self.watch(&informer, selector);
         }
         informer

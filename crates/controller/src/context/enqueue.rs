@@ -115,6 +115,7 @@ impl Enqueue {
                 | Target::SpotSchedule(_)
                 | Target::Override(_)
                 | Target::Cluster(_)
+                | Target::Machines(_)
                 | Target::Machine(_) => {}
             }
         }
@@ -229,6 +230,9 @@ impl Context {
                     keys.extend(self.scheduled_machines.store.found_by(&term));
                 }
                 Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
+                Target::Machines(term) => {
+                    keys.extend(self.scheduled_machines.store.found_by(&term));
+                }
                 Target::Machine(terms) => {
                     keys.extend(terms.iter().flat_map(|term| self.machines(term)));
                 }
@@ -275,10 +279,14 @@ impl Context {
         }
     }
 
-    /// The ScheduledMachines that name a Cluster, or that have a Machine in it.
+    /// The ScheduledMachines that name a Cluster, or that have a Machine in it. Those of the
+    /// namespace that leave the Cluster to their class may mean it too.
     pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
         let term = cluster_term(cluster);
-        let mut keys = BTreeSet::from_iter(self.scheduled_machines.store.found_by(&term));
+        let machines = &self.scheduled_machines.store;
+        let mut keys = BTreeSet::from_iter(machines.found_by(&term));
+        let unnamed = cluster_term(&Key::new(cluster.namespace.clone(), ""));
+        keys.extend(machines.found_by(&unnamed));
         keys.extend(self.machines(&term));
         keys
     }

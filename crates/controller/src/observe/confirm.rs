@@ -36,9 +36,15 @@ pub(crate) async fn confirm(
     let Fact::Known(Some(stored)) = source.live(&informer, &key.name).await else {
         return false;
     };
-    let object = ScheduledMachine::deserialize(&stored);
-    if !object.is_ok_and(|object| precondition.holds(&object)) {
+    let Ok(object) = ScheduledMachine::deserialize(&stored) else {
         return false;
+    };
+    if !precondition.holds(&object) {
+        return false;
+    }
+    // The specs of a class are filled in when the object is sent, if they still have the hash.
+    if object.spec.class_ref.is_some() {
+        return true;
     }
     if provider_specs::of(&stored) == Specs::Included {
         fill(&mut plan.actions, &stored);

@@ -69,15 +69,34 @@ impl Source<'_> {
         self.read(&informer, name).await
     }
 
+    /// An object in no namespace. The first call starts the watch of its kind.
+    pub(super) async fn object_of_cluster(
+        &self,
+        resource: &ApiResource,
+        projection: CachedKind,
+        name: &str,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
+        let informer = self.context.informer(resource, projection);
+        self.read_at(&informer, Key::new("", name)).await
+    }
+
     async fn read(
         &self,
         informer: &KindInformer,
         name: &str,
     ) -> Result<Fact<Option<Value>>, Incomplete> {
+        let at = Key::new(self.key.namespace.clone(), name);
+        self.read_at(informer, at).await
+    }
+
+    async fn read_at(
+        &self,
+        informer: &KindInformer,
+        at: Key,
+    ) -> Result<Fact<Option<Value>>, Incomplete> {
         match self.freshness {
-            Freshness::Live => Ok(self.live(informer, name).await),
+            Freshness::Live => Ok(self.live_at(informer, at).await),
             Freshness::Cached => {
-                let at = Key::new(self.key.namespace.clone(), name);
                 match self.reads.get(&informer.name, &at) {
                     // The response to a write of this reconcile is newer than the cache.
                     Fact::Known(known) => Ok(Fact::Known(known)),
@@ -92,18 +111,24 @@ impl Source<'_> {
         informer: &KindInformer,
         name: &str,
     ) -> Fact<Option<Value>> {
-        let namespace = &self.key.namespace;
-        let at = Key::new(namespace.clone(), name);
+        let at = Key::new(self.key.namespace.clone(), name);
+        self.live_at(informer, at).await
+    }
+
+    async fn live_at(&self, informer: &KindInformer, at: Key) -> Fact<Option<Value>> {
         if let Fact::Known(known) = self.reads.get(&informer.name, &at) {
             return Fact::Known(known);
         }
-        // Many machines in one Cluster start at the same time and share one read.
-        let response = if informer.projection == CachedKind::Cluster {
-            let request = self.request(informer, name);
+        // Many machines in one Cluster, or of one class, start at the same time and share one read.
+        let response = if matches!(
+            informer.projection,
+            CachedKind::Cluster | CachedKind::Class | CachedKind::Namespace
+        ) {
+            let request = self.request(informer, &at);
             // Boxed, so that waiting for any other object takes a third of the memory.
             Box::pin(self.context.shared.read(&informer.name, &at, request)).await
         } else {
-            self.request(informer, name).await
+            self.request(informer, &at).await
         };
         match response.found {
             Ok(found) => {
@@ -124,12 +149,12 @@ impl Source<'_> {
         }
     }
 
-    async fn request(&self, informer: &KindInformer, name: &str) -> ReadResult {
-        let namespace = &self.key.namespace;
+    async fn request(&self, informer: &KindInformer, at: &Key) -> ReadResult {
+        let namespace = at.namespace.as_str();
         let address = Address {
             resource: &informer.resource,
-            namespace: Some(namespace),
-            name,
+            namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
+            name: &at.name,
             projection: Some(&informer.projection),
         };
         let found = self.context.api.get(&address).await;

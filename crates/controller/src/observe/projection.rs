@@ -86,6 +86,9 @@ static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
     ],
 );
 
+/// A namespace: its labels, by which classes select it.
+static NAMESPACE: FieldMask = FieldMask::Only(KIND, &[("metadata", LABELLED_META)]);
+
 static CLUSTER: FieldMask = FieldMask::Only(
     KIND,
     &[
@@ -211,6 +214,8 @@ pub(crate) enum Target {
     Capacities(Vec<String>),
     /// Every ScheduledMachine that names this Cluster.
     Cluster(Key),
+    /// Every ScheduledMachine that this index term finds.
+    Machines(String),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
     /// these index terms that finds a Machine.
     Machine(Vec<String>),
@@ -236,6 +241,10 @@ pub(crate) enum CachedKind {
     Capacity,
     /// The targets of ScheduledCapacities, of any kind.
     CapacityTarget,
+    /// ScheduledMachineClasses, which are in no namespace.
+    Class,
+    /// The namespaces in which classes with a selector are used.
+    Namespace,
     /// Clusters of Cluster API.
     Cluster,
     /// Machines of Cluster API, those of other owners too: they may have a name that we need, or
@@ -264,6 +273,16 @@ pub(crate) fn calendar_term(calendar: &Key) -> String {
 /// The index term of the ScheduledMachines that follow the schedule of that kind and name.
 pub(crate) fn spot_schedule_term(kind: &str, schedule: &Key) -> String {
     format!("schedule {kind} {schedule}")
+}
+
+/// The index term of the ScheduledMachines that name a class.
+pub(crate) fn class_term(class: &str) -> String {
+    format!("class {class}")
+}
+
+/// The index term of the ScheduledMachines of a namespace that name any class.
+fn used_in(namespace: &str) -> String {
+    format!("classes in {namespace}")
 }
 
 /// The index term of the Machine whose Node has that name.
@@ -308,6 +327,8 @@ impl CachedKind {
             | Self::ProvidedSchedule(_)
             | Self::Capacity
             | Self::CapacityTarget
+            | Self::Class
+            | Self::Namespace
             | Self::Cluster
             | Self::Machine
             | Self::Provider => false,
@@ -325,6 +346,8 @@ impl CachedKind {
             | Self::ProvidedSchedule(_)
             | Self::Capacity
             | Self::CapacityTarget
+            | Self::Class
+            | Self::Namespace
             | Self::Cluster
             | Self::Machine
             | Self::Node(_)
@@ -350,6 +373,8 @@ impl CachedKind {
             Self::ProvidedSchedule(_) => {
                 (vec![Target::SpotSchedule(own.clone())], Vec::new())
             }
+            Self::Class => (vec![Target::Machines(class_term(&own.name))], Vec::new()),
+            Self::Namespace => (vec![Target::Machines(used_in(&own.name))], Vec::new()),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),
             Self::Provider => (labelled_or_named(object, own), Vec::new()),
@@ -406,6 +431,10 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
     terms.extend(schedule_terms(&object["spec"]["schedule"], own));
+    if let Some(class) = object["spec"]["classRef"]["name"].as_str() {
+        terms.push(class_term(class));
+        terms.push(used_in(&own.namespace));
+    }
     if let Some(node) = object["status"]["nodeRef"]["name"].as_str() {
         terms.push(machine_node_term(&own.namespace, node));
     }
@@ -439,7 +468,8 @@ fn calendar_terms<'o>(
 impl Projection for CachedKind {
     fn mask(&self) -> &'static FieldMask {
         match self {
-            Self::ScheduledMachine => &SCHEDULED_MACHINE,
+            Self::ScheduledMachine | Self::Class => &SCHEDULED_MACHINE,
+            Self::Namespace => &NAMESPACE,
             Self::Override | Self::Calendar | Self::SpotSchedule(_) | Self::Capacity => {
                 &SCHEDULE_INPUT
             }
@@ -459,10 +489,10 @@ impl Projection for CachedKind {
     }
 
     /// Prepares an object that was read [with these fields](Self::mask) for planning. The
-    /// provider specs of a ScheduledMachine stay if they are small, else they are replaced by
-    /// their hash.
+    /// provider specs of a ScheduledMachine or a class stay if they are small, else they are
+    /// replaced by their hash.
     fn complete(&self, object: &mut Value) {
-        if *self == Self::ScheduledMachine {
+        if matches!(self, Self::ScheduledMachine | Self::Class) {
             provider_specs::compact(object, provider_specs::INLINE);
         }
     }
@@ -473,7 +503,7 @@ impl CacheProjection for CachedKind {
 
     fn cache(&self, mut object: Value, resource: &ApiResource) -> Object {
         name_kind(&mut object, resource);
-        if *self == Self::ScheduledMachine {
+        if matches!(self, Self::ScheduledMachine | Self::Class) {
             provider_specs::compact(&mut object, 0);
         }
         if *self == Self::Machine && !has_label(&object) {
