@@ -5,6 +5,7 @@
 //! that every selection is optional: an absent field breaks no rule.
 
 pub mod capacity_target;
+pub mod class;
 pub mod params;
 
 use serde_json::{Value, json};

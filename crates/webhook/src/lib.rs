@@ -5,7 +5,8 @@
 //! bytes of the response out. It evaluates the same policy with the same engine as the other
 //! layers, so the messages are the same. Around it:
 //!
-//! - [`capacity_target`]: whether who writes a ScheduledCapacity may write its target;
+//! - [`authorization`]: whether a user may write the target of a ScheduledCapacity, and use the class
+//!   of a ScheduledMachine;
 //! - [`serve`](mod@serve): TLS, limits, graceful shutdown;
 //! - [`certificate`]: the certificate in use, which can be exchanged while clients come and go;
 //! - [`rotation`]: the desired CAs and certificate at an instant; pure;
@@ -19,9 +20,9 @@
 //! webhook configuration has `failurePolicy: Fail`.
 
 mod authority;
+pub mod authorization;
 mod body;
 mod bounds;
-pub mod capacity_target;
 pub mod certificate;
 pub mod certificate_controller;
 pub mod metrics;
@@ -34,7 +35,7 @@ pub mod serve;
 mod turn;
 pub mod validator;
 
-pub use capacity_target::CapacityTargets;
+pub use authorization::Authorization;
 pub use certificate::Certificate;
 pub use metrics::Metrics;
 pub use serve::{Reviewer, serve};

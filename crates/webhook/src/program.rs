@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::certificate_controller::{self, CertificateController, RenewalHealth};
 use crate::mounted::MountedCertificate;
-use crate::{CapacityTargets, Certificate, Metrics, Reviewer, Validator};
+use crate::{Authorization, Certificate, Metrics, Reviewer, Validator};
 use probe::Probes;
 
 /// The name of the program, which is also that of its image.
@@ -32,7 +32,7 @@ pub const NAME: &str = "5spot-webhook";
 ///
 /// Creates its own CA and certificate, stores them in a Secret, renews them before they expire, and
 /// sets the caBundle of the webhook configuration. With --certificate-dir it serves the certificate
-/// in that directory, and connects to the cluster for --capacity-targets alone.
+/// in that directory, and connects to the cluster for --capacity-targets and --classes alone.
 ///
 /// Exit codes: 0 stopped by a signal after the requests in progress finished, 1 shutdown was
 /// interrupted by a second signal, 2 error at start (a flag, the kubeconfig, a port, a
@@ -57,6 +57,10 @@ pub struct Args {
     /// server is asked. Without this flag, no ScheduledCapacity is admitted
     #[arg(long, value_name = "NAME")]
     capacity_targets: Option<String>,
+    /// Ask the API server whether who names a ScheduledMachineClass may use it. Without this flag, no
+    /// machine is admitted that names a class
+    #[arg(long)]
+    classes: bool,
     /// Namespace of the Secret and the Service
     #[arg(
         long,
@@ -164,7 +168,8 @@ async fn operate(args: &Args, validator: Validator) -> Result<Outcome, Failure> 
     let (stop, stopped) = oneshot::channel::<()>();
     let reviewer = Reviewer {
         validator: Arc::new(validator),
-        targets: args.targets(client)?,
+        targets: args.targets(client.as_ref())?,
+        classes: args.classes(client.as_ref())?,
         observer: probes.metrics.clone(),
     };
     let stopped = async { _ = stopped.await };
@@ -223,7 +228,8 @@ fn maintain_certificate(
 impl Args {
     /// A client for the cluster, if it is needed.
     async fn client(&self) -> Result<Option<Client>, Failure> {
-        if self.certificate_dir.is_some() && self.capacity_targets.is_none() {
+        let asks = self.capacity_targets.is_some() || self.classes;
+        if self.certificate_dir.is_some() && !asks {
             return Ok(None);
         }
         let config = self.source.config_or_in_cluster().await?;
@@ -232,16 +238,24 @@ impl Args {
     }
 
     /// Who is asked about the targets of capacities, if someone is.
-    fn targets(
-        &self,
-        client: Option<Client>,
-    ) -> Result<Option<CapacityTargets>, Failure> {
+    fn targets(&self, client: Option<&Client>) -> Result<Option<Authorization>, Failure> {
         let (Some(client), Some(name)) = (client, &self.capacity_targets) else {
             return Ok(None);
         };
-        let targets = CapacityTargets::new(client, (&self.namespace, name));
+        let targets = Authorization::of_targets(client.clone(), (&self.namespace, name));
         targets.map(Some).map_err(|error| {
             Failure::new("--capacity-targets", error).remedy("report this as a bug")
+        })
+    }
+
+    /// Who is asked about the use of classes, if someone is.
+    fn classes(&self, client: Option<&Client>) -> Result<Option<Authorization>, Failure> {
+        let Some(client) = client.filter(|_| self.classes) else {
+            return Ok(None);
+        };
+        let classes = Authorization::of_classes(client.clone());
+        classes.map(Some).map_err(|error| {
+            Failure::new("--classes", error).remedy("report this as a bug")
         })
     }
 

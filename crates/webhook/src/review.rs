@@ -201,6 +201,16 @@ impl AdmissionRequest {
         resource.filter(|_| writes && is_changed && fields.sub_resource.is_empty())
     }
 
+    /// Whether the new object names a class that the old one did not name.
+    pub(crate) fn names_other_class(&self) -> bool {
+        let class = |object| {
+            let class = non_null(object)?.pointer("/spec/classRef")?;
+            (!class.is_null()).then_some(class)
+        };
+        let named = class(self.fields.object.as_ref());
+        named.is_some() && named != class(self.fields.old_object.as_ref())
+    }
+
     /// The new and the old object, each with the path of its spec in messages.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         let new = ("spec", self.fields.object.as_ref());

@@ -13,8 +13,8 @@ use hyper::body::{Body as _, Incoming};
 use kubemu_https::{Lifetimes, Limits, Peer, Server};
 use tokio::net::TcpListener;
 
+use crate::authorization::{self, Authorization, Subject};
 use crate::body::{BodyError, BodyReader, Reservation};
-use crate::capacity_target::{self, CapacityTargets};
 use crate::certificate::Certificate;
 use crate::turn::Lane;
 use crate::validator::{ReviewResponse, Validator, Verdict};
@@ -51,7 +51,10 @@ pub struct Reviewer {
     pub validator: Arc<Validator>,
     /// Who is asked whether a user may write the target of a ScheduledCapacity. Without it, no
     /// ScheduledCapacity is admitted.
-    pub targets: Option<CapacityTargets>,
+    pub targets: Option<Authorization>,
+    /// Who is asked whether a user may use the class of a ScheduledMachine. Without it, no machine
+    /// is admitted that names one.
+    pub classes: Option<Authorization>,
     /// Is told each verdict.
     pub observer: Arc<dyn ReviewObserver>,
 }
@@ -156,7 +159,7 @@ impl Handler {
             // The turn lasts as long as the work does, also if the client has gone.
             let _turn = turn;
             let reviewed = reviewer.validator.examine(&text);
-            if !reviewed.has_target {
+            if reviewed.unasked.is_none() {
                 let verdict = reviewed.response.verdict;
                 reviewer.observer.reviewed(verdict, begun.elapsed());
             }
@@ -164,12 +167,15 @@ impl Handler {
         });
         let failed = (StatusCode::INTERNAL_SERVER_ERROR, "the review failed");
         let reviewed = reviewing.await.map_err(|_| failed)?;
-        if !reviewed.has_target {
+        let Some(subject) = reviewed.unasked else {
             return Ok(reviewed.response);
-        }
+        };
         // The turn is over: nothing else waits for what the API server is asked.
-        let targets = self.reviewer.targets.as_ref();
-        let refusal = capacity_target::refusal(targets, body).await;
+        let authorization = match subject {
+            Subject::Target => self.reviewer.targets.as_ref(),
+            Subject::Class => self.reviewer.classes.as_ref(),
+        };
+        let refusal = authorization::refusal(subject, authorization, body).await;
         let response = refusal.unwrap_or(reviewed.response);
         let observer = &self.reviewer.observer;
         observer.reviewed(response.verdict, begun.elapsed());

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use fivespot_api::{RESOURCES, Resource, name, vap};
+use fivespot_api::{RESOURCES, name, vap};
 use kubemu_admission::policy::{Binding, Policies, Policy};
 use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::json;
 
+use crate::authorization::Subject;
 use crate::bounds::Bounds;
 use crate::review::AdmissionRequest;
 
@@ -53,9 +54,8 @@ impl ReviewResponse {
 pub(crate) struct Reviewed {
     /// The response.
     pub(crate) response: ReviewResponse,
-    /// Whether the operator would write the target of this ScheduledCapacity, so that it is
-    /// admitted only if its user may.
-    pub(crate) has_target: bool,
+    /// What the API server is still to be asked about the user of an admitted object.
+    pub(crate) unasked: Option<Subject>,
 }
 
 /// The verdict on a review.
@@ -136,22 +136,21 @@ impl Validator {
         self.examine(body).response
     }
 
-    /// The same, and whether the right to write a target is still to be asked for.
+    /// The same, and what is still to be asked.
     pub(crate) fn examine(&self, body: &[u8]) -> Reviewed {
         let request = match AdmissionRequest::read(body) {
             Ok(request) => request,
             Err(malformed) => {
                 return Reviewed {
                     response: ReviewResponse::malformed(&malformed),
-                    has_target: false,
+                    unasked: None,
                 };
             }
         };
         let response = self.decide(&request);
-        let is_capacity = |it: &Resource| it.plural == name::CAPACITY_PLURAL;
+        let is_admitted = response.verdict == Verdict::Admitted;
         Reviewed {
-            has_target: response.verdict == Verdict::Admitted
-                && request.changed_kind().is_some_and(is_capacity),
+            unasked: is_admitted.then(|| unasked(&request)).flatten(),
             response,
         }
     }
@@ -194,6 +193,15 @@ impl Validator {
         request
             .objects()
             .find_map(|(path, object)| bounds.check(path, object))
+    }
+}
+
+/// What the rights of its user decide about a review.
+fn unasked(request: &AdmissionRequest) -> Option<Subject> {
+    match request.changed_kind()?.plural {
+        name::CAPACITY_PLURAL => Some(Subject::Target),
+        name::PLURAL if request.names_other_class() => Some(Subject::Class),
+        _ => None,
     }
 }
 

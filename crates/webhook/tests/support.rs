@@ -117,6 +117,7 @@ impl Webhook {
         let reviewer = Reviewer {
             validator: Arc::new(Validator::new(&["Deny"]).unwrap()),
             targets: None,
+            classes: None,
             observer,
         };
         let serving = tokio::spawn(async move {

@@ -1,7 +1,7 @@
-//! Who may write a ScheduledCapacity: the operator changes its target for them, with its own
-//! rights.
+//! What the user of a review may do: write the target of a ScheduledCapacity, which the operator
+//! changes for them with its own rights, and use the class of a ScheduledMachine.
 //!
-//! The policy about that asks the `authorizer` of the request. Here the API server is asked, by
+//! The policies about that ask the `authorizer` of the request. Here the API server is asked, by
 //! SubjectAccessReviews, and the same policy is evaluated with its answers, so that the words are
 //! the same. It is first evaluated without answers, which shows what there is to ask.
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fivespot_api::vap::capacity_target;
+use fivespot_api::vap::{capacity_target, class};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -36,71 +36,114 @@ const MAX_WAITING: usize = 8;
 /// that two would do.
 const MAX_EVALUATIONS: usize = 3;
 
-/// What a webhook says that was started without the name of the ConfigMap.
-const NOBODY_ASKED: &str = "spec.target: this webhook does not ask who may write targets, so it \
-     admits no ScheduledCapacity; apply the manifests of `5spot generate webhook \
-     --capacity-targets`";
+/// What there is to ask about an object that the other policies admit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Whether its user may write the target of a ScheduledCapacity.
+    Target,
+    /// Whether its user may use the class of a ScheduledMachine.
+    Class,
+}
 
-/// The policy about targets, and the API server that is asked. Clones share what they hold.
+impl Subject {
+    fn field(self) -> &'static str {
+        match self {
+            Self::Target => "spec.target",
+            Self::Class => "spec.classRef.name",
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Target => "write",
+            Self::Class => "use",
+        }
+    }
+
+    /// What a webhook says that was started without the flag.
+    fn nobody_asked(self) -> &'static str {
+        match self {
+            Self::Target => {
+                "spec.target: this webhook does not ask who may write targets, so it admits no \
+                 ScheduledCapacity; apply the manifests of `5spot generate webhook \
+                 --capacity-targets`"
+            }
+            Self::Class => {
+                "spec.classRef.name: this webhook does not ask who may use classes, so it admits \
+                 no machine that names one; apply the manifests of `5spot generate webhook`"
+            }
+        }
+    }
+}
+
+/// A policy that asks what a user may do, and the API server that is asked. Clones share what
+/// they hold.
 #[derive(Clone, Debug)]
-pub struct CapacityTargets {
+pub struct Authorization {
+    subject: Subject,
     policies: Arc<Policies>,
     asked: Arc<ApiServer>,
     waiting: Arc<Semaphore>,
 }
 
-/// Where the kinds are, and who knows the rights.
+/// Who knows the rights, and where the kinds of targets are.
 #[derive(Debug)]
 struct ApiServer {
-    kinds: Api<ConfigMap>,
-    name: String,
+    kinds: Option<(Api<ConfigMap>, String)>,
     reviews: Api<SubjectAccessReview>,
 }
 
-impl CapacityTargets {
-    /// Compiles the policy as it is shipped. `kinds` is the namespace and the name of the ConfigMap
-    /// with the kinds that may be targets, which is read for each review. Without it none may.
+impl Authorization {
+    /// Whether a user may write the target of a ScheduledCapacity. `kinds` is the namespace and the
+    /// name of the ConfigMap with the kinds that may be targets, which is read for each review.
+    /// Without it none may.
     ///
     /// # Errors
     /// The policy was rejected, which is not known to happen.
-    pub fn new(
+    pub fn of_targets(
         client: kube::Client,
         (namespace, name): (&str, &str),
     ) -> Result<Self, validator::Error> {
         let policy_name = capacity_target::policy_name();
-        let policy = json!({
-            "metadata": {"name": policy_name},
-            "spec": capacity_target::spec(),
-        });
-        let binding = json!({
-            "metadata": {"name": policy_name},
-            "spec": capacity_target::binding_spec(&policy_name, namespace),
-        });
-        let refused = |errors: Vec<FieldError>| validator::Error::Refused(errors);
-        let policy = Policy::compile(&policy, KubeVersion::default()).map_err(refused)?;
-        let binding = Binding::compile(&binding).map_err(refused)?;
+        let binding = capacity_target::binding_spec(&policy_name, namespace);
+        let spec = capacity_target::spec();
+        let kinds = (Api::namespaced(client.clone(), namespace), name.to_owned());
         Ok(Self {
-            policies: Arc::new(Policies::new(
-                vec![Arc::new(policy)],
-                vec![Arc::new(binding)],
-            )),
+            subject: Subject::Target,
+            policies: compiled(&policy_name, &spec, &binding)?,
             asked: Arc::new(ApiServer {
-                kinds: Api::namespaced(client.clone(), namespace),
-                name: name.to_owned(),
+                kinds: Some(kinds),
                 reviews: Api::all(client),
             }),
             waiting: Arc::new(Semaphore::new(MAX_WAITING)),
         })
     }
 
-    /// The refusal of a review that the other policies admit; `None` if its user may write the
-    /// target.
+    /// Whether a user may use the class of a ScheduledMachine.
+    ///
+    /// # Errors
+    /// The policy was rejected, which is not known to happen.
+    pub fn of_classes(client: kube::Client) -> Result<Self, validator::Error> {
+        let binding = class::binding_spec(class::USE);
+        Ok(Self {
+            subject: Subject::Class,
+            policies: compiled(class::USE, &class::use_spec(), &binding)?,
+            asked: Arc::new(ApiServer {
+                kinds: None,
+                reviews: Api::all(client),
+            }),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+        })
+    }
+
+    /// The refusal of a review that the other policies admit; `None` if its user has the right.
     async fn refusal(&self, body: bytes::Bytes) -> Option<ReviewResponse> {
         let place = self.waiting.clone().acquire_owned();
         let Ok(Ok(permit)) = tokio::time::timeout(TIMEOUT, place).await else {
+            let field = self.subject.field();
             let message =
-                "spec.target: too many reviews wait for the API server; try again";
-            return Some(refused(&body, 503, message));
+                format!("{field}: too many reviews wait for the API server; try again");
+            return Some(refused(&body, 503, &message));
         };
         let (this, handle) = (self.clone(), Handle::current());
         let text = body.clone();
@@ -127,15 +170,16 @@ impl CapacityTargets {
                     TIMEOUT.as_secs()
                 ),
             };
+            let (field, verb) = (this.subject.field(), this.subject.verb());
             let message = format!(
-                "spec.target: could not ask the API server whether you may write it; try again: \
-                 {why}"
+                "{field}: could not ask the API server whether you may {verb} it; try again: {why}"
             );
             Some(refused_request(&request, 503, &message))
         });
         deciding.await.unwrap_or_else(|_| {
-            let message = "spec.target: the review of who may write it failed";
-            Some(refused(&text, 500, message))
+            let (field, verb) = (self.subject.field(), self.subject.verb());
+            let message = format!("{field}: the review of who may {verb} it failed");
+            Some(refused(&text, 500, &message))
         })
     }
 
@@ -166,20 +210,37 @@ impl CapacityTargets {
                 known.insert(question, answer.map_err(|error| error.to_string())?);
             }
         }
-        Err("the policy about targets asks without an end".to_owned())
+        Err("the policy asks without an end".to_owned())
     }
 }
 
-/// The refusal of a review of a ScheduledCapacity whose target its user may not write. A webhook
-/// that asks nobody refuses each.
+/// The refusal of a review of an object whose user may not do what it needs. A webhook that asks
+/// nobody refuses each.
 pub(crate) async fn refusal(
-    targets: Option<&CapacityTargets>,
+    subject: Subject,
+    authorization: Option<&Authorization>,
     body: bytes::Bytes,
 ) -> Option<ReviewResponse> {
-    match targets {
-        Some(targets) => targets.refusal(body).await,
-        None => Some(refused(&body, 403, NOBODY_ASKED)),
+    match authorization {
+        Some(authorization) => authorization.refusal(body).await,
+        None => Some(refused(&body, 403, subject.nobody_asked())),
     }
+}
+
+/// A policy with its binding.
+fn compiled(
+    name: &str,
+    spec: &Value,
+    binding: &Value,
+) -> Result<Arc<Policies>, validator::Error> {
+    let named = |spec: &Value| json!({"metadata": {"name": name}, "spec": spec});
+    let refused = |errors: Vec<FieldError>| validator::Error::Refused(errors);
+    let policy = Policy::compile(&named(spec), KubeVersion::default());
+    let binding = Binding::compile(&named(binding));
+    Ok(Arc::new(Policies::new(
+        vec![Arc::new(policy.map_err(refused)?)],
+        vec![Arc::new(binding.map_err(refused)?)],
+    )))
 }
 
 /// A response that refuses with these words.
@@ -203,9 +264,12 @@ fn refused_request(
 }
 
 impl ApiServer {
-    /// The ConfigMap with the kinds; without one, an empty one.
+    /// The ConfigMap with the kinds of targets; without one, an empty one.
     async fn kinds(&self) -> Result<Value, kube::Error> {
-        let found = self.kinds.get_opt(&self.name).await?;
+        let found = match &self.kinds {
+            Some((kinds, name)) => kinds.get_opt(name).await?,
+            None => None,
+        };
         let data = found.and_then(|it| it.data).unwrap_or_default();
         Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data}))
     }

@@ -1,0 +1,103 @@
+//! The policies about who may name a class, and where machines are made from classes only.
+
+use serde_json::{Value, json};
+
+use crate::name;
+use crate::resource::SCHEDULED_MACHINE;
+
+const VERSION: &str = "admissionregistration.k8s.io/v1";
+
+/// The name of the policy about who may name a class.
+pub const USE: &str = "scheduledmachine-class-use";
+/// The name of the policy of namespaces with the label [`name::CLASS_ONLY_LABEL`].
+pub const ONLY: &str = "scheduledmachine-class-only";
+
+/// Both policies, each followed by its binding. Cannot fail.
+pub fn policies() -> Vec<Value> {
+    let mut all = vec![policy(USE, &use_spec()), binding(USE)];
+    all.extend(only());
+    all
+}
+
+/// The policy that asks nothing about its user, with its binding. Cannot fail.
+pub fn only() -> [Value; 2] {
+    let mut binding = binding(ONLY);
+    binding["spec"]["matchResources"] = json!({
+        "namespaceSelector": {"matchLabels": {name::CLASS_ONLY_LABEL: "true"}},
+    });
+    [policy(ONLY, &only_spec()), binding]
+}
+
+/// The `spec` of the policy about who may name a class. Cannot fail.
+pub fn use_spec() -> Value {
+    spec(
+        "!has(object.spec.classRef) || oldObject != null && has(oldObject.spec.classRef) && \
+         oldObject.spec.classRef == object.spec.classRef || \
+         authorizer.group('5spot.finos.org').resource('scheduledmachineclasses')\
+         .name(object.spec.classRef.name).check('use').allowed()",
+        "spec.classRef.name: you may not use this class; its name and the verb use must be in a \
+         role of yours, such as 5spot-class-user",
+    )
+}
+
+fn only_spec() -> Value {
+    spec(
+        // A machine that has its own objects can still be switched off, killed and released.
+        "has(object.spec.classRef) || oldObject != null && \
+         object.spec.?bootstrapSpec == oldObject.spec.?bootstrapSpec && \
+         object.spec.?infrastructureSpec == oldObject.spec.?infrastructureSpec",
+        "spec.classRef: in this namespace machines are made from classes only: name one in place \
+         of bootstrapSpec and infrastructureSpec",
+    )
+}
+
+/// What a policy requires of ScheduledMachines that are created or whose spec changes.
+fn spec(expression: &str, message: &str) -> Value {
+    json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": [name::GROUP],
+            "apiVersions": SCHEDULED_MACHINE.versions,
+            "operations": ["CREATE", "UPDATE"],
+            "resources": [name::PLURAL],
+        }]},
+        "matchConditions": [
+            {
+                "name": "not-being-deleted",
+                "expression": "!has(object.metadata.deletionTimestamp)",
+            },
+            {
+                "name": "created-or-spec-changed",
+                "expression": "oldObject == null || object.?spec != oldObject.?spec",
+            },
+        ],
+        "validations": [{
+            "expression": expression,
+            "message": message,
+            "reason": "Forbidden",
+        }],
+    })
+}
+
+fn policy(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+fn binding(name: &str) -> Value {
+    json!({
+        "apiVersion": VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": binding_spec(name),
+    })
+}
+
+/// The `spec` of a binding for all namespaces. Cannot fail.
+pub fn binding_spec(name: &str) -> Value {
+    json!({"policyName": name, "validationActions": ["Deny"]})
+}
