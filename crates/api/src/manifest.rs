@@ -13,6 +13,7 @@ pub fn installed(kube_minor: u32) -> Vec<Value> {
     let mut all = definitions(kube_minor);
     all.extend(policies());
     all.extend(bindings(Action::Deny));
+    all.extend(vap::class::policies());
     all
 }
 
@@ -117,6 +118,7 @@ impl Group {
                     "validatingadmissionpolicybinding.yaml",
                     bindings(Action::Deny),
                 ),
+                ("classes.yaml", vap::class::policies()),
                 (
                     "audit/validatingadmissionpolicybinding.yaml",
                     bindings(Action::Audit),
@@ -213,7 +215,9 @@ mod tests {
         };
         assert_eq!(read(Group::Crd), super::definitions(crd::SHIPPED_MINOR));
         let mut admission = super::policies();
-        for action in [Action::Deny, Action::Audit, Action::AuditAndDeny] {
+        admission.extend(super::bindings(Action::Deny));
+        admission.extend(vap::class::policies());
+        for action in [Action::Audit, Action::AuditAndDeny] {
             admission.extend(super::bindings(action));
         }
         admission.extend([

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum;
 use fivespot_api::lint::{self, LINTS, LintWarning};
 use fivespot_api::rules::{self, Rule};
-use fivespot_api::vap::Action;
+use fivespot_api::vap::{self, Action};
 use fivespot_api::{
     ScheduleCalendar, ScheduledMachine, SharedSchedule, manifest, name, older,
 };
@@ -181,7 +181,11 @@ impl Extension for FiveSpot {
         if !self.has_builtin || !version.is_at_least(30) {
             return Vec::new();
         }
-        [manifest::policies(), manifest::bindings(Action::Deny)].concat()
+        let mut all = manifest::policies();
+        all.extend(manifest::bindings(Action::Deny));
+        // Who may use a class is not asked: a file has no user.
+        all.extend(vap::class::only());
+        all
     }
 
     fn to_current_group(&self, object: &mut Value) {

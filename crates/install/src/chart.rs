@@ -9,7 +9,7 @@ mod values;
 use std::collections::BTreeSet;
 
 use fivespot_api::manifest::{self, Error, GeneratedFile};
-use fivespot_api::vap::Action;
+use fivespot_api::vap::{self, Action};
 use fivespot_api::{crd, name};
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ fn webhook(settings: &Settings) -> Vec<Block> {
         policies.iter_mut().for_each(allow_egress_ports);
         let others = others.into_iter().map(|mut document| {
             if document["kind"] == "Deployment" {
-                ask_where_there_are_targets(&mut document, &settings);
+                ask_where_there_are_targets(&mut document);
                 pod(
                     &mut document,
                     "int $.Values.webhook.replicas",
@@ -222,12 +222,8 @@ fn webhook(settings: &Settings) -> Vec<Block> {
 }
 
 /// Lets the webhook ask who may write targets where values name kinds of targets.
-fn ask_where_there_are_targets(deployment: &mut Value, settings: &webhook::Settings) {
+fn ask_where_there_are_targets(deployment: &mut Value) {
     let pod = &mut deployment["spec"]["template"]["spec"];
-    if settings.certificate_manager == CertificateManager::CertManager {
-        let has_targets = "not (empty $.Values.capacity.targets)";
-        pod["automountServiceAccountToken"] = template::bare(has_targets).into();
-    }
     let arguments = pod["containers"][0]["args"].as_array_mut();
     if let Some(flag) = arguments.and_then(|it| it.last_mut()) {
         let text = flag.as_str().unwrap_or_default();
@@ -357,7 +353,11 @@ fn system_namespace() -> Block {
 
 fn admission() -> [Block; 3] {
     [
-        Block::when("if ne $.Values.admission \"None\"", manifest::policies()),
+        Block::when("if ne $.Values.admission \"None\"", {
+            let mut policies = manifest::policies();
+            policies.extend(vap::class::policies());
+            policies
+        }),
         Block::when(
             "if eq $.Values.admission \"Deny\"",
             manifest::bindings(Action::Deny),
@@ -391,6 +391,9 @@ fn roles(rights: &Rights) -> Vec<Block> {
     definitions.extend(rights.bindings(&role::crd_role_name(), &NamespaceScope::All));
     definitions.iter_mut().for_each(capacity::add_subject);
     blocks.push(Block::always(definitions));
+    let mut classes = vec![role::class_role()];
+    classes.extend(rights.bindings(&role::class_role_name(), &NamespaceScope::All));
+    blocks.push(Block::always(classes));
     blocks.extend(user_roles());
     blocks.push(system_namespace());
     blocks.push(Block::when(

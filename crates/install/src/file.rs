@@ -1,7 +1,7 @@
 //! The generated manifests, as files.
 
 use fivespot_api::manifest::{self, Error, GeneratedFile, Group};
-use fivespot_api::vap::Action;
+use fivespot_api::vap::{self, Action};
 use fivespot_api::{crd, name};
 use serde_json::Value;
 
@@ -83,6 +83,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
         documents.extend(manifest::bindings(Action::Deny));
         documents.extend(settings.rights.limits());
         documents.extend(settings.rights.capacity_policy());
+        documents.extend(vap::class::policies());
     } else {
         documents.extend(settings.rights.capacity_kinds());
     }

@@ -15,6 +15,8 @@ pub enum Scope {
     Capacity,
     /// In the management cluster, cluster-wide.
     ManagementClusterWide,
+    /// In the management cluster, cluster-wide, for machines only.
+    Classes,
     /// In the management cluster, in the operator's own namespace.
     OperatorNamespace,
     /// In each workload cluster, cluster-wide, for the user of the kubeconfig.
@@ -28,8 +30,8 @@ pub enum Scope {
     WebhookClusterWide,
     /// For a webhook that asks who may write targets of capacities, in its own namespace.
     WebhookTargetKinds,
-    /// For a webhook that asks who may write targets of capacities, cluster-wide.
-    WebhookTargetRights,
+    /// For the webhook, cluster-wide, also if it does not manage its certificate.
+    WebhookQuestions,
 }
 
 /// One rule of a role.
@@ -275,6 +277,18 @@ pub const PERMISSIONS: &[Permission] = &[
         "detect newly installed kinds",
     ),
     permission(
+        Scope::Classes,
+        ("5spot.finos.org", "scheduledmachineclasses"),
+        READ_VERBS,
+        "read what machines with a class are made from",
+    ),
+    permission(
+        Scope::Classes,
+        ("", "namespaces"),
+        READ_VERBS,
+        "read the labels by which a class selects namespaces",
+    ),
+    permission(
         Scope::Workload,
         ("", "nodes"),
         &["get", "list", "watch", "patch"],
@@ -323,10 +337,11 @@ pub const PERMISSIONS: &[Permission] = &[
     )
     .with_names(&["5spot-controller-capacity-targets"]),
     permission(
-        Scope::WebhookTargetRights,
+        Scope::WebhookQuestions,
         ("authorization.k8s.io", "subjectaccessreviews"),
         &["create"],
-        "ask whether who writes a ScheduledCapacity may write its target",
+        "ask whether who writes a machine may use its class, and who writes a ScheduledCapacity may \
+         write its target",
     ),
 ];
 
@@ -343,6 +358,10 @@ const TITLES: &[(Scope, &str)] = &[
     (
         Scope::ManagementClusterWide,
         "In the management cluster, cluster-wide, also for the controller of capacities",
+    ),
+    (
+        Scope::Classes,
+        "In the management cluster, cluster-wide, for the classes of machines",
     ),
     (
         Scope::OperatorNamespace,
@@ -366,8 +385,8 @@ const TITLES: &[(Scope, &str)] = &[
         "For a webhook with `--capacity-targets`, in its own namespace",
     ),
     (
-        Scope::WebhookTargetRights,
-        "For a webhook with `--capacity-targets`, cluster-wide",
+        Scope::WebhookQuestions,
+        "For the webhook, cluster-wide, also with cert-manager",
     ),
 ];
 

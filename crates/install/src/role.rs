@@ -85,6 +85,8 @@ impl Rights {
         all.extend(self.bindings(&aggregated_role_name(), &self.namespaces));
         all.push(crd_role());
         all.push(self.shared_binding(("ClusterRole", &crd_role_name()), None));
+        all.push(class_role());
+        all.extend(self.bindings(&class_role_name(), &NamespaceScope::All));
         if is_apart {
             all.extend(self.capacity_roles(target_rules(&self.capacity_targets).into()));
         }
@@ -350,6 +352,11 @@ pub(crate) fn crd_role() -> Value {
     cluster_role(&crd_role_name(), &rules(Scope::ManagementClusterWide))
 }
 
+/// The right to read what machines with a class are made from.
+pub(crate) fn class_role() -> Value {
+    cluster_role(&class_role_name(), &rules(Scope::Classes))
+}
+
 /// The rules about the targets of ScheduledCapacities.
 fn target_rules(targets: &BTreeSet<CapacityTarget>) -> Vec<Value> {
     let rules = targets.iter().flat_map(|target| {
@@ -400,6 +407,10 @@ pub(crate) fn provider_role_name(provider: &Provider) -> String {
 
 pub(crate) fn aggregated_role_name() -> String {
     format!("{}-providers", name::CONTROLLER)
+}
+
+pub(crate) fn class_role_name() -> String {
+    format!("{}-classes", name::CONTROLLER)
 }
 
 pub(crate) fn crd_role_name() -> String {

@@ -19,7 +19,8 @@ pub enum Aggregation {
     None,
 }
 
-/// The roles `5spot-view`, `5spot-edit`, `5spot-override-editor` and `5spot-capacity-editor`. Rules
+/// The roles `5spot-view`, `5spot-edit`, `5spot-override-editor`, `5spot-capacity-editor`,
+/// `5spot-class-user` and `5spot-class-admin`. Rules
 /// that are aggregated into `view` are also in `edit`, and those in `edit` also in `admin`. Cannot
 /// fail.
 pub fn roles(aggregation: Aggregation) -> Vec<Value> {
@@ -27,6 +28,8 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
         let groups = [name::GROUP, name::SPOT_GROUP];
         groups.map(|group| {
             let of_group = RESOURCES.iter().filter(|it| it.group == group);
+            // Classes are in no namespace, and a platform team has them.
+            let of_group = of_group.filter(|it| it.is_namespaced);
             let plurals = of_group.map(|it| it.plural).filter(|it| *it != except);
             let resources: Vec<&str> = plurals.collect();
             json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
@@ -43,7 +46,14 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     if aggregation == Aggregation::Both {
         aggregate(&mut edit, "edit");
     }
-    vec![view, edit, override_editor(), capacity_editor()]
+    vec![
+        view,
+        edit,
+        override_editor(),
+        capacity_editor(),
+        class_user(),
+        class_admin(),
+    ]
 }
 
 /// The rights of users who may override schedules, and nothing else. The cluster administrator
@@ -56,6 +66,26 @@ fn override_editor() -> Value {
         rule(&[name::CALENDAR_PLURAL, name::PLURAL], &READ),
     ];
     named(name::OVERRIDE_EDITOR, json!(rules))
+}
+
+/// The right to make machines from every class. Whoever may use only some is given a copy with
+/// `resourceNames`.
+fn class_user() -> Value {
+    class_role("class-user", &["get", "list", "watch", "use"])
+}
+
+/// The rights of a platform team on classes.
+fn class_admin() -> Value {
+    class_role("class-admin", &[&READ[..], &WRITE].concat())
+}
+
+fn class_role(level: &str, verbs: &[&str]) -> Value {
+    let rule = json!({
+        "apiGroups": [name::GROUP],
+        "resources": [name::CLASS_PLURAL],
+        "verbs": verbs,
+    });
+    role(level, json!([rule]))
 }
 
 /// The rights of users who may write ScheduledCapacities. They let the operator change objects that

@@ -21,6 +21,7 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The roles with which the webhook asks who may write targets.
 const TARGET_ROLE: &str = "5spot-webhook-targets";
+const ASKING_ROLE: &str = "5spot-webhook-access-reviews";
 
 /// Where the files of a certificate are mounted.
 const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
@@ -31,7 +32,7 @@ pub enum CertificateManager {
     /// The webhook itself, which may therefore change its own webhook configuration.
     #[default]
     Webhook,
-    /// cert-manager; the webhook has no rights but those to ask who may write targets.
+    /// cert-manager; the webhook has no rights but those to ask who may do what.
     CertManager,
 }
 
@@ -94,6 +95,7 @@ impl Settings {
                 all.extend(self.certificate());
             }
         }
+        all.extend(self.asking_roles());
         all.extend(self.target_roles());
         all.extend([
             self.service(),
@@ -163,7 +165,14 @@ impl Settings {
         )
     }
 
-    /// The roles with which it asks who may write targets, and their bindings. Empty if it does not.
+    /// The role with which it asks who may do what, and its binding.
+    fn asking_roles(&self) -> [Value; 2] {
+        let rules = role::unnamed_rules(Scope::WebhookQuestions);
+        let [_, _, role, binding] = self.bound(ASKING_ROLE, Vec::new(), rules);
+        [role, binding]
+    }
+
+    /// The role with which it reads which kinds may be targets, and its binding. Empty if it does not.
     pub fn target_roles(&self) -> Vec<Value> {
         let Some(kinds) = &self.capacity_targets else {
             return Vec::new();
@@ -172,8 +181,8 @@ impl Settings {
         for rule in &mut in_namespace {
             rule["resourceNames"] = json!([kinds]);
         }
-        let everywhere = role::unnamed_rules(Scope::WebhookTargetRights);
-        self.bound(TARGET_ROLE, in_namespace, everywhere).to_vec()
+        let [role, binding, _, _] = self.bound(TARGET_ROLE, in_namespace, Vec::new());
+        vec![role, binding]
     }
 
     /// A role of the namespace and one of the cluster with these rules, bound to the webhook.
@@ -225,12 +234,6 @@ impl Settings {
         service
     }
 
-    /// Whether it connects to the API server.
-    fn reads_cluster(&self) -> bool {
-        self.certificate_manager == CertificateManager::Webhook
-            || self.capacity_targets.is_some()
-    }
-
     /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
         let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
@@ -246,7 +249,6 @@ impl Settings {
             40.into();
         if self.certificate_manager == CertificateManager::CertManager {
             let pod = &mut deployment["spec"]["template"]["spec"];
-            pod["automountServiceAccountToken"] = self.capacity_targets.is_some().into();
             pod["volumes"] = json!([{
                 "name": "certificate",
                 "secret": {"secretName": name::WEBHOOK, "defaultMode": 0o440},
@@ -296,7 +298,10 @@ impl Settings {
     /// The arguments of `5spot-webhook` with which the webhook is started.
     pub fn arguments(&self) -> Vec<String> {
         let actions = self.validation_actions.join(",");
-        let mut words = vec![format!("--validation-actions={actions}")];
+        let mut words = vec![
+            format!("--validation-actions={actions}"),
+            "--classes".to_owned(),
+        ];
         if self.certificate_manager == CertificateManager::CertManager {
             words.push(format!("--certificate-dir={CERTIFICATE_DIR}"));
         }
@@ -334,11 +339,7 @@ impl Settings {
                 // API servers are not in a pod that a selector could match.
                 {"ports": [port(PORT)]},
             ],
-            "egress": if self.reads_cluster() {
-                json!([{"ports": self.network.api_servers()}])
-            } else {
-                json!([])
-            },
+            "egress": [{"ports": self.network.api_servers()}],
         });
         policy
     }
@@ -386,7 +387,13 @@ impl Settings {
             "admissionReviewVersions": ["v1"],
         });
         for rule in webhook["rules"].as_array_mut().into_iter().flatten() {
-            rule["scope"] = "Namespaced".into();
+            let is_namespaced = resource.is_namespaced;
+            rule["scope"] = if is_namespaced {
+                "Namespaced"
+            } else {
+                "Cluster"
+            }
+            .into();
         }
         if self.kube_minor >= MATCH_CONDITIONS_SINCE {
             // Optional selection is not used: it is newer than match conditions.

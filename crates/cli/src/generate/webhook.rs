@@ -22,9 +22,10 @@ use crate::Failure;
 /// Since 1.30, Kubernetes has admission policies by default. The webhook rejects the same objects
 /// as the policy, with the same messages; a cluster with the policy needs no webhook.
 ///
-/// With --certificates cert-manager the webhook needs no permissions in the cluster but those of
-/// --capacity-targets, which is safer if cert-manager is installed. Otherwise it may patch its own webhook configuration; on
-/// Kubernetes 1.30 or later a policy limits it to the caBundle.
+/// With --certificates cert-manager the webhook needs no permissions in the cluster but to ask who
+/// may use classes and write targets, which is safer if cert-manager is installed. Otherwise it may
+/// patch its own webhook configuration; on Kubernetes 1.30 or later a policy limits it to the
+/// caBundle.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  5spot generate webhook --image registry.example/5spot-webhook:0.1.0 | \

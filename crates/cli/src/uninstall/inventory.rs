@@ -338,6 +338,7 @@ impl Inventory {
 fn unlabelled() -> Vec<Value> {
     let mut all = manifest::policies();
     all.extend(manifest::bindings(vap::Action::Deny));
+    all.extend(vap::class::policies());
     all.extend([vap::params::allowlist(), vap::params::namespace()]);
     all
 }

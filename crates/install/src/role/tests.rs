@@ -61,9 +61,10 @@ fn table(
             Scope::Management
             | Scope::Capacity
             | Scope::ManagementClusterWide
+            | Scope::Classes
             | Scope::Workload
             | Scope::WebhookClusterWide
-            | Scope::WebhookTargetRights => "",
+            | Scope::WebhookQuestions => "",
             Scope::OperatorNamespace
             | Scope::WebhookNamespace
             | Scope::WebhookTargetKinds => home,
@@ -116,6 +117,7 @@ fn the_roles_allow_the_table_and_nothing_else() {
     let scopes = [
         Scope::Management,
         Scope::ManagementClusterWide,
+        Scope::Classes,
         Scope::OperatorNamespace,
         Scope::Workload,
         Scope::WorkloadSystem,
@@ -146,7 +148,7 @@ fn secrets_can_be_read_only_in_given_namespaces() {
 }
 
 #[test]
-fn a_confined_operator_is_bound_cluster_wide_only_for_crds() {
+fn a_confined_operator_is_bound_cluster_wide_only_for_crds_and_classes() {
     let rights = Rights {
         namespaces: only(&["a"]),
         ..Rights::default()
@@ -154,7 +156,7 @@ fn a_confined_operator_is_bound_cluster_wide_only_for_crds() {
     let documents = rights.management();
     assert_eq!(
         names(&documents, "ClusterRoleBinding"),
-        ["/5spot-controller-definitions"]
+        ["/5spot-controller-definitions", "/5spot-controller-classes"]
     );
     assert_eq!(
         names(&documents, "RoleBinding"),

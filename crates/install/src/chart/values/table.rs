@@ -348,7 +348,7 @@ fn scope() -> Vec<Entry> {
             json!({"enum": ADMISSION}),
             "What the policy does with an object that violates a rule: Deny, Audit or None (no \
              policy, only the rules in the CRD). With Audit the webhook, if it is enabled, admits \
-             and records too.",
+             and records too. The policies about classes reject also with Audit.",
         ),
         entry(
             "crds.install",
