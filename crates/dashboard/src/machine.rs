@@ -45,6 +45,8 @@ pub(crate) struct Machine {
     pub(crate) name: Key,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) cluster: String,
+    /// The name of the class that it is made from.
+    pub(crate) class: Option<String>,
     pub(crate) node: String,
     pub(crate) phase: Option<Phase>,
     /// Why the object cannot be decoded.
@@ -156,7 +158,8 @@ impl Machine {
             .max();
         let is_enabled = spec.is_enabled() && !spec.kill_switch;
         Self {
-            cluster: spec.cluster_name,
+            cluster: status.cluster_name.unwrap_or(spec.cluster_name),
+            class: spec.class_ref.map(|class| class.name),
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
             object: Some(Arc::new(object)),

@@ -1008,6 +1008,34 @@ fn metadata_that_the_pages_do_not_need_is_dropped() {
 }
 
 #[test]
+fn a_machine_of_a_class_is_shown_with_its_class_and_the_cluster_that_it_gives() {
+    let mut object = object("desk-1", json!({"clusterName": "night"}));
+    object["spec"] = json!({
+        "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"], "timezone": "UTC"},
+        "classRef": {"name": "desks"},
+    });
+    let of_class = Machine::of(serde_json::from_value(object).unwrap());
+    let now = at("2026-03-06T12:00:00Z");
+    let shown = |machine: &Machine| {
+        let facts = page::machine::facts(machine, &TimeZone::UTC, now);
+        facts.into_string()
+    };
+    let text = shown(&of_class);
+    for fact in [
+        "<dt>Cluster</dt><dd>night</dd>",
+        "<dt>Class</dt><dd>desks</dd>",
+    ] {
+        assert!(text.contains(fact), "{text}");
+    }
+    let text = shown(&machine("desk-2", json!({})));
+    assert!(
+        text.contains("<dt>Cluster</dt><dd>production</dd>"),
+        "{text}"
+    );
+    assert!(!text.contains("Class"), "{text}");
+}
+
+#[test]
 fn the_usage_of_a_machine_is_shown_by_month_the_latest_first() {
     let now = at("2026-03-06T12:00:00Z");
     let status = json!({

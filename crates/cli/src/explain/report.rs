@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{Lease, Verdict, verdict};
+use fivespot_api::{ClassProblem, ResolvedClass, ScheduledMachineSpec, name};
 use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
@@ -89,7 +90,10 @@ pub(super) fn report(inspection: &Inspection, lease: &Lease, at: Timestamp) -> R
         not_readable: unreadable::of(&inspection.observed),
         planned: None,
         checks: Vec::new(),
-        observed: observed(&inspection.observed),
+        observed: class(&inspection.object.spec)
+            .into_iter()
+            .chain(observed(&inspection.observed))
+            .collect(),
         reported: reported(inspection),
         actions: Vec::new(),
         next: None,
@@ -175,6 +179,25 @@ fn step(action: &Action) -> Step {
         step: format!("{:?}", action.step),
         request: format!("{verb} {}/{}", object.kind, object.name),
     }
+}
+
+/// The class that the machine is made from.
+fn class(spec: &ScheduledMachineSpec) -> Option<Line> {
+    let state = match (&spec.class, &spec.class_ref) {
+        (Some(ResolvedClass { name, problem }), _) => match problem {
+            None => format!("{name} is used"),
+            Some(ClassProblem::NotFound) => format!("{name} not found"),
+            Some(ClassProblem::NamespaceNotSelected) => {
+                format!("{name} does not select the namespace")
+            }
+            Some(ClassProblem::ClusterNotAllowed(_)) => {
+                format!("{name} does not allow the Cluster")
+            }
+        },
+        (None, Some(named)) => format!("{} not readable", named.name),
+        (None, None) => return None,
+    };
+    Some(line(name::CLASS_KIND, state))
 }
 
 fn observed(observed: &Observed) -> Vec<Line> {

@@ -1,5 +1,5 @@
-use fivespot_api::ScheduledMachine;
 use fivespot_api::verdict::Lease;
+use fivespot_api::{ClassProblem, ResolvedClass, ScheduledMachine};
 use fivespot_capi::{Cluster, Contract, Machine, Reference};
 use fivespot_controller::{Inspection, NodeAccess};
 use fivespot_plan::{
@@ -402,6 +402,29 @@ fn a_failure_reported_by_a_provider_is_shown_with_its_object() {
     let text = report(&found, found.now, Format::Text);
     let line = "RemoteMachine    worker not ready: ProvisionFailed: secrets \"no-such-key\" not found";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn the_class_of_a_machine_is_shown_with_what_prevents_its_use() {
+    let mut found = inspection(&json!({}), None);
+    let text = report(&found, found.now, Format::Text);
+    assert!(!text.contains("ScheduledMachineClass"), "{text}");
+    for (problem, state) in [
+        (None, "desks is used"),
+        (Some(ClassProblem::NotFound), "desks not found"),
+        (
+            Some(ClassProblem::NamespaceNotSelected),
+            "desks does not select the namespace",
+        ),
+    ] {
+        found.object.spec.class = Some(ResolvedClass {
+            name: "desks".to_owned(),
+            problem,
+        });
+        let text = report(&found, found.now, Format::Text);
+        let line = format!("ScheduledMachineClass  {state}\n");
+        assert!(text.contains(&line), "{text}");
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(super) fn of(observed: &Observed) -> Vec<Unreadable> {
         add(&lookup.reference.kind, unknown(&lookup.found));
     }
     add(
-        "overrides and calendars",
+        "class, overrides and calendars",
         observed.schedule.unknown.as_ref(),
     );
     all

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
     FollowedSchedule, Provided, Resolved, ScheduleCalendar, ScheduleOverride,
-    ScheduleSpec, ScheduledMachine, SharedSchedule, SpotScheduleRef,
+    ScheduleSpec, ScheduledMachine, ScheduledMachineClass, ScheduledMachineClassSpec,
+    ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
 };
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
@@ -20,6 +21,8 @@ pub(crate) struct Context {
     overrides: BTreeMap<String, ConsideredOverrides>,
     /// The schedules that machines follow, by namespace, kind and name.
     shared: BTreeMap<[String; 3], Resolved>,
+    /// The classes of machines, by name.
+    classes: BTreeMap<String, ScheduledMachineClassSpec>,
     warnings: Vec<String>,
 }
 
@@ -41,6 +44,12 @@ impl Context {
                 fivespot_api::name::TIME_BASED_KIND
                 | fivespot_api::name::CAPITAL_MARKETS_KIND => {
                     context.add_shared(&namespace, document);
+                }
+                fivespot_api::name::CLASS_KIND => {
+                    let class = context.read::<ScheduledMachineClass>(document);
+                    context.classes.extend(class.map(|class| {
+                        (class.metadata.name.unwrap_or_default(), class.spec)
+                    }));
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
                     if let Some(it) = context.read(document) {
@@ -91,6 +100,15 @@ impl Context {
                 document.origin
             )),
         }
+    }
+
+    /// Takes what the class of a machine sets. Returns the name of a class that is not known.
+    pub(crate) fn take_class(&self, spec: &mut ScheduledMachineSpec) -> Option<String> {
+        let name = spec.class_ref.as_ref()?.name.clone();
+        let class = self.classes.get(&name);
+        // Whether the namespace is selected says nothing about the schedule.
+        spec.resolve(class, &BTreeMap::new());
+        class.is_none().then_some(name)
     }
 
     /// Adds a schedule that machines follow, by its namespace, kind and name.

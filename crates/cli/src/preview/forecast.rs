@@ -31,6 +31,9 @@ pub(super) struct Forecast {
     /// Calendars that exceptions refer to and that do not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) missing_calendars: Vec<String>,
+    /// The class of the machine, if it is not known what it sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unknown_class: Option<String>,
     /// What the operator has written about it; absent for an object without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
@@ -145,6 +148,7 @@ impl Forecast {
             schedule,
             off,
             missing_calendars,
+            unknown_class,
         } = PlannedMachine::of(document, scope.context, scope.namespace)?;
         let rule = machine.spec.schedule.clone();
         let span = range.span(schedule.time_zone())?;
@@ -159,6 +163,7 @@ impl Forecast {
             needed: Vec::new(),
             wanted_seconds: 0,
             missing_calendars,
+            unknown_class,
             name,
             verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
             reclaimed: reclaimed(&machine),
@@ -175,11 +180,13 @@ impl Forecast {
         Ok(forecast)
     }
 
-    /// A sentence for each calendar that does not exist.
+    /// A sentence for each calendar that does not exist, and for a class that is not known.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.missing_calendars
-            .iter()
+        let calendars = self.missing_calendars.iter();
+        let class = self.unknown_class.iter();
+        calendars
             .map(|it| planned::calendar_not_found(it))
+            .chain(class.map(|it| planned::class_not_found(it)))
     }
 
     /// The use that the schedule plans within the span.

@@ -25,6 +25,8 @@ pub(crate) struct PlannedMachine {
     pub(crate) off: Option<Off>,
     /// Calendars that exceptions refer to and that do not exist.
     pub(crate) missing_calendars: Vec<String>,
+    /// The class of the machine, if it is not known what it sets.
+    pub(crate) unknown_class: Option<String>,
 }
 
 impl PlannedMachine {
@@ -48,6 +50,7 @@ impl PlannedMachine {
             Failure::new(location, why).remedy("correct the schedule")
         };
         let namespace = namespace_of(&object.metadata, namespace);
+        let unknown_class = context.take_class(&mut object.spec);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         context
@@ -70,6 +73,7 @@ impl PlannedMachine {
         Ok(Self {
             off: Off::of(&object),
             missing_calendars: missing(&object.spec.schedule, &calendars),
+            unknown_class,
             object,
             namespace,
             name,
@@ -77,7 +81,8 @@ impl PlannedMachine {
         })
     }
 
-    /// A sentence for each calendar that does not exist, with the name of the machine.
+    /// A sentence for each calendar that does not exist, and for a class that is not known, with the
+    /// name of the machine.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let (namespace, name) = (&self.namespace, &self.name);
         let missing = self.missing_calendars.iter();
@@ -85,6 +90,11 @@ impl PlannedMachine {
             .map(|calendar| {
                 format!("{namespace}/{name}: {}", calendar_not_found(calendar))
             })
+            .chain(
+                self.unknown_class.iter().map(|class| {
+                    format!("{namespace}/{name}: {}", class_not_found(class))
+                }),
+            )
             .collect()
     }
 
@@ -272,6 +282,13 @@ impl Off {
 /// The sentence about a calendar that does not exist.
 pub(crate) fn calendar_not_found(calendar: &str) -> String {
     format!("ScheduleCalendar {calendar} was not found; its exceptions are left out.")
+}
+
+/// A sentence about a class that is not known.
+pub(crate) fn class_not_found(class: &str) -> String {
+    format!(
+        "ScheduledMachineClass {class} was not found; its lead time and end policy are left out."
+    )
 }
 
 /// The field that an error of the schedule engine is about.

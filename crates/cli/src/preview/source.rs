@@ -5,7 +5,7 @@ mod tests;
 
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
-    ScheduledMachine, TimeBasedSpotSchedule, name,
+    ScheduledMachine, ScheduledMachineClass, TimeBasedSpotSchedule, name,
 };
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
@@ -172,6 +172,13 @@ async fn schedule_inputs(
         };
         all.extend(found.into_iter().map(|item| of_kind(item, &resource)));
     }
+    // Who may not read classes is told so where a machine has one.
+    let classes = ApiResource::erase::<ScheduledMachineClass>(&());
+    let found = Api::<DynamicObject>::all_with(client, &classes)
+        .list(&ListParams::default())
+        .await;
+    let found = found.map(|list| list.items).unwrap_or_default();
+    all.extend(found.into_iter().map(|item| of_kind(item, &classes)));
     Ok(all)
 }
 

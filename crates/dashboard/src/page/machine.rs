@@ -190,12 +190,14 @@ fn manifest(object: &ScheduledMachine) -> Markup {
     }
 }
 
-fn facts(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
+/// The schedule of a machine and where it runs.
+pub(crate) fn facts(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
         dl.facts {
             dt { "Schedule" } dd { (machine.rule) }
             dt { "Next change" } dd { (list::next(machine, zone, now)) }
             dt { "Cluster" } dd { (machine.cluster) }
+            @if let Some(class) = &machine.class { dt { "Class" } dd { (class) } }
             @if !machine.node.is_empty() { dt { "Node" } dd { (machine.node) } }
             @if !machine.labels.is_empty() {
                 dt { "Labels" }
