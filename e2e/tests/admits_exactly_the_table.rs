@@ -183,7 +183,13 @@ async fn assert_table(cluster: &Cluster, resource: &Resource, has_crd_rules: boo
                     panic!("{} {example}: {refusal:?}", rule.id);
                 };
                 let field = rule.path.replace("[]", "[0]");
-                let expected = format!("FieldValueInvalid {field}: Invalid value: ");
+                let is_missing =
+                    rule.requirement.message.starts_with("must be set, unless");
+                let expected = if is_missing {
+                    format!("FieldValueRequired {field}: Required value: ")
+                } else {
+                    format!("FieldValueInvalid {field}: Invalid value: ")
+                };
                 assert!(only.starts_with(&expected), "{} {only}", rule.id);
                 assert!(
                     only.ends_with(rule.requirement.message),

@@ -67,7 +67,11 @@ async fn every_example_comes_into_service() {
             .iter()
             .find(|it| it["type"] == "Ready");
         assert_eq!(ready.unwrap()["status"], "True", "{title}: {active:#}");
-        if let Some(taints) = machine["spec"]["nodeTaints"].as_array() {
+        let class = documents
+            .iter()
+            .find(|it| it["kind"] == "ScheduledMachineClass");
+        let tainting = class.unwrap_or(machine);
+        if let Some(taints) = tainting["spec"]["nodeTaints"].as_array() {
             let node = cluster.get(&format!("/api/v1/nodes/{name}")).await.unwrap();
             let there = node["spec"]["taints"]
                 .as_array()

@@ -371,7 +371,7 @@ async fn audit_applies_to_the_webhook() {
         it["kind"] == "Deployment" && it["metadata"]["name"] == "5spot-webhook"
     });
     let args = &webhook.unwrap()["spec"]["template"]["spec"]["containers"][0]["args"];
-    assert_eq!(*args, json!(["--validation-actions=Audit"]));
+    assert_eq!(*args, json!(["--validation-actions=Audit", "--classes"]));
 }
 
 async fn two_releases_share_no_object() {

@@ -44,6 +44,7 @@ mod bounds_its_requests;
 mod breakages;
 mod cancels_when_it_reopens;
 mod changes_wait_for_the_next_window;
+mod classes;
 mod comes_back_from_a_backup;
 mod deletes_unfinished_objects;
 mod disabled_stays;
@@ -116,6 +117,7 @@ const ALL: &[&[Promise]] = &[
     breakages::PROMISES,
     cancels_when_it_reopens::PROMISES,
     changes_wait_for_the_next_window::PROMISES,
+    classes::PROMISES,
     comes_back_from_a_backup::PROMISES,
     deletes_unfinished_objects::PROMISES,
     disabled_stays::PROMISES,

@@ -8,7 +8,7 @@ use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
 use fivespot_testkit::{Cluster, User, instant, machine_path, scheduled_machine};
 use fivespot_webhook::certificate_controller::{self, CertificateController};
-use fivespot_webhook::{CapacityTargets, Certificate, Reviewer, Validator, serve};
+use fivespot_webhook::{Authorization, Certificate, Reviewer, Validator, serve};
 use kube::Client;
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::admits_exactly_the_table::{
     POLICY, answer, is_object_name, refusal, until_refused,
 };
+use crate::classes::{create_as, machine, rights_of_joe};
 use crate::promise::{Promise, promise};
 use crate::scales_on_schedule::{
     capacity_of_jane, create_as_jane, jane_writes_no_other_target_than_she_may,
@@ -30,6 +31,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(an_api_server_refuses_by_the_webhook).disruptive(),
     promise!(the_webhook_asks_who_may_write_a_target)
         .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
+    promise!(the_webhook_asks_who_may_use_a_class)
+        .on_embedded_alone("deletes the policy that asks"),
 ];
 
 const NOW: &str = "2026-03-06T15:00:00Z";
@@ -97,11 +100,11 @@ fn wrong() -> Value {
 }
 
 /// Starts a webhook in this process for a kind of ours, with a certificate that it stores in the
-/// cluster.
+/// cluster, which asks whether a user may do what an object of that kind needs.
 async fn start(
     cluster: &Cluster,
     of: &Resource,
-    targets: Option<CapacityTargets>,
+    asked: Option<Authorization>,
 ) -> oneshot::Sender<()> {
     let namespace = cluster.namespace("default");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -140,7 +143,8 @@ async fn start(
     tokio::spawn(controller.run());
     let reviewer = Reviewer {
         validator: Arc::new(Validator::new(&["Deny"]).unwrap()),
-        targets,
+        targets: asked.clone(),
+        classes: asked,
         observer: Arc::new(()),
     };
     let (stop, stopped) = oneshot::channel();
@@ -211,7 +215,7 @@ async fn the_webhook_asks_who_may_write_a_target() {
     refused_for("this webhook does not ask who may write targets").await;
     drop(stop);
     let asking = async |client: Client| {
-        let targets = CapacityTargets::new(client, ("default", "kinds")).unwrap();
+        let targets = Authorization::of_targets(client, ("default", "kinds")).unwrap();
         start(&cluster, SCHEDULED_CAPACITY, Some(targets)).await
     };
     // Without the kinds, none may be a target.
@@ -228,4 +232,43 @@ async fn the_webhook_asks_who_may_write_a_target() {
     let nobody = Client::new(cluster.server().in_process_as(nobody), "default");
     let _stop = asking(nobody).await;
     refused_for("could not ask the API server whether you may write it; try again").await;
+}
+
+async fn the_webhook_asks_who_may_use_a_class() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    for object in rights_of_joe() {
+        cluster.create(&object).await.unwrap();
+    }
+    let asks =
+        POLICY.replace("scheduledmachine-validation", "scheduledmachine-class-use");
+    cluster.delete(&asks).await;
+    let named = |name: &str, class: &str| {
+        let mut object = machine();
+        object["metadata"]["name"] = json!(name);
+        object["spec"]["classRef"]["name"] = json!(class);
+        object
+    };
+    let refused_for = async |object: &Value, words: &str| {
+        cluster
+            .eventually(async || {
+                let refused = create_as(&cluster, object, Some("joe")).await;
+                refused.is_err_and(|it| it.contains(words))
+            })
+            .await;
+    };
+    // Started without the flag, it admits none that names a class, and others.
+    let stop = start(&cluster, SCHEDULED_MACHINE, None).await;
+    let desk = named("desk", "desks");
+    refused_for(&desk, "this webhook does not ask who may use classes").await;
+    let inline = scheduled_machine("inline");
+    create_as(&cluster, &inline, Some("joe")).await.unwrap();
+    drop(stop);
+    let classes = Authorization::of_classes(cluster.client()).unwrap();
+    let _stop = start(&cluster, SCHEDULED_MACHINE, Some(classes)).await;
+    let server = named("server", "servers");
+    refused_for(&server, "spec.classRef.name: you may not use this class").await;
+    create_as(&cluster, &desk, Some("joe")).await.unwrap();
+    // Whoever may change it need not use its class.
+    let disabled = json!({"spec": {"enabled": false}});
+    cluster.patch(&machine_path("desk"), &disabled).await;
 }

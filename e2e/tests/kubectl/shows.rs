@@ -132,6 +132,7 @@ async fn describe_shows_spec_status_and_events() {
         Name:         worker
         Namespace:    default
         UID:  (differs)
+      Cluster Name:   production-cluster
       Conditions:
         Last Transition Time:  2026-03-06T15:00:12Z
         Message:               Node worker is in service until 2026-03-06T23:00:00Z
