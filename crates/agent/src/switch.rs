@@ -83,8 +83,8 @@ pub(crate) fn take_back(
     }
     writeln!(
         out,
-        "taken back; if the machine has left its cluster already, it returns when its schedule is \
-         enabled again"
+        "taken back; if the machine has left its cluster already, it returns as \
+         spec.reclaim.return says, or when its schedule is enabled again"
     )?;
     Ok(Outcome::Yes)
 }

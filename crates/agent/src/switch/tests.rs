@@ -94,7 +94,7 @@ fn a_reclaim_says_until_when_it_holds_and_how_to_end_it() {
     let file = host.root.join(format!("run/owner/reclaim-{}", host.uid));
     assert_eq!(fs::read_to_string(file).unwrap(), "2026-11-27T18:00:00Z\n");
     insta::assert_snapshot!(host.take_back(), @"
-    taken back; if the machine has left its cluster already, it returns when its schedule is enabled again
+    taken back; if the machine has left its cluster already, it returns as spec.reclaim.return says, or when its schedule is enabled again
     exit code 0
     ");
     insta::assert_snapshot!(host.take_back(), @"
