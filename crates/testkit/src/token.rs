@@ -13,11 +13,6 @@ use crate::cluster::BackendState;
 use crate::request::{self, Form};
 use crate::shared_cluster::SharedCluster;
 
-#[expect(
-    clippy::expect_used,
-    clippy::missing_panics_doc,
-    reason = "a panic fails the test"
-)]
 impl Cluster {
     /// A client with a token of the ServiceAccount `account` in `namespace` of the workload
     /// cluster, like that of a pod: bound to the object `bound`, if given.
