@@ -82,6 +82,9 @@ pub(crate) enum Part {
     /// service when it changed to audit mode although admission rejects that, and one that changed
     /// after its window.
     Audited,
+    /// A machine whose host its owner has taken back: the owner leaves and comes again. It may return,
+    /// or has returned today as often as it may.
+    Lent,
 }
 
 impl Part {
@@ -94,6 +97,7 @@ impl Part {
             Self::LeadTime => "lead",
             Self::EarlyEnd => "early",
             Self::Audited => "audit",
+            Self::Lent => "lent",
         }
     }
 
@@ -101,7 +105,7 @@ impl Part {
     fn instants(self) -> (u8, u8) {
         match self {
             Self::Opening | Self::LeadTime => (0, 1),
-            Self::Serving => (1, 2),
+            Self::Serving | Self::Lent => (1, 2),
             Self::Closing => (5, 9),
             Self::EarlyEnd => (4, 7),
             Self::Audited => (0, 9),
@@ -135,6 +139,13 @@ impl stateright::Model for Model {
 
     fn init_states(&self) -> Vec<State> {
         let first = self.environment.first(self.part.is_timed(), self.budget);
+        if self.part == Part::Lent {
+            let first = self.environment.lent(first);
+            let begin = self.part.instants().0;
+            let serving = self.environment.undisturbed(begin, first);
+            let away = self.environment.reclaimed(begin, serving);
+            return vec![self.environment.returned(away.clone()), away];
+        }
         if self.part == Part::Audited {
             let at = |now| self.environment.undisturbed(now, first.clone());
             return [first.clone(), at(5), at(9)]
@@ -185,7 +196,11 @@ impl stateright::Model for Model {
             steps.extend(Edit::ALL.map(Step::Edit));
         }
         if state.budget.external_changes > 0 {
-            steps.extend(ExternalChange::ALL.map(Step::Meddle));
+            let all: &[ExternalChange] = match self.part {
+                Part::Lent => &ExternalChange::OF_OWNER,
+                _ => &ExternalChange::ALL,
+            };
+            steps.extend(all.iter().copied().map(Step::Meddle));
         }
     }
 
@@ -270,7 +285,7 @@ impl stateright::Model for Model {
                 ]
             };
         }
-        invariants!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37)
+        invariants!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38)
     }
 }
 
@@ -329,11 +344,12 @@ impl std::str::FromStr for SearchScope {
             Part::LeadTime,
             Part::EarlyEnd,
             Part::Audited,
+            Part::Lent,
         ];
         let part = all.into_iter().find(|part| part.name() == name);
         let part = part.ok_or_else(|| {
             format!(
-                "{name:?} is not a part: use opening, serving, closing, lead, early or audit"
+                "{name:?} is not a part: use opening, serving, closing, lead, early, audit or lent"
             )
         })?;
         let mut budget = [0; 4];
@@ -390,6 +406,9 @@ pub(crate) const USUAL: &[SearchScope] = &[
     scope(Part::EarlyEnd, [0, 0, 0, 0]),
     scope(Part::Audited, [0, 1, 0, 0]),
     scope(Part::Audited, [0, 0, 1, 0]),
+    scope(Part::Lent, [0, 0, 0, 5]),
+    scope(Part::Lent, [0, 0, 1, 2]),
+    scope(Part::Lent, [1, 1, 0, 2]),
     scope(Part::Serving, [1, 1, 1, 0]),
     scope(Part::Serving, [0, 0, 2, 0]),
     scope(Part::Opening, [0, 1, 1, 0]),

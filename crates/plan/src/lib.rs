@@ -82,7 +82,7 @@ use act::{backoff, memory, write};
 use decide::case::{Case, CaseInputs};
 use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
-use decide::{audit, machine, reclaim, serve, shutdown, taint};
+use decide::{audit, host_return, machine, reclaim, serve, shutdown, taint};
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
 /// How long until a failed read is repeated.
@@ -281,7 +281,9 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         .flatten();
     // An announced instant is reported again when it is reached, whatever else is delayed.
     let announced = after.next_transition.into_iter().chain(case.next_changes());
-    let announced = announced.chain(stalled::due(case, &outcome));
+    let announced = announced
+        .chain(stalled::due(case, &outcome))
+        .chain(host_return::next_change(case));
     let requeues = outcome
         .requeues
         .iter()

@@ -119,6 +119,10 @@ pub(crate) enum ExternalChange {
     Move,
     /// A policy rejects that Cluster API adopts objects.
     RefuseAdoption,
+    /// The host reports that it is free, since its earlier report or since now.
+    HostFree,
+    /// The host reports that it is in use.
+    HostInUse,
 }
 
 impl ExternalChange {
@@ -148,6 +152,10 @@ impl ExternalChange {
         Self::Move,
         Self::RefuseAdoption,
     ];
+
+    /// What the owner of a host that is lent does.
+    pub(crate) const OF_OWNER: [Self; 3] =
+        [Self::Reclaim, Self::HostFree, Self::HostInUse];
 }
 
 impl Environment {
@@ -157,7 +165,11 @@ impl Environment {
             Edit::Override(mode) => {
                 // At 23:00, or at the next instant.
                 let end = (state.now + 1).max(3);
-                state.overriding = Some(Override { mode, end });
+                state.overriding = Some(Override {
+                    mode,
+                    end,
+                    reclaimed: None,
+                });
             }
             Edit::EndOverride => state.overriding = None,
             edit => self.edit_object(state, edit),
@@ -337,11 +349,29 @@ impl Environment {
                 }
             }
             ExternalChange::RefuseAdoption => state.refuses_adoption = true,
+            ExternalChange::HostFree => self.report_free(state),
+            ExternalChange::HostInUse => self.change_sm(state, |sm| {
+                let annotations = sm.metadata.annotations.get_or_insert_default();
+                annotations.remove(name::HOST_FREE_ANNOTATION);
+            }),
             ExternalChange::Annotate => self.change(state, Kind::Machine, |machine| {
                 machine["metadata"]["annotations"][FOREIGN] = json!("yes");
             }),
         }
         *state != before
+    }
+
+    /// The host reports that it is free now.
+    fn report_free(&self, state: &mut State) {
+        let now = instant(state.now);
+        self.change_sm(state, |sm| {
+            let annotations = sm.metadata.annotations.get_or_insert_default();
+            let before = annotations.get(name::HOST_FREE_ANNOTATION);
+            let since = before.and_then(|text| text.split(' ').next());
+            let since = since.map_or_else(|| now.to_string(), str::to_owned);
+            let report = format!("{since} {now}");
+            annotations.insert(name::HOST_FREE_ANNOTATION.to_owned(), report);
+        });
     }
 
     /// Whether Cluster API has adopted the infrastructure object of the Machine, if it exists.

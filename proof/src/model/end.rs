@@ -43,15 +43,7 @@ impl Environment {
             passed.push(print);
             match self.next_in_place(&state) {
                 Some(next) => state = next,
-                None if !self.is_awake(&state)
-                    || self.is_overdue(&state)
-                    || self.is_not_begun(&state) =>
-                {
-                    return false;
-                }
-                None if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) => {
-                    return false;
-                }
+                None if self.is_wrong(&state) => return false,
                 None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
                 None => {
                     self.settle(passed);
@@ -60,6 +52,14 @@ impl Environment {
             }
         }
         false
+    }
+
+    /// Whether a state in which nothing changes before the next instant is not as it should be.
+    fn is_wrong(&self, state: &State) -> bool {
+        !self.is_awake(state)
+            || self.is_overdue(state)
+            || self.is_not_begun(state)
+            || SETTLED.contains(&state.now) && !self.is_as_wanted(state)
     }
 
     /// The state that an undisturbed day reaches at this instant.
@@ -86,12 +86,8 @@ impl Environment {
         for _ in 0..BOUND {
             match self.next_in_place(&state) {
                 Some(next) => state = next,
-                None if usize::from(state.now) + 1 < INSTANTS.len() => {
-                    if SETTLED.contains(&state.now) && !self.is_as_wanted(&state) {
-                        break;
-                    }
-                    state.now += 1;
-                }
+                None if self.is_wrong(&state) => break,
+                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
                 None => break,
             }
         }

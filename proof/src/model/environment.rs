@@ -9,6 +9,7 @@ use fivespot_plan::{Action, Memory};
 use serde_json::{Value, json};
 
 use super::Step;
+use super::changes::ExternalChange;
 use super::interner::{Id, Interner};
 use super::invariant::Invariant;
 use super::operator::{PendingWrites, PlanInput, PlanOutcome};
@@ -90,6 +91,42 @@ impl Environment {
         self.change_sm(&mut state, |sm| {
             sm.spec.enforcement = Enforcement::Audit;
             sm.metadata.generation = sm.metadata.generation.map(|last| last + 1);
+        });
+        state.catch_up();
+        state
+    }
+
+    /// The same state with a host that is lent: it returns once in a day, ten minutes after its owner
+    /// has left.
+    pub(crate) fn lent(&self, mut state: State) -> State {
+        let reclaim = json!({"return": {"after": "10m", "maxPerDay": 1}});
+        self.change_sm(&mut state, |sm| {
+            sm.spec.reclaim = serde_json::from_value(reclaim).ok();
+        });
+        state.catch_up();
+        state
+    }
+
+    /// The state that an undisturbed day reaches at this instant after the owner of the host has
+    /// taken it back.
+    pub(crate) fn reclaimed(&self, now: u8, mut state: State) -> State {
+        state.pod = Pod::None;
+        self.apply_external_change(&mut state, ExternalChange::Reclaim);
+        let away = self.undisturbed(now, state);
+        State {
+            is_guarded: false,
+            ..away
+        }
+    }
+
+    /// The same state after a return earlier on this day.
+    pub(crate) fn returned(&self, mut state: State) -> State {
+        self.change_sm(&mut state, |sm| {
+            let returns =
+                json!([{"time": "2026-03-06T07:00:00Z", "overrideUID": "earlier"}]);
+            if let Some(status) = &mut sm.status {
+                status.returns = serde_json::from_value(returns).unwrap_or_default();
+            }
         });
         state.catch_up();
         state

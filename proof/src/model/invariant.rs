@@ -42,10 +42,11 @@ pub(crate) enum Invariant {
     WindowEnd,
     Announced,
     Audited,
+    Freed,
 }
 
 impl Invariant {
-    pub(crate) const ALL: [Self; 38] = [
+    pub(crate) const ALL: [Self; 39] = [
         Self::S1,
         Self::S2,
         Self::S4,
@@ -84,6 +85,7 @@ impl Invariant {
         Self::WindowEnd,
         Self::Announced,
         Self::Audited,
+        Self::Freed,
     ];
 
     /// The text of the law.
@@ -134,6 +136,9 @@ impl Invariant {
             }
             Self::Audited => {
                 "nothing is written in audit mode but the status and the end of our finalizer"
+            }
+            Self::Freed => {
+                "a reclaimed machine returns only to a host that confirms that it has been free for long enough, as often as it may, once that is recorded, and ends no override of another"
             }
             Self::Held => {
                 "a hold creates and deletes nothing, and starts and cancels no shutdown"

@@ -119,8 +119,7 @@ impl Environment {
             node: state.at(Kind::Node),
             pod: state.pod,
             reachability: state.reachability,
-            // Overrides are read from their cache, even if all else is read live.
-            overriding: state.cached_override,
+            overriding: state.overriding,
             memory: state.memory,
             now: state.now,
             freshness: Freshness::Live,
@@ -130,6 +129,7 @@ impl Environment {
             let cached = PlanInput {
                 sm: state.cached_sm?,
                 objects: state.cached,
+                overriding: state.cached_override,
                 freshness: Freshness::Cached,
                 ..live
             };
@@ -379,6 +379,7 @@ impl Environment {
             infrastructure: look(&locations.infrastructure),
             workload: self.workload(input, &locations),
             machine: Fact::Known(machine),
+            reclaim_override: sm.spec.reclaim.as_ref().map(|_| RECLAIM_OVERRIDE),
             ..Observed::default()
         }
     }
@@ -433,6 +434,9 @@ const INDEPENDENT_STEPS: [Step; 6] = [
     Step::DeleteAgentConfig,
     Step::ClearRequest,
 ];
+
+/// For how long a reclaim stops a machine that may return before.
+const RECLAIM_OVERRIDE: SignedDuration = SignedDuration::from_hours(4);
 
 /// How often a permanently failing step has failed when its backoff has stopped growing.
 const SATURATED: u32 = 9;

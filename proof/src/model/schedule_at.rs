@@ -2,7 +2,7 @@
 //! crate; an override, a lead time and an early end are evaluated here independently.
 
 use fivespot_api::{EndPolicy, ScheduledMachine};
-use fivespot_plan::ScheduleInputs;
+use fivespot_plan::{ReclaimStop, ScheduleInputs};
 use fivespot_schedule as schedule;
 use jiff::{SignedDuration, Timestamp};
 
@@ -26,9 +26,16 @@ pub(crate) struct Override {
     pub(crate) mode: Mode,
     /// The instant at which it ends.
     pub(crate) end: u8,
+    /// The instant at which the reclaim began that has created it; `None` if a user has.
+    pub(crate) reclaimed: Option<u8>,
 }
 
 impl Override {
+    /// Its uid: each reclaim has one of its own.
+    pub(crate) fn uid(self) -> String {
+        format!("override-{}", self.reclaimed.unwrap_or_default())
+    }
+
     /// The inputs for the planner.
     pub(crate) fn inputs(overriding: Option<Self>) -> ScheduleInputs {
         let overrides = overriding.iter().map(|of| schedule::Override {
@@ -42,8 +49,16 @@ impl Override {
             end: instant(of.end),
             created: None,
         });
+        let stops = overriding.iter().filter_map(|of| {
+            Some(ReclaimStop {
+                name: "extra".to_owned(),
+                uid: of.uid(),
+                begun: instant(of.reclaimed?),
+            })
+        });
         ScheduleInputs {
             overrides: overrides.collect(),
+            reclaim_stops: stops.collect(),
             ..ScheduleInputs::default()
         }
     }

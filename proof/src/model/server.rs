@@ -6,7 +6,7 @@ use fivespot_api::{
 };
 use fivespot_capi::key;
 use fivespot_plan::{self as planner, Action, Call, Side, Step};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::environment::{
 };
 use super::invariant::Invariant;
 use super::operator::PendingWrites;
-use super::schedule_at::ScheduleAt;
+use super::schedule_at::{Mode, Override, ScheduleAt};
 use super::state::{Kind, Pod, State, instant};
 
 /// The uid of the Node's only pod.
@@ -76,6 +76,19 @@ impl Environment {
             (Call::DeletePod { uid, .. }, _) if self.has_pod(state, uid) => {
                 state.pod = Pod::Leaving;
                 Response::Done
+            }
+            (Call::Create(object), None) if target.kind == name::OVERRIDE_KIND => {
+                stop(state, object, pending)
+            }
+            (Call::Delete { uid }, None) if target.kind == name::OVERRIDE_KIND => {
+                match state.overriding {
+                    None => Response::NotFound,
+                    Some(found) if found.uid() != *uid => Response::Conflict,
+                    Some(_) => {
+                        state.overriding = None;
+                        Response::Done
+                    }
+                }
             }
             (Call::Create(object), Some(kind)) => {
                 if state.at(kind).is_some() {
@@ -344,6 +357,14 @@ impl Environment {
             return Some(Invariant::Moved);
         }
         match (&action.request.call, action.step) {
+            (Call::Create(_), Step::CreateOverride) => None,
+            (Call::Delete { uid }, Step::EndOverride) => {
+                let stop = pending.overriding;
+                let stop = stop.filter(|of| of.reclaimed.is_some() && of.uid() == *uid);
+                let is_right =
+                    stop.is_some_and(|stop| returns_rightly(&from, stop, pending));
+                (!is_right).then_some(Invariant::Freed)
+            }
             (Call::Create(object), step) => {
                 if target.name != NAME || object["metadata"]["name"] != NAME {
                     return Some(Invariant::S2);
@@ -415,7 +436,10 @@ impl Environment {
             (_, Step::RecordDisabled) => {
                 let mut sent = pending.sent.iter().map(|sent| sent.step);
                 let is_off = !from.spec.schedule.enabled
-                    || sent.any(|step| step == Step::DisableSchedule);
+                    || state.overriding.is_some_and(|of| of.reclaimed.is_some())
+                    || sent.any(|step| {
+                        matches!(step, Step::DisableSchedule | Step::CreateOverride)
+                    });
                 (!is_off).then_some(Invariant::Returned)
             }
             (_, Step::RemoveFinalizer) => {
@@ -795,6 +819,54 @@ fn seizes_taints(before: &Value, after: &Value) -> bool {
         && !record(before).contains(OUR_TAINT)
         && record(after).contains(OUR_TAINT);
     is_lost || is_unrecorded || is_adopted
+}
+
+/// Creates the override of a reclaim, in place of one of a user: the model has one at most. One that
+/// exists is what the operator asks for.
+fn stop(state: &mut State, object: &Value, pending: &PendingWrites) -> Response {
+    if state.overriding.is_some_and(|of| of.reclaimed.is_some()) {
+        return Response::Done;
+    }
+    let end: Option<Timestamp> = object["spec"]["endTime"]
+        .as_str()
+        .and_then(|text| text.parse().ok());
+    let end = (0..u8::MAX).find(|number| end.is_some_and(|end| instant(*number) >= end));
+    state.overriding = Some(Override {
+        mode: Mode::Stop,
+        end: end.unwrap_or(u8::MAX),
+        reclaimed: Some(pending.planned),
+    });
+    Response::Done
+}
+
+/// Whether the machine that this override of a reclaim stops may return: the host has been free since
+/// then for ten minutes and says so now, the return is recorded, it is the only one, and nothing
+/// else keeps the machine away.
+fn returns_rightly(
+    from: &ScheduledMachine,
+    stop: Override,
+    pending: &PendingWrites,
+) -> bool {
+    let now = instant(pending.planned);
+    let annotations = from.metadata.annotations.as_ref();
+    let report = annotations.and_then(|all| all.get(name::HOST_FREE_ANNOTATION));
+    let report = report.and_then(|text| text.split_once(' '));
+    let times: Option<(Timestamp, Timestamp)> =
+        report.and_then(|(since, last)| Some((since.parse().ok()?, last.parse().ok()?)));
+    let after = SignedDuration::from_mins(10);
+    let is_free = times.is_some_and(|(since, last)| {
+        let begun = stop.reclaimed.map(instant).unwrap_or(now);
+        last == now && last.duration_since(since.max(begun)) >= after
+    });
+    let returns = from
+        .status
+        .as_ref()
+        .map_or(&[][..], |status| &status.returns);
+    let is_recorded = matches!(returns, [only] if only.override_uid == stop.uid());
+    is_free
+        && is_recorded
+        && !from.spec.kill_switch
+        && from.metadata.deletion_timestamp.is_none()
 }
 
 fn evict(state: &mut State) -> Response {

@@ -102,23 +102,30 @@ pub(crate) fn is_recorded(case: &Case<'_>, stop: &ReclaimStop) -> bool {
     all.any(|of| of.override_uid == stop.uid && after(of.time, FRESH) > case.now)
 }
 
-/// The returns that the status records: those of the last day, and the one that is due if everything
-/// is gone.
+/// The returns that the status records, with the one that is due if everything is gone. Those before
+/// the last day are dropped when one is added.
 pub(crate) fn records(case: &Case<'_>, is_gone: bool) -> Vec<HostReturn> {
-    let recorded = case.subject.status.returns.iter();
-    let recent = recorded
-        .filter(|of| after(of.time, DAY) > case.now)
-        .cloned();
+    let recorded = &case.subject.status.returns;
     let stop = due(case).filter(|stop| is_gone && !is_recorded(case, stop));
     let Some(stop) = stop else {
-        return recent.collect();
+        return recorded.clone();
     };
     let new = HostReturn {
         time: whole_seconds(case.now),
         override_uid: stop.uid.clone(),
     };
-    let others = recent.filter(|of| of.override_uid != stop.uid);
-    others.chain([new]).collect()
+    let is_kept =
+        |of: &&HostReturn| after(of.time, DAY) > case.now && of.override_uid != stop.uid;
+    let kept = recorded.iter().filter(is_kept).cloned();
+    kept.chain([new]).collect()
+}
+
+/// When what is said about the return changes although nothing is reported.
+pub(crate) fn next_change(case: &Case<'_>) -> Option<Timestamp> {
+    match of(case)? {
+        Return::At(at) | Return::Exhausted { from: at } => Some(at),
+        Return::NotFree | Return::Due(_) => None,
+    }
 }
 
 /// When the machine returns, in words after those about the override in force. Empty if its
