@@ -35,6 +35,8 @@ use target::TARGETS;
 /// An error that ends the program.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmission";
 /// The user of the benchmark itself.
 const OWN_USER: &str = "benchmark";
 /// The time from the edge within which everything must be written.
@@ -133,10 +135,6 @@ impl Management {
         let own = Self { client, seen };
         let system = json!({"metadata": {"name": name::SYSTEM_NAMESPACE}});
         own.create("/api/v1/namespaces", system).await?;
-        const DEFINITIONS: &str =
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        const ADMISSION: &str =
-            "/apis/admissionregistration.k8s.io/v1/validatingadmission";
         for object in fivespot_api::manifest::installed(36) {
             let path = match object["kind"].as_str() {
                 Some("CustomResourceDefinition") => DEFINITIONS.to_owned(),

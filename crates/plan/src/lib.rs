@@ -283,7 +283,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     let announced = after.next_transition.into_iter().chain(case.next_changes());
     let announced = announced
         .chain(stalled::due(case, &outcome))
-        .chain(host_return::next_change(case));
+        .chain(host_return::next_changes(case));
     let requeues = outcome
         .requeues
         .iter()

@@ -855,7 +855,7 @@ fn returns_rightly(
         report.and_then(|(since, last)| Some((since.parse().ok()?, last.parse().ok()?)));
     let after = SignedDuration::from_mins(10);
     let is_free = times.is_some_and(|(since, last)| {
-        let begun = stop.reclaimed.map(instant).unwrap_or(now);
+        let begun = stop.reclaimed.map_or(now, instant);
         last == now && last.duration_since(since.max(begun)) >= after
     });
     let returns = from

@@ -121,11 +121,15 @@ pub(crate) fn records(case: &Case<'_>, is_gone: bool) -> Vec<HostReturn> {
 }
 
 /// When what is said about the return changes although nothing is reported.
-pub(crate) fn next_change(case: &Case<'_>) -> Option<Timestamp> {
-    match of(case)? {
-        Return::At(at) | Return::Exhausted { from: at } => Some(at),
-        Return::NotFree | Return::Due(_) => None,
-    }
+pub(crate) fn next_changes(case: &Case<'_>) -> impl Iterator<Item = Timestamp> {
+    let confirmed = case.subject.free_host.map(|free| free.confirmed);
+    let instants = match of(case) {
+        Some(Return::At(due)) => [Some(due), confirmed.map(|last| after(last, FRESH))],
+        Some(Return::Ahead { .. }) => [confirmed.map(|last| after(last, -AHEAD)), None],
+        Some(Return::Exhausted { from }) => [Some(from), None],
+        Some(Return::NotFree | Return::Old | Return::Due(_)) | None => [None; 2],
+    };
+    instants.into_iter().flatten()
 }
 
 /// When the machine returns, in words after those about the override in force. Empty if its
