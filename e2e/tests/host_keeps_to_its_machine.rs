@@ -4,7 +4,7 @@
 use fivespot_agent::node::{Attempt, Identity, OwnNode};
 use fivespot_api::name::{HOST_FREE_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION};
 use fivespot_install::agent::Settings;
-use fivespot_install::agent::host::{Host, Part};
+use fivespot_install::agent::host::{Host, Part, policy};
 use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
 use http::Method;
 use kube::Client;
@@ -44,6 +44,9 @@ impl Theft {
             let node =
                 json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
             cluster.apply(&node).await;
+        }
+        for document in policy() {
+            cluster.apply(&document).await;
         }
         let mut host = host(&cluster, Part::Management);
         for document in host.documents() {

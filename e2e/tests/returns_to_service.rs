@@ -15,7 +15,7 @@ use fivespot_agent::signal::{Counted, Sessions};
 use fivespot_api::name::HOST_FREE_ANNOTATION;
 use fivespot_api::reclaim::FreeHost;
 use fivespot_install::agent::Settings;
-use fivespot_install::agent::host::{Host, Part};
+use fivespot_install::agent::host::{Host, Part, policy};
 use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
 use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::Clock;
@@ -106,7 +106,7 @@ impl Desk {
             node: cluster.node_name("worker"),
             part: Part::Management,
         };
-        for document in host.documents() {
+        for document in policy().into_iter().chain(host.documents()) {
             cluster.apply(&document).await;
         }
         host.part = Part::Workload;

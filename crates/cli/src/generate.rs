@@ -409,6 +409,9 @@ mod tests {
             text.contains("- reclaim-agent-desk-042.example\n"),
             "{text}"
         );
+        let (_, text) = generate(&["agent", "--host-policy"]);
+        assert_eq!(text.matches("\nkind: ").count(), 2, "{text}");
+        assert!(text.contains("\n  name: 5spot-host\n"), "{text}");
         for word in ["desk-042", "team-a/", "a/b/c", "Team/desk"] {
             #[derive(clap::Parser)]
             struct Line {

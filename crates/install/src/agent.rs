@@ -167,6 +167,7 @@ impl Settings {
         let mut all = namespaces().to_vec();
         all.extend(policy::own_node());
         all.extend(policy::node_annotations(&self.operators));
+        all.extend(host::policy());
         all.push(service_account());
         all.extend(roles());
         all.extend(self.network_policy());

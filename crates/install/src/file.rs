@@ -188,6 +188,16 @@ pub fn host(host: &agent::host::Host) -> Result<GeneratedFile, Error> {
     GeneratedFile::manifest("agent/host.yaml", "manifests", &host.documents())
 }
 
+/// The policy that restricts the agents of all hosts, in one file: for a cluster with their
+/// ScheduledMachines alone. One with Nodes has it in [`agent`].
+///
+/// # Errors
+/// No case is known; the YAML emitter could fail.
+pub fn host_policy() -> Result<GeneratedFile, Error> {
+    let documents = agent::host::policy();
+    GeneratedFile::manifest("agent/host-policy.yaml", "manifests", &documents)
+}
+
 /// The files for Prometheus and Grafana: objects of the Prometheus operator, and the same
 /// alerts and dashboard as plain files in separate folders.
 ///

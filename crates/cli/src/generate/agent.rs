@@ -16,9 +16,9 @@ use crate::Failure;
 
 /// The emergency reclaim agent, for workload clusters whose machines have killIfCommands
 ///
-/// Includes two admission policies: one limits the agent to its own Node (without it the agent does
-/// nothing), the other allows only the operator, the agent and cluster administrators to write
-/// 5-Spot's annotations on Nodes.
+/// Includes three admission policies: one limits the agent to its own Node (without it the agent
+/// does nothing), one limits the agents that --host is for to their objects, and the other allows
+/// only the operator, the agent and cluster administrators to write 5-Spot's annotations on Nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,8 @@ pub(super) struct Args {
 
     /// Print instead the identity of an agent that is a service of its host, outside the cluster:
     /// a ServiceAccount that may report to this ScheduledMachine that the host is free, request a
-    /// reclaim on its Node, and nothing else. Needs the other output in the cluster of the Node
+    /// reclaim on its Node, and nothing else. Needs the policy of the other output, or of
+    /// --host-policy
     #[arg(
         long,
         value_name = "NAMESPACE/NAME",
@@ -56,6 +57,17 @@ pub(super) struct Args {
         ],
     )]
     host: Option<(String, String)>,
+
+    /// Print instead the policy that keeps the agent of each host to its own objects, for a cluster
+    /// that has ScheduledMachines and not their Nodes
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "host", "image", "kernel", "detection", "outside_containers", "login_sessions",
+            "load_above", "operator_user", "apparmor", "egress_port",
+        ],
+    )]
+    host_policy: bool,
 
     /// Name of the Node of --host [default: the name of its ScheduledMachine]
     #[arg(long, value_name = "NAME", requires = "host")]
@@ -204,6 +216,9 @@ impl Args {
                 },
             };
             return file::host(&host).map_err(failed);
+        }
+        if self.host_policy {
+            return file::host_policy().map_err(failed);
         }
         self.images.check(image::ONLY_AGENT_IMAGE, &self.image)?;
         let mut settings = Settings {

@@ -14,7 +14,7 @@ fn applied(text: &str) -> Vec<String> {
         let generates = ["manifests", "agent", "webhook"]
             .iter()
             .any(|it| line.contains(&format!("5spot generate {it}")));
-        let has_pods = !line.contains("generate agent --host ");
+        let has_pods = !line.contains("generate agent --host");
         generates && has_pods && line.contains("| kubectl")
     });
     commands.map(str::to_owned).collect()

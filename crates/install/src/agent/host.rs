@@ -51,18 +51,13 @@ impl Host {
         format!("{HOST_ACCOUNT_PREFIX}{}", self.machine)
     }
 
-    /// All objects, in the order in which they are applied: the policy comes before the permissions
-    /// that it restricts. The policy is the same for every host. Cannot fail.
+    /// All objects of this host alone, so that deleting them takes away its identity and nothing
+    /// else. The cluster has the [`policy`] already, and the namespace. Cannot fail.
     pub fn documents(&self) -> Vec<Value> {
-        let mut all = Vec::new();
-        if self.part == Part::Workload {
-            all.push(object("v1", "Namespace", &self.namespace, None));
-        }
-        all.extend(policy());
         let (account, namespace) = (self.account(), Some(self.namespace.as_str()));
         let mut identity = object("v1", "ServiceAccount", &account, namespace);
         identity["automountServiceAccountToken"] = false.into();
-        all.push(identity);
+        let mut all = vec![identity];
         if self.part != Part::Workload {
             all.extend(self.machine_role());
         }

@@ -199,8 +199,7 @@ fn the_agent_writes_only_to_nodes() {
 }
 
 #[test]
-fn a_host_has_rights_on_named_objects_alone_and_none_before_the_policy_that_bounds_them()
-{
+fn a_host_has_rights_on_named_objects_alone_and_shares_no_object_with_another_host() {
     for part in [Part::Both, Part::Management, Part::Workload] {
         let host = Host {
             namespace: "team-a".to_owned(),
@@ -209,9 +208,11 @@ fn a_host_has_rights_on_named_objects_alone_and_none_before_the_policy_that_boun
             part,
         };
         let documents = host.documents();
-        let place = |kind: &str| documents.iter().position(|it| it["kind"] == kind);
-        let policy = place("ValidatingAdmissionPolicyBinding").unwrap();
-        assert!(place("ServiceAccount").unwrap() > policy);
+        let shared = |it: &&Value| {
+            let name = it["metadata"]["name"].as_str().unwrap();
+            !name.ends_with("-desk-042") && !name.ends_with(":desk-042")
+        };
+        assert_eq!(documents.iter().find(shared), None);
         let rules = documents.iter().filter_map(|it| it["rules"].as_array());
         let rules: Vec<&Value> = rules.flatten().collect();
         for rule in &rules {
@@ -221,5 +222,13 @@ fn a_host_has_rights_on_named_objects_alone_and_none_before_the_policy_that_boun
         assert_eq!(of("scheduledmachines"), part != Part::Workload);
         assert_eq!(of("nodes"), part != Part::Management);
         assert_eq!(of("configmaps"), part != Part::Management);
+    }
+}
+
+#[test]
+fn the_bundle_of_the_agent_has_the_policy_that_bounds_every_host() {
+    let documents = agent::Settings::default().documents();
+    for object in agent::host::policy() {
+        assert!(documents.contains(&object), "{object}");
     }
 }
