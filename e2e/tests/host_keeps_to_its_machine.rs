@@ -2,7 +2,9 @@
 //! host, and nothing else.
 
 use fivespot_agent::node::{Attempt, Identity, OwnNode};
-use fivespot_api::name::{HOST_FREE_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION};
+use fivespot_api::name::{
+    HOST_FREE_ANNOTATION, HOST_POLICY, RECLAIM_REQUESTED_ANNOTATION,
+};
 use fivespot_install::agent::Settings;
 use fivespot_install::agent::host::{Host, Part, policy};
 use fivespot_testkit::{Cluster, instant, machine_path, node_path, scheduled_machine};
@@ -16,6 +18,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_thief_of_its_kubeconfig_can_annotate_its_two_objects),
     promise!(a_thief_of_its_kubeconfig_can_do_nothing_else),
+    promise!(the_records_of_the_operator_do_not_depend_on_the_policy_of_hosts),
 ];
 
 const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
@@ -34,34 +37,11 @@ struct Theft {
 impl Theft {
     async fn begin() -> Self {
         let cluster = Cluster::start(instant(IN_WINDOW)).await;
-        for document in Settings::default().documents() {
-            if document["kind"] != "DaemonSet" {
-                cluster.apply_to_workload(&document).await;
-            }
-        }
-        for name in ["worker", "other"] {
-            cluster.apply(&scheduled_machine(name)).await;
-            let node =
-                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
-            cluster.apply(&node).await;
-        }
         for document in policy() {
             cluster.apply(&document).await;
-        }
-        let mut host = host(&cluster, Part::Management);
-        for document in host.documents() {
-            cluster.apply(&document).await;
-        }
-        host.part = Part::Workload;
-        for document in host.documents() {
             cluster.apply_to_workload(&document).await;
         }
-        let account = (host.namespace.as_str(), &*host.account());
-        let theft = Self {
-            management: cluster.management_client_of(account).await,
-            workload: cluster.client_of(account, None).await,
-            cluster,
-        };
+        let theft = Self::in_cluster(cluster).await;
         // A real server takes a moment until a policy is in force.
         let paused = annotated("cluster.x-k8s.io/paused", "true");
         for (client, path) in [
@@ -76,6 +56,36 @@ impl Theft {
             theft.cluster.eventually(is_in_force).await;
         }
         theft
+    }
+
+    /// Does not add the policy of hosts.
+    async fn in_cluster(cluster: Cluster) -> Self {
+        for document in Settings::default().documents() {
+            let is_policy = document["metadata"]["name"] == HOST_POLICY;
+            if document["kind"] != "DaemonSet" && !is_policy {
+                cluster.apply_to_workload(&document).await;
+            }
+        }
+        for name in ["worker", "other"] {
+            cluster.apply(&scheduled_machine(name)).await;
+            let node =
+                json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+            cluster.apply(&node).await;
+        }
+        let mut host = host(&cluster, Part::Management);
+        for document in host.documents() {
+            cluster.apply(&document).await;
+        }
+        host.part = Part::Workload;
+        for document in host.documents() {
+            cluster.apply_to_workload(&document).await;
+        }
+        let account = (host.namespace.as_str(), &*host.account());
+        Self {
+            management: cluster.management_client_of(account).await,
+            workload: cluster.client_of(account, None).await,
+            cluster,
+        }
     }
 
     /// What the server says to a request, with the names of the test.
@@ -95,7 +105,9 @@ impl Theft {
             let own = format!("reclaim-agent-{name}");
             path = path.replace(&own, &format!("reclaim-agent-{node}"));
         }
-        let kind = if method == Method::PATCH {
+        let kind = if path.contains("fieldManager=") {
+            "application/apply-patch+yaml"
+        } else if method == Method::PATCH {
             "application/merge-patch+json"
         } else {
             "application/json"
@@ -228,6 +240,17 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
     let status = json!({"status": {"phase": "Active"}});
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     let owner = json!({"metadata": {"finalizers": ["a.example/b"]}});
+    let owned = json!({"metadata": {"managedFields": [{
+        "manager": "gitops", "operation": "Apply",
+        "apiVersion": "5spot.finos.org/v1alpha1", "time": IN_WINDOW,
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:killSwitch": {}}},
+    }]}});
+    // Its value is the present one, so that nothing changes but who owns it.
+    let applied = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+        "metadata": {"name": "worker"},
+        "spec": {"clusterName": scheduled_machine("worker")["spec"]["clusterName"]},
+    });
     let long = annotated(RECLAIM_REQUESTED_ANNOTATION, &"x".repeat(2049));
     let overriding = json!({
         "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
@@ -256,6 +279,20 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
             Method::PATCH,
             machine.clone(),
             &owner,
+        ),
+        (
+            "give its fields to another manager",
+            at,
+            Method::PATCH,
+            machine.clone(),
+            &owned,
+        ),
+        (
+            "apply its spec as another manager",
+            at,
+            Method::PATCH,
+            format!("{machine}?fieldManager=gitops&force=true"),
+            &applied,
         ),
         (
             "write its status",
@@ -360,5 +397,22 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
         answers.push(format!("{what}: {words}"));
     }
     insta::assert_snapshot!(answers.join("\n"));
+    theft.end().await;
+}
+
+async fn the_records_of_the_operator_do_not_depend_on_the_policy_of_hosts() {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let theft = Theft::in_cluster(cluster).await;
+    let path = node_path("worker");
+    let requested = annotated(RECLAIM_REQUESTED_ANNOTATION, "true");
+    let client = &theft.workload;
+    let words = theft.ask(client, Method::PATCH, &path, &requested).await;
+    assert_eq!(words, "allowed");
+    let forged = annotated("5spot.finos.org/cordoned", "uid");
+    let is_refused = async || {
+        let words = theft.ask(client, Method::PATCH, &path, &forged).await;
+        words.contains("denied request")
+    };
+    theft.cluster.eventually(is_refused).await;
     theft.end().await;
 }

@@ -55,8 +55,9 @@ pub(super) fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
 }
 
 /// The policy and the binding that restrict writes of 5-Spot's annotations on Nodes. Only the
-/// agent, `operators` by their user names, and cluster administrators may write them; an agent that is
-/// a service of its host too, which [`host::policy`](super::host::policy) restricts further.
+/// agent, `operators` by their user names, and cluster administrators may write them. An agent that is
+/// a service of its host may write its own [`ANNOTATIONS`], and
+/// [`host::policy`](super::host::policy) restricts it further.
 ///
 /// A kubelet may annotate its own Node. Without this policy, an attacker who controls a host
 /// could forge the operator's record of its own changes on that Node.
@@ -74,6 +75,13 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
         "variables.after.all(key, !{is_ours} || \
          variables.before[?key] == variables.after[?key]) && \
          variables.before.all(key, !{is_ours} || key in variables.after)"
+    );
+    let of_agents = ANNOTATIONS.map(|key| format!("'{key}'")).join(", ");
+    let by_host = format!(
+        "({IS_HOST} && variables.after.all(key, !{is_ours} || key in [{of_agents}] || \
+         variables.before[?key] == variables.after[?key]) && \
+         variables.before.all(key, !{is_ours} || key in [{of_agents}] || \
+         key in variables.after))"
     );
     policy_and_binding(
         NODE_ANNOTATION_POLICY,
@@ -95,7 +103,7 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
             "variables": annotations(),
             "validations": [{
                 "expression": format!(
-                    "({unchanged}) || request.userInfo.username in {writers} || {IS_HOST} || \
+                    "({unchanged}) || request.userInfo.username in {writers} || {by_host} || \
                      authorizer.group('*').resource('*').check('*').allowed()"
                 ),
                 "message": format!(
@@ -143,8 +151,17 @@ pub fn own_node() -> [Value; 2] {
 }
 
 /// That nothing but annotations changes.
+///
+/// Nor who applies which field: a manager that was made the owner of a field removes it with its
+/// next apply.
 pub(super) fn only_annotations() -> String {
     let same = |path: &str| format!("object.?{path} == oldObject.?{path}");
+    let applied = |object: &str| {
+        format!(
+            "{object}.?metadata.?managedFields.orValue([])\
+             .filter(it, it.?operation.orValue('') == 'Apply')"
+        )
+    };
     [
         "spec",
         "status",
@@ -153,6 +170,9 @@ pub(super) fn only_annotations() -> String {
         "metadata.?ownerReferences",
     ]
     .map(same)
+    .into_iter()
+    .chain([format!("{} == {}", applied("object"), applied("oldObject"))])
+    .collect::<Vec<_>>()
     .join(" && ")
 }
 
