@@ -20,13 +20,18 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(who_may_not_use_a_class_cannot_name_it),
 ];
 
+/// The name of the class of a test. Classes are in no namespace, and promises may share a cluster.
+fn name(cluster: &Cluster) -> String {
+    format!("desks-{}", cluster.namespace("default"))
+}
+
 /// A class with everything of the machine `worker`.
-fn class() -> Value {
+fn class(cluster: &Cluster) -> Value {
     let spec = &scheduled_machine("worker")["spec"];
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduledMachineClass",
-        "metadata": {"name": "desks"},
+        "metadata": {"name": name(cluster)},
         "spec": {
             "clusterNames": ["production-cluster"],
             "bootstrapSpec": spec["bootstrapSpec"],
@@ -36,6 +41,13 @@ fn class() -> Value {
 }
 
 /// A machine of that class.
+fn machine_of(cluster: &Cluster) -> Value {
+    let mut machine = machine();
+    machine["spec"]["classRef"]["name"] = json!(name(cluster));
+    machine
+}
+
+/// A machine of the class `desks`.
 pub(crate) fn machine() -> Value {
     let mut machine = scheduled_machine("worker");
     machine["spec"] = json!({
@@ -57,8 +69,8 @@ async fn ready(cluster: &Cluster, reason: &str) -> Value {
 async fn a_machine_of_a_class_comes_and_goes() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
-    cluster.apply(&class()).await;
-    let status = cluster.bring_up(&machine()).await["status"].clone();
+    cluster.apply(&class(&cluster)).await;
+    let status = cluster.bring_up(&machine_of(&cluster)).await["status"].clone();
     assert_eq!(status["phase"], "Active");
     assert_eq!(status["clusterName"], "production-cluster");
     cluster.advance_to(CLOSING).await;
@@ -69,10 +81,10 @@ async fn a_machine_of_a_class_comes_and_goes() {
 async fn an_edited_class_waits_for_the_next_machines_of_it() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    cluster.apply(&class()).await;
-    let active = cluster.bring_up(&machine()).await;
+    cluster.apply(&class(&cluster)).await;
+    let active = cluster.bring_up(&machine_of(&cluster)).await;
     let edit = json!({"spec": {"machineTemplate": {"labels": {"team": "a"}}}});
-    cluster.patch(&path_of(&class()), &edit).await;
+    cluster.patch(&path_of(&class(&cluster)), &edit).await;
     let noted = ready(&cluster, "PendingChanges").await;
     let uid = |object: &Value| object["status"]["machineRef"]["uid"].clone();
     assert_eq!(uid(&noted), uid(&active));
@@ -81,33 +93,34 @@ async fn an_edited_class_waits_for_the_next_machines_of_it() {
 async fn without_its_class_a_machine_leaves_and_none_is_created() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
-    cluster.apply(&class()).await;
-    cluster.bring_up(&machine()).await;
-    cluster.delete(&path_of(&class())).await;
+    cluster.apply(&class(&cluster)).await;
+    cluster.bring_up(&machine_of(&cluster)).await;
+    cluster.delete(&path_of(&class(&cluster))).await;
     let is_known = |object: &Value| {
         condition(&object["status"], "ReferencesValid")["reason"] == "ClassNotFound"
     };
     let object = cluster
         .wait_briefly(&machine_path("worker"), is_known)
         .await;
-    assert_eq!(object["status"]["phase"], "Active");
+    let message = &object["status"]["message"];
+    assert_eq!(object["status"]["phase"], "Active", "{message}");
     cluster.advance_to(CLOSING).await;
     let [_, _, machine] = cluster.owned_paths("worker");
     cluster.advance_to("2026-03-06T23:10:00Z").await;
     assert!(cluster.get(&machine).await.is_none());
     cluster.advance_to("2026-03-09T13:05:00Z").await;
     assert!(cluster.get(&machine).await.is_none());
-    cluster.apply(&class()).await;
+    cluster.apply(&class(&cluster)).await;
     ready(&cluster, "MachineRunning").await;
 }
 
 async fn a_class_that_does_not_select_the_namespace_makes_no_machine() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     let _operator = cluster.operator();
-    let mut elsewhere = class();
+    let mut elsewhere = class(&cluster);
     elsewhere["spec"]["namespaceSelector"] = json!({"matchLabels": {"desks": "yes"}});
     cluster.apply(&elsewhere).await;
-    cluster.apply(&machine()).await;
+    cluster.apply(&machine_of(&cluster)).await;
     ready(&cluster, "ClassNotAllowed").await;
     let [_, _, machine] = cluster.owned_paths("worker");
     assert!(cluster.get(&machine).await.is_none());
@@ -122,7 +135,7 @@ async fn an_inline_field_beside_a_class_is_refused() {
         refused.contains("classRef is mutually exclusive"),
         "{refused}"
     );
-    let mut neither = machine();
+    let mut neither = machine_of(&cluster);
     if let Some(spec) = neither["spec"].as_object_mut() {
         spec.remove("classRef");
     }
@@ -158,14 +171,16 @@ async fn where_only_classes_are_used_an_inline_machine_is_refused_and_can_be_end
         merge(&cluster, "worker", &ending).await.unwrap();
     }
     cluster.delete(&machine_path("worker")).await;
-    cluster.apply(&class()).await;
-    create_as(&cluster, &machine(), None).await.unwrap();
+    cluster.apply(&class(&cluster)).await;
+    create_as(&cluster, &machine_of(&cluster), None)
+        .await
+        .unwrap();
 }
 
 async fn who_may_not_use_a_class_cannot_name_it() {
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     for object in rights_of_joe() {
-        cluster.create(&object).await.unwrap();
+        cluster.apply(&object).await;
     }
     cluster.settle().await;
     let mut other = machine();
@@ -210,13 +225,17 @@ pub(crate) async fn create_as(
     object: &Value,
     user: Option<&str>,
 ) -> Result<Value, String> {
-    let path = "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
+    let namespace = cluster.namespace("default");
+    let path =
+        format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines");
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = json!(namespace);
     let mut request =
         http::Request::post(path).header("Content-Type", "application/json");
     if let Some(user) = user {
         request = request.header("Impersonate-User", user);
     }
-    send(cluster, request, object).await
+    send(cluster, request, &object).await
 }
 
 async fn merge(cluster: &Cluster, name: &str, change: &Value) -> Result<Value, String> {

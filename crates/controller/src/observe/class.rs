@@ -65,11 +65,14 @@ async fn labels(
         .object_of_cluster(&resource, CachedKind::Namespace, name)
         .await?;
     Ok(match found {
-        Fact::Known(found) => {
-            let labels = found.map(|found| found["metadata"]["labels"].clone());
-            let labels = labels.and_then(|labels| BTreeMap::deserialize(labels).ok());
-            Ok(labels.unwrap_or_default())
+        Fact::Known(Some(found)) => {
+            let labels = found["metadata"]["labels"].clone();
+            Ok(BTreeMap::deserialize(labels).unwrap_or_default())
         }
+        // Its watch is behind that of the ScheduledMachine: `DoesNotExist` would select it.
+        Fact::Known(None) => Err(Unknown::Failed {
+            message: format!("there is no Namespace {name}"),
+        }),
         Fact::Unknown(unknown) => Err(unknown),
     })
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use fivespot_api::ScheduledMachine;
+use fivespot_api::spec_hash::SpecHash;
+use fivespot_api::{ScheduledMachine, name};
 use fivespot_plan::{Action, Call, Fact, Freshness, Plan, Specs};
 use fivespot_runtime::Key;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::class;
 use super::management::Source;
 use crate::context::Context;
 use crate::observe::live_reads::LiveReads;
@@ -42,13 +44,49 @@ pub(crate) async fn confirm(
     if !precondition.holds(&object) {
         return false;
     }
-    // The specs of a class are filled in when the object is sent, if they still have the hash.
     if object.spec.class_ref.is_some() {
-        return true;
+        return confirm_class(&source, object, &mut plan.actions).await;
     }
     if provider_specs::of(&stored) == Specs::Included {
         fill(&mut plan.actions, &stored);
     }
+    true
+}
+
+/// Whether the machine may still use its class, whose provider specs are put into the objects that
+/// are created if they still have the hash of the plan. Larger ones are compared when they are sent.
+async fn confirm_class(
+    source: &Source<'_>,
+    mut object: ScheduledMachine,
+    actions: &mut [Action],
+) -> bool {
+    let mut specs = Specs::Included;
+    let found = class::resolve(source, &mut object, &mut specs).await;
+    let Ok(Fact::Known(Some(stored))) = found else {
+        return false;
+    };
+    let class = object.spec.class.as_ref();
+    if class.is_none_or(|class| class.problem.is_some()) {
+        return false;
+    }
+    if specs != Specs::Included {
+        return true;
+    }
+    let hash = SpecHash::of(&object.spec);
+    let is_planned = |action: &Action| match &action.request.call {
+        Call::Create(object) => {
+            let annotations = &object["metadata"]["annotations"];
+            annotations[name::SPEC_HASH_ANNOTATION] == hash.as_str()
+        }
+        _ => true,
+    };
+    let mut created = actions
+        .iter()
+        .filter(|action| provider_specs::field(action.step).is_some());
+    if !created.all(is_planned) {
+        return false;
+    }
+    fill(actions, &stored);
     true
 }
 

@@ -240,6 +240,14 @@ impl<'a> Case<'a> {
         unknown.filter(|_| self.desired.is_enabled)
     }
 
+    /// Why the class could not be read, and with it how a machine is shut down; `None` if it was, or
+    /// if the machine has none.
+    pub(crate) fn unread_class(&self) -> Option<&'a Unknown> {
+        let is_unread = self.desired.class_fault.as_ref()?.is_unread;
+        let unknown = self.observed.schedule.unknown.as_ref();
+        unknown.filter(|_| is_unread)
+    }
+
     /// The shutdown record, if it is for this Machine.
     pub(crate) fn shutdown_record(&self, machine: &Machine) -> Option<&'a Shutdown> {
         let stored = self.subject.status.shutdown.as_ref();
@@ -247,10 +255,18 @@ impl<'a> Case<'a> {
     }
 
     /// The deadline in force. An edit of the spec may shorten the stored deadline, never extend
-    /// it.
+    /// it. While the class is unknown, so is its timeout.
     pub(crate) fn deadline(&self, shutdown: &Shutdown) -> Timestamp {
+        let class_fault = self.desired.class_fault.as_ref();
         match shutdown.reason {
             ShutdownReason::KillSwitch | ShutdownReason::Reclaim => shutdown.started_at,
+            ShutdownReason::ScheduleEnded
+            | ShutdownReason::Deleted
+            | ShutdownReason::Remediation
+                if class_fault.is_some_and(|fault| fault.is_unknown) =>
+            {
+                shutdown.deadline
+            }
             ShutdownReason::ScheduleEnded
             | ShutdownReason::Deleted
             | ShutdownReason::Remediation => shutdown

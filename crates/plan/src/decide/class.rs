@@ -11,14 +11,16 @@ pub(crate) struct ClassFault {
     pub(crate) message: String,
     /// Whether what the class sets is unknown: what was applied stays as it is.
     pub(crate) is_unknown: bool,
+    /// Whether the class could not be read, so that it may exist and allow everything.
+    pub(crate) is_unread: bool,
 }
 
 impl ClassFault {
     /// `None` if the machine has no class, or one that it may use.
     pub(crate) fn of(spec: &ScheduledMachineSpec) -> Option<Self> {
-        let (name, problem) = match (&spec.class, &spec.class_ref) {
-            (Some(class), _) => (&class.name, class.problem.as_ref()?),
-            (None, Some(reference)) => (&reference.name, &ClassProblem::NotFound),
+        let (name, problem, is_unread) = match (&spec.class, &spec.class_ref) {
+            (Some(class), _) => (&class.name, class.problem.as_ref()?, false),
+            (None, Some(reference)) => (&reference.name, &ClassProblem::NotFound, true),
             (None, None) => return None,
         };
         let name = one_line(name);
@@ -47,6 +49,7 @@ impl ClassFault {
             reason,
             message,
             is_unknown: *problem == ClassProblem::NotFound,
+            is_unread,
         })
     }
 }

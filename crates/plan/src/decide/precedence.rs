@@ -177,10 +177,15 @@ pub(crate) fn paused_kind(
 }
 
 /// For an object that is deleted, the kill switch and a reclaim still decide how its machine is
-/// shut down.
+/// shut down. How long its pods are given is not known before its class is read.
 fn deleted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
-    let at_once = kill_switch(case).or_else(|| reclaim_requested(case));
-    let decision = at_once.unwrap_or(shut_down(ShutdownReason::Deleted));
+    let machine = case.owned.our_machine();
+    let is_begun = machine.is_none_or(|it| case.shutdown_record(it).is_some());
+    let unread = case.unread_class().filter(|_| !is_begun);
+    let decision = kill_switch(case)
+        .or_else(|| reclaim_requested(case))
+        .or_else(|| unread.map(Decision::ScheduleUnknown))
+        .unwrap_or(shut_down(ShutdownReason::Deleted));
     case.subject.is_deleting.then_some(decision)
 }
 

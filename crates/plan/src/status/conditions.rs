@@ -154,7 +154,8 @@ pub(crate) fn forbidden(message: &str) -> String {
 /// `ReferencesValid`: every object that the spec refers to exists and may be used.
 pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> ConditionUpdate {
     let kind = ConditionType::ReferencesValid;
-    if let Some(fault) = &case.desired.class_fault {
+    let fault = case.desired.class_fault.as_ref();
+    if let Some(fault) = fault.filter(|_| case.unread_class().is_none()) {
         let (reason, message) = (fault.reason.clone(), fault.message.clone());
         return ConditionUpdate::new(kind, false, reason, message);
     }

@@ -7,10 +7,10 @@ use fivespot_api::{
     ClassProblem, ClassRef, InlineObject, Phase, ResolvedClass, ScheduledMachine,
 };
 use fivespot_capi::Contract;
-use fivespot_plan::Memory;
+use fivespot_plan::{Memory, Unknown};
 
 use crate::simulation::{
-    BEFORE, CLOSES, EVENING, MONDAY, NOON, Simulation, at, in_service,
+    BEFORE, CLOSES, EVENING, MONDAY, NOON, Simulation, at, in_service, pod,
 };
 
 /// What is left of a machine whose class does not exist.
@@ -55,6 +55,50 @@ fn a_machine_whose_class_is_gone_is_served_to_the_end_of_its_window_and_not_crea
     assert!(simulation.kinds().is_empty(), "{:?}", simulation.kinds());
     simulation.run_until(&mut memory, MONDAY);
     assert!(simulation.kinds().is_empty(), "{:?}", simulation.kinds());
+}
+
+#[test]
+fn a_shutdown_that_has_begun_keeps_its_deadline_when_its_class_is_gone() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.edit(|machine| {
+        "1h".clone_into(&mut machine.spec.graceful_shutdown_timeout);
+        "1h".clone_into(&mut machine.spec.node_drain_timeout);
+    });
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(MONDAY));
+    simulation.run_until(&mut memory, CLOSES);
+    simulation.settle(&mut memory);
+    let deadline = simulation.status().shutdown.unwrap().deadline;
+    simulation.edit(without_its_class);
+    simulation.run_until(&mut memory, EVENING);
+    assert_eq!(simulation.first("DeleteMachine"), deadline);
+}
+
+#[test]
+fn a_deletion_waits_for_a_class_that_cannot_be_read_and_a_kill_switch_does_not() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    simulation.edit(|machine| {
+        without_its_class(machine);
+        machine.spec.class = None;
+        machine.spec.class_ref = Some(ClassRef {
+            name: "desks".to_owned(),
+        });
+    });
+    let message = "etcdserver: request timed out".to_owned();
+    simulation.schedule.unknown = Some(Unknown::Failed {
+        message: message.clone(),
+    });
+    simulation.delete_sm();
+    simulation.settle(&mut memory);
+    assert!(simulation.get("Machine").is_some());
+    assert_eq!(simulation.status().shutdown, None);
+    let said = references(&simulation);
+    assert!(said.ends_with(&message), "{said}");
+    simulation.edit(|machine| machine.spec.kill_switch = true);
+    simulation.settle(&mut memory);
+    assert!(simulation.get("Machine").is_none());
 }
 
 #[test]

@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(
             sources("!a.b <= 10"),
             [
+                "a.b <= 10",
                 "true",
                 "false",
-                "a.b <= 10",
                 "!a.b < 10",
                 "!a.b > 10",
                 "!a.b <= 11",

@@ -65,9 +65,11 @@ pub(super) fn shutdown(case: &Case<'_>) -> String {
 pub(super) fn disabled(case: &Case<'_>) -> String {
     if let Some(unknown) = case.unknown_schedule() {
         let why = unknown.message().unwrap_or("not read yet");
-        return format!(
-            "overrides or calendars cannot be read, so the schedule is unknown: {why}"
-        );
+        let what = match case.unread_class() {
+            Some(_) => "the class",
+            None => "overrides or calendars",
+        };
+        return format!("{what} cannot be read, so the schedule is unknown: {why}");
     }
     match &case.desired.schedule {
         _ if !case.desired.is_enabled => {
