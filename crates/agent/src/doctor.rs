@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use fivespot_api::name::{AGENT_POLICY, reclaim_config_map};
+use fivespot_api::name::reclaim_config_map;
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
@@ -135,11 +135,12 @@ async fn own_node(node: &OwnNode) -> Finding {
 
 async fn policy(node: &OwnNode) -> Finding {
     let (is_fine, detail) = match node.try_another().await {
-        Ok(Attempt::Rejected) => (true, format!("{AGENT_POLICY} is in force")),
-        Ok(Attempt::Allowed) => {
-            let why = "is not in force: this token may write to other Nodes";
-            (false, format!("{AGENT_POLICY} {why}"))
+        Ok(Attempt::Rejected) => (true, "it is in force".to_owned()),
+        Ok(Attempt::Allowed(policy)) => {
+            let why = "is not in force: this token may write more than its annotations";
+            (false, format!("{policy} {why}"))
         }
+        Ok(Attempt::Unknown) => (false, "the Node does not exist".to_owned()),
         Err(error) => (false, with_causes(&error)),
     };
     Finding {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fivespot_api::name::{
-    AGENT_FIELD_MANAGER, RECLAIM_AGENT_KEY, RECLAIM_REASON_ANNOTATION,
-    RECLAIM_REQUESTED_ANNOTATION, RECLAIM_REQUESTED_AT_ANNOTATION,
+    AGENT_FIELD_MANAGER, AGENT_POLICY, HOST_POLICY, RECLAIM_AGENT_KEY,
+    RECLAIM_REASON_ANNOTATION, RECLAIM_REQUESTED_ANNOTATION,
+    RECLAIM_REQUESTED_AT_ANNOTATION,
 };
 use fivespot_api::reclaim::{REQUESTED, Report};
 use jiff::Timestamp;
@@ -152,8 +153,34 @@ impl From<kube::Error> for Error {
 pub enum Attempt {
     /// It was rejected.
     Rejected,
-    /// It was accepted (as a dry run).
-    Allowed,
+    /// It was accepted (as a dry run): this policy is not in force.
+    Allowed(&'static str),
+    /// The object does not exist yet, so the policy was not asked.
+    Unknown,
+}
+
+/// What the answer to a test write says about the policy that must reject it.
+pub(crate) fn attempt<T>(
+    answer: Result<T, kube::Error>,
+    policy: &'static str,
+) -> Result<Attempt, Error> {
+    match answer {
+        Ok(_) => Ok(Attempt::Allowed(policy)),
+        Err(error) if is_forbidden(&error) => Ok(Attempt::Rejected),
+        Err(kube::Error::Api(status)) if status.code == NOT_FOUND => Ok(Attempt::Unknown),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A test write: a label, or an annotation, that nobody needs.
+pub(crate) fn test_write(field: &str) -> (PatchParams, Patch<Value>) {
+    let params = PatchParams {
+        dry_run: true,
+        field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let patch = json!({"metadata": {field: {TRIED_KEY: "tried"}}});
+    (params, Patch::Merge(patch))
 }
 
 /// How the host's identity is compared with the Node.
@@ -259,50 +286,52 @@ impl OwnNode {
         self.compare(&found.status.node_info.machine_id)
     }
 
-    /// Sends a dry-run write to a Node that is not this host's; to one that need not exist if the
-    /// agent may not list Nodes. If there is no other Node, to a field of its own Node that the agent
-    /// must not write.
+    /// Sends a dry-run write to a Node that is not this host's. If there is no other Node, to a field
+    /// of its own Node that the agent must not write. An agent that may not list Nodes has a role that
+    /// names its own one: it sends both, the former to a Node that need not exist.
     ///
     /// # Errors
     /// The API server could not be reached, or returned an error other than a rejection.
     pub async fn try_another(&self) -> Result<Attempt, Error> {
-        let api = self.api();
         let some = ListParams::default().limit(2);
-        let listed = timeout(REQUEST, api.list_metadata(&some)).await;
-        let mut is_known = true;
-        let (name, key) = match listed.map_err(|_| Error::Slow)? {
+        let listed = timeout(REQUEST, self.api().list_metadata(&some)).await;
+        match listed.map_err(|_| Error::Slow)? {
             Ok(listed) => {
                 let mut names =
                     listed.items.into_iter().filter_map(|it| it.metadata.name);
                 match names.find(|name| *name != self.name) {
-                    Some(other) => (other, "annotations"),
-                    None => (self.name.clone(), "labels"),
+                    Some(other) => {
+                        self.try_write(&other, "annotations", AGENT_POLICY).await
+                    }
+                    None => self.try_write(&self.name, "labels", AGENT_POLICY).await,
                 }
             }
-            // A role that names its own Node. What it says of another one is known without that.
             Err(error) if is_forbidden(&error) => {
-                is_known = false;
-                (format!("not-{}", self.name), "annotations")
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let patch = json!({"metadata": {key: {TRIED_KEY: "tried"}}});
-        let params = PatchParams {
-            dry_run: true,
-            field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        let patch = Patch::Merge(patch);
-        let patched = timeout(REQUEST, api.patch_metadata(&name, &params, &patch)).await;
-        match patched.map_err(|_| Error::Slow)? {
-            Ok(_) => Ok(Attempt::Allowed),
-            Err(error) if is_forbidden(&error) => Ok(Attempt::Rejected),
-            // It would have been written if it existed.
-            Err(kube::Error::Api(status)) if status.code == NOT_FOUND && !is_known => {
-                Ok(Attempt::Allowed)
+                let other = format!("not-{}", self.name);
+                match self.try_write(&other, "annotations", HOST_POLICY).await? {
+                    Attempt::Rejected => {
+                        self.try_write(&self.name, "labels", HOST_POLICY).await
+                    }
+                    // It would have been written if it existed.
+                    Attempt::Allowed(_) | Attempt::Unknown => {
+                        Ok(Attempt::Allowed(HOST_POLICY))
+                    }
+                }
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn try_write(
+        &self,
+        name: &str,
+        field: &str,
+        policy: &'static str,
+    ) -> Result<Attempt, Error> {
+        let (params, patch) = test_write(field);
+        let api = self.api();
+        let patched = timeout(REQUEST, api.patch_metadata(name, &params, &patch)).await;
+        attempt(patched.map_err(|_| Error::Slow)?, policy)
     }
 
     async fn read(&self) -> Result<Document, Error> {

@@ -115,7 +115,8 @@ pub(crate) async fn check_policy(
     let tried = node.try_another().await;
     let why = match tried {
         Ok(Attempt::Rejected) => return Ok(()),
-        Ok(Attempt::Allowed) => NotInForce.into(),
+        Ok(Attempt::Allowed(_)) => NotInForce.into(),
+        Ok(Attempt::Unknown) => NoNode.into(),
         Err(error) => Box::<dyn std::error::Error>::from(error),
     };
     let remedy = "apply the output of 5spot generate agent, or set --skip-policy-check";
@@ -130,6 +131,11 @@ pub(crate) async fn check_policy(
 #[derive(Debug, thiserror::Error)]
 #[error("it is not in force: the token of the agent may write to other Nodes")]
 struct NotInForce;
+
+/// The error that the Node does not exist.
+#[derive(Debug, thiserror::Error)]
+#[error("the Node does not exist")]
+struct NoNode;
 
 /// Requests a reclaim if a process matches or a signal stands. Load has to be watched for a time, and
 /// is never found.

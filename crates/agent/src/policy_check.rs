@@ -1,15 +1,15 @@
-//! Checks that the policy which limits the agent to its own Node is in force: at start, then once
-//! a day. An agent that could write to another Node does nothing.
+//! Checks that the policy which limits the agent to its own Node, and as a service of its host to its
+//! annotations, is in force: at start, then once a day. An agent that could write more does nothing.
 
 use std::future::pending;
 use std::time::Duration;
 
-use fivespot_api::name::AGENT_POLICY;
 use fivespot_api::reclaim::Report;
 use tokio::time::{Instant, sleep_until};
 
 use crate::detect::with_causes;
-use crate::node::{Attempt, Error, ReportState};
+use crate::node::{Attempt, Error, OwnNode, ReportState};
+use crate::reporting::OwnMachine;
 use crate::watched::backoff;
 
 /// Interval between checks while the policy is in force.
@@ -39,7 +39,7 @@ pub(crate) struct PolicyCheck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PolicyState {
     Unknown,
-    Missing,
+    Missing(&'static str),
     InForce,
     NotRequired,
 }
@@ -74,8 +74,8 @@ impl PolicyCheck {
     pub(crate) fn report(&self, report: &Report) -> ReportState {
         match self.state {
             PolicyState::Unknown => ReportState::NotYet,
-            PolicyState::Missing => {
-                let why = format!("the policy {AGENT_POLICY} is not in force");
+            PolicyState::Missing(policy) => {
+                let why = format!("the policy {policy} is not in force");
                 ReportState::Report(Report::rejected(&report.config, &why))
             }
             PolicyState::InForce | PolicyState::NotRequired => {
@@ -84,33 +84,55 @@ impl PolicyCheck {
         }
     }
 
-    /// Applies the result of the attempt to write to another Node. An error changes nothing; the
-    /// attempt is repeated with backoff.
+    /// Applies the result of the attempt to write what the agent must not. An error changes nothing;
+    /// the attempt is repeated with backoff.
     pub(crate) fn update(&mut self, outcome: Result<Attempt, Error>) {
         let (state, recheck) = match outcome {
             Ok(Attempt::Rejected) => (PolicyState::InForce, RECHECK_IN_FORCE),
-            Ok(Attempt::Allowed) => (PolicyState::Missing, RECHECK_MISSING),
+            Ok(Attempt::Allowed(policy)) => {
+                (PolicyState::Missing(policy), RECHECK_MISSING)
+            }
+            Ok(Attempt::Unknown) if self.is_satisfied() => (self.state, RECHECK_IN_FORCE),
+            Ok(Attempt::Unknown) => (self.state, RECHECK_MISSING),
             Err(error) => {
                 self.failures += 1;
                 self.due = Some(Instant::now() + backoff(self.failures));
                 let error = with_causes(&error);
-                tracing::warn!(
-                    error,
-                    "could not check whether {AGENT_POLICY} is in force"
-                );
+                tracing::warn!(error, "could not check whether the policy is in force");
                 return;
             }
         };
-        if state == PolicyState::Missing {
+        if let PolicyState::Missing(policy) = state {
             tracing::error!(
-                "the policy {AGENT_POLICY} is not in force: detection is stopped, because this \
-                 token may write to every Node"
+                "the policy {policy} is not in force: detection is stopped, because this token may \
+                 write more than the agent's annotations"
             );
         } else if state != self.state {
-            tracing::info!("the policy {AGENT_POLICY} is in force");
+            tracing::info!("the policy about this agent is in force");
         }
         self.failures = 0;
         self.state = state;
         self.due = Some(Instant::now() + recheck);
+    }
+}
+
+/// Tries to write what the agent must not. If its ScheduledMachine cannot be asked, a reclaim does not
+/// wait for that.
+pub(crate) async fn try_all(
+    node: &OwnNode,
+    machine: Option<&OwnMachine>,
+) -> Result<Attempt, Error> {
+    let tried = node.try_another().await?;
+    let (Some(machine), Attempt::Rejected | Attempt::Unknown) = (machine, tried) else {
+        return Ok(tried);
+    };
+    match machine.try_label().await {
+        Ok(Attempt::Allowed(policy)) => Ok(Attempt::Allowed(policy)),
+        Ok(Attempt::Rejected | Attempt::Unknown) => Ok(tried),
+        Err(error) => {
+            let error = with_causes(&error);
+            tracing::warn!(error, "the ScheduledMachine could not be tried");
+            Ok(tried)
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use fivespot_api::condition::{self, ConditionType, Reason};
-use fivespot_api::name::{AGENT_FIELD_MANAGER, HOST_FREE_ANNOTATION};
+use fivespot_api::name::{AGENT_FIELD_MANAGER, HOST_FREE_ANNOTATION, HOST_POLICY};
 use fivespot_api::{ScheduledMachine, reclaim};
 use jiff::Timestamp;
 use kube::Client;
@@ -21,13 +21,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::config::Config;
 use crate::detect::{Detection, DetectionMode, with_causes};
 use crate::free::{Change, Look, Seen};
-use crate::node::{Error, REQUEST};
+use crate::node::{Attempt, Error, REQUEST, attempt, test_write};
 use crate::proc::Proc;
 use crate::scan::scan;
 use crate::watched::{Observed, Watched, backoff, watch_object};
 
 /// How often it is decided whether the host has to be looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a test write may take: a reclaim waits for it when the agent starts, and once a day.
+const TRIED: Duration = Duration::from_secs(2);
 
 /// The ScheduledMachine of this host.
 #[derive(Clone)]
@@ -53,6 +56,18 @@ impl fmt::Debug for OwnMachine {
 impl OwnMachine {
     fn api(&self) -> Api<ScheduledMachine> {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Sends a dry-run write of a label, which the policy of hosts must reject.
+    ///
+    /// # Errors
+    /// The API server did not respond soon, or returned an error other than a rejection.
+    pub async fn try_label(&self) -> Result<Attempt, Error> {
+        let (params, patch) = test_write("labels");
+        let api = self.api();
+        let patched = api.patch_metadata(&self.name, &params, &patch);
+        let patched = timeout(TRIED, patched).await.map_err(|_| Error::Slow)?;
+        attempt(patched, HOST_POLICY)
     }
 
     /// Changes the report on the object with this uid. Returns the report afterwards.

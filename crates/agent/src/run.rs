@@ -19,10 +19,10 @@ use crate::config::Config;
 use crate::connector::SubscribeError;
 use crate::detect::{Detection, DetectionMode, with_causes};
 use crate::node::{
-    Annotations, Attempt, DesiredAnnotations, Error as NodeError, OwnNode,
-    ReclaimRequest, ReportState, is_requested,
+    Annotations, DesiredAnnotations, Error as NodeError, OwnNode, ReclaimRequest,
+    ReportState, is_requested,
 };
-use crate::policy_check::{PolicyCheck, PolicyRequirement};
+use crate::policy_check::{PolicyCheck, PolicyRequirement, try_all};
 use crate::proc::Proc;
 use crate::reporting::{OwnMachine, Reporting};
 use crate::run_directory::{Publisher, Requested, RunDirectory};
@@ -91,9 +91,9 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     }
     let mut signals = Signals::new(sources);
     let host = (agent.proc.clone(), agent.mode);
-    let reporting = agent
-        .machine
-        .map(|machine| Reporting::start(machine, host, signals.are_absent(), agent.now));
+    let absent = signals.are_absent();
+    let machine = agent.machine.clone();
+    let reporting = machine.map(|it| Reporting::start(it, host, absent, agent.now));
     let mut detection = None;
     let mut stop = pin!(stop);
     loop {
@@ -135,7 +135,9 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             Input::Signals => state.apply_signals(&mut signals, (agent.now)()),
             Input::Due => {}
             Input::PolicyCheck => {
-                state.apply_policy_check(agent.node.try_another().await);
+                state
+                    .check_policy(&agent.node, agent.machine.as_ref())
+                    .await;
             }
         }
         if state.has_work() && state.due <= Instant::now() {
@@ -211,10 +213,11 @@ impl State {
         }
     }
 
-    /// Applies the result of the attempt to write to another Node.
-    fn apply_policy_check(&mut self, outcome: Result<Attempt, NodeError>) {
+    /// Tries to write what the agent must not, and applies the result.
+    async fn check_policy(&mut self, node: &OwnNode, machine: Option<&OwnMachine>) {
+        let tried = try_all(node, machine).await;
         let was_satisfied = self.policy_check.is_satisfied();
-        self.policy_check.update(outcome);
+        self.policy_check.update(tried);
         if was_satisfied && !self.policy_check.is_satisfied() {
             self.desired.request = None;
         }

@@ -31,9 +31,9 @@ pub(crate) const NODE: &str = "/api/v1/nodes/worker-1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/5spot-system/configmaps";
 const CONFIG_MAP: &str =
     "/api/v1/namespaces/5spot-system/configmaps/reclaim-agent-worker-1";
-const POLICIES: &str =
+pub(crate) const POLICIES: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-const BINDINGS: &str =
+pub(crate) const BINDINGS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 const AGENT: &str = "system:serviceaccount:5spot-reclaim-agent:5spot-reclaim-agent";
 
@@ -52,6 +52,8 @@ pub(crate) struct Fixture {
     /// The ScheduledMachine of the agent's host, if it reports to one.
     pub(crate) machine: Option<&'static str>,
     pub(crate) now: fn() -> Timestamp,
+    /// Who the agent is.
+    pub(crate) user: User,
     agent: Option<JoinHandle<()>>,
 }
 
@@ -75,7 +77,11 @@ impl Fixture {
         let server = Server::new(options).unwrap();
         let machine_id = std::env::temp_dir().join(unique("5spot-agent-machine-id-"));
         fs::write(&machine_id, "c0ffee\n").unwrap();
+        let mut user = User::new(AGENT, &["system:masters"]);
+        let node = "authentication.kubernetes.io/node-name".to_owned();
+        user.extra.insert(node, vec!["worker-1".to_owned()]);
         let fixture = Self {
+            user,
             server,
             log,
             fake: FakeProc::new(),
@@ -138,7 +144,7 @@ impl Fixture {
     }
 
     /// Applies the agent's ConfigMap with `text`, as the operator does.
-    async fn configure(&self, text: &str) {
+    pub(crate) async fn configure(&self, text: &str) {
         let config_map = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -154,10 +160,8 @@ impl Fixture {
     }
 
     pub(crate) fn start_agent(&mut self) {
-        let mut user = User::new(AGENT, &["system:masters"]);
-        let node = "authentication.kubernetes.io/node-name".to_owned();
-        user.extra.insert(node, vec!["worker-1".to_owned()]);
-        let client = kube::Client::new(self.server.in_process_as(user), "default");
+        let server = self.server.in_process_as(self.user.clone());
+        let client = kube::Client::new(server, "default");
         let agent = Agent {
             node: OwnNode {
                 client: client.clone(),
@@ -207,7 +211,7 @@ impl Fixture {
         found
     }
 
-    async fn wait_for_report(&self, report: &str) {
+    pub(crate) async fn wait_for_report(&self, report: &str) {
         self.wait_for(|found| found["reclaim-agent"] == report)
             .await;
     }
@@ -282,12 +286,12 @@ fn annotations(node: &Value) -> Value {
     found.collect::<serde_json::Map<_, _>>().into()
 }
 
-fn config_text(commands: &[&str]) -> String {
+pub(crate) fn config_text(commands: &[&str]) -> String {
     let commands: Vec<String> = commands.iter().map(|name| (*name).to_owned()).collect();
     agent_config(&commands).replace("poll_interval_ms = 250", "poll_interval_ms = 5")
 }
 
-fn accepted(text: &str) -> String {
+pub(crate) fn accepted(text: &str) -> String {
     format!("{} ok", config_hash(text))
 }
 

@@ -8,13 +8,14 @@ use fivespot_agent::run_directory::RunDirectory;
 use fivespot_api::crd::SHIPPED_MINOR;
 use fivespot_api::manifest::definitions;
 use fivespot_api::reclaim::FreeHost;
+use fivespot_install::agent::host::{Host, Part};
 use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
-use kubemu_apiserver::{Delete, Patch, Selector};
+use kubemu_apiserver::{Delete, Patch, Selector, User};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api_server::{Fixture, NEVER, NODE};
+use crate::api_server::{BINDINGS, Fixture, NEVER, NODE, POLICIES, config_text};
 use crate::program::unique;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -22,6 +23,8 @@ const MACHINES: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines";
 const MACHINE: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines/desk";
+const HOST: &str = "system:serviceaccount:team-a:5spot-host-desk";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const FREE: &str = "5spot.finos.org/host-free";
 
 std::thread_local! {
@@ -33,6 +36,16 @@ fn now() -> Timestamp {
     let passed = START.with(Instant::elapsed);
     let noon: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
     noon + SignedDuration::try_from(passed).unwrap()
+}
+
+/// The identity of the agent.
+fn host() -> Host {
+    Host {
+        namespace: "team-a".to_owned(),
+        machine: "desk".to_owned(),
+        node: "worker-1".to_owned(),
+        part: Part::Both,
+    }
 }
 
 /// A server with a ScheduledMachine whose Node is away, and the agent of its host.
@@ -82,6 +95,25 @@ impl Desk {
             },
         });
         client.create(MACHINES, machine).await.unwrap();
+        let [policy, binding] = fivespot_install::agent::host::policy();
+        client.create(POLICIES, policy).await.unwrap();
+        client.create(BINDINGS, binding).await.unwrap();
+        fixture.user = User::new(HOST, &["system:serviceaccounts"]);
+        for object in host().documents() {
+            let plural = match object["kind"].as_str().unwrap() {
+                "ServiceAccount" => {
+                    "/api/v1/namespaces/team-a/serviceaccounts".to_owned()
+                }
+                kind => {
+                    let namespace = object["metadata"]["namespace"].as_str();
+                    let within = namespace
+                        .map(|of| format!("/namespaces/{of}"))
+                        .unwrap_or_default();
+                    format!("{RBAC}{within}/{}s", kind.to_lowercase())
+                }
+            };
+            client.create(&plural, object).await.unwrap();
+        }
         fixture.machine = Some("desk");
         fixture.now = now;
         let directory = std::env::temp_dir().join(unique("5spot-agent-run-"));
@@ -202,4 +234,36 @@ async fn an_agent_that_starts_again_begins_anew() {
     let noon: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
     desk.wait_for(|found| found.is_some_and(|found| found.since >= noon))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_could_write_more_than_its_annotations_says_so() {
+    for selected in ["nodes", "scheduledmachines"] {
+        let mut desk = Desk::new().await;
+        let text = config_text(&["steam"]);
+        desk.fixture.configure(&text).await;
+        let client = desk.fixture.client();
+        let node = json!({"metadata": {"name": "worker-1"}});
+        client.create("/api/v1/nodes", node).await.unwrap();
+        let status = json!({"status": {"nodeInfo": {"machineID": "c0ffee"}}});
+        let path = format!("{NODE}/status");
+        client.patch(&path, Patch::Merge(status)).await.unwrap();
+        // The policy is in force for the other one of the two.
+        let spared = format!("request.resource.resource != '{selected}'");
+        let conditions = json!([
+            {"name": "spared", "expression": spared},
+        ]);
+        let path = format!("{POLICIES}/5spot-host");
+        let change = json!({"spec": {"matchConditions": conditions}});
+        client.patch(&path, Patch::Merge(change)).await.unwrap();
+        desk.fixture.start_agent();
+        let hash = fivespot_api::reclaim::config_hash(&text);
+        let report = format!("{hash} rejected: the policy 5spot-host is not in force");
+        desk.fixture.wait_for_report(&report).await;
+        let [policy, _] = fivespot_install::agent::host::policy();
+        let change =
+            json!({"spec": {"matchConditions": policy["spec"]["matchConditions"]}});
+        client.patch(&path, Patch::Merge(change)).await.unwrap();
+        desk.fixture.wait_for_report(&format!("{hash} ok")).await;
+    }
 }
