@@ -24,7 +24,7 @@ fn policies() -> Policies {
 
 /// The denials of the policy for an object with these specs. Empty if it is admitted.
 fn denials(bootstrap: &Value, infrastructure: &Value) -> Vec<String> {
-    let object = json!({
+    denied(&json!({
         "apiVersion": name::API_VERSION,
         "kind": name::KIND,
         "metadata": {"name": "worker", "namespace": "default"},
@@ -42,16 +42,34 @@ fn denials(bootstrap: &Value, infrastructure: &Value) -> Vec<String> {
                 "spec": infrastructure,
             },
         },
-    });
+    }))
+}
+
+/// The denials of the policy for an object.
+fn denied(object: &Value) -> Vec<String> {
     let kind = GroupVersionKind {
         group: name::GROUP,
         version: name::VERSION,
         kind: name::KIND,
     };
-    let request = Request::create(kind, name::PLURAL, &object);
+    let request = Request::create(kind, name::PLURAL, object);
     let decision = policies().decide(&request, &());
     let all = decision.denials.into_iter();
     all.map(|denial| denial.message).collect()
+}
+
+#[test]
+fn a_machine_with_a_class_is_admitted() {
+    let object = json!({
+        "apiVersion": name::API_VERSION,
+        "kind": name::KIND,
+        "metadata": {"name": "worker", "namespace": "default"},
+        "spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"]},
+            "classRef": {"name": "desks"},
+        },
+    });
+    assert_eq!(denied(&object), [""; 0]);
 }
 
 #[test]
