@@ -226,8 +226,9 @@ pub(crate) async fn create_as(
     user: Option<&str>,
 ) -> Result<Value, String> {
     let namespace = cluster.namespace("default");
-    let path =
-        format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines");
+    let path = format!(
+        "/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines"
+    );
     let mut object = object.clone();
     object["metadata"]["namespace"] = json!(namespace);
     let mut request =
