@@ -62,7 +62,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     judged(promise!(the_cluster_is_paused_and_the_kill_switch_is_set)),
     judged(promise!(the_time_zone_is_unknown_and_there_is_no_cluster)),
     judged(promise!(the_cluster_is_paused_and_the_machine_is_deleted)),
-    judged(promise!(two_machines_have_one_node)),
+    judged(promise!(two_machines_have_one_node))
+        .on_embedded_alone("changes an annotation that a real Cluster API writes again"),
     judged(promise!(the_host_is_reclaimed)),
     judged(promise!(the_kind_of_the_provider_is_removed))
         .on_embedded_alone(REFUSES_OTHERS),
