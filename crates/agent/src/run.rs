@@ -84,12 +84,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let mut state = State::new(agent.requirement);
     let directory = agent.run_directory.as_ref();
     let mut publisher = Publisher::start(directory, &agent.proc, &name);
-    let mut sources = agent.signals;
-    if let Some(directory) = directory {
-        // Before the others: nothing says more about what the owner wants.
-        sources.insert(0, Box::new(directory.switch()));
-    }
-    let mut signals = Signals::new(sources);
+    let mut signals = signals(agent.signals, directory);
     let host = (agent.proc.clone(), agent.mode);
     let absent = signals.are_absent();
     let machine = agent.machine.clone();
@@ -146,6 +141,18 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         }
         publisher.publish(state.requested(), &signals);
     }
+}
+
+/// The signals of the host, and what its users ask for.
+fn signals(
+    mut sources: Vec<Box<dyn Source>>,
+    directory: Option<&RunDirectory>,
+) -> Signals {
+    if let Some(directory) = directory {
+        // Before the others: nothing says more about what the owner wants.
+        sources.insert(0, Box::new(directory.switch()));
+    }
+    Signals::new(sources)
 }
 
 /// The API of the agents' ConfigMaps.
