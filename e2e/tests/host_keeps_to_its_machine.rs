@@ -22,6 +22,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
+const FORGERY: &str = "forge the operator's record";
 /// The bodies of requests other than patches.
 const NOTHING: Value = Value::Null;
 
@@ -354,7 +355,7 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
             &json!({"spec": {"unschedulable": true}}),
         ),
         (
-            "forge the operator's record",
+            FORGERY,
             of,
             Method::PATCH,
             node.clone(),
@@ -394,6 +395,11 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
     let mut answers = Vec::new();
     for (what, client, method, path, body) in rows {
         let words = theft.ask(client, method, &path, body).await;
+        if what == FORGERY {
+            // Two policies refuse it, and a server names the one that was faster.
+            assert!(words.contains("denied request: "), "{words}");
+            continue;
+        }
         answers.push(format!("{what}: {words}"));
     }
     insta::assert_snapshot!(answers.join("\n"));

@@ -118,6 +118,7 @@ impl Reporting {
             wanted: None,
             seen: Seen::default(),
             reported: None,
+            is_of_class: false,
             look_due: Instant::now(),
             write_due: Instant::now(),
             failures: 0,
@@ -144,6 +145,8 @@ struct Reporter {
     seen: Seen,
     /// The report on the object, and the object's uid.
     reported: Option<(String, Option<String>)>,
+    /// The machine waits, and has a class; this has been logged.
+    is_of_class: bool,
     look_due: Instant,
     write_due: Instant,
     failures: u32,
@@ -212,6 +215,18 @@ impl Reporter {
         let reported = annotations.and_then(|all| all.get(HOST_FREE_ANNOTATION));
         self.reported = Some((uid.clone(), reported.cloned()));
         if !waits(object) {
+            self.is_of_class = false;
+            self.stop();
+            return;
+        }
+        // The class may list other commands, which this agent cannot read.
+        if object.spec.class_ref.is_some() {
+            if !self.is_of_class {
+                tracing::warn!(
+                    "the machine has a class: this host is not reported as free"
+                );
+            }
+            self.is_of_class = true;
             self.stop();
             return;
         }

@@ -267,3 +267,20 @@ async fn a_host_that_could_write_more_than_its_annotations_says_so() {
         desk.fixture.wait_for_report(&format!("{hash} ok")).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_host_of_a_machine_with_a_class_is_not_free() {
+    let mut desk = Desk::new().await;
+    desk.is_stopped("OverrideStop").await;
+    desk.fixture.start_agent();
+    desk.is_free().await;
+    // From now on other commands may count, which the agent cannot read.
+    let change = json!({"spec": {
+        "classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null,
+    }});
+    let client = desk.fixture.client();
+    client.patch(MACHINE, Patch::Merge(change)).await.unwrap();
+    desk.is_in_use().await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    desk.is_in_use().await;
+}
