@@ -3,7 +3,7 @@
 //! The only place in a reconcile that reads the clock.
 
 mod class;
-mod confirm;
+pub(crate) mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;
 pub(crate) mod json_text;
@@ -41,7 +41,6 @@ use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::NameConflict;
 use crate::observe::projection::CachedKind;
 use crate::provider_specs;
-pub(crate) use confirm::confirm;
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::not_before;
 pub(crate) use management::ReadResult;

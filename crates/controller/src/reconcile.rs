@@ -14,10 +14,11 @@ use crate::apply::{ApplyOutcome, apply};
 use crate::context::Context;
 use crate::failure::ErrorType;
 use crate::interrupt::superseded;
+use crate::observe::confirm::confirm;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
 use crate::observe::{
-    Incomplete, Observation, Reading, Snapshot, confirm, has_failed_reads, observe,
+    Incomplete, Observation, Reading, Snapshot, has_failed_reads, observe,
 };
 use crate::orphan;
 use crate::report::{self, StatusChange, StatusWrite, Unpublished};
