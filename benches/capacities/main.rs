@@ -14,31 +14,24 @@
 
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use benches::{ApiServer, BoxError};
 use clap::Parser;
 use fivespot_api::name;
 use jiff::{SignedDuration, Timestamp, Unit};
-use kubemu_apiserver::{Audit, AuditEvent, Client, Credentials, Options, Server, User};
+use kubemu_apiserver::AuditEvent;
 use kubemu_clock::Clock;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
 use target::TARGETS;
 
-/// An error that ends the program.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmission";
-/// The user of the benchmark itself.
-const OWN_USER: &str = "benchmark";
 /// The time from the edge within which everything must be written.
 const MAX_EDGE: Duration = Duration::from_mins(1);
 /// The most memory of the operator, in bytes.
@@ -85,7 +78,10 @@ struct Seen {
 
 impl Seen {
     fn note(&mut self, event: &AuditEvent) {
-        if event.user == OWN_USER || event.verb == "watch" || event.resource == "leases" {
+        if event.user == ApiServer::USER
+            || event.verb == "watch"
+            || event.resource == "leases"
+        {
             return;
         }
         let is_capacity = event.resource == name::CAPACITY_PLURAL;
@@ -103,57 +99,22 @@ impl Seen {
 
 /// The API server, and what it was asked for.
 struct Management {
-    client: Client,
+    server: ApiServer,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Management {
-    /// Starts one with the CRDs and policies of 5-Spot, and those of the targets.
-    async fn start(kubeconfig: &std::path::Path) -> Result<Self, BoxError> {
+    /// Starts one with the CRDs of the targets too.
+    async fn start(kubeconfig: &Path) -> Result<Self, BoxError> {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let shared = seen.clone();
-        let mut options = Options::new(Clock::system());
-        options.audit = Some(Audit::new(move |event: &AuditEvent| {
+        let definitions = TARGETS.iter().filter_map(target::Target::definition);
+        let audit = move |event: &AuditEvent| {
             let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
             seen.note(event);
-        }));
-        let server = Server::new(options)?;
-        let client = server.client_as(User {
-            name: OWN_USER.to_owned(),
-            ..User::admin()
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let credentials = Credentials::generate()?;
-        let text = credentials.kubeconfig(listener.local_addr()?, "management");
-        std::fs::write(kubeconfig, text)?;
-        tokio::spawn(async move {
-            let ended = server.serve(listener, &credentials, std::future::pending());
-            if let Err(error) = ended.await {
-                eprintln!("the API server has ended: {error}");
-            }
-        });
-        let own = Self { client, seen };
-        let system = json!({"metadata": {"name": name::SYSTEM_NAMESPACE}});
-        own.create("/api/v1/namespaces", system).await?;
-        for object in fivespot_api::manifest::installed(36) {
-            let path = match object["kind"].as_str() {
-                Some("CustomResourceDefinition") => DEFINITIONS.to_owned(),
-                Some("ValidatingAdmissionPolicy") => format!("{ADMISSION}policies"),
-                _ => format!("{ADMISSION}policybindings"),
-            };
-            own.create(&path, object).await?;
-        }
-        for definition in TARGETS.iter().filter_map(target::Target::definition) {
-            own.create(DEFINITIONS, definition).await?;
-        }
-        Ok(own)
-    }
-
-    async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
-        let created = self.client.create(path, object).await;
-        created
-            .map(|_| ())
-            .map_err(|refusal| format!("{path}: {refusal:?}").into())
+        };
+        let server = ApiServer::start(kubeconfig, definitions, audit).await?;
+        Ok(Self { server, seen })
     }
 
     fn seen(&self) -> Seen {
@@ -181,21 +142,7 @@ impl Management {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let measured = match runtime {
-        Ok(runtime) => runtime.block_on(measure(&args)),
-        Err(error) => Err(error.into()),
-    };
-    match measured {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-    }
+    benches::run(measure(&args))
 }
 
 /// Creates everything and measures. Returns whether all values are within the bounds.
@@ -224,7 +171,8 @@ async fn measure(args: &Args) -> Result<bool, BoxError> {
     let settled = management.seen();
     sleep(Duration::from_secs(args.idle_seconds)).await;
     let after = management.seen();
-    let memory = peak(&operator).ok_or("the operator has ended")?;
+    let memory = operator.id().and_then(benches::peak_memory);
+    let memory = memory.ok_or("the operator has ended")?;
     let total = |seen: &Seen| seen.targets + seen.statuses + seen.others;
     let idle = total(&after) - total(&settled);
     let (targets, statuses) = (
@@ -269,13 +217,16 @@ fn ago(edge: Timestamp, now: Timestamp) -> String {
 async fn create_all(args: &Args, management: &Management) -> Result<Timestamp, BoxError> {
     for number in 0..args.namespaces {
         let namespace = json!({"metadata": {"name": format!("tenant-{number}")}});
-        management.create("/api/v1/namespaces", namespace).await?;
+        management
+            .server
+            .create("/api/v1/namespaces", namespace)
+            .await?;
     }
     let begun = std::time::Instant::now();
     for number in 0..args.capacities {
         let (namespace, name, target) = place(args, number);
         let (path, object) = (target.path(&namespace), target.object(&name));
-        management.create(&path, object).await?;
+        management.server.create(&path, object).await?;
     }
     // The capacities take about as long, and admission longer.
     let lead = 3 * begun.elapsed().as_secs().cast_signed() + args.lead_seconds;
@@ -291,7 +242,7 @@ async fn create_all(args: &Args, management: &Management) -> Result<Timestamp, B
         let mut object = target.capacity(&name);
         let cron = edge.strftime("%-M %-H * * *").to_string();
         object["spec"]["schedule"] = json!({"cron": cron, "duration": "10h"});
-        management.create(&path, object).await?;
+        management.server.create(&path, object).await?;
     }
     println!(
         "{} targets and capacities in {:?}",
@@ -308,7 +259,7 @@ fn place(args: &Args, number: usize) -> (String, String, &'static target::Target
     (namespace, format!("it-{number}"), target)
 }
 
-fn start(args: &Args, kubeconfig: &std::path::Path) -> Result<Child, BoxError> {
+fn start(args: &Args, kubeconfig: &Path) -> Result<Child, BoxError> {
     let log = std::fs::File::create(args.folder.join("operator.log"))?;
     let started = Command::new(&args.controller)
         .args(["--controllers", "capacity", "--kubeconfig"])
@@ -332,15 +283,4 @@ fn start(args: &Args, kubeconfig: &std::path::Path) -> Result<Child, BoxError> {
         )
         .into()
     })
-}
-
-/// The peak of its memory in bytes. `None` if it has ended.
-fn peak(operator: &Child) -> Option<u64> {
-    let status = format!("/proc/{}/status", operator.id()?);
-    let status = std::fs::read_to_string(status).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes * 1_024)
 }

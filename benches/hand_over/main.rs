@@ -45,21 +45,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let is_in_time = match runtime {
-        Ok(runtime) => runtime.block_on(run(&args)),
-        Err(error) => Err(error.into()),
-    };
-    match is_in_time {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-    }
+    benches::run(run(&args))
 }
 
 async fn run(args: &Args) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {

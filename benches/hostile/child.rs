@@ -160,13 +160,7 @@ impl Child {
         if !matches!(self.process.try_wait(), Ok(None)) {
             return None;
         }
-        let status = format!("/proc/{}/status", self.process.id()?);
-        let status = std::fs::read_to_string(status).ok()?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-        Some(kibibytes * 1_024)
+        benches::peak_memory(self.process.id()?)
     }
 }
 

@@ -26,10 +26,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use benches::BoxError;
 use clap::Parser;
-
-/// An error that ends the program.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The memory limit that the manifests set, in bytes.
 const MAX_MEMORY: u64 = 256 << 20;
@@ -118,21 +116,7 @@ impl fmt::Display for RowResult {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let measured = match runtime {
-        Ok(runtime) => runtime.block_on(measure(&args)),
-        Err(error) => Err(error.into()),
-    };
-    match measured {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-    }
+    benches::run(measure(&args))
 }
 
 /// Measures every row. Returns whether all values are within the bounds.

@@ -5,24 +5,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use benches::ApiServer;
 use fivespot_api::{RESOURCES, name};
 use fivespot_sim::Contract;
 use fivespot_testkit::{cluster_object, scheduled_machine};
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Unit};
-use kubemu_apiserver::{
-    Audit, AuditEvent, Client, Credentials, Options, Patch, Server, User,
-};
+use kubemu_apiserver::{AuditEvent, Patch};
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 
 use crate::BoxError;
 
-/// The user of the benchmark itself.
-const OWN_USER: &str = "benchmark";
-const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmission";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const MACHINES: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 const SCHEDULED: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachines";
@@ -66,15 +59,8 @@ struct Seen {
 
 /// The API server. Dropping it stops it.
 pub(crate) struct Management {
-    client: Client,
+    server: ApiServer,
     seen: Arc<Mutex<Seen>>,
-    task: AbortHandle,
-}
-
-impl Drop for Management {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 /// The kind of another provider of schedules.
@@ -101,8 +87,7 @@ impl Management {
     pub(crate) async fn start(kubeconfig: &Path) -> Result<Self, BoxError> {
         let seen: Arc<Mutex<Seen>> = Arc::default();
         let shared = seen.clone();
-        let mut options = Options::new(Clock::system());
-        options.audit = Some(Audit::new(move |event: &AuditEvent| {
+        let audit = move |event: &AuditEvent| {
             let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
             let is_done = (200..300).contains(&event.code);
             let is_machine = event.resource == "machines" && event.subresource.is_empty();
@@ -112,50 +97,18 @@ impl Management {
             if event.resource == "leases" && event.is_write() && is_done {
                 seen.renewals.push(event.at);
             }
-            if event.user != OWN_USER && event.verb != "watch" {
+            if event.user != ApiServer::USER && event.verb != "watch" {
                 *seen.requests.entry(event.namespace.clone()).or_default() += 1;
             }
-        }));
-        let server = Server::new(options)?;
-        let client = server.client_as(User {
-            name: OWN_USER.to_owned(),
-            ..User::admin()
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let credentials = Credentials::generate()?;
-        let text = credentials.kubeconfig(listener.local_addr()?, "management");
-        std::fs::write(kubeconfig, text)?;
-        let task = tokio::spawn(async move {
-            let ended = server.serve(listener, &credentials, std::future::pending());
-            if let Err(error) = ended.await {
-                eprintln!("the API server has ended: {error}");
-            }
-        });
-        let own = Self {
-            client,
-            seen,
-            task: task.abort_handle(),
         };
-        // The operator's Lease is in its own namespace.
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
-            "metadata": {"name": "5spot-system"}});
-        own.create("/api/v1/namespaces", namespace).await?;
-        for object in fivespot_api::manifest::installed(36) {
-            let path = match object["kind"].as_str() {
-                Some("CustomResourceDefinition") => DEFINITIONS.to_owned(),
-                Some("ValidatingAdmissionPolicy") => format!("{ADMISSION}policies"),
-                _ => format!("{ADMISSION}policybindings"),
-            };
-            own.create(&path, object).await?;
-        }
-        let all = fivespot_sim::definitions(Contract::V1Beta2);
-        for definition in all.into_iter().chain([provider_definition()]) {
-            own.create(DEFINITIONS, definition).await?;
-        }
+        let definitions = fivespot_sim::definitions(Contract::V1Beta2);
+        let definitions = definitions.into_iter().chain([provider_definition()]);
+        let server = ApiServer::start(kubeconfig, definitions, audit).await?;
+        let own = Self { server, seen };
         for namespace in [TENANT, OTHER] {
             let object = json!({"apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": namespace}});
-            own.create("/api/v1/namespaces", object).await?;
+            own.server.create("/api/v1/namespaces", object).await?;
         }
         for namespace in ["default", TENANT, OTHER] {
             own.add_cluster(namespace).await?;
@@ -169,7 +122,7 @@ impl Management {
             format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace}/clusters");
         let mut object = cluster_object(Contract::V1Beta2);
         object["metadata"]["namespace"] = json!(namespace);
-        self.create(&path, object).await?;
+        self.server.create(&path, object).await?;
         let status = json!({"status": {"initialization": {
             "infrastructureProvisioned": true, "controlPlaneInitialized": true,
         }}});
@@ -185,7 +138,9 @@ impl Management {
         mut object: Value,
     ) -> Result<(), BoxError> {
         object["metadata"]["namespace"] = json!(namespace);
-        self.create(&collection(namespace, plural), object).await
+        self.server
+            .create(&collection(namespace, plural), object)
+            .await
     }
 
     /// Creates a Deployment without replicas.
@@ -208,12 +163,12 @@ impl Management {
             },
         });
         let path = format!("{DEPLOYMENTS}/{namespace}/deployments");
-        self.create(&path, object).await
+        self.server.create(&path, object).await
     }
 
     /// Reads an object.
     pub(crate) async fn read(&self, path: &str) -> Result<Value, BoxError> {
-        let found = self.client.get(path).await;
+        let found = self.server.client().get(path).await;
         found
             .map(|object| object.as_ref().clone())
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
@@ -230,7 +185,7 @@ impl Management {
                 "acquireTime": now, "renewTime": now, "leaseTransitions": 0,
             },
         });
-        self.create(LEASES, lease).await
+        self.server.create(LEASES, lease).await
     }
 
     /// Ends what [`Self::hold_lease`] has begun.
@@ -240,16 +195,9 @@ impl Management {
         self.merge(&path, released).await
     }
 
-    async fn create(&self, path: &str, object: Value) -> Result<(), BoxError> {
-        let created = self.client.create(path, object).await;
-        created
-            .map(|_| ())
-            .map_err(|refusal| format!("{path}: {refusal:?}").into())
-    }
-
     /// Changes an object, by a merge patch.
     pub(crate) async fn merge(&self, path: &str, patch: Value) -> Result<(), BoxError> {
-        let patched = self.client.patch(path, Patch::Merge(patch)).await;
+        let patched = self.server.client().patch(path, Patch::Merge(patch)).await;
         patched
             .map(|_| ())
             .map_err(|refusal| format!("{path}: {refusal:?}").into())
@@ -264,7 +212,7 @@ impl Management {
         let mut object = scheduled_machine(&format!("large-{number}"));
         object["spec"]["schedule"]["enabled"] = json!(false);
         object["spec"]["bootstrapSpec"]["spec"] = spec;
-        self.create(SCHEDULED, object).await
+        self.server.create(SCHEDULED, object).await
     }
 
     /// Adds an unrelated machine whose window opens soon. Returns the instant.
@@ -279,7 +227,7 @@ impl Management {
         let mut object = scheduled_machine("unrelated");
         let cron = edge.strftime("%-M %-H * * *").to_string();
         object["spec"]["schedule"] = json!({"cron": cron, "duration": "10m"});
-        self.create(SCHEDULED, object).await?;
+        self.server.create(SCHEDULED, object).await?;
         Ok(edge)
     }
 
@@ -293,10 +241,10 @@ impl Management {
             },
             "stringData": {"value": kubeconfig},
         });
-        self.create(SECRETS, secret).await?;
+        self.server.create(SECRETS, secret).await?;
         let mut object = scheduled_machine("victim");
         object["spec"]["schedule"] = json!({"cron": "* * * * *", "duration": "1h"});
-        self.create(SCHEDULED, object).await
+        self.server.create(SCHEDULED, object).await
     }
 
     /// Waits for the victim's Machine, and sets a Node in its status. The operator then reads the
@@ -304,7 +252,7 @@ impl Management {
     pub(crate) async fn join_victim(&self) -> Result<(), BoxError> {
         let path = format!("{MACHINES}/victim");
         let mut tries = 0;
-        while self.client.get(&path).await.is_err() {
+        while self.server.client().get(&path).await.is_err() {
             tries += 1;
             if tries > 150 {
                 return Err("the victim's Machine was not created".into());

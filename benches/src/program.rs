@@ -1,0 +1,36 @@
+//! A benchmark as a program, and the programs that it measures.
+
+use std::process::ExitCode;
+
+/// An error that ends a benchmark.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs a benchmark on this thread: exit code 0 if it returns true, 1 if it returns false because a
+/// bound is exceeded, 2 with a message if it fails.
+pub fn run(measure: impl Future<Output = Result<bool, BoxError>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let measured = match runtime {
+        Ok(runtime) => runtime.block_on(measure),
+        Err(error) => Err(error.into()),
+    };
+    match measured {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The peak of the memory of a process in bytes. `None` if it has ended.
+pub fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1_024)
+}
