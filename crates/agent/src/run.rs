@@ -85,6 +85,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let directory = agent.run_directory.as_ref();
     let mut publisher = Publisher::start(directory, &agent.proc, &name);
     let mut signals = signals(agent.signals, directory);
+    signals.watch();
     let host = (agent.proc.clone(), agent.mode);
     let absent = signals.are_absent();
     let machine = agent.machine.clone();
@@ -109,6 +110,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             () = sleep_until(state.due), if state.has_work() => Input::Due,
             () = state.policy_check.due() => Input::PolicyCheck,
         };
+        let might_request = state.may_request();
         match input {
             Input::Config => {
                 let observed = configs.observed.borrow_and_update().clone();
@@ -138,6 +140,10 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         if state.has_work() && state.due <= Instant::now() {
             let outcome = agent.node.write(&state.effective()).await;
             state.apply_write(outcome);
+        }
+        if !might_request && state.may_request() {
+            // What stood may have ended.
+            signals.hasten();
         }
         publisher.publish(state.requested(), &signals);
     }

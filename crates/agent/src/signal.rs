@@ -1,6 +1,7 @@
 //! Signals beside processes: other ways in which a host says that its owner wants it back. Each is
-//! a [`Source`], read once a second.
+//! a [`Source`], read when its files change, and now and then.
 
+mod change;
 mod file;
 mod load;
 mod owner;
@@ -10,11 +11,12 @@ mod setting;
 mod tests;
 
 use std::fmt;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use change::Changes;
 pub use file::SignalFile;
 use jiff::Timestamp;
 pub use load::Load;
@@ -26,8 +28,14 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::detect::with_causes;
 
-/// The time between two readings.
+/// The time between two readings if only time tells, or the kernel cannot tell of changes.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two readings if the kernel tells of every change. It tells nothing about the files
+/// of another host, as in a network filesystem, and about links that lead elsewhere.
+const SELDOM: Duration = Duration::from_secs(5);
+/// The minimum time between two readings, and in readings: users of the host cause changes.
+const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE_IN_READINGS: u32 = 20;
 
 /// The instant of a reading, on two clocks.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +61,12 @@ pub struct Signal {
 pub trait Source: fmt::Debug + Send {
     /// What it reads, for people.
     fn name(&self) -> String;
+
+    /// The directory whose entries decide what it reads. `None`: there is none, so that it has to be
+    /// read once a second.
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
 
     /// The signal that stands now, if any.
     ///
@@ -90,7 +104,10 @@ pub struct Signals {
     configured: Vec<Observed>,
     /// What `configured` is made of.
     settings: Settings,
+    changes: Option<Changes>,
     next: Instant,
+    /// When a change leads to a reading at the earliest.
+    earliest: Instant,
     are_absent: watch::Sender<bool>,
 }
 
@@ -110,7 +127,20 @@ impl Signals {
             own: observed(own),
             configured: Vec::new(),
             settings: Settings::default(),
+            changes: None,
             next: Instant::now(),
+            earliest: Instant::now(),
+        }
+    }
+
+    /// Reads the sources when their files change, too. Must be called in a runtime.
+    pub fn watch(&mut self) {
+        match Changes::new() {
+            Ok(changes) => self.changes = Some(changes),
+            Err(error) => {
+                let error = with_causes(&error);
+                tracing::warn!(error, "signals are read once a second");
+            }
         }
     }
 
@@ -126,19 +156,27 @@ impl Signals {
     }
 
     /// Waits until the sources are to be read; forever if there are none.
-    pub fn due(&self) -> impl Future<Output = ()> + Send + use<> {
-        let is_empty = self.own.is_empty() && self.configured.is_empty();
-        let next = (!is_empty).then_some(self.next);
-        async move {
-            match next {
-                Some(next) => sleep_until(next).await,
-                None => pending().await,
-            }
+    pub async fn due(&mut self) {
+        if self.own.is_empty() && self.configured.is_empty() {
+            pending::<()>().await;
         }
+        match &self.changes {
+            None => sleep_until(self.next).await,
+            Some(changes) => tokio::select! {
+                () = sleep_until(self.next) => {}
+                () = changes.next(self.earliest) => {}
+            },
+        }
+    }
+
+    /// The sources are to be read now.
+    pub fn hasten(&mut self) {
+        self.next = Instant::now();
     }
 
     /// Reads every source.
     pub fn read(&mut self, now: Now) {
+        let is_told = self.watch_directories();
         for Observed { source, reading } in
             self.own.iter_mut().chain(&mut self.configured)
         {
@@ -160,8 +198,34 @@ impl Signals {
                 *reading = next;
             }
         }
-        self.next = now.instant + INTERVAL;
+        let ends = self.readings().filter_map(|(_, reading)| match reading {
+            Reading::Stands(signal) => {
+                Duration::try_from(signal.until?.duration_since(now.time)).ok()
+            }
+            Reading::NotYet | Reading::Absent | Reading::Unreadable(_) => None,
+        });
+        let interval = if is_told { SELDOM } else { INTERVAL };
+        self.next = now.instant + ends.fold(interval, Duration::min);
+        let took = now.instant.elapsed();
+        self.earliest = now.instant + PAUSE.max(took * PAUSE_IN_READINGS);
         self.compare();
+    }
+
+    /// Whether the kernel tells of every change from now on.
+    fn watch_directories(&mut self) -> bool {
+        let Some(changes) = &mut self.changes else {
+            return false;
+        };
+        let sources = self.own.iter().chain(&self.configured);
+        let mut directories = Vec::new();
+        let mut are_all_named = true;
+        for observed in sources {
+            match observed.source.directory() {
+                Some(directory) => directories.push(directory),
+                None => are_all_named = false,
+            }
+        }
+        changes.watch(directories.into_iter()) && are_all_named
     }
 
     /// The first signal that stands: those of the command line before those of the configuration.

@@ -20,8 +20,8 @@ use crate::signal::{CountedSessions, LoadLimit, Settings};
 /// The programs are listed in the ConfigMap reclaim-agent-NODE in the namespace 5spot-system, which
 /// the operator writes from spec.killIfCommands. The request consists of three annotations on the
 /// Node; the operator removes the machine. Other signals of the host's owner can be added with
-/// --signal-file, --login-sessions and --load-above. They are read once a second, and also count
-/// while there is no such ConfigMap.
+/// --signal-file, --login-sessions and --load-above. They also count while there is no such
+/// ConfigMap.
 #[derive(Debug, Parser)]
 #[command(
     name = "5spot-reclaim-agent",

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Now, Signal, Source};
 use crate::bounded::is_missing;
@@ -25,6 +25,10 @@ impl Source for SignalFile {
         format!("signal-file {}", shown(&self.path))
     }
 
+    fn directory(&self) -> Option<&Path> {
+        self.path.parent()
+    }
+
     fn read(&mut self, _: Now) -> io::Result<Option<Signal>> {
         match fs::symlink_metadata(&self.path) {
             // Its own time is not `since`: programs may keep a file and touch it again.
@@ -40,6 +44,6 @@ impl Source for SignalFile {
 }
 
 /// A path in one line.
-fn shown(path: &std::path::Path) -> String {
+fn shown(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
 }

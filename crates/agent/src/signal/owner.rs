@@ -129,6 +129,10 @@ impl Source for OwnerSwitch {
         "owner's switch".to_owned()
     }
 
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.directory)
+    }
+
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>> {
         let mut longest: Option<OwnerRequest> = None;
         let Entries { files, unread } = self.entries()?;

@@ -47,6 +47,10 @@ impl Source for Sessions {
         "login-sessions".to_owned()
     }
 
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.directory)
+    }
+
     fn read(&mut self, _: Now) -> io::Result<Option<Signal>> {
         let entries = fs::read_dir(&self.directory).map_err(|error| {
             let why = format!("{}: {error}", self.directory.display());

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use crate::test_host::TestHost;
 
 use super::{
-    Counted, Load, LoadLimit, Now, OwnerSwitch, Reading, Sessions, Settings, Signal,
-    SignalFile, Signals, Source,
+    Counted, Load, LoadLimit, Now, OwnerSwitch, Reading, SELDOM, Sessions, Settings,
+    Signal, SignalFile, Signals, Source,
 };
 
 /// So many seconds after the first reading.
@@ -77,6 +77,83 @@ fn a_signal_keeps_the_time_of_its_beginning_and_the_first_counts() {
     host.remove("second");
     signals.read(after(start, 62));
     assert_eq!(standing(&signals), None);
+}
+
+/// Waits for a reading, and reads. Returns how long that took.
+async fn next_reading(signals: &mut Signals) -> Duration {
+    let began = Instant::now();
+    signals.due().await;
+    signals.read(after(Instant::now(), 0));
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn a_change_of_a_file_is_read_at_once_also_where_its_directory_is_missing_or_replaced()
+ {
+    let host = TestHost::new("at-once");
+    let settings = Settings {
+        files: vec![host.join("run/desk/in-use")],
+        ..Settings::default()
+    };
+    let mut signals = Signals::new(settings.sources(Path::new("/nowhere")));
+    signals.watch();
+    next_reading(&mut signals).await;
+    let mut readings = Vec::new();
+    for _ in 0..3 {
+        fs::create_dir_all(host.join("run/desk")).unwrap();
+        readings.push(next_reading(&mut signals).await);
+        assert_eq!(signals.standing(), None);
+        host.write("run/desk/in-use", "");
+        readings.push(next_reading(&mut signals).await);
+        assert!(signals.standing().is_some());
+        fs::remove_dir_all(host.join("run")).unwrap();
+        // It goes entry by entry, each of which may lead to a reading.
+        while signals.standing().is_some() {
+            readings.push(next_reading(&mut signals).await);
+        }
+    }
+    // None of them waited until it was time to read anyway.
+    assert!(readings.iter().all(|took| *took < SELDOM), "{readings:?}");
+    let fastest = readings.iter().min().unwrap();
+    assert!(*fastest < Duration::from_millis(100), "{readings:?}");
+}
+
+#[tokio::test]
+async fn many_changes_lead_to_few_readings() {
+    let host = TestHost::new("many-changes");
+    let settings = Settings {
+        files: vec![host.join("in-use")],
+        ..Settings::default()
+    };
+    let mut signals = Signals::new(settings.sources(Path::new("/nowhere")));
+    signals.watch();
+    next_reading(&mut signals).await;
+    for _ in 0..10 {
+        for number in 0..100 {
+            host.write(&format!("other-{number}"), "");
+        }
+        assert!(next_reading(&mut signals).await < SELDOM);
+        host.write("another", "");
+        let earliest = signals.earliest;
+        signals.due().await;
+        assert!(Instant::now() >= earliest);
+    }
+}
+
+#[tokio::test]
+async fn the_end_that_a_request_names_is_read_when_it_comes() {
+    let (host, _) = switch("end");
+    let switch = OwnerSwitch::new(host.to_path_buf());
+    let start = Instant::now();
+    let until = after(start, 2).time;
+    switch.reclaim(Some(until)).unwrap();
+    let mut signals = Signals::new(vec![Box::new(switch)]);
+    signals.watch();
+    signals.read(after(start, 0));
+    assert_eq!(signals.next, start + Duration::from_secs(2));
+    signals.read(after(start, 2));
+    assert_eq!(signals.standing(), None);
+    assert_eq!(signals.next, start + Duration::from_secs(2) + SELDOM);
 }
 
 #[test]
