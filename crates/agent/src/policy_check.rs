@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::detect::with_causes;
 use crate::node::{Attempt, Error, OwnNode, ReportState};
 use crate::reporting::OwnMachine;
-use crate::watched::backoff;
+use crate::watched::{URGENT, backoff_while};
 
 /// Interval between checks while the policy is in force.
 const RECHECK_IN_FORCE: Duration = Duration::from_hours(24);
@@ -65,6 +65,14 @@ impl PolicyCheck {
         }
     }
 
+    /// Somebody waits for their host: an attempt that has failed is repeated soon.
+    pub(crate) fn hasten(&mut self) {
+        if self.failures > 0 {
+            let soon = Instant::now() + URGENT;
+            self.due = self.due.map(|due| due.min(soon));
+        }
+    }
+
     /// Whether the agent may do its work.
     pub(crate) fn is_satisfied(&self) -> bool {
         matches!(self.state, PolicyState::InForce | PolicyState::NotRequired)
@@ -86,7 +94,7 @@ impl PolicyCheck {
 
     /// Applies the result of the attempt to write what the agent must not. An error changes nothing;
     /// the attempt is repeated with backoff.
-    pub(crate) fn update(&mut self, outcome: Result<Attempt, Error>) {
+    pub(crate) fn update(&mut self, outcome: Result<Attempt, Error>, is_urgent: bool) {
         let (state, recheck) = match outcome {
             Ok(Attempt::Rejected) => (PolicyState::InForce, RECHECK_IN_FORCE),
             Ok(Attempt::Allowed(policy)) => {
@@ -96,7 +104,7 @@ impl PolicyCheck {
             Ok(Attempt::Unknown) => (self.state, RECHECK_MISSING),
             Err(error) => {
                 self.failures += 1;
-                self.due = Some(Instant::now() + backoff(self.failures));
+                self.due = Some(Instant::now() + backoff_while(is_urgent, self.failures));
                 let error = with_causes(&error);
                 tracing::warn!(error, "could not check whether the policy is in force");
                 return;

@@ -28,7 +28,7 @@ use crate::reporting::{OwnMachine, Reporting};
 use crate::run_directory::{Publisher, Requested, RunDirectory};
 use crate::scan::ProcessMatch;
 use crate::signal::{Now, Settings, Signals, Source};
-use crate::watched::{Observed, backoff, watch_object};
+use crate::watched::{Observed, backoff_while, watch_object};
 
 /// The inputs of the agent.
 #[derive(Debug)]
@@ -132,8 +132,9 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             Input::Signals => state.apply_signals(&mut signals, (agent.now)()),
             Input::Due => {}
             Input::PolicyCheck => {
+                let is_urgent = signals.standing().is_some();
                 state
-                    .check_policy(&agent.node, agent.machine.as_ref())
+                    .check_policy(&agent.node, agent.machine.as_ref(), is_urgent)
                     .await;
             }
         }
@@ -227,10 +228,15 @@ impl State {
     }
 
     /// Tries to write what the agent must not, and applies the result.
-    async fn check_policy(&mut self, node: &OwnNode, machine: Option<&OwnMachine>) {
+    async fn check_policy(
+        &mut self,
+        node: &OwnNode,
+        machine: Option<&OwnMachine>,
+        is_urgent: bool,
+    ) {
         let tried = try_all(node, machine).await;
         let was_satisfied = self.policy_check.is_satisfied();
-        self.policy_check.update(tried);
+        self.policy_check.update(tried, is_urgent);
         if was_satisfied && !self.policy_check.is_satisfied() {
             self.desired.request = None;
         }
@@ -373,6 +379,9 @@ impl State {
     fn apply_signals(&mut self, signals: &mut Signals, now: Timestamp) {
         let instant = Instant::now();
         signals.read(Now { time: now, instant });
+        if signals.standing().is_some() {
+            self.policy_check.hasten();
+        }
         let Some(signal) = signals.standing().filter(|_| self.may_request()) else {
             return;
         };
@@ -394,7 +403,8 @@ impl State {
             Err(error) => {
                 self.failures += 1;
                 self.is_wrong_host = matches!(error, NodeError::AnotherMachine);
-                self.due = Instant::now() + backoff(self.failures);
+                let is_urgent = self.desired.request.is_some();
+                self.due = Instant::now() + backoff_while(is_urgent, self.failures);
                 let error = with_causes(&error);
                 tracing::error!(
                     error,

@@ -25,6 +25,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A watch that ends sooner than this, without an event, has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// The longest pause while somebody waits for their host.
+pub(crate) const URGENT: Duration = Duration::from_secs(1);
 /// The status of a watch whose resourceVersion is too old.
 const GONE: u16 = 410;
 
@@ -63,14 +65,12 @@ where
     let task = tokio::spawn(async move {
         let mut failures = 0;
         loop {
-            match list_and_watch(&api, &name, &sender, &mut failures).await {
-                Ok(()) => failures = 0,
-                Err(error) => {
-                    failures += 1;
-                    let error = with_causes(error.as_ref());
-                    tracing::warn!(object = name, error, "watch failed");
-                    sleep(backoff(failures)).await;
-                }
+            if let Err(error) = list_and_watch(&api, &name, &sender, &mut failures).await
+            {
+                failures += 1;
+                let error = with_causes(error.as_ref());
+                tracing::warn!(object = name, error, "watch failed");
+                sleep(backoff(failures)).await;
             }
         }
     });
@@ -79,7 +79,17 @@ where
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reads the object and watches it, until it has to be read again.
+/// How a watch ended.
+enum Ended {
+    /// The server has closed it.
+    Closed,
+    /// The server has forgotten the version at which it began.
+    Gone,
+}
+
+/// Reads the object and watches it, until it has to be read again. A watch that has lasted or had an
+/// event ends the failures in a row: a list alone does not, so that it is not repeated without pause
+/// where every watch ends at once.
 async fn list_and_watch<K>(
     api: &Api<K>,
     name: &str,
@@ -90,50 +100,69 @@ where
     K: Resource + Clone + Debug + DeserializeOwned,
 {
     let field = format!("metadata.name={name}");
-    let mut list = timeout(
-        LIST_TIMEOUT,
-        api.list(&ListParams::default().fields(&field)),
-    )
-    .await??;
-    *failures = 0;
+    let list = ListParams::default().fields(&field);
+    let mut list = timeout(LIST_TIMEOUT, api.list(&list)).await??;
     let mut version = list.metadata.resource_version.take().unwrap_or_default();
     sender.send_replace(list.items.pop().map_or(Observed::Absent, Observed::Is));
     let params = WatchParams::default()
         .fields(&field)
         .timeout(u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX));
+    let mut has_lasted = false;
     loop {
-        let began = Instant::now();
-        let mut has_events = false;
-        let events = timeout(LIST_TIMEOUT, api.watch(&params, &version)).await?;
-        let mut events = match events {
-            Ok(events) => pin!(events),
-            Err(kube::Error::Api(status)) if status.code == GONE => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        while let Some(event) = timeout(IDLE_TIMEOUT, events.next()).await? {
-            has_events = true;
-            match event? {
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                    version = object.resource_version().unwrap_or_default();
-                    sender.send_replace(Observed::Is(object));
-                }
-                WatchEvent::Deleted(object) => {
-                    version = object.resource_version().unwrap_or_default();
-                    sender.send_replace(Observed::Absent);
-                }
-                WatchEvent::Bookmark(bookmark) => {
-                    version = bookmark.metadata.resource_version;
-                }
-                WatchEvent::Error(status) if status.code == GONE => return Ok(()),
-                WatchEvent::Error(status) => {
-                    return Err(kube::Error::Api(status).into());
-                }
-            }
+        let (began, from) = (Instant::now(), version.clone());
+        let ended = follow(api, &params, &mut version, sender).await;
+        let is_short = version == from && began.elapsed() < SHORT_WATCH;
+        if !is_short {
+            has_lasted = true;
+            *failures = 0;
         }
-        if !has_events && began.elapsed() < SHORT_WATCH {
-            return Err("the server closed the watch immediately".into());
+        match ended? {
+            Ended::Gone if has_lasted => return Ok(()),
+            Ended::Gone => return Err("the version of the list is too old".into()),
+            Ended::Closed if is_short => {
+                return Err("the server closed the watch immediately".into());
+            }
+            Ended::Closed => {}
         }
     }
+}
+
+/// One watch from `version` on, which becomes that of the last event.
+async fn follow<K>(
+    api: &Api<K>,
+    params: &WatchParams,
+    version: &mut String,
+    sender: &watch::Sender<Observed<K>>,
+) -> Result<Ended, Failure>
+where
+    K: Resource + Clone + Debug + DeserializeOwned,
+{
+    let events = timeout(LIST_TIMEOUT, api.watch(params, version)).await?;
+    let mut events = match events {
+        Ok(events) => pin!(events),
+        Err(kube::Error::Api(status)) if status.code == GONE => return Ok(Ended::Gone),
+        Err(error) => return Err(error.into()),
+    };
+    while let Some(event) = timeout(IDLE_TIMEOUT, events.next()).await? {
+        match event? {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                *version = object.resource_version().unwrap_or_default();
+                sender.send_replace(Observed::Is(object));
+            }
+            WatchEvent::Deleted(object) => {
+                *version = object.resource_version().unwrap_or_default();
+                sender.send_replace(Observed::Absent);
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                *version = bookmark.metadata.resource_version;
+            }
+            WatchEvent::Error(status) if status.code == GONE => return Ok(Ended::Gone),
+            WatchEvent::Error(status) => {
+                return Err(kube::Error::Api(status).into());
+            }
+        }
+    }
+    Ok(Ended::Closed)
 }
 
 /// The wait after `failures` failures in a row: a quarter of a second, doubling up to half a
@@ -145,6 +174,12 @@ pub(crate) fn backoff(failures: u32) -> Duration {
     let drawn = RandomState::new().build_hasher().finish() % 1000;
     let share = u32::try_from(drawn).unwrap_or_default();
     most.saturating_sub(most / 2000 * share)
+}
+
+/// The same, and at most a second while somebody waits for their host.
+pub(crate) fn backoff_while(is_urgent: bool, failures: u32) -> Duration {
+    let pause = backoff(failures);
+    if is_urgent { pause.min(URGENT) } else { pause }
 }
 
 #[cfg(test)]

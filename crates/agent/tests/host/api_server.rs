@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::fake_proc::FakeProc;
+use crate::line::Line;
 use crate::program::unique;
 
 pub(crate) const NODE: &str = "/api/v1/nodes/worker-1";
@@ -43,11 +44,13 @@ pub(crate) const NEVER: Duration = Duration::from_mins(2);
 /// A server with one Node, and an agent for it that scans a fake `/proc`.
 pub(crate) struct Fixture {
     server: Server,
+    /// Between the agent and the server.
+    pub(crate) line: Line,
     log: Arc<Mutex<Vec<AuditEvent>>>,
     pub(crate) fake: FakeProc,
     machine_id: PathBuf,
     /// The signal file of the agent, if it has one.
-    signal_file: Option<PathBuf>,
+    pub(crate) signal_file: Option<PathBuf>,
     pub(crate) run_directory: Option<PathBuf>,
     /// The ScheduledMachine of the agent's host, if it reports to one.
     pub(crate) machine: Option<&'static str>,
@@ -83,6 +86,7 @@ impl Fixture {
         let fixture = Self {
             user,
             server,
+            line: Line::default(),
             log,
             fake: FakeProc::new(),
             machine_id,
@@ -161,7 +165,7 @@ impl Fixture {
 
     pub(crate) fn start_agent(&mut self) {
         let server = self.server.in_process_as(self.user.clone());
-        let client = kube::Client::new(server, "default");
+        let client = kube::Client::new(self.line.to(server), "default");
         let agent = Agent {
             node: OwnNode {
                 client: client.clone(),
@@ -191,7 +195,7 @@ impl Fixture {
 
     /// Waits until the annotations of the Node satisfy `holds`, and returns them without the
     /// prefix.
-    async fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn wait_for(&self, holds: impl Fn(&Value) -> bool) -> Value {
         let selector = Selector::fields("metadata.name=worker-1");
         let list = self
             .client()
@@ -216,7 +220,7 @@ impl Fixture {
             .await;
     }
 
-    async fn wait_for_request(&self) -> Value {
+    pub(crate) async fn wait_for_request(&self) -> Value {
         self.wait_for(|found| found["reclaim-requested"] == "true")
             .await
     }

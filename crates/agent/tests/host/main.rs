@@ -9,6 +9,8 @@
 
 mod api_server;
 mod fake_proc;
+mod line;
+mod outage;
 mod program;
 mod reporting;
 mod running;
