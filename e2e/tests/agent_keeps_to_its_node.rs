@@ -130,6 +130,7 @@ fn wanted() -> DesiredAnnotations {
             reason: "process-match: steam".to_owned(),
             at: instant("2026-03-06T15:00:00Z"),
         }),
+        account: None,
     }
 }
 

@@ -112,6 +112,7 @@ impl Pod {
             signals: Vec::new(),
             run_directory: None,
             machine: None,
+            hold: None,
             requirement: PolicyRequirement::Required,
             now: || instant(IN_WINDOW),
         };

@@ -132,6 +132,7 @@ impl Desk {
                 namespace: host.namespace.clone(),
                 name: host.machine.clone(),
             }),
+            hold: None,
             requirement: PolicyRequirement::Required,
             now,
         };

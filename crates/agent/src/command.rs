@@ -177,6 +177,7 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         node,
         proc,
         mode: args.detection,
+        hold: args.hold(),
         requirement,
         now,
     };

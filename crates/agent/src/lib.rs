@@ -8,6 +8,7 @@
 //! - [`signal`]: signals beside processes
 //! - [`run_directory`]: what the agent and the users of its host exchange
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
+//! - [`hold`]: freezes and ends pods while no API server answers
 //! - [`reporting`]: tells the ScheduledMachine that its host is free, as `free` decides
 //! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
@@ -20,6 +21,7 @@ pub mod detect;
 mod doctor;
 pub mod event;
 mod free;
+pub mod hold;
 pub mod node;
 mod once;
 pub mod pattern;

@@ -21,6 +21,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::hold::ACCOUNT;
+
 /// How long a request may take; then it is sent again.
 pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 
@@ -29,6 +31,9 @@ const FORBIDDEN: u16 = 403;
 
 /// The HTTP status of requests about an object that does not exist.
 const NOT_FOUND: u16 = 404;
+
+/// The first HTTP status of answers of a server that fails itself.
+const FAILED: u16 = 500;
 
 fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == FORBIDDEN)
@@ -54,6 +59,8 @@ pub struct DesiredAnnotations {
     pub report: ReportState,
     /// A reclaim request.
     pub request: Option<ReclaimRequest>,
+    /// What was done with pods while no API server answered: the end of the reason of a request.
+    pub account: Option<String>,
 }
 
 /// The agent's report on its configuration.
@@ -79,13 +86,16 @@ pub struct ReclaimRequest {
 
 impl DesiredAnnotations {
     /// The changes to the annotations `found`, with null for one to remove; empty if they are
-    /// equal. An existing request is not changed, and keeps its first reason.
+    /// equal. An existing request keeps its time and its reason, to which only the account is added.
     ///
     /// # Example
     /// ```
     /// use fivespot_agent::node::{ReportState, DesiredAnnotations};
     /// let report = fivespot_api::reclaim::Report::accepted("c0ffee");
-    /// let desired = DesiredAnnotations { report: ReportState::Report(report), request: None };
+    /// let desired = DesiredAnnotations {
+    ///     report: ReportState::Report(report),
+    ///     ..DesiredAnnotations::default()
+    /// };
     /// let mut found = std::collections::BTreeMap::new();
     /// assert_eq!(desired.changes(&found).len(), 1);
     /// found.insert("5spot.finos.org/reclaim-agent".into(), "c0ffee ok".into());
@@ -107,11 +117,31 @@ impl DesiredAnnotations {
             && !is_requested(found)
         {
             changes.insert(RECLAIM_REQUESTED_ANNOTATION, json!(REQUESTED));
-            changes.insert(RECLAIM_REASON_ANNOTATION, json!(request.reason));
+            let reason = self.with_account(&request.reason);
+            changes.insert(RECLAIM_REASON_ANNOTATION, json!(reason));
             let at = format!("{:.3}", request.at);
             changes.insert(RECLAIM_REQUESTED_AT_ANNOTATION, json!(at));
+        } else if is_requested(found) {
+            let reason = found.get(RECLAIM_REASON_ANNOTATION);
+            let reason = reason.map_or("", String::as_str);
+            let told = self.with_account(reason);
+            if told != reason {
+                changes.insert(RECLAIM_REASON_ANNOTATION, json!(told));
+            }
         }
         changes
+    }
+
+    /// A reason with the account, in place of an earlier one.
+    fn with_account(&self, reason: &str) -> String {
+        match &self.account {
+            None => reason.to_owned(),
+            Some(account) => {
+                let before = reason.find(ACCOUNT).and_then(|start| reason.get(..start));
+                let reason = before.unwrap_or(reason).trim_end();
+                format!("{reason} {account}").trim_start().to_owned()
+            }
+        }
     }
 }
 
@@ -140,6 +170,19 @@ pub enum Error {
          of another machine is not changed"
     )]
     AnotherMachine,
+}
+
+impl Error {
+    /// Whether an API server has answered, be it with a refusal. One that fails itself accepts nothing.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Self::Api(error) => {
+                matches!(&**error, kube::Error::Api(status) if status.code < FAILED)
+            }
+            Self::Slow => false,
+            Self::NoIdentity { .. } | Self::AnotherMachine => true,
+        }
+    }
 }
 
 impl From<kube::Error> for Error {
@@ -342,6 +385,14 @@ impl OwnNode {
         Ok(answer.map_err(|_| Error::Slow)??)
     }
 
+    /// Whether the API server answers.
+    ///
+    /// # Errors
+    /// It does not, or refuses.
+    pub(crate) async fn ask(&self) -> Result<(), Error> {
+        self.read().await.map(|_| ())
+    }
+
     fn compare(&self, machine_id: &str) -> Result<(), Error> {
         let Identity::File(path) = &self.identity else {
             return Ok(());
@@ -369,6 +420,7 @@ mod tests {
                 reason: "process-match: steam".to_owned(),
                 at: "2026-03-06T22:50:00.123456Z".parse().unwrap(),
             }),
+            account: None,
         }
     }
 
@@ -410,6 +462,24 @@ mod tests {
         // Only the exact value counts as a request.
         let found = annotations(&[("reclaim-requested", "True")]);
         assert_eq!(desired(ReportState::NotYet).changes(&found).len(), 3);
+    }
+
+    #[test]
+    fn what_was_done_without_the_server_is_the_end_of_the_reason() {
+        let key = "5spot.finos.org/reclaim-reason";
+        let mut desired = desired(ReportState::NotYet);
+        let mut found = Annotations::new();
+        for account in ["(no API server answered: a)", "(no API server answered: b)"] {
+            desired.account = Some(account.to_owned());
+            let changes = desired.changes(&found);
+            assert_eq!(changes[key], format!("process-match: steam {account}"));
+            // In the mean time it is accepted, and told once.
+            found.insert("5spot.finos.org/reclaim-requested".into(), "true".into());
+            found.insert(key.into(), changes[key].as_str().unwrap().into());
+            assert!(desired.changes(&found).is_empty());
+        }
+        desired.account = None;
+        assert!(desired.changes(&found).is_empty());
     }
 
     #[test]

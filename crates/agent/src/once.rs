@@ -159,6 +159,7 @@ pub(crate) async fn request(
         request: reason
             .clone()
             .map(|reason| ReclaimRequest { reason, at: now }),
+        account: None,
     };
     node.write(&desired).await.map_err(|error| {
         let what = format!("annotating Node {}", node.name);

@@ -1,11 +1,10 @@
 //! Checks that the policy which limits the agent to its own Node, and as a service of its host to its
 //! annotations, is in force: at start, then once a day. An agent that could write more does nothing.
 
-use std::future::pending;
 use std::time::Duration;
 
 use fivespot_api::reclaim::Report;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::detect::with_causes;
 use crate::node::{Attempt, Error, OwnNode, ReportState};
@@ -57,12 +56,9 @@ impl PolicyCheck {
         }
     }
 
-    /// Waits until the next check is due.
-    pub(crate) async fn due(&self) {
-        match self.due {
-            Some(due) => sleep_until(due).await,
-            None => pending().await,
-        }
+    /// When the next check is due.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
     }
 
     /// Somebody waits for their host: an attempt that has failed is repeated soon.

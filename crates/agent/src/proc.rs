@@ -125,6 +125,14 @@ impl Proc {
         Some((own, stat.started))
     }
 
+    /// Whether this process is in a container of a pod.
+    pub(crate) fn is_in_pod(&self) -> bool {
+        let init = self.open_process(1).and_then(|init| init.groups());
+        let view = init.map_or_else(View::default, |groups| View::new(&groups));
+        let own = self.own.and_then(|own| self.open_process(own));
+        own.is_some_and(|own| own.place(&view) == Place::InPod)
+    }
+
     fn open_process(&self, pid: Pid) -> Option<Process> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory =

@@ -35,6 +35,9 @@ pub(crate) struct State {
     pub(crate) node: String,
     /// The request on the Node.
     pub(crate) requested: Option<Requested>,
+    /// What was done with pods while no API server answered.
+    #[serde(default)]
+    pub(crate) pods: Option<String>,
     pub(crate) signals: Vec<SignalState>,
 }
 
@@ -171,16 +174,26 @@ impl Publisher {
     }
 
     /// Writes the state if it has changed.
-    pub(crate) fn publish(&mut self, requested: Option<Requested>, signals: &Signals) {
+    pub(crate) fn publish(
+        &mut self,
+        requested: Option<Requested>,
+        pods: Option<String>,
+        signals: &Signals,
+    ) {
         let Some(directory) = &self.directory else {
             return;
         };
         let signals = states(signals);
-        if (&self.last.requested, &self.last.signals) == (&requested, &signals) {
+        let next = State {
+            requested,
+            pods,
+            signals,
+            ..self.last.clone()
+        };
+        if self.last == next {
             return;
         }
-        self.last.requested = requested;
-        self.last.signals = signals;
+        self.last = next;
         if let Err(error) = directory.write(&self.last) {
             let (path, error) = (directory.path().display(), with_causes(&error));
             tracing::error!(%path, error, "users of this host do not see what stands");

@@ -125,6 +125,7 @@ pub(crate) fn status(
         let text = format!("requested at {} ({})", requested.at, requested.reason);
         rows.push(("reclaim".to_owned(), text));
     }
+    rows.extend(state.pods.map(|account| ("pods".to_owned(), account)));
     let mut stands = state.requested.is_some();
     for signal in &state.signals {
         stands |= matches!(signal.reading, ReadingState::Stands { .. });

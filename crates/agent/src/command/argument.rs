@@ -10,10 +10,16 @@ use jiff::Timestamp;
 use super::Failure;
 use super::connection::{MachineName, machine};
 use crate::detect::DetectionMode;
+use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
 use crate::signal::{CountedSessions, LoadLimit, Settings};
+
+/// The usual time between a freeze and the end of pods.
+const FREEZE_FOR: Duration = Duration::minutes(1);
+/// Where control groups usually are.
+const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// Watch the processes of a node, and request a reclaim when a listed program runs.
 ///
@@ -144,6 +150,49 @@ pub(crate) struct Args {
     /// requests of users; the commands use /run/5spot
     #[arg(long, env = "RECLAIM_RUN_DIRECTORY", value_name = "DIR", global = true)]
     pub(super) run_directory: Option<PathBuf>,
+    /// While something asks for this host and no API server answers: freeze its pods at once, and end
+    /// them after --freeze-for. Needs control groups of version 2 that the agent may write; otherwise
+    /// it logs why it does nothing
+    #[arg(
+        long,
+        env = "RECLAIM_FREEZE_PODS",
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        value_name = "true|false",
+        global = true
+    )]
+    pub(super) freeze_pods: bool,
+    /// How long pods are frozen before they are ended: digits and one of s, m, h, up to 24h
+    #[arg(
+        long,
+        env = "RECLAIM_FREEZE_FOR",
+        value_name = "DURATION",
+        value_parser = freeze_for,
+        default_value_t = FREEZE_FOR,
+        global = true
+    )]
+    pub(super) freeze_for: Duration,
+    /// Directory where the control groups of the host are mounted
+    #[arg(
+        long,
+        env = "RECLAIM_CGROUP_ROOT",
+        value_name = "DIR",
+        default_value = CGROUP_ROOT,
+        global = true
+    )]
+    pub(super) cgroup_root: PathBuf,
+    /// Directory in which the agent keeps what it has done with pods, until it is on the Node. Without
+    /// it, a restart of the agent forgets that
+    #[arg(
+        long,
+        env = "RECLAIM_STATE_DIRECTORY",
+        value_name = "DIR",
+        global = true
+    )]
+    pub(super) state_directory: Option<PathBuf>,
     /// The ScheduledMachine of this host. While a reclaim stops it and spec.reclaim.return is set,
     /// the agent reports in an annotation since when this host is free of all signals, so that the
     /// machine returns
@@ -248,6 +297,13 @@ Examples:
     },
 }
 
+fn freeze_for(text: &str) -> Result<Duration, String> {
+    let time = text.parse::<Duration>();
+    let time = time.map_err(|error| error.to_string())?;
+    let within = time.within(Duration::seconds(0), Duration::hours(24));
+    within.map_err(|error| error.to_string())
+}
+
 fn instant(text: &str) -> Result<Timestamp, String> {
     let instant = text.parse::<Timestamp>();
     instant.map_err(|_| "expected a time such as 2026-03-08T07:00:00Z".to_owned())
@@ -342,6 +398,14 @@ impl Args {
             words.push(format!("--load-above={above}"));
             words.push(format!("--load-for={}", self.load_for));
         }
+        if !self.freeze_pods {
+            words.push("--freeze-pods=false".to_owned());
+        } else if self.freeze_for != FREEZE_FOR {
+            words.push(format!("--freeze-for={}", self.freeze_for));
+        }
+        if self.cgroup_root != Path::new(CGROUP_ROOT) {
+            words.push(format!("--cgroup-root={}", self.cgroup_root.display()));
+        }
         if self.detection != DetectionMode::Auto {
             words.extend(choice("detection", self.detection.to_possible_value()));
         }
@@ -349,6 +413,15 @@ impl Args {
             words.extend(choice("log-format", self.log_format.to_possible_value()));
         }
         words
+    }
+
+    /// What to do with pods while no API server answers.
+    pub(super) fn hold(&self) -> Option<HoldSettings> {
+        self.freeze_pods.then(|| HoldSettings {
+            pods: PodGroups::new(self.cgroup_root.clone()),
+            grace: jiff::SignedDuration::from(self.freeze_for).unsigned_abs(),
+            state: self.state_directory.clone(),
+        })
     }
 
     /// The signals of the command line.

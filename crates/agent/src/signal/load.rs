@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::{LoadLimit, Now, Signal, Source};
 use crate::bounded::{self, is_missing};
+use crate::hold::ALL_PODS;
 use tokio::time::Instant;
 
 /// The maximum size in bytes of the files that are read; `/proc/stat` grows with the processors.
@@ -24,9 +25,6 @@ const HIERARCHIES: [(&str, &str); 3] = [
     ("cpu,cpuacct", "cpuacct.usage"),
     ("cpuacct", "cpuacct.usage"),
 ];
-
-/// The names of the control group above all pods, by the kubelet's two drivers.
-const ALL_PODS: [&str; 2] = ["kubepods.slice", "kubepods"];
 
 /// Stands while processes outside pods use more than a number of processors, on average over a
 /// time.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fivespot_agent::detect::DetectionMode;
+use fivespot_agent::hold::HoldSettings;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::reporting::OwnMachine;
@@ -54,6 +55,8 @@ pub(crate) struct Fixture {
     pub(crate) run_directory: Option<PathBuf>,
     /// The ScheduledMachine of the agent's host, if it reports to one.
     pub(crate) machine: Option<&'static str>,
+    /// What the agent does with pods while no API server answers.
+    pub(crate) hold: Option<HoldSettings>,
     pub(crate) now: fn() -> Timestamp,
     /// Who the agent is.
     pub(crate) user: User,
@@ -93,6 +96,7 @@ impl Fixture {
             signal_file: None,
             run_directory: None,
             machine: None,
+            hold: None,
             now: || "2026-03-06T22:50:00Z".parse().unwrap(),
             agent: None,
         };
@@ -185,6 +189,7 @@ impl Fixture {
                 namespace: "team-a".to_owned(),
                 name: name.to_owned(),
             }),
+            hold: self.hold.clone(),
             requirement: PolicyRequirement::Required,
             now: self.now,
         };

@@ -1,6 +1,6 @@
 //! The line between an agent and its API server, which a test cuts.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -21,8 +21,12 @@ pub(crate) enum Fate {
     Answered,
     /// Nothing listens.
     Refused,
+    /// No answer ever comes.
+    Lost,
     /// The server answers, and ends every watch at once.
     WithoutWatches,
+    /// The server answers until it has accepted a change, and then nothing listens.
+    UntilChanged,
 }
 
 /// The line. Its clones are one.
@@ -84,16 +88,23 @@ impl Service<Request<Body>> for Connection {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let fate = self.line.send(&request);
         let is_watch = request.uri().to_string().contains("watch=true");
+        let is_change = request.method() == Method::PATCH
+            && !request.uri().to_string().contains("dryRun");
+        let line = self.line.clone();
         let answer = self.server.call(request);
         Box::pin(async move {
             match fate {
                 Fate::Refused => return Err(io::ErrorKind::ConnectionRefused.into()),
+                Fate::Lost => pending().await,
                 Fate::WithoutWatches if is_watch => {
                     return Ok(Response::new(Either::Right(Body::empty())));
                 }
-                Fate::Answered | Fate::WithoutWatches => {}
+                Fate::Answered | Fate::WithoutWatches | Fate::UntilChanged => {}
             }
             let answer = answer.await.unwrap_or_else(|never| match never {});
+            if fate == Fate::UntilChanged && is_change {
+                line.set(Fate::Refused);
+            }
             Ok(answer.map(Either::Left))
         })
     }

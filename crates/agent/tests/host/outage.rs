@@ -4,7 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fivespot_agent::hold::{HoldSettings, PodGroups};
 use http::Method;
+use kubemu_apiserver::Delete;
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::api_server::{Fixture, NODE, accepted, config_text};
@@ -26,6 +29,10 @@ impl Signal {
         let path = std::env::temp_dir().join(unique("5spot-agent-signal-"));
         fixture.signal_file = Some(path.clone());
         Self(path)
+    }
+
+    fn end(&self) {
+        fs::remove_file(&self.0).unwrap();
     }
 
     fn begin(&self) {
@@ -90,4 +97,190 @@ async fn a_watch_that_always_ends_right_after_its_list_is_tried_with_growing_pau
     fixture.configure(&text).await;
     fixture.wait_for_report(&accepted(&text)).await;
     assert!(fixture.client().get(NODE).await.is_ok());
+}
+
+/// The played control group of the pods of a host, and a signal that does not stand yet.
+struct Pods {
+    root: PathBuf,
+    signal: Signal,
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+impl Pods {
+    /// Those of a host whose agent ends them after a minute.
+    fn of(fixture: &mut Fixture) -> Self {
+        let root = std::env::temp_dir().join(unique("5spot-agent-pods-"));
+        let pods = Self {
+            signal: Signal::of(fixture),
+            root,
+        };
+        fs::create_dir_all(pods.root.join("groups/kubepods.slice")).unwrap();
+        pods.write("cgroup.freeze", "0");
+        pods.write("cgroup.kill", "");
+        fixture.hold = Some(HoldSettings {
+            pods: PodGroups::new(pods.root.join("groups")),
+            grace: Duration::from_mins(1),
+            state: Some(pods.root.join("state")),
+        });
+        pods
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::write(self.root.join("groups/kubepods.slice").join(file), text).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        let path = self.root.join("groups/kubepods.slice").join(file);
+        fs::read_to_string(path).unwrap()
+    }
+
+    fn are_frozen(&self) -> bool {
+        self.read("cgroup.freeze") == "1"
+    }
+
+    fn are_ended(&self) -> bool {
+        self.read("cgroup.kill") == "1"
+    }
+
+    /// Waits until they are frozen, or are not.
+    async fn wait(&self, are_frozen: bool) {
+        let began = Instant::now();
+        while self.are_frozen() != are_frozen {
+            assert!(began.elapsed() < Duration::from_mins(5));
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// An agent that has reported, and the pods of its host.
+async fn running() -> (Fixture, Pods) {
+    let mut fixture = Fixture::new().await;
+    let pods = Pods::of(&mut fixture);
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    (fixture, pods)
+}
+
+fn reason(found: &Value) -> &str {
+    found["reclaim-reason"].as_str().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_frozen_while_the_server_refuses_or_hangs_and_ended_after_the_grace() {
+    for fate in [Fate::Refused, Fate::Lost] {
+        let (fixture, pods) = running().await;
+        fixture.line.set(fate);
+        // Nobody asks for the host.
+        sleep(Duration::from_mins(5)).await;
+        assert!(!pods.are_frozen());
+        pods.signal.begin();
+        pods.wait(true).await;
+        sleep(Duration::from_secs(58)).await;
+        assert!(!pods.are_ended());
+        sleep(Duration::from_secs(3)).await;
+        assert!(pods.are_ended());
+        assert!(pods.are_frozen());
+        let back = Instant::now();
+        fixture.line.set(Fate::Answered);
+        let found = fixture.wait_for_request().await;
+        assert!(back.elapsed() < Duration::from_secs(7));
+        let reason = reason(&found);
+        let account = "(no API server answered: pods frozen at 2026-03-06T22:50:00.000Z, \
+                       ended at 2026-03-06T22:50:00.000Z)";
+        assert!(reason.starts_with("signal-file: "), "{reason}");
+        assert!(reason.ends_with(account), "{reason}");
+        pods.wait(false).await;
+        assert!(!pods.root.join("state/held.json").exists());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_go_on_and_nothing_is_requested_if_the_signal_ends_before_the_server_is_back()
+ {
+    let (fixture, pods) = running().await;
+    fixture.line.set(Fate::Refused);
+    pods.signal.begin();
+    pods.wait(true).await;
+    pods.signal.end();
+    pods.wait(false).await;
+    sleep(Duration::from_mins(5)).await;
+    assert!(!pods.are_frozen() && !pods.are_ended());
+    fixture.line.set(Fate::Answered);
+    sleep(Duration::from_mins(5)).await;
+    let node = fixture.client().get(NODE).await.unwrap();
+    let annotations = &node["metadata"]["annotations"];
+    assert_eq!(
+        annotations["5spot.finos.org/reclaim-requested"],
+        Value::Null
+    );
+    // The next process is seen as before.
+    fixture.fake.start(7, "steam");
+    let found = fixture.wait_for_request().await;
+    assert_eq!(reason(&found), "process-match: steam");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_holds_pods_as_long_as_it_runs() {
+    let (fixture, pods) = running().await;
+    fixture.line.set(Fate::Lost);
+    fixture.fake.start(7, "steam");
+    pods.wait(true).await;
+    sleep(Duration::from_secs(30)).await;
+    assert!(pods.are_frozen());
+    fixture.fake.end(7);
+    pods.wait(false).await;
+    assert!(!pods.are_ended());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_the_server_accepted_just_before_it_died_holds_pods_too() {
+    let (fixture, pods) = running().await;
+    fixture.line.set(Fate::UntilChanged);
+    pods.signal.begin();
+    fixture.wait_for_request().await;
+    pods.wait(true).await;
+    fixture.line.set(Fate::Answered);
+    pods.wait(false).await;
+    let found = fixture
+        .wait_for(|found| reason(found).contains("pods frozen at"))
+        .await;
+    assert!(reason(&found).starts_with("signal-file: "));
+    // The operator acts, and the machine leaves.
+    let client = fixture.client();
+    client.delete(NODE, &Delete::default()).await.unwrap();
+    sleep(Duration::from_secs(2)).await;
+    fixture.line.set(Fate::Refused);
+    sleep(Duration::from_mins(5)).await;
+    assert!(!pods.are_frozen());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_starts_while_the_server_is_dead_holds_pods_for_a_signal() {
+    let mut fixture = Fixture::new().await;
+    let pods = Pods::of(&mut fixture);
+    fixture.line.set(Fate::Refused);
+    pods.signal.begin();
+    fixture.start_agent();
+    pods.wait(true).await;
+    fixture.line.set(Fate::Answered);
+    fixture.wait_for_request().await;
+    pods.wait(false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_not_held_while_the_server_answers() {
+    let (fixture, pods) = running().await;
+    pods.signal.begin();
+    fixture.wait_for_request().await;
+    sleep(Duration::from_mins(5)).await;
+    assert!(!pods.are_ended());
+    assert!(!pods.are_frozen());
+    assert_eq!(pods.read("cgroup.freeze"), "0");
 }

@@ -1,0 +1,182 @@
+use std::fs;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::{Hold, HoldSettings, Holder, PATIENCE, PodGroups, Reach};
+use crate::test_host::TestHost;
+
+const GRACE: Duration = Duration::from_mins(1);
+const FREEZE: &str = "groups/kubepods.slice/cgroup.freeze";
+const KILL: &str = "groups/kubepods.slice/cgroup.kill";
+
+/// A played control group of pods, and the holder of its agent.
+struct Desk {
+    host: TestHost,
+    holder: Holder,
+    start: Instant,
+}
+
+fn settings(host: &TestHost) -> HoldSettings {
+    HoldSettings {
+        pods: PodGroups::new(host.join("groups")),
+        grace: GRACE,
+        state: Some(host.join("state")),
+    }
+}
+
+fn at(passed: Duration) -> Timestamp {
+    let start: Timestamp = "2026-03-06T22:50:00Z".parse().unwrap();
+    start + SignedDuration::try_from(passed).unwrap()
+}
+
+impl Desk {
+    fn new(name: &str) -> Self {
+        let host = TestHost::new(&format!("hold-{name}"));
+        host.write(FREEZE, "0\n");
+        host.write(KILL, "");
+        Self {
+            holder: Holder::start(settings(&host), at(Duration::ZERO)),
+            host,
+            start: Instant::now(),
+        }
+    }
+
+    /// Decides so long after the start; the first failure was then.
+    fn update(&mut self, asks: Option<&str>, has_failed: bool, passed: Duration) {
+        let mut reach = Reach::default();
+        reach.end(self.start, !has_failed);
+        let instant = self.start + passed;
+        self.holder.update(asks, reach, instant, at(passed));
+    }
+
+    /// What is written to the two files.
+    fn written(&self) -> (String, String) {
+        let read = |path: &str| fs::read_to_string(self.host.join(path)).unwrap();
+        let freeze = read(FREEZE).trim().to_owned();
+        (freeze, read(KILL))
+    }
+
+    fn is(&self, freeze: &str, kill: &str) {
+        assert_eq!(self.written(), (freeze.to_owned(), kill.to_owned()));
+    }
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn a_server_is_silent_at_once_if_it_refuses_and_after_a_moment_if_it_hangs() {
+    let now = Instant::now();
+    let mut reach = Reach::default();
+    assert_eq!(reach.silent_from(), None);
+    reach.send(now, false);
+    assert_eq!(reach.silent_from(), Some(now + PATIENCE));
+    reach.end(now, false);
+    assert_eq!(reach.silent_from(), Some(now));
+    // A further attempt does not let pods run for a moment.
+    reach.send(now + seconds(1), true);
+    assert_eq!(reach.silent_from(), Some(now));
+    reach.end(now + seconds(2), true);
+    assert_eq!(reach.silent_from(), None);
+    // A failure that nobody has waited for is forgotten.
+    reach.end(now, false);
+    reach.send(now + seconds(9), false);
+    assert_eq!(reach.silent_from(), Some(now + seconds(9) + PATIENCE));
+}
+
+#[test]
+fn pods_are_frozen_at_once_and_ended_after_the_grace() {
+    let mut desk = Desk::new("grace");
+    desk.update(None, true, seconds(0));
+    desk.is("0", "");
+    desk.update(Some("owner"), false, seconds(1));
+    desk.is("0", "");
+    desk.update(Some("owner"), true, seconds(2));
+    desk.is("1", "");
+    desk.update(Some("owner"), true, seconds(61));
+    desk.is("1", "");
+    assert_eq!(desk.holder.due(), Some(desk.start + seconds(62)));
+    desk.update(Some("owner"), true, seconds(62));
+    desk.is("1", "1");
+    // What the kubelet starts again is ended too, and is frozen meanwhile.
+    desk.host.write(KILL, "");
+    desk.update(Some("owner"), true, seconds(63));
+    desk.is("1", "1");
+    assert_eq!(
+        desk.holder.account().unwrap(),
+        "(no API server answered: pods frozen at 2026-03-06T22:50:02.000Z, ended at \
+         2026-03-06T22:51:02.000Z)"
+    );
+    // The server has accepted the request.
+    desk.update(Some("owner"), false, seconds(70));
+    desk.is("0", "1");
+    let account = desk.holder.account().unwrap();
+    desk.holder.reported(&format!("owner {account}"));
+    assert_eq!(desk.holder.account(), None);
+    assert!(!desk.host.join("state/held.json").exists());
+}
+
+#[test]
+fn pods_go_on_if_the_signal_ends_before_the_grace() {
+    let mut desk = Desk::new("thaw");
+    desk.update(Some("owner"), true, seconds(0));
+    desk.is("1", "");
+    desk.update(None, true, seconds(30));
+    desk.is("0", "");
+    assert_eq!(desk.holder.account(), None);
+    assert_eq!(desk.holder.due(), None);
+}
+
+#[test]
+fn a_restarted_agent_goes_on_with_what_it_has_done() {
+    let mut desk = Desk::new("restart");
+    desk.update(Some("owner"), true, seconds(1));
+    desk.holder = Holder::start(settings(&desk.host), at(seconds(31)));
+    assert!(desk.holder.is_holding());
+    desk.start = Instant::now();
+    desk.update(Some("owner"), true, seconds(29));
+    desk.is("1", "");
+    desk.update(Some("owner"), true, seconds(31));
+    desk.is("1", "1");
+    // The host was started again: no pod is frozen, and the account is still to be given.
+    desk.host.write(FREEZE, "0\n");
+    desk.holder = Holder::start(settings(&desk.host), at(seconds(90)));
+    assert_eq!(desk.holder.hold, Hold::Free);
+    assert!(desk.holder.account().is_some());
+}
+
+#[test]
+fn an_agent_that_stops_lets_pods_go_on() {
+    let mut desk = Desk::new("stop");
+    desk.update(Some("owner"), true, seconds(0));
+    desk.holder.stop();
+    desk.is("0", "");
+}
+
+#[test]
+fn without_pods_or_the_right_to_hold_them_nothing_is_done_and_nothing_reported() {
+    let mut desk = Desk::new("none");
+    desk.host.remove(FREEZE);
+    // Version 1 has no such file: none is created.
+    desk.update(Some("owner"), true, seconds(0));
+    assert!(!desk.host.join(FREEZE).exists());
+    assert_eq!(desk.holder.account(), None);
+    assert!(
+        desk.holder
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("cgroup.freeze")
+    );
+    fs::remove_dir_all(desk.host.join("groups")).unwrap();
+    desk.update(Some("owner"), true, seconds(1));
+    assert_eq!((desk.holder.hold, &desk.holder.error), (Hold::Free, &None));
+    // The kubelet has made its group meanwhile.
+    desk.host.write(FREEZE, "0\n");
+    assert_eq!(desk.holder.due(), Some(desk.start + seconds(2)));
+    desk.update(Some("owner"), true, seconds(2));
+    assert!(desk.holder.is_holding());
+}
