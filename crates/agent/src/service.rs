@@ -1,5 +1,8 @@
-//! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by a unit of
+//! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by units of
 //! systemd.
+//!
+//! The agent talks to the network and has no privileges. What it needs to hold pods, two files of their
+//! control group, is given to it by a second service: it has one capability, no network and no input.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,10 +15,14 @@ use fivespot_api::reclaim::config_hash;
 use crate::bounded::{self, is_missing};
 use crate::command::{Failure, Outcome};
 
-/// The name of the unit.
+/// The name of the agent's unit.
 const UNIT: &str = "5spot-reclaim-agent.service";
+/// The name of the unit that lets the agent hold pods.
+const PODS_UNIT: &str = "5spot-reclaim-agent-pods.service";
+/// Both, in the order in which they are removed.
+const UNITS: [&str; 2] = [UNIT, PODS_UNIT];
 /// The directory for the units of an administrator.
-const UNITS: &str = "etc/systemd/system";
+const DIRECTORY: &str = "etc/systemd/system";
 /// How the first line begins; the hash of the lines after it follows.
 const WRITTEN: &str =
     "# Written by 5spot-reclaim-agent install, sha256 of what follows: ";
@@ -28,9 +35,9 @@ const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 const BEFORE: &str = "\
 [Unit]
 Description=Returns this host to its owner (5-Spot)
-Wants=network-online.target
 After=network-online.target
-
+Wants=network-online.target";
+const SERVICE: &str = "
 [Service]
 Restart=always
 RestartSec=5
@@ -53,7 +60,6 @@ ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes
-ProtectControlGroups=yes
 ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
@@ -75,6 +81,55 @@ TasksMax=16
 [Install]
 WantedBy=multi-user.target
 ";
+/// Of an agent that holds pods.
+const HOLDS_PODS: &str = "\
+# What it has done with pods, until an API server knows.
+StateDirectory=5spot-reclaim-agent
+# Control groups belong to root, except for two files that the service of pods gives to this one.
+ProtectControlGroups=no
+";
+const HOLDS_NONE: &str = "ProtectControlGroups=yes\n";
+const PODS: &str = "\
+[Unit]
+Description=Lets the agent freeze and end the pods of this host (5-Spot)
+BindsTo=5spot-reclaim-agent.service
+After=5spot-reclaim-agent.service
+
+[Service]
+Restart=always
+RestartSec=5
+# The kubelet makes the control group when the host joins a cluster, after the agent has started. The
+# agent's user is the one to whom its directory belongs.
+ExecStart=/bin/sh -c 'while sleep 2; do chown --reference=/run/5spot/agent \
+ /sys/fs/cgroup/kubepods*/cgroup.freeze /sys/fs/cgroup/kubepods*/cgroup.kill 2>/dev/null; done'
+ExecStopPost=-/bin/sh -c 'chown root:root \
+ /sys/fs/cgroup/kubepods*/cgroup.freeze /sys/fs/cgroup/kubepods*/cgroup.kill 2>/dev/null'
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_CHOWN
+AmbientCapabilities=
+PrivateNetwork=yes
+RestrictAddressFamilies=none
+ProtectSystem=strict
+ProtectHome=yes
+ProtectProc=invisible
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=no
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+MemoryMax=16M
+TasksMax=4
+";
 
 /// The service of one host.
 #[derive(Clone, Debug)]
@@ -89,6 +144,8 @@ pub(crate) struct Service {
     pub(crate) arguments: Vec<String>,
     /// The files among its signals.
     pub(crate) signal_files: Vec<PathBuf>,
+    /// Whether it may hold the pods of the host.
+    pub(crate) holds_pods: bool,
 }
 
 /// What a unit file is to this program.
@@ -106,7 +163,16 @@ fn refused(what: impl Into<String>, why: &str, remedy: &'static str) -> Failure 
 }
 
 impl Service {
-    /// The unit.
+    /// The units, with their names.
+    fn units(&self) -> Result<Vec<(&'static str, String)>, Failure> {
+        let mut units = vec![(UNIT, written(&self.text()?))];
+        if self.holds_pods {
+            units.push((PODS_UNIT, written(PODS)));
+        }
+        Ok(units)
+    }
+
+    /// The agent's unit.
     fn text(&self) -> Result<String, Failure> {
         let program = plain("--program", &self.program)?;
         let kubeconfig = plain("--kubeconfig", &self.kubeconfig)?;
@@ -118,6 +184,9 @@ impl Service {
         }
         let mut command =
             format!("{program} --kubeconfig %d/kubeconfig --run-directory /run/5spot");
+        if self.holds_pods {
+            command.push_str(" --state-directory %S/5spot-reclaim-agent");
+        }
         let mut credentials = format!("LoadCredential=kubeconfig:{kubeconfig}\n");
         if let Some(path) = &self.machine_kubeconfig {
             let path = plain("--machine-kubeconfig", path)?;
@@ -127,8 +196,14 @@ impl Service {
         for argument in &self.arguments {
             let _ = write!(command, " {}", quoted(argument)?);
         }
-        let text = format!("{BEFORE}ExecStart={command}\n{credentials}{AFTER}");
-        Ok(format!("{WRITTEN}{}\n{text}", config_hash(&text)))
+        let (wants, holds) = if self.holds_pods {
+            (format!(" {PODS_UNIT}"), HOLDS_PODS)
+        } else {
+            (String::new(), HOLDS_NONE)
+        };
+        Ok(format!(
+            "{BEFORE}{wants}\n{SERVICE}ExecStart={command}\n{credentials}{holds}{AFTER}"
+        ))
     }
 
     /// Checks what the service needs below `root`.
@@ -155,6 +230,11 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// A unit with the line by which it is known.
+fn written(text: &str) -> String {
+    format!("{WRITTEN}{}\n{text}", config_hash(text))
 }
 
 /// The mode of a regular file below `root`.
@@ -208,14 +288,23 @@ fn quoted(argument: &str) -> Result<String, Failure> {
     })
 }
 
-fn path(root: &Path) -> PathBuf {
-    root.join(UNITS).join(UNIT)
+fn path(root: &Path, unit: &str) -> PathBuf {
+    root.join(DIRECTORY).join(unit)
 }
 
-/// Whether the unit is there, and as it was written.
+/// Whether the units are there, and as they were written.
 pub(crate) fn installed(root: &Path) -> Result<Installed, Failure> {
-    let path = path(root);
-    match bounded::read(&path, MAX_BYTES) {
+    let [agent, pods] = UNITS.map(|unit| state(&path(root, unit)));
+    Ok(match (agent?, pods?) {
+        (Installed::Absent, Installed::Absent) => Installed::Absent,
+        (Installed::Changed, _) | (_, Installed::Changed) => Installed::Changed,
+        _ => Installed::AsWritten,
+    })
+}
+
+/// Whether one unit is there, and as it was written.
+fn state(path: &Path) -> Result<Installed, Failure> {
+    match bounded::read(path, MAX_BYTES) {
         Ok((text, _)) => {
             let lines = text.strip_prefix(WRITTEN);
             let is_as_written = lines
@@ -235,75 +324,107 @@ pub(crate) fn installed(root: &Path) -> Result<Installed, Failure> {
     }
 }
 
-/// Prints the unit that [`install`] would write.
+/// The paths of the units that are there. A failure if one is not as it was written.
+fn own(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for path in UNITS.map(|unit| path(root, unit)) {
+        match state(&path)? {
+            Installed::Absent => {}
+            Installed::Changed => return Err(changed(&path)),
+            Installed::AsWritten => found.push(path),
+        }
+    }
+    Ok(found)
+}
+
+/// Prints the units that [`install`] would write.
 pub(crate) fn show(service: &Service, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    write!(out, "{}", service.text()?)?;
+    for (index, (unit, text)) in service.units()?.iter().enumerate() {
+        let space = if index == 0 { "" } else { "\n" };
+        write!(out, "{space}# /{DIRECTORY}/{unit}\n{text}")?;
+    }
     Ok(Outcome::Yes)
 }
 
-/// Writes the unit below `root`, in place of one that is as this program wrote it.
+/// Writes the units below `root`, in place of those that are as this program wrote them.
 pub(crate) fn install(
     service: &Service,
     root: &Path,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let text = service.text()?;
+    let units = service.units()?;
     service.check(root)?;
-    let path = path(root);
-    if installed(root)? == Installed::Changed {
-        return Err(changed(&path));
+    let before = own(root)?;
+    // The agent's unit last: it wants the other one.
+    for (unit, text) in units.iter().rev() {
+        let path = path(root, unit);
+        replace(&path, text)?;
+        writeln!(out, "wrote {}", path.display())?;
     }
-    let new = path.with_extension("service.new");
-    let written = fs::write(&new, text)
-        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o644)))
-        .and_then(|()| fs::rename(&new, &path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&new);
-        let what = format!("writing {}", path.display());
-        Failure::new(what, &error, "run this as root, on a host with systemd")
-    })?;
+    let is_left = |path: &&PathBuf| units.iter().all(|(unit, _)| !path.ends_with(unit));
+    for path in before.iter().filter(is_left) {
+        remove(path)?;
+        writeln!(out, "removed {}", path.display())?;
+    }
     writeln!(
         out,
-        "wrote {}; to start it:\n  systemctl daemon-reload\n  systemctl enable --now {UNIT}",
-        path.display()
+        "to start it:\n  systemctl daemon-reload\n  systemctl enable --now {UNIT}"
     )?;
     Ok(Outcome::Yes)
 }
 
-/// Removes the unit that [`install`] has written, and nothing else. [`Outcome::No`] if there is
+fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let new = path.with_extension("service.new");
+    let written = fs::write(&new, text)
+        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o644)))
+        .and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        let what = format!("writing {}", path.display());
+        Failure::new(what, &error, "run this as root, on a host with systemd")
+    })
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    fs::remove_file(path).map_err(|error| {
+        let what = format!("removing {}", path.display());
+        Failure::new(what, &error, "run this as root")
+    })
+}
+
+/// Removes the units that [`install`] has written, and nothing else. [`Outcome::No`] if there are
 /// none.
 pub(crate) fn uninstall(
     root: &Path,
     is_dry_run: bool,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let path = path(root);
-    match installed(root)? {
-        Installed::Absent => {
-            writeln!(out, "not installed: there is no {}", path.display())?;
-            return Ok(Outcome::No);
-        }
-        Installed::Changed => return Err(changed(&path)),
-        Installed::AsWritten => {}
+    let found = own(root)?;
+    if found.is_empty() {
+        let path = path(root, UNIT);
+        writeln!(out, "not installed: there is no {}", path.display())?;
+        return Ok(Outcome::No);
     }
-    let link = root.join(UNITS).join("multi-user.target.wants").join(UNIT);
+    let link = root
+        .join(DIRECTORY)
+        .join("multi-user.target.wants")
+        .join(UNIT);
     if fs::symlink_metadata(&link).is_ok() {
+        let path = path(root, UNIT);
         let remedy = "run systemctl disable --now 5spot-reclaim-agent.service first";
         return Err(refused(path.display().to_string(), "is enabled", remedy));
     }
-    if is_dry_run {
-        writeln!(out, "would remove {}", path.display())?;
-        return Ok(Outcome::Yes);
+    for path in &found {
+        if is_dry_run {
+            writeln!(out, "would remove {}", path.display())?;
+        } else {
+            remove(path)?;
+            writeln!(out, "removed {}", path.display())?;
+        }
     }
-    fs::remove_file(&path).map_err(|error| {
-        let what = format!("removing {}", path.display());
-        Failure::new(what, &error, "run this as root")
-    })?;
-    writeln!(
-        out,
-        "removed {}; to forget it:\n  systemctl daemon-reload",
-        path.display()
-    )?;
+    if !is_dry_run {
+        writeln!(out, "to forget it:\n  systemctl daemon-reload")?;
+    }
     Ok(Outcome::Yes)
 }
 

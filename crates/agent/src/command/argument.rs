@@ -265,18 +265,19 @@ Examples:
     Return,
     /// Show whether the agent runs, and which signals ask for this host, since when and until when
     Status,
-    /// Run the agent as a service of this host: write a unit of systemd
+    /// Run the agent as a service of this host: write units of systemd
     ///
     /// The service has the other options that are given here, such as --outside-containers. It is
-    /// neither root nor a user of the host. Needs systemd 250 or later. A unit that has been changed
-    /// is not replaced.
+    /// neither root nor a user of the host. A second unit gives it the two files by which it freezes
+    /// and ends pods, unless --freeze-pods=false is given. Needs systemd 250 or later. A unit that has
+    /// been changed is not replaced.
     #[command(after_help = "\
 Examples:
   5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig
   5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig \\
     --login-sessions local --signal-file /run/desk/in-use --dry-run")]
     Install {
-        /// Print the unit, and write nothing
+        /// Print the units, and write nothing
         #[arg(long = "dry-run")]
         only_shown: bool,
         /// Directory that is the root of the host, for an image or a package
@@ -286,7 +287,7 @@ Examples:
         #[arg(long, value_name = "PATH")]
         program: Option<PathBuf>,
     },
-    /// Remove the unit that `install` has written, and nothing else
+    /// Remove the units that `install` has written, and nothing else
     Uninstall {
         /// Say what would be removed, and remove nothing
         #[arg(long = "dry-run")]
@@ -357,12 +358,20 @@ impl Args {
                 remedy: "leave it out",
             });
         }
+        if self.state_directory.is_some() {
+            return Err(Failure {
+                what: "--state-directory".to_owned(),
+                why: "is that of the service".to_owned(),
+                remedy: "leave it out",
+            });
+        }
         Ok(Service {
             program,
             kubeconfig,
             machine_kubeconfig: self.machine_kubeconfig.clone(),
             arguments: self.arguments_of_service(self.named()?),
             signal_files: self.signal_file.clone(),
+            holds_pods: self.freeze_pods,
         })
     }
 

@@ -166,7 +166,7 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         let line = printed.lines().find(|line| line.starts_with("ExecStart="));
         line.map_or(printed.clone(), str::to_owned)
     };
-    insta::assert_snapshot!(command(&[]), @"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --node-name=worker-1");
+    insta::assert_snapshot!(command(&[]), @"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --state-directory %S/5spot-reclaim-agent --node-name=worker-1");
     let all = [
         "--machine-id-path=/var/lib/machine-id",
         "--outside-containers",
@@ -179,11 +179,14 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--login-sessions=all",
         "--load-above=2.5",
         "--load-for=10m",
+        "--freeze-pods=false",
+        "--cgroup-root=/host/cgroup",
         "--detection=scan",
         "--log-format=text",
     ];
     let unit = command(&all);
-    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
+    assert!(command(&["--freeze-for=5m"]).ends_with(" --freeze-for=5m"));
     let printed = fake.run(&[&given[..], &all].concat());
     let credentials = printed.lines().filter(|line| line.starts_with("LoadCred"));
     let credentials: Vec<&str> = credentials.collect();
@@ -191,6 +194,7 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
     LoadCredential=kubeconfig:/etc/5spot/kubeconfig
     LoadCredential=machine-kubeconfig:/etc/5spot/management
     ");
+    insta::assert_snapshot!(command(&["--state-directory=/var/lib/x"]), @"error: --state-directory: is that of the service; leave it out");
     insta::assert_snapshot!(command(&["--run-directory=/run/other"]), @"error: --run-directory: is /run/5spot for a service; leave it out");
     insta::assert_snapshot!(
         fake.run(&["install", "--dry-run", "--node-name", "worker-1"]),

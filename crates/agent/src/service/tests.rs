@@ -4,7 +4,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Installed, Service, UNIT, install, installed, quoted, uninstall};
+use super::{
+    Installed, PODS, PODS_UNIT, Service, UNIT, install, installed, quoted, uninstall,
+};
 use crate::test_host::TestHost;
 
 /// The root of a host with systemd, the agent's program and a kubeconfig.
@@ -67,6 +69,7 @@ fn service() -> Service {
             "--signal-file=/run/desk/in use".to_owned(),
         ],
         signal_files: vec!["/run/desk/in use".into()],
+        holds_pods: true,
     }
 }
 
@@ -90,12 +93,13 @@ fn keys(unit: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn the_unit_is_as_people_read_it() {
-    let text = service().text().unwrap();
-    let (first, rest) = text.split_once('\n').unwrap();
-    let hash = fivespot_api::reclaim::config_hash(rest);
-    assert!(first.ends_with(&format!(": {hash}")), "{first}");
-    insta::assert_snapshot!(rest);
+fn the_units_are_as_people_read_them() {
+    for (unit, text) in service().units().unwrap() {
+        let (first, rest) = text.split_once('\n').unwrap();
+        let hash = fivespot_api::reclaim::config_hash(rest);
+        assert!(first.ends_with(&format!(": {hash}")), "{first}");
+        insta::assert_snapshot!(unit, rest);
+    }
 }
 
 #[test]
@@ -125,7 +129,6 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
         "PrivateTmp",
         "PrivateDevices",
         "ProtectClock",
-        "ProtectControlGroups",
         "ProtectHostname",
         "ProtectKernelLogs",
         "ProtectKernelModules",
@@ -150,6 +153,15 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
     }
     // A directory that outlives a service with a dynamic user is hidden from other users.
     assert_eq!(value("RuntimeDirectoryPreserve"), None);
+    // Control groups are writable for their owner: root, except for what it is given.
+    set("ProtectControlGroups", "no");
+    let none = Service {
+        holds_pods: false,
+        ..service()
+    };
+    let none = none.text().unwrap();
+    assert!(none.contains("ProtectControlGroups=yes"), "{none}");
+    assert!(!none.contains(PODS_UNIT) && !none.contains("StateDirectory"));
     // Only what runs before it is run as root.
     let commands = [value("ExecStartPre"), value("ExecStart")].map(Option::unwrap);
     assert!(
@@ -162,16 +174,48 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
 }
 
 #[test]
-fn systemd_accepts_the_unit() {
+fn the_service_of_pods_may_give_two_files_to_the_agent_and_nothing_else() {
+    let keys = keys(PODS);
+    let value = |key: &str| keys.get(key).map(|values| values.join("|"));
+    let set = |key: &str, wanted: &str| {
+        assert_eq!(value(key).as_deref(), Some(wanted), "{key}");
+    };
+    set("CapabilityBoundingSet", "CAP_CHOWN");
+    set("AmbientCapabilities", "");
+    set("PrivateNetwork", "yes");
+    set("RestrictAddressFamilies", "none");
+    set("ProtectSystem", "strict");
+    let groups = "/sys/fs/cgroup/kubepods*";
+    let files = format!("{groups}/cgroup.freeze {groups}/cgroup.kill 2>/dev/null");
+    set(
+        "ExecStart",
+        &format!(
+            "/bin/sh -c 'while sleep 2; do chown --reference=/run/5spot/agent {files}; done'"
+        ),
+    );
+    set(
+        "ExecStopPost",
+        &format!("-/bin/sh -c 'chown root:root {files}'"),
+    );
+}
+
+#[test]
+fn systemd_accepts_the_units() {
     let host = Host::new("verify");
     let program = Service {
         program: "/bin/true".into(),
         ..service()
     };
-    fs::write(host.unit(), program.text().unwrap()).unwrap();
+    let units = program.units().unwrap();
+    let paths = units.iter().map(|(unit, text)| {
+        let path = host.unit().with_file_name(unit);
+        fs::write(&path, text).unwrap();
+        path
+    });
+    let paths: Vec<PathBuf> = paths.collect();
     let verify = Command::new("systemd-analyze")
         .args(["verify", "--man=no", "--recursive-errors=no"])
-        .arg(host.unit())
+        .args(paths)
         .output();
     match verify {
         Err(error) => eprintln!("NOT TESTED, needs systemd-analyze: {error}"),
@@ -179,7 +223,7 @@ fn systemd_accepts_the_unit() {
             let printed = [output.stdout, output.stderr].concat();
             let printed = String::from_utf8_lossy(&printed);
             assert!(output.status.success(), "{printed}");
-            assert!(!printed.contains(UNIT), "{printed}");
+            assert!(!printed.contains("5spot-reclaim-agent"), "{printed}");
         }
     }
 }
@@ -193,7 +237,9 @@ fn what_is_installed_is_removed_and_nothing_else() {
     exit code 1
     ");
     insta::assert_snapshot!(host.install(&service()), @"
-    wrote DIR/etc/systemd/system/5spot-reclaim-agent.service; to start it:
+    wrote DIR/etc/systemd/system/5spot-reclaim-agent-pods.service
+    wrote DIR/etc/systemd/system/5spot-reclaim-agent.service
+    to start it:
       systemctl daemon-reload
       systemctl enable --now 5spot-reclaim-agent.service
     exit code 0
@@ -201,18 +247,23 @@ fn what_is_installed_is_removed_and_nothing_else() {
     let mode = fs::metadata(host.unit()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o644);
     let mut with_unit = before.clone();
-    with_unit.push(format!("etc/systemd/system/{UNIT}"));
+    for unit in [UNIT, PODS_UNIT] {
+        with_unit.push(format!("etc/systemd/system/{unit}"));
+    }
     with_unit.sort_unstable();
     assert_eq!(host.files(), with_unit);
     // A drop-in of the administrator stays.
     host.write(&format!("etc/systemd/system/{UNIT}.d/own.conf"), "", 0o644);
     insta::assert_snapshot!(host.0.printed(|out| uninstall(&host.0, true, out)), @"
     would remove DIR/etc/systemd/system/5spot-reclaim-agent.service
+    would remove DIR/etc/systemd/system/5spot-reclaim-agent-pods.service
     exit code 0
     ");
     assert!(host.unit().exists());
     insta::assert_snapshot!(host.uninstall(), @"
-    removed DIR/etc/systemd/system/5spot-reclaim-agent.service; to forget it:
+    removed DIR/etc/systemd/system/5spot-reclaim-agent.service
+    removed DIR/etc/systemd/system/5spot-reclaim-agent-pods.service
+    to forget it:
       systemctl daemon-reload
     exit code 0
     ");
@@ -253,6 +304,19 @@ fn a_unit_is_replaced_unless_somebody_has_changed_it() {
     symlink("/dev/null", host.unit()).unwrap();
     assert!(host.uninstall().starts_with("error: reading "));
     assert!(host.install(&service()).starts_with("error: reading "));
+}
+
+#[test]
+fn the_unit_of_pods_goes_with_the_right_to_hold_them() {
+    let host = Host::new("pods");
+    host.install(&service());
+    let none = Service {
+        holds_pods: false,
+        ..service()
+    };
+    insta::assert_snapshot!(host.install(&none));
+    assert!(host.unit().exists());
+    assert!(!host.unit().with_file_name(PODS_UNIT).exists());
 }
 
 #[test]
@@ -322,7 +386,7 @@ fn what_the_service_could_not_use_is_refused_before_anything_is_written() {
     host.write("etc/5spot/kubeconfig", "kubeconfig", 0o600);
     fs::remove_dir_all(host.0.join("etc/systemd")).unwrap();
     insta::assert_snapshot!(refused(&|_| {}), @"
-    error: writing DIR/etc/systemd/system/5spot-reclaim-agent.service: No such file or directory (os error 2); run this as root, on a host with systemd
+    error: writing DIR/etc/systemd/system/5spot-reclaim-agent-pods.service: No such file or directory (os error 2); run this as root, on a host with systemd
     exit code 2
     ");
 }
