@@ -395,9 +395,7 @@ async fn is_written(path: &Path, text: &str) {
     let began = Instant::now();
     while fs::read_to_string(path).unwrap() != text {
         assert!(began.elapsed() < NEVER, "the agent has not written {text}");
-        // Shorter than the timers of the runtime.
-        std::thread::sleep(Duration::from_micros(100));
-        tokio::task::yield_now().await;
+        sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -10,8 +10,8 @@ use std::pin::pin;
 use fivespot_api::name::{RECLAIM_CONFIG_KEY, SYSTEM_NAMESPACE, reclaim_config_map};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::Api;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::{Api, PartialObjectMeta};
 use state::{Answer, State};
 use tokio::time::{Instant, sleep_until};
 
@@ -26,7 +26,7 @@ use crate::reporting::{OwnMachine, Reporting};
 use crate::run_directory::{Publisher, RunDirectory};
 use crate::scan::ProcessMatch;
 use crate::signal::{Settings, Signals, Source};
-use crate::watched::watch_object;
+use crate::watched::{Watched, watch_object};
 
 /// The inputs of the agent.
 #[derive(Debug)]
@@ -74,87 +74,120 @@ enum Input {
     Due,
 }
 
+/// Where inputs come from.
+struct Inputs {
+    configs: Watched<ConfigMap>,
+    nodes: Watched<PartialObjectMeta<Node>>,
+    detection: Option<Detection>,
+    signals: Signals,
+    /// What the agent has sent, one request at a time.
+    request: Option<BoxFuture<'static, Answer>>,
+}
+
+impl Inputs {
+    /// Waits for the next one.
+    async fn next(&mut self, state: &State) -> io::Result<Input> {
+        let is_idle = self.request.is_none();
+        Ok(tokio::select! {
+            biased;
+            Ok(()) = self.configs.observed.changed() => Input::Config,
+            answer = answer(&mut self.request) => Input::Answer(answer),
+            // After the answer to a write, which must not replace what is observed later.
+            Ok(()) = self.nodes.observed.changed(), if is_idle => Input::Node,
+            process = process(&mut self.detection, state.config.as_ref()) => {
+                Input::Process(process?)
+            }
+            () = self.signals.due() => Input::Signals,
+            () = at(state.next(is_idle)) => Input::Due,
+        })
+    }
+
+    /// The configuration that is observed now.
+    fn apply_config(&mut self, state: &mut State, is_kept: bool, proc: &Proc) {
+        let observed = self.configs.observed.borrow_and_update().clone();
+        if state.apply_config(&observed)
+            && let Some(detection) = &mut self.detection
+        {
+            detection.rescan();
+        }
+        configure(&mut self.signals, state.config.as_ref(), is_kept, proc);
+    }
+}
+
 /// Runs until `stop` completes.
 ///
 /// # Errors
 /// Processes cannot be detected. Requests to the API server are retried forever.
 pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let name = agent.node.name.clone();
-    let mut nodes = watch_object(agent.node.api(), name.clone());
-    let mut configs = watch_object(config_maps(&agent.node), reclaim_config_map(&name));
     let directory = agent.run_directory.as_ref();
     let mut publisher = Publisher::start(directory, &agent.proc, &name);
-    let mut signals = signals(agent.signals, directory);
-    signals.watch();
-    let mut state = State::new(
-        agent.requirement,
-        holder(agent.hold, &agent.proc, agent.now),
-    );
+    let mut inputs = Inputs {
+        nodes: watch_object(agent.node.api(), name.clone()),
+        configs: watch_object(config_maps(&agent.node), reclaim_config_map(&name)),
+        detection: None,
+        signals: signals(agent.signals, directory),
+        request: None,
+    };
+    inputs.signals.watch();
+    let holder = holder(agent.hold, &agent.proc, agent.now);
+    let mut state = State::new(agent.requirement, holder);
     let host = (agent.proc.clone(), agent.mode);
-    let absent = signals.are_absent();
+    let absent = inputs.signals.are_absent();
     let machine = agent.machine.clone();
     let reporting = machine.map(|it| Reporting::start(it, host, absent, agent.now));
-    let mut detection = None;
-    let mut request: Option<BoxFuture<'static, Answer>> = None;
     let mut stop = pin!(stop);
     loop {
         if !state.is_watching() {
-            detection = None;
-        } else if detection.is_none() {
-            detection = Some(Detection::begin(agent.proc.clone(), agent.mode).await?);
+            inputs.detection = None;
+        } else if inputs.detection.is_none() {
+            let begun = Detection::begin(agent.proc.clone(), agent.mode).await?;
+            inputs.detection = Some(begun);
         }
-        let is_idle = request.is_none();
         let input = tokio::select! {
             biased;
             () = &mut stop => {
                 state.stop();
                 return Ok(());
             }
-            Ok(()) = configs.observed.changed() => Input::Config,
-            answer = answer(&mut request) => Input::Answer(answer),
-            // After the answer to a write, which must not replace what is observed later.
-            Ok(()) = nodes.observed.changed(), if is_idle => Input::Node,
-            process = process(&mut detection, state.config.as_ref()) => {
-                Input::Process(process?)
-            }
-            () = signals.due() => Input::Signals,
-            () = at(state.next(is_idle)) => Input::Due,
+            input = inputs.next(&state) => input?,
         };
         let might_request = state.may_request();
+        let signals = &mut inputs.signals;
         match input {
             Input::Config => {
-                let observed = configs.observed.borrow_and_update().clone();
-                if state.apply_config(&observed)
-                    && let Some(detection) = &mut detection
-                {
-                    detection.rescan();
-                }
-                let configured = state.config.as_ref().map(|config| &config.signals);
-                // The configuration goes with the Node, and a host that reports has to be free of
-                // the signals that it had.
-                if configured.is_some() || reporting.is_none() {
-                    let none = Settings::default();
-                    signals.configure(configured.unwrap_or(&none), agent.proc.root());
-                }
+                inputs.apply_config(&mut state, reporting.is_some(), &agent.proc);
             }
-            Input::Node => state.apply_node(&nodes.observed.borrow_and_update()),
+            Input::Node => state.apply_node(&inputs.nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
-            Input::Signals => state.apply_signals(&mut signals, (agent.now)()),
+            Input::Signals => state.apply_signals(signals, (agent.now)()),
             Input::Answer(answer) => {
-                request = None;
+                inputs.request = None;
                 state.apply_answer(answer, signals.standing().is_some());
             }
             Input::Due => {}
         }
-        if request.is_none() {
-            request = state.send(&agent.node, agent.machine.as_ref());
+        if inputs.request.is_none() {
+            inputs.request = state.send(&agent.node, agent.machine.as_ref());
         }
-        state.hold(&signals, &agent.proc, (agent.now)());
+        let signals = &mut inputs.signals;
+        state.hold(signals, &agent.proc, (agent.now)());
         if !might_request && state.may_request() {
             // What stood may have ended.
             signals.hasten();
         }
-        publisher.publish(state.requested(), state.account(), &signals);
+        publisher.publish(state.requested(), state.account(), signals);
+    }
+}
+
+/// Reads the signals of a configuration. It goes with the Node, and a host that reports has to be free
+/// of the signals that it had: those are kept.
+fn configure(signals: &mut Signals, config: Option<&Config>, is_kept: bool, proc: &Proc) {
+    let none = Settings::default();
+    match config {
+        Some(config) => signals.configure(&config.signals, proc.root()),
+        None if is_kept => {}
+        None => signals.configure(&none, proc.root()),
     }
 }
 
