@@ -87,13 +87,14 @@ fn definition(resource: &Resource, root: &Value) -> Value {
 /// The fields without which the operator creates no machine: those of the status that it reads,
 /// and the newest of the spec. The API server drops fields that the stored CRD lacks from every
 /// object.
-const NEEDED: [&str; 16] = [
+const NEEDED: [&str; 17] = [
     "spec.classRef",
     "spec.enforcement",
     "spec.schedule.windows",
     "status.appliedNodeTaints",
     "status.bootstrapRef",
     "status.conditions",
+    "status.host",
     "status.infrastructureRef",
     "status.lastProvisioning",
     "status.lastScheduledTime",

@@ -63,8 +63,8 @@ pub use scheduled_machine::{
     ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use scheduled_machine_class::{
-    ClassProblem, ClassRef, ResolvedClass, ScheduledMachineClass,
-    ScheduledMachineClassSpec,
+    ClassHost, ClassProblem, ClassRef, HostPool, MAX_HOSTS, PreparedClass, ResolvedClass,
+    ScheduledMachineClass, ScheduledMachineClassSpec, merge,
 };
 pub use spot_schedule::{
     CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Provided, Resolved,

@@ -6,6 +6,7 @@
 
 mod calendar;
 mod capacity;
+mod class;
 mod provider;
 mod shared;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
 
 pub use capacity::{of_capacity, shared_fields};
+pub use class::hosts_of_classes;
 pub use provider::{of_providers, shared_hosts};
 pub use shared::of_shared;
 pub use window::of_calendar;
@@ -85,9 +87,11 @@ const EMPTY_SPAN: &Lint = &LINTS[14];
 const SAME_VALUES: &Lint = &LINTS[15];
 const NEVER_DRAINED: &Lint = &LINTS[16];
 const SHARED_FIELD: &Lint = &LINTS[17];
+const UNKNOWN_HOST: &Lint = &LINTS[18];
+const HOST_NAMED_TWICE: &Lint = &LINTS[19];
 
 /// Every lint, in the order of the codes.
-pub const LINTS: [Lint; 18] = [
+pub const LINTS: [Lint; 20] = [
     Lint {
         code: "SL001",
         name: "never active",
@@ -216,6 +220,20 @@ pub const LINTS: [Lint; 18] = [
         remedy: "use one ScheduledCapacity; several windows, exceptions and overrides are parts \
                  of one schedule",
     },
+    Lint {
+        code: "SL019",
+        name: "unknown host",
+        why: "A ScheduledMachine names a host that its class does not have, so no machine is \
+              created for it.",
+        remedy: "correct spec.classRef.host, or add the host to the class",
+    },
+    Lint {
+        code: "SL020",
+        name: "host named twice",
+        why: "Two ScheduledMachines name the same host of a class. The second one waits until the \
+              first one has left.",
+        remedy: "name another host, or leave spec.classRef.host out: a free one is taken",
+    },
 ];
 
 /// How many steps the warnings about one object may take to evaluate its schedule: less than 20 ms.
@@ -225,7 +243,7 @@ const MAX_STEPS: u64 = 300_000;
 /// Returns every warning about `object`, as of `now`, in the order of the codes. Cannot fail:
 /// values that cannot be parsed are reported by the rules.
 ///
-/// Conflicts between several objects are reported by [`shared_hosts`].
+/// Conflicts between several objects are reported by [`shared_hosts`] and [`hosts_of_classes`].
 pub fn check(object: &ScheduledMachine, now: Timestamp) -> Vec<LintWarning> {
     let mut warnings = of_schedule(object, now);
     warnings.extend(of_providers(object));

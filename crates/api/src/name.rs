@@ -51,6 +51,8 @@ pub const CLASS_KIND: &str = "ScheduledMachineClass";
 pub const CLASS_PLURAL: &str = "scheduledmachineclasses";
 /// The label of namespaces in which machines are made from classes only.
 pub const CLASS_ONLY_LABEL: &str = "5spot.finos.org/class-only";
+/// The label of the Leases with which ScheduledMachines claim hosts of a class.
+pub const HOST_CLAIM_LABEL: &str = "5spot.finos.org/host-claim";
 /// The API group of the schedules that many objects share.
 pub const SPOT_GROUP: &str = "spotschedules.5spot.finos.org";
 /// That group and the version of its kinds.
@@ -344,6 +346,29 @@ pub fn reclaim_override(scheduled_machine: &str, machine_uid: &str) -> String {
     let kept: String = scheduled_machine.chars().take(62 - uid.len()).collect();
     format!("{kept}-{uid}")
 }
+
+/// The Lease with which a ScheduledMachine claims a host of a class, in the operator's namespace.
+///
+/// # Example
+/// ```
+/// use fivespot_api::name;
+/// let lease = name::host_claim("desks.zurich", "desk-7");
+/// assert_eq!(lease, "5spot-host.desk-7.desks.zurich");
+/// assert_eq!(name::claimed_host(&lease), Some(("desks.zurich", "desk-7")));
+/// assert_eq!(name::claimed_host("5spot-leader"), None);
+/// ```
+pub fn host_claim(class: &str, host: &str) -> String {
+    format!("{HOST_CLAIM_PREFIX}{host}.{class}")
+}
+
+/// The class and the host that such a Lease is about.
+pub fn claimed_host(lease: &str) -> Option<(&str, &str)> {
+    let (host, class) = lease.strip_prefix(HOST_CLAIM_PREFIX)?.split_once('.')?;
+    Some((class, host))
+}
+
+/// How the name of such a Lease begins. The name of a host has no dot.
+const HOST_CLAIM_PREFIX: &str = "5spot-host.";
 
 /// The labels of such a ConfigMap.
 pub fn agent_labels() -> BTreeMap<String, String> {

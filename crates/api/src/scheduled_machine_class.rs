@@ -1,6 +1,9 @@
 //! ScheduledMachineClass: what a platform team has prepared, and ScheduledMachines name.
 
+mod host;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
@@ -12,8 +15,10 @@ use crate::scheduled_machine::{
     InlineObject, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ReclaimSpec,
     ScheduledMachineSpec, ShutdownSpec, default_timeout, null_is_default,
 };
-use crate::schema::{MAX_NAME, MAX_SHORT};
+use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::{name, schema};
+
+pub use host::{ClassHost, HostPool, MAX_HOSTS, merge};
 
 /// How many Clusters a class allows at most.
 pub const MAX_CLUSTERS: usize = 64;
@@ -76,6 +81,16 @@ pub struct ScheduledMachineClassSpec {
     /// replaces that of the machine, and its commands replace killIfCommands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<ReclaimSpec>,
+    /// The hosts that machines are made on, each by at most one machine at a time. Absent: as many
+    /// machines as there are, and the provider chooses their hosts. A host that is removed stays in
+    /// use until its machine leaves.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(length(max = MAX_HOSTS), extend("x-kubernetes-list-map-keys" = ["name"]))]
+    pub hosts: Vec<ClassHost>,
 }
 
 /// The class that a ScheduledMachine is made from.
@@ -84,13 +99,22 @@ pub struct ClassRef {
     /// Name of the ScheduledMachineClass.
     #[schemars(length(max = MAX_NAME))]
     pub name: String,
+    /// Name of the host of the class that the machine is made on. Without it, and if the class has
+    /// hosts, the first free one by name when the window opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
+    pub host: Option<String>,
 }
 
 /// The class of a ScheduledMachine that has been read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedClass {
     /// Its name.
     pub name: String,
+    /// The host that the machine names.
+    pub host: Option<String>,
+    /// The hosts of the class; `None` if it has none, or does not exist.
+    pub pool: Option<Arc<HostPool>>,
     /// Why no machine is created from it; `None` if one may be.
     pub problem: Option<ClassProblem>,
 }
@@ -104,6 +128,25 @@ pub enum ClassProblem {
     NamespaceNotSelected,
     /// It does not allow the Cluster; those that it allows.
     ClusterNotAllowed(Vec<String>),
+    /// The machine names a host that the class does not have.
+    HostNotFound(String),
+}
+
+/// A class as machines are made from it: read once for each version of its object, and shared.
+#[derive(Clone, Debug)]
+pub struct PreparedClass {
+    /// Its spec without the hosts.
+    pub spec: ScheduledMachineClassSpec,
+    /// The hosts, if it has any.
+    pub pool: Option<Arc<HostPool>>,
+}
+
+impl From<ScheduledMachineClassSpec> for PreparedClass {
+    fn from(mut spec: ScheduledMachineClassSpec) -> Self {
+        let hosts = std::mem::take(&mut spec.hosts);
+        let pool = (!hosts.is_empty()).then(|| Arc::new(hosts.into_iter().collect()));
+        Self { spec, pool }
+    }
 }
 
 impl ScheduledMachineClassSpec {
@@ -123,20 +166,30 @@ impl ScheduledMachineSpec {
     /// why nothing is created.
     pub fn resolve(
         &mut self,
-        class: Option<&ScheduledMachineClassSpec>,
+        class: Option<&PreparedClass>,
         labels: &BTreeMap<String, String>,
     ) {
-        let Some(ClassRef { name }) = self.class_ref.take() else {
+        let Some(ClassRef { name, host }) = self.class_ref.take() else {
             return;
         };
+        let pool = class.and_then(|class| class.pool.clone());
         let problem = match class {
             None => Some(ClassProblem::NotFound),
-            Some(class) => {
-                self.take_from(class);
-                self.problem_with(class, labels)
+            Some(PreparedClass { spec, .. }) => {
+                self.take_from(spec);
+                let is_there =
+                    |host: &&String| pool.as_ref().is_some_and(|pool| pool.has(host));
+                let missing = host.as_ref().filter(|host| !is_there(host));
+                let missing = missing.cloned().map(ClassProblem::HostNotFound);
+                self.problem_with(spec, labels).or(missing)
             }
         };
-        self.class = Some(ResolvedClass { name, problem });
+        self.class = Some(ResolvedClass {
+            name,
+            host,
+            pool,
+            problem,
+        });
     }
 
     fn take_from(&mut self, class: &ScheduledMachineClassSpec) {
@@ -262,7 +315,7 @@ mod tests {
     #[test]
     fn a_machine_takes_everything_that_its_class_sets_and_the_first_cluster() {
         let mut spec = machine(None);
-        spec.resolve(Some(&class()), &BTreeMap::new());
+        spec.resolve(Some(&class().into()), &BTreeMap::new());
         assert_eq!(problem(&spec), None);
         assert_eq!(spec.class_ref, None);
         let inline = json!(class());
@@ -281,7 +334,7 @@ mod tests {
         let mut spec = machine(None);
         spec.kill_if_commands = Some(vec!["chrome".to_owned()]);
         let own = spec.clone();
-        spec.resolve(Some(&class()), &BTreeMap::new());
+        spec.resolve(Some(&class().into()), &BTreeMap::new());
         assert_eq!(spec.reclaim_commands().1, ["steam"]);
         assert_eq!(spec.kill_if_commands, None);
         let mut kept = own;
@@ -289,18 +342,18 @@ mod tests {
             reclaim: None,
             ..class()
         };
-        kept.resolve(Some(&without), &BTreeMap::new());
+        kept.resolve(Some(&without.into()), &BTreeMap::new());
         assert_eq!(kept.reclaim_commands().1, ["chrome"]);
     }
 
     #[test]
     fn a_machine_joins_only_clusters_that_its_class_allows() {
         let mut allowed = machine(Some("staging"));
-        allowed.resolve(Some(&class()), &BTreeMap::new());
+        allowed.resolve(Some(&class().into()), &BTreeMap::new());
         assert_eq!(problem(&allowed), None);
         assert_eq!(allowed.cluster_name, "staging");
         let mut other = machine(Some("other"));
-        other.resolve(Some(&class()), &BTreeMap::new());
+        other.resolve(Some(&class().into()), &BTreeMap::new());
         let names = vec!["prod".to_owned(), "staging".to_owned()];
         assert_eq!(
             problem(&other),
@@ -314,7 +367,7 @@ mod tests {
         let mut class = class();
         let resolved = |class: &ScheduledMachineClassSpec, labels: &BTreeMap<_, _>| {
             let mut spec = machine(None);
-            spec.resolve(Some(class), labels);
+            spec.resolve(Some(&class.clone().into()), labels);
             problem(&spec)
         };
         let refused = Some(ClassProblem::NamespaceNotSelected);
@@ -335,6 +388,30 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_names_only_hosts_that_its_class_has() {
+        let resolved = |hosts: serde_json::Value, host: Option<&str>| {
+            let mut class = class();
+            class.hosts = serde_json::from_value(hosts).unwrap();
+            let mut spec = machine(None);
+            if let Some(reference) = &mut spec.class_ref {
+                reference.host = host.map(str::to_owned);
+            }
+            spec.resolve(Some(&class.into()), &BTreeMap::new());
+            spec.class.unwrap()
+        };
+        let desks = json!([{"name": "desk-2"}, {"name": "desk-1"}]);
+        let any = resolved(desks.clone(), None);
+        assert_eq!(any.problem, None);
+        let names: Vec<&str> = any.pool.as_ref().unwrap().names().collect();
+        assert_eq!(names, ["desk-1", "desk-2"]);
+        assert_eq!(resolved(desks.clone(), Some("desk-2")).problem, None);
+        let missing = Some(ClassProblem::HostNotFound("desk-9".to_owned()));
+        assert_eq!(resolved(desks, Some("desk-9")).problem, missing);
+        assert_eq!(resolved(json!([]), Some("desk-9")).problem, missing);
+        assert_eq!(resolved(json!([]), None).pool, None);
+    }
+
+    #[test]
     fn without_its_class_a_machine_says_so_and_one_without_a_reference_is_unchanged() {
         let mut spec = machine(None);
         spec.resolve(None, &BTreeMap::new());
@@ -342,7 +419,7 @@ mod tests {
         let mut inline = machine(Some("prod"));
         inline.class_ref = None;
         let before = inline.clone();
-        inline.resolve(Some(&class()), &BTreeMap::new());
+        inline.resolve(Some(&class().into()), &BTreeMap::new());
         assert_eq!(inline, before);
     }
 }

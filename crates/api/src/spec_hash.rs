@@ -85,6 +85,18 @@ impl SpecHash {
         Self(format!("{:x}", hash.finalize()))
     }
 
+    /// The hash of the same with this merge patch on the infrastructure spec, that of a host; `self`
+    /// if the patch is empty.
+    pub fn on_host(self, patch: &Map<String, Value>) -> Self {
+        if patch.is_empty() {
+            return self;
+        }
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update(canonical::json(&json!(patch)));
+        Self(format!("{:x}", hash.finalize()))
+    }
+
     /// The 64 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -205,6 +217,20 @@ mod tests {
         ] {
             assert_ne!(plain, hash(&json!({"a": 1, "b": 2}), &asked), "{asked}");
         }
+    }
+
+    #[test]
+    fn what_differs_on_a_host_counts() {
+        let plain = hash(&json!({}), &Value::Null);
+        let on_host = |patch: Value| plain.clone().on_host(patch.as_object().unwrap());
+        assert_eq!(on_host(json!({})), plain);
+        let seventh = on_host(json!({"address": "10.0.0.7", "port": 22}));
+        assert_ne!(seventh, plain);
+        assert_ne!(seventh, on_host(json!({"address": "10.0.0.8", "port": 22})));
+        assert_eq!(
+            seventh,
+            on_host(json!({"port": 22.0, "address": "10.0.0.7"}))
+        );
     }
 
     #[test]

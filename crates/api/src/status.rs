@@ -77,6 +77,11 @@ pub struct ScheduledMachineStatus {
     /// The infrastructure object, from just before it is created until it is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_ref: Option<ObjectRef>,
+    /// The host of its class that the machine has: from just before anything is created until all
+    /// three objects are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_LABEL))]
+    pub host: Option<String>,
     /// The hash of bootstrapSpec, infrastructureSpec and machineTemplate at the creation of the
     /// machine.
     // See crate::spec_hash::SpecHash.

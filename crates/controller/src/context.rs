@@ -21,6 +21,7 @@ use fivespot_api::{Phase, Resolved, name};
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::ReadResult;
+use crate::observe::class::ReadClass;
 use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
@@ -72,6 +73,8 @@ pub(crate) struct Context {
     pub(crate) followed: ReadOnce<String, Option<Resolved>>,
     /// The same schedules, by kind, which have a controller of their own.
     pub(crate) spot_schedules: [SpotSchedules; 2],
+    /// The classes of machines, by their index term; `None` for one that cannot be parsed.
+    pub(crate) classes: ReadOnce<String, Option<Arc<ReadClass>>>,
     /// The schedules of other providers.
     pub(crate) provided: ProvidedSchedules,
     pub(crate) fence: Arc<Fence>,
@@ -171,6 +174,7 @@ impl Context {
             ),
             calendars: ReadOnce::default(),
             followed: ReadOnce::default(),
+            classes: ReadOnce::default(),
             provided: ProvidedSchedules::default(),
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),

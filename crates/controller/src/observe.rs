@@ -2,7 +2,7 @@
 //!
 //! The only place in a reconcile that reads the clock.
 
-mod class;
+pub(crate) mod class;
 pub(crate) mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;

@@ -346,6 +346,11 @@ reasons! {
     ClassNotAllowed (PlatformTeam):
         "The team that owns the class decides which namespaces and Clusters may use it: `kubectl \
          describe smclass`.";
+    /// The class of the machine does not have the host that the machine names. No machine is
+    /// created; one that exists leaves as usual.
+    HostNotFound (Owner):
+        "Check `spec.classRef.host` for a typo, or have the host added to the class: `kubectl \
+         describe smclass`.";
     /// The Cluster does not exist.
     ClusterNotFound (Owner):
         "Check `spec.clusterName` for a typo. The Cluster must be in the same \

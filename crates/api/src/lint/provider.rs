@@ -87,7 +87,7 @@ fn remote_machine(object: &ScheduledMachine) -> Option<&serde_json::Map<String, 
     is_fixed.then_some(&asked.spec)
 }
 
-fn full_name(object: &ScheduledMachine) -> String {
+pub(super) fn full_name(object: &ScheduledMachine) -> String {
     let meta = &object.metadata;
     let namespace = meta.namespace.as_deref().unwrap_or("default");
     format!("{namespace}/{}", meta.name.as_deref().unwrap_or_default())

@@ -2,7 +2,9 @@ use serde_json::{Value, json};
 
 use fivespot_schedule::Steps;
 
-use super::{LINTS, MAX_STEPS, check, of_schedule_within, shared_hosts};
+use super::{
+    LINTS, MAX_STEPS, check, hosts_of_classes, of_schedule_within, shared_hosts,
+};
 use crate::ScheduledMachine;
 use crate::rules::acceptable;
 
@@ -204,6 +206,53 @@ fn two_machines_with_one_address_are_reported_with_the_other_name() {
     );
     let twice = [all[0], all[0]];
     assert_eq!(shared_hosts(&twice), [], "one object that is given twice");
+}
+
+#[test]
+fn hosts_of_classes_are_compared_with_the_machines_that_name_them() {
+    let machine = |name: &str, class: &str, host: Option<&str>| {
+        let object = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
+            "metadata": {"name": name},
+            "spec": {"schedule": {}, "classRef": {"name": class, "host": host}},
+        });
+        serde_json::from_value::<crate::ScheduledMachine>(object).unwrap()
+    };
+    let class = |name: &str, hosts: Value| {
+        let mut object = crate::rules::acceptable();
+        object["kind"] = json!("ScheduledMachineClass");
+        object["metadata"] = json!({"name": name});
+        object["spec"]["clusterNames"] = json!(["prod"]);
+        object["spec"]["hosts"] = hosts;
+        serde_json::from_value::<crate::ScheduledMachineClass>(object).unwrap()
+    };
+    let machines = [
+        machine("a", "desks", Some("one")),
+        machine("b", "desks", Some("two")),
+        machine("c", "desks", Some("one")),
+        machine("d", "servers", Some("one")),
+        machine("e", "elsewhere", Some("one")),
+        machine("f", "desks", None),
+    ];
+    let classes = [
+        class("desks", json!([{"name": "one"}])),
+        class("servers", json!([])),
+    ];
+    let machines: Vec<_> = machines.iter().collect();
+    let classes: Vec<_> = classes.iter().collect();
+    let found: Vec<_> = hosts_of_classes(&machines, &classes)
+        .into_iter()
+        .map(|(place, of)| (place, of.lint.code, of.message))
+        .collect();
+    let said = |place, code, message: &str| (place, code, message.to_owned());
+    assert_eq!(
+        found,
+        [
+            said(1, "SL019", "ScheduledMachineClass desks has no host two"),
+            said(2, "SL020", "ScheduledMachine default/a names one, too"),
+            said(3, "SL019", "ScheduledMachineClass servers has no hosts"),
+        ]
+    );
 }
 
 #[test]

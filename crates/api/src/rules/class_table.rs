@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::requirement::{CLUSTER_NAME, NO_NAMESPACE, Requirement};
+use super::requirement::{CLUSTER_NAME, NAME, NO_NAMESPACE, Requirement};
 use super::{Examples, RULES, Rule};
 
 /// The fields that both have.
@@ -38,7 +38,17 @@ const NAMESPACES: Examples = Examples::Json {
     ],
 };
 
-const OWN: [Rule; 4] = [
+const OWN: [Rule; 5] = [
+    Rule {
+        id: "SM845",
+        path: "spec.hosts[].name",
+        requirement: NAME,
+        examples: Examples::Text {
+            accepts: &["desk-7", "0"],
+            rejects: &["", "Desk-7", "desk.7", "-7"],
+        },
+        why: "The claim of a host is named after it.",
+    },
     Rule {
         id: "SM991",
         path: "spec.clusterNames",
@@ -92,7 +102,9 @@ static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             why: rule.why,
         })
     });
-    common.chain(OWN).collect()
+    let mut all: Vec<Rule> = common.chain(OWN).collect();
+    all.sort_by_key(|rule| rule.id);
+    all
 });
 
 /// Every rule about a ScheduledMachineClass.

@@ -206,6 +206,7 @@ fn required_siblings(path: &str) -> Option<(&'static str, Value)> {
                 "name": "office",
             }),
         ),
+        "spec.classRef.host" => ("spec.classRef", json!({"name": "desks"})),
         "spec.schedule.windows[].duration" => (
             "spec.schedule",
             json!({"windows": [{"name": "night", "start": "19:00"}]}),

@@ -1281,4 +1281,14 @@ pub const RULES: &[Rule] = &[
         },
         why: "No object can have another name.",
     },
+    Rule {
+        id: "SM846",
+        path: "spec.classRef.host",
+        requirement: NAME,
+        examples: Examples::Text {
+            accepts: &["desk-7", "0"],
+            rejects: &["", "Desk-7", "desk.7", "-7"],
+        },
+        why: "No host of a class can have another name.",
+    },
 ];

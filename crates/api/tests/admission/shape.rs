@@ -81,6 +81,7 @@ fn full() -> Value {
                 "nextTransitionTime": instant, "observedGeneration": 2,
             },
             "override": {"name": "tonight", "mode": "Run", "endTime": instant},
+            "host": "desk-7",
             "lastProvisioning": {"startTime": instant, "readyTime": instant},
             "usage": {
                 "months": [{
@@ -97,7 +98,7 @@ fn full() -> Value {
 fn full_with_rejected() -> Value {
     let mut object = full();
     object["spec"]["reclaim"]["commands"] = json!(["game"]);
-    object["spec"]["classRef"] = json!({"name": "desks"});
+    object["spec"]["classRef"] = json!({"name": "desks", "host": "desk-7"});
     object["spec"]["kata"] = json!({"kind": "ConfigMap"});
     for (field, value) in [
         ("apiVersion", "spotschedules.5spot.finos.org/v1alpha1"),

@@ -10,8 +10,8 @@ use super::evaluator::Evaluator;
 
 /// The rules about a field that was in no schema before them, and about classes, before which the
 /// schema required what they require: no stored object violates them.
-const OF_NEW_FIELDS: [&str; 8] = [
-    "SM088", "SM096", "SM124", "SM125", "SM126", "SM127", "SM128", "SM129",
+const OF_NEW_FIELDS: [&str; 9] = [
+    "SM088", "SM096", "SM124", "SM125", "SM126", "SM127", "SM128", "SM129", "SM846",
 ];
 
 /// Objects that together violate every rule; some rules exclude each other.

@@ -184,7 +184,7 @@ fn step(action: &Action) -> Step {
 /// The class that the machine is made from.
 fn class(spec: &ScheduledMachineSpec) -> Option<Line> {
     let state = match (&spec.class, &spec.class_ref) {
-        (Some(ResolvedClass { name, problem }), _) => match problem {
+        (Some(ResolvedClass { name, problem, .. }), _) => match problem {
             None => format!("{name} is used"),
             Some(ClassProblem::NotFound) => format!("{name} not found"),
             Some(ClassProblem::NamespaceNotSelected) => {
@@ -192,6 +192,9 @@ fn class(spec: &ScheduledMachineSpec) -> Option<Line> {
             }
             Some(ClassProblem::ClusterNotAllowed(_)) => {
                 format!("{name} does not allow the Cluster")
+            }
+            Some(ClassProblem::HostNotFound(host)) => {
+                format!("{name} has no host {host}")
             }
         },
         (None, Some(named)) => format!("{} not readable", named.name),

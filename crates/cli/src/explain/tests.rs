@@ -420,6 +420,7 @@ fn the_class_of_a_machine_is_shown_with_what_prevents_its_use() {
         found.object.spec.class = Some(ResolvedClass {
             name: "desks".to_owned(),
             problem,
+            ..ResolvedClass::default()
         });
         let text = report(&found, found.now, Format::Text);
         let line = format!("ScheduledMachineClass  {state}\n");

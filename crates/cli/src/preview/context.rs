@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    FollowedSchedule, Provided, Resolved, ScheduleCalendar, ScheduleOverride,
-    ScheduleSpec, ScheduledMachine, ScheduledMachineClass, ScheduledMachineClassSpec,
+    FollowedSchedule, PreparedClass, Provided, Resolved, ScheduleCalendar,
+    ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClass,
     ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
 };
 use fivespot_schedule::{Dates, Override};
@@ -22,7 +22,7 @@ pub(crate) struct Context {
     /// The schedules that machines follow, by namespace, kind and name.
     shared: BTreeMap<[String; 3], Resolved>,
     /// The classes of machines, by name.
-    classes: BTreeMap<String, ScheduledMachineClassSpec>,
+    classes: BTreeMap<String, PreparedClass>,
     warnings: Vec<String>,
 }
 
@@ -48,7 +48,8 @@ impl Context {
                 fivespot_api::name::CLASS_KIND => {
                     let class = context.read::<ScheduledMachineClass>(document);
                     context.classes.extend(class.map(|class| {
-                        (class.metadata.name.unwrap_or_default(), class.spec)
+                        let name = class.metadata.name.unwrap_or_default();
+                        (name, class.spec.into())
                     }));
                 }
                 fivespot_api::name::OVERRIDE_KIND => {

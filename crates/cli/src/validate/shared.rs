@@ -1,8 +1,12 @@
 //! Lint warnings about several objects together.
 
 use fivespot_api::lint::{self, LintWarning};
-use fivespot_api::resource::{SCHEDULED_CAPACITY, SCHEDULED_MACHINE};
-use fivespot_api::{ScheduledCapacity, ScheduledMachine, name, older};
+use fivespot_api::resource::{
+    SCHEDULED_CAPACITY, SCHEDULED_MACHINE, SCHEDULED_MACHINE_CLASS,
+};
+use fivespot_api::{
+    ScheduledCapacity, ScheduledMachine, ScheduledMachineClass, name, older,
+};
 use kube::ResourceExt;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -26,8 +30,17 @@ pub(super) fn scheduled_capacity(object: &Value) -> Option<ScheduledCapacity> {
     read.and_then(Result::ok)
 }
 
-/// Hosts that several of the documents refer to, and fields that several write, each with the index
-/// of its document.
+/// The ScheduledMachineClass in an object. `None` if it is another kind or cannot be decoded.
+fn scheduled_machine_class(object: &Value) -> Option<ScheduledMachineClass> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let is_ours = object["kind"] == name::CLASS_KIND
+        && SCHEDULED_MACHINE_CLASS.is_served_as(version);
+    let read = is_ours.then(|| ScheduledMachineClass::deserialize(object));
+    read.and_then(Result::ok)
+}
+
+/// Hosts that several of the documents refer to, hosts that a class does not have, and fields that
+/// several write, each with the index of its document.
 pub(super) fn warnings(
     documents: &[Document],
     namespace: &str,
@@ -40,7 +53,16 @@ pub(super) fn warnings(
     let capacities = all(documents, namespace, scheduled_capacity);
     let hosts = found(&machines, lint::shared_hosts);
     let fields = found(&capacities, lint::shared_fields);
-    let mut warnings: Vec<_> = hosts.into_iter().chain(fields).collect();
+    let classes: Vec<ScheduledMachineClass> = documents
+        .iter()
+        .filter_map(|document| scheduled_machine_class(&document.object))
+        .collect();
+    let classes: Vec<&ScheduledMachineClass> = classes.iter().collect();
+    let pools = found(&machines, |machines| {
+        lint::hosts_of_classes(machines, &classes)
+    });
+    let all = hosts.into_iter().chain(fields).chain(pools);
+    let mut warnings: Vec<_> = all.collect();
     warnings.sort_by_key(|(place, _)| *place);
     warnings
 }
@@ -64,7 +86,7 @@ fn all<K: ResourceExt>(
 /// What a lint finds among objects, each with the index of its document.
 fn found<K>(
     objects: &[(usize, K)],
-    lint: fn(&[&K]) -> Vec<(usize, LintWarning)>,
+    lint: impl Fn(&[&K]) -> Vec<(usize, LintWarning)>,
 ) -> Vec<(usize, LintWarning)> {
     let all: Vec<&K> = objects.iter().map(|(_, object)| object).collect();
     let found = lint(&all).into_iter();

@@ -64,6 +64,13 @@ impl Enqueue {
                     }
                 }
             }
+            CachedKind::Class => {
+                for target in affected {
+                    if let Target::Machines(term) = target {
+                        self.context.classes.forget(term);
+                    }
+                }
+            }
             CachedKind::SpotSchedule(kind) => {
                 for target in affected {
                     if let Target::SpotSchedule(key) = target {

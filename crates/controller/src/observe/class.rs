@@ -1,20 +1,49 @@
 //! Reads the class of a ScheduledMachine into it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use fivespot_api::{ScheduledMachine, ScheduledMachineClassSpec};
+use fivespot_api::{PreparedClass, ScheduledMachine, ScheduledMachineClassSpec};
 use fivespot_plan::{Fact, Specs, Unknown};
+use fivespot_runtime::Key;
+use fivespot_runtime::cache::Health;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Incomplete;
 use super::management::Source;
 use crate::kind;
-use crate::observe::projection::CachedKind;
+use crate::observe::projection::{CachedKind, class_term};
 use crate::provider_specs;
 
+/// A class in one version.
+pub(crate) struct ReadClass {
+    prepared: PreparedClass,
+    /// Where its provider specs are.
+    specs: Specs,
+}
+
+impl ReadClass {
+    /// `None` if the class cannot be decoded.
+    fn of(stored: &Value) -> Option<Arc<Self>> {
+        let spec = ScheduledMachineClassSpec::deserialize(&stored["spec"]).ok()?;
+        Some(Arc::new(Self {
+            prepared: spec.into(),
+            specs: provider_specs::of(stored),
+        }))
+    }
+}
+
+/// A class, and its object if that was parsed just now.
+#[derive(Default)]
+struct Found {
+    class: Option<Arc<ReadClass>>,
+    stored: Option<Value>,
+}
+
 /// Replaces the reference of `object` to a class by what the class sets, and `specs` by the specs
-/// of the class. Returns the stored class if there is one, or why it is unknown.
+/// of the class. Returns the stored class if there is one and it was not read before, or why it is
+/// unknown.
 pub(super) async fn resolve(
     source: &Source<'_>,
     object: &mut ScheduledMachine,
@@ -24,26 +53,16 @@ pub(super) async fn resolve(
     let Some(name) = object.spec.class_ref.as_ref().map(|it| it.name.clone()) else {
         return Ok(Fact::Known(None));
     };
-    // Admission refuses it, and it would name all classes.
-    let found = if name.is_empty() {
-        Fact::Known(None)
-    } else {
-        let resource = kind::scheduled_machine_class();
-        let class = CachedKind::Class;
-        source.object_of_cluster(&resource, class, &name).await?
-    };
-    let found = match found {
+    let Found { class, stored } = match find(source, &name).await? {
         Fact::Known(found) => found,
-        Fact::Unknown(Unknown::NotServed { .. }) => None,
+        Fact::Unknown(Unknown::NotServed { .. }) => Found::default(),
         Fact::Unknown(unknown) => return Ok(Fact::Unknown(unknown)),
     };
-    let spec = found.as_ref().map(|found| &found["spec"]);
-    let spec = spec.and_then(|spec| ScheduledMachineClassSpec::deserialize(spec).ok());
-    let Some((class, stored)) = spec.zip(found) else {
+    let Some(class) = class else {
         object.spec.resolve(None, &none);
         return Ok(Fact::Known(None));
     };
-    let labels = if class.namespace_selector.is_some() {
+    let labels = if class.prepared.spec.namespace_selector.is_some() {
         match labels(source).await? {
             Ok(labels) => labels,
             Err(unknown) => return Ok(Fact::Unknown(unknown)),
@@ -51,9 +70,49 @@ pub(super) async fn resolve(
     } else {
         none
     };
-    object.spec.resolve(Some(&class), &labels);
-    *specs = provider_specs::of(&stored);
-    Ok(Fact::Known(Some(stored)))
+    object.spec.resolve(Some(&class.prepared), &labels);
+    specs.clone_from(&class.specs);
+    Ok(Fact::Known(stored))
+}
+
+/// The class of that name. A version of it in the cache is parsed once for all its machines.
+async fn find(source: &Source<'_>, name: &str) -> Result<Fact<Found>, Incomplete> {
+    // Admission refuses it, and it would name all classes.
+    if name.is_empty() {
+        return Ok(Fact::Known(Found::default()));
+    }
+    let context = source.context;
+    let resource = kind::scheduled_machine_class();
+    let term = class_term(name);
+    let informer = context.informer(&resource, CachedKind::Class);
+    if !source.is_live()
+        && informer.health("") == Health::Synced
+        && let Some(cached) = informer.store.get(&Key::new("", name))
+        && let Some(class) = context.classes.get(&term, cached.version.as_str())
+    {
+        let stored = None;
+        return Ok(Fact::Known(Found { class, stored }));
+    }
+    let found = source
+        .object_of_cluster(&resource, CachedKind::Class, name)
+        .await?;
+    Ok(match found {
+        Fact::Known(Some(stored)) => {
+            let version = stored["metadata"]["resourceVersion"].as_str();
+            let version = version.unwrap_or_default();
+            // One that is read live may have its specs.
+            let class = if source.is_live() {
+                ReadClass::of(&stored)
+            } else {
+                let read = || ReadClass::of(&stored);
+                context.classes.get_or_read(&term, version, read)
+            };
+            let stored = Some(stored);
+            Fact::Known(Found { class, stored })
+        }
+        Fact::Known(None) => Fact::Known(Found::default()),
+        Fact::Unknown(unknown) => Fact::Unknown(unknown),
+    })
 }
 
 /// The labels of the namespace.

@@ -44,6 +44,13 @@ impl ClassFault {
                     one_line(&allowed.join(", ")),
                 ),
             ),
+            ClassProblem::HostNotFound(host) => (
+                Reason::HostNotFound,
+                format!(
+                    "ScheduledMachineClass {name} has no host {}; correct spec.classRef.host",
+                    one_line(host),
+                ),
+            ),
         };
         Some(Self {
             reason,

@@ -130,6 +130,7 @@ fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> 
     let permanent = [
         Reason::ClassNotFound,
         Reason::ClassNotAllowed,
+        Reason::HostNotFound,
         Reason::KindNotServed,
         Reason::NameTaken,
         Reason::SpecTooLarge,

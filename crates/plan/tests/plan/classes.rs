@@ -19,6 +19,7 @@ fn without_its_class(machine: &mut ScheduledMachine) {
     spec.class = None;
     spec.class_ref = Some(ClassRef {
         name: "desks".to_owned(),
+        host: None,
     });
     spec.cluster_name.clear();
     spec.bootstrap_spec = InlineObject::default();
@@ -84,6 +85,7 @@ fn a_deletion_waits_for_a_class_that_cannot_be_read_and_a_kill_switch_does_not()
         machine.spec.class = None;
         machine.spec.class_ref = Some(ClassRef {
             name: "desks".to_owned(),
+            host: None,
         });
     });
     let message = "etcdserver: request timed out".to_owned();
@@ -134,6 +136,7 @@ fn nothing_is_created_from_a_class_that_may_not_be_used() {
             machine.spec.class = Some(ResolvedClass {
                 name: "desks".to_owned(),
                 problem: Some(problem.clone()),
+                ..ResolvedClass::default()
             });
         });
         simulation.run_until(&mut memory, NOON);
