@@ -24,6 +24,7 @@
 pub mod canonical;
 pub mod condition;
 pub mod crd;
+pub mod host_claim;
 mod label_selector;
 pub mod lint;
 pub mod manifest;

@@ -146,6 +146,9 @@ pub const SCHEDULED_MACHINE_UID_LABEL: &str = "5spot.finos.org/scheduled-machine
 /// Annotation on all three created objects: the hash of the spec that they were created from,
 /// see [`crate::spec_hash::SpecHash`].
 pub const SPEC_HASH_ANNOTATION: &str = "5spot.finos.org/spec-hash";
+/// The host of its class that a created object is for. Read where the status is lost, as after a
+/// restore.
+pub const HOST_ANNOTATION: &str = "5spot.finos.org/host";
 /// Annotation on a Node that the operator cordoned; it uncordons only such a Node. The value is
 /// the uid of the ScheduledMachine.
 pub const CORDONED_ANNOTATION: &str = "5spot.finos.org/cordoned";

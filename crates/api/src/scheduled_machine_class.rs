@@ -8,6 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use crate::label_selector::selects;
 use crate::resource::{SCHEDULED_MACHINE_CLASS, Stored, Written};
@@ -18,10 +19,26 @@ use crate::scheduled_machine::{
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::{name, schema};
 
-pub use host::{ClassHost, HostPool, MAX_HOSTS, merge};
+pub use host::{HostPool, merge};
 
 /// How many Clusters a class allows at most.
 pub const MAX_CLUSTERS: usize = 64;
+
+/// How many hosts a class has at most.
+pub const MAX_HOSTS: usize = 1_000;
+
+/// A host on which a machine of the class is made.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ClassHost {
+    /// Name of the host, a DNS label.
+    #[schemars(length(max = MAX_LABEL))]
+    pub name: String,
+    /// What differs on this host: a JSON merge patch (RFC 7386) of infrastructureSpec.spec, such as
+    /// its address.
+    #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(schema_with = "schema::passed_on")]
+    pub infrastructure: Map<String, Value>,
+}
 
 /// What machines are made from: the fields of a ScheduledMachine that are about its hosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,7 +161,10 @@ pub struct PreparedClass {
 impl From<ScheduledMachineClassSpec> for PreparedClass {
     fn from(mut spec: ScheduledMachineClassSpec) -> Self {
         let hosts = std::mem::take(&mut spec.hosts);
-        let pool = (!hosts.is_empty()).then(|| Arc::new(hosts.into_iter().collect()));
+        let pool = (!hosts.is_empty()).then(|| {
+            let hosts = hosts.into_iter();
+            Arc::new(hosts.map(|of| (of.name, of.infrastructure)).collect())
+        });
         Self { spec, pool }
     }
 }

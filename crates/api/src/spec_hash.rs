@@ -85,6 +85,11 @@ impl SpecHash {
         Self(format!("{:x}", hash.finalize()))
     }
 
+    /// A hash from its [hex digits](Self::as_str).
+    pub fn from_hex(hash: &str) -> Self {
+        Self(hash.to_owned())
+    }
+
     /// The hash of the same with this merge patch on the infrastructure spec, that of a host; `self`
     /// if the patch is empty.
     pub fn on_host(self, patch: &Map<String, Value>) -> Self {

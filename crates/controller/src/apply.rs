@@ -1,5 +1,6 @@
 //! Sends the planner's actions.
 
+mod host;
 mod route;
 
 use std::sync::Arc;
@@ -364,6 +365,9 @@ async fn send(
         projection: Some(&projection),
     };
     let response = match &request.call {
+        Call::Create(object) if *step == Step::ClaimHost => {
+            host::claim(context, key, &at, object).await?
+        }
         Call::Create(object) if *step == Step::CreateOverride => {
             create_override(&api, &at, object, context.queue.now()).await?
         }

@@ -18,16 +18,17 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, Resolved, name};
 
+use crate::host_pool::HostPools;
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::ReadResult;
-use crate::observe::class::ReadClass;
 use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
 use crate::observe::own_crd::{self, OwnCrd};
 use crate::observe::projection::CachedKind;
 use crate::observe::provided::ProvidedSchedules;
+use crate::observe::read_class::ReadClass;
 use crate::observe::read_once::ReadOnce;
 use crate::observe::watch::KindInformer;
 use crate::observe::watch::{WatchScope, fill};
@@ -77,6 +78,8 @@ pub(crate) struct Context {
     pub(crate) classes: ReadOnce<String, Option<Arc<ReadClass>>>,
     /// The schedules of other providers.
     pub(crate) provided: ProvidedSchedules,
+    /// Whose turn it is to claim a host of a class.
+    pub(crate) host_pools: HostPools,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -161,20 +164,18 @@ impl Context {
         } else {
             Tables::default()
         };
-        let fence = Fence::new(options.clock.steady(), ownership);
+        let clock = options.clock.clone();
+        let fence = Fence::new(clock.steady(), ownership);
+        let limit = options.max_concurrent;
         Self {
-            clock: options.clock.clone(),
+            queue: work_queue(clock.clone(), backoff, limit, machines),
+            clock,
             metrics,
             backoff,
-            queue: work_queue(
-                options.clock.clone(),
-                backoff,
-                options.max_concurrent,
-                machines,
-            ),
             calendars: ReadOnce::default(),
             followed: ReadOnce::default(),
             classes: ReadOnce::default(),
+            host_pools: HostPools::default(),
             provided: ProvidedSchedules::default(),
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
@@ -421,6 +422,7 @@ impl Context {
 
     /// Removes all state of `key`: the ScheduledMachine is gone.
     pub(crate) fn forget(&self, key: &Key) {
+        self.leave_hosts(key);
         self.release(key, None);
         self.drop_cache(&pods_of(key));
         self.name_conflicts.forget(key);
@@ -436,6 +438,11 @@ impl Context {
             keys.remove(key);
             !keys.is_empty()
         });
+    }
+
+    /// Records that `key` waits for no host of a class, and enqueues whose turn it is.
+    pub(crate) fn leave_hosts(&self, key: &Key) {
+        self.enqueue_keys(self.host_pools.leave(key));
     }
 
     /// Whether this replica may act on `key`.

@@ -4,6 +4,7 @@ use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
     ScheduledMachine, ScheduledMachineClass, TimeBasedSpotSchedule, name,
 };
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
 use kube::api::{ApiResource, GroupVersionKind};
 
@@ -63,6 +64,11 @@ pub(crate) fn cluster_api(contract: fivespot_capi::Contract, kind: &str) -> ApiR
 /// Nodes, as a kind.
 pub(crate) fn node() -> ApiResource {
     ApiResource::erase::<Node>(&())
+}
+
+/// Leases, as a kind.
+pub(crate) fn lease() -> ApiResource {
+    ApiResource::erase::<Lease>(&())
 }
 
 /// ConfigMaps, as a kind.

@@ -28,6 +28,7 @@ mod connect;
 mod context;
 mod coordinate;
 mod failure;
+mod host_pool;
 mod inspect;
 mod interrupt;
 mod kind;

@@ -2,10 +2,11 @@
 //!
 //! The only place in a reconcile that reads the clock.
 
-pub(crate) mod class;
+mod class;
 pub(crate) mod confirm;
 pub(crate) mod crds;
 pub(crate) mod discovery;
+mod hosts;
 pub(crate) mod json_text;
 pub mod kubeconfig;
 pub(crate) mod live_reads;
@@ -15,6 +16,7 @@ mod node;
 pub(crate) mod own_crd;
 pub(crate) mod projection;
 pub(crate) mod provided;
+pub(crate) mod read_class;
 pub(crate) mod read_once;
 pub(crate) mod schedule_inputs;
 pub(crate) mod watch;
@@ -163,6 +165,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     let lookups = bootstrap.iter().chain(&infrastructure);
     let conflicts = conflicts(source, lookups).await;
     let context = source.context;
+    let hosts = hosts::hosts(source, &object).await?;
     let observed = Observed {
         freshness: source.freshness,
         specs,
@@ -180,6 +183,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
             .or_else(|| object.spec.returning().map(|_| DEFAULT_RECLAIM_STOP.into()))
             .filter(|_| context.overrides.have_room_for_stop(&source.key.namespace)),
         outdated_crd: own_crd::outdated(context).await,
+        hosts,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {
         now: not_before(source.context.queue.now(), last_recorded_instant(&object)),

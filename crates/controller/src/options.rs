@@ -116,6 +116,9 @@ pub struct Options {
     pub connect: Arc<dyn Connect>,
     /// The maximum number of concurrent reconciles. Those of one namespace are at most half of it.
     pub max_concurrent: NonZeroUsize,
+    /// The namespace of the Leases with which machines claim hosts of classes: the same for all
+    /// replicas.
+    pub claim_namespace: String,
     /// The maximum number of machines that this replica starts within a minute; `None` for no
     /// limit. Those of the highest priority start first.
     pub max_starts_per_minute: Option<NonZeroU32>,
@@ -151,6 +154,7 @@ impl Options {
             workload_servers: Allowed::default(),
             connect: Arc::new(NetworkConnect),
             max_concurrent: DEFAULT_MAX_CONCURRENT,
+            claim_namespace: fivespot_api::name::SYSTEM_NAMESPACE.to_owned(),
             max_starts_per_minute: None,
             instruments: Instruments::default(),
             force_finalizer_on_timeout: false,

@@ -1,10 +1,10 @@
 //! The provider specs of a ScheduledMachine or of a class: arbitrary JSON, so that caches keep only their hash.
 
-use fivespot_api::name;
 use fivespot_api::spec_hash::{MachineParts, SpecHash};
+use fivespot_api::{merge, name};
 use fivespot_plan::{Specs, Step};
 use serde::Deserialize as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::kind::{scheduled_machine, scheduled_machine_class};
@@ -77,9 +77,14 @@ pub(crate) fn field(step: Step) -> Option<&'static str> {
     }
 }
 
-/// The JSON text of one provider spec of a parsed ScheduledMachine. `None` if the object does not
-/// have this hash.
-pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option<String> {
+/// The JSON text of one provider spec of a parsed ScheduledMachine, or class, the infrastructure
+/// spec with the patch of the host. `None` if the object does not have this hash.
+pub(crate) fn text(
+    mut object: Value,
+    field: &str,
+    host: Option<&Map<String, Value>>,
+    hash: Option<&str>,
+) -> Option<String> {
     let mut texts = FIELDS.map(|field| match object["spec"][field]["spec"].take() {
         Value::String(text) => Some(text),
         _ => None,
@@ -88,12 +93,21 @@ pub(crate) fn text(mut object: Value, field: &str, hash: Option<&str>) -> Option
     let spec = MachineParts::deserialize(&object["spec"]).ok()?;
     let [bootstrap, infrastructure] = &texts;
     let both = [bootstrap.as_deref()?, infrastructure.as_deref()?];
-    let found = SpecHash::of_texts(&spec, both).ok()?;
+    let mut found = SpecHash::of_texts(&spec, both).ok()?;
+    if let Some(patch) = host {
+        found = found.on_host(patch);
+    }
     if Some(found.as_str()) != hash {
         return None;
     }
     let place = FIELDS.iter().position(|of| *of == field)?;
-    texts[place].take()
+    let text = texts[place].take()?;
+    let Some(patch) = host.filter(|_| field == FIELDS[1]) else {
+        return Some(text);
+    };
+    let mut spec: Map<String, Value> = serde_json::from_str(&text).ok()?;
+    merge(&mut spec, patch);
+    serde_json::to_string(&spec).ok()
 }
 
 /// The JSON text of `object` with this spec, which is JSON text too.
@@ -161,6 +175,7 @@ impl LargeObject<'_> {
         let annotations = &self.object["metadata"]["annotations"];
         let hash = annotations[name::SPEC_HASH_ANNOTATION].as_str();
         let mut found = context.api.get_parsed(&stored).await?;
+        let mut patch = None;
         let class = found
             .as_ref()
             .map(|of| of["spec"]["classRef"]["name"].clone());
@@ -172,16 +187,31 @@ impl LargeObject<'_> {
                 name: class,
                 projection: Some(&CachedKind::Class),
             };
+            let host = found.map(|of| of["status"]["host"].clone());
             found = context.api.get_parsed(&stored).await?;
+            if let Some(Value::String(host)) = host {
+                let hosts = found.as_ref().map(|class| class["spec"]["hosts"].clone());
+                let found = hosts.as_ref().and_then(|hosts| patch_of(hosts, &host));
+                patch = Some(found.ok_or_else(changed)?);
+            }
         }
         let spec = match found {
-            Some(stored) => text(stored, self.field, hash),
+            Some(stored) => text(stored, self.field, patch.as_ref(), hash),
             None => None,
         };
         let spec = spec.ok_or_else(changed)?;
         self.api
             .create_text(self.at, with(self.object, &spec))
             .await
+    }
+}
+
+/// The merge patch of a host among those of a class.
+fn patch_of(hosts: &Value, name: &str) -> Option<Map<String, Value>> {
+    let host = hosts.as_array()?.iter().find(|host| host["name"] == name)?;
+    match &host["infrastructure"] {
+        Value::Object(patch) => Some(patch.clone()),
+        _ => Some(Map::new()),
     }
 }
 

@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 use crate::apply::{ApplyOutcome, apply};
 use crate::context::Context;
 use crate::failure::ErrorType;
+use crate::host_pool::{Turn, Wish};
 use crate::interrupt::superseded;
 use crate::observe::confirm::confirm;
 use crate::observe::live_reads::LiveReads;
@@ -62,6 +63,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, key: Key, busy: Busy, id: u
 /// Another replica owns the ScheduledMachine. Observes it, so that this replica's caches and
 /// watches are ready if it takes over. Reads from caches and writes nothing.
 async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
+    context.leave_hosts(key);
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
             make_plan(context, key, &snapshot);
@@ -178,6 +180,7 @@ async fn prepare(
         Observation::Snapshot(snapshot) => Preparation::Snapshot(snapshot),
         Observation::Gone => {
             context.forget(key);
+            context.enqueue_keys(context.host_pools.recheck());
             orphan::warn(context, key).await;
             Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }
@@ -251,7 +254,7 @@ impl Attempt<'_> {
             snapshot,
             ..
         } = *self;
-        let mut plan = plan_within_limit(context, key, snapshot);
+        let mut plan = plan_in_turn(context, key, snapshot);
         record_phase(context, key, snapshot, &plan);
         if plan.confirm {
             return match snapshot.observed.freshness {
@@ -355,6 +358,40 @@ impl Attempt<'_> {
                 let requeue_at = plan.requeue_at.into_iter().chain(asked).min();
                 Some(Flow::End(ReconcileResult::Failed { requeue_at }))
             }
+        }
+    }
+}
+
+/// The plan. If the machine waits for a host of its class and one is free, the plan that claims it.
+fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
+    context.state(key, |state| state.memory.offer_host(None));
+    let mut plan = plan_within_limit(context, key, snapshot);
+    let class = snapshot.object.spec.class.as_ref();
+    let Some((class, hosts)) = class.and_then(|class| Some((class, class.pool.clone()?)))
+    else {
+        context.leave_hosts(key);
+        return plan;
+    };
+    if !plan.seeks_host {
+        context.leave_hosts(key);
+        return plan;
+    }
+    let wish = Wish {
+        class: class.name.clone(),
+        hosts,
+        named: class.host.clone(),
+        priority: snapshot.object.spec.priority,
+    };
+    let is_taken = |host: &str| context.is_host_taken(&class.name, host, key);
+    let now = context.queue.now();
+    match context.host_pools.seek(key, wish, now, is_taken) {
+        Turn::Offered(host) => {
+            context.state(key, |state| state.memory.offer_host(Some(host)));
+            plan_within_limit(context, key, snapshot)
+        }
+        Turn::Wait(again) => {
+            plan.requeue_at = plan.requeue_at.into_iter().chain(again).min();
+            plan
         }
     }
 }

@@ -266,7 +266,7 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::OperatorNamespace,
         ("coordination.k8s.io", "leases"),
         &["get", "list", "watch", "create", "update", "delete"],
-        "leader election, or sharding",
+        "leader election, or sharding; claim hosts of classes for machines",
     )
     // The Leases of replicas are named after their pods, which no role could list.
     .limited_to(Limit::NamePrefix(name::LEASE_PREFIX)),

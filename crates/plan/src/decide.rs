@@ -5,6 +5,8 @@ pub(crate) mod audit;
 pub(crate) mod case;
 pub(crate) mod class;
 pub(crate) mod drain;
+pub(crate) mod host;
+pub(crate) mod host_claims;
 pub(crate) mod host_return;
 pub(crate) mod machine;
 pub(crate) mod outcome;

@@ -66,6 +66,7 @@ pub use act::memory::{Cause, Failure, Memory};
 pub use capacity::{CapacityFacts, CapacityPlan, CapacityWrite, plan_capacity};
 pub use decide::record::Precondition;
 pub use explain::{Explanation, PrecedenceReport, explain};
+pub use observed::hosts::{Hosts, StoredClaim};
 pub use observed::location::Locations;
 pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};
 pub use observed::state::{
@@ -80,9 +81,11 @@ pub use status::usage::usage_until;
 use act::from_cache::{self, Confirmation};
 use act::{backoff, memory, write};
 use decide::case::{Case, CaseInputs};
-use decide::outcome::{Outcome, State};
+use decide::outcome::{HostUse, Outcome, State};
 use decide::precedence::{self, Decision};
-use decide::{audit, host_return, machine, reclaim, serve, shutdown, taint};
+use decide::{
+    audit, host, host_claims, host_return, machine, reclaim, serve, shutdown, taint,
+};
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
 /// How long until a failed read is repeated.
@@ -131,6 +134,9 @@ pub struct Plan {
     /// action is sent. If it does not match, no action is sent: read live and plan again. `None`
     /// if no read is needed.
     pub precondition: Option<Precondition>,
+    /// Whether the machine waits for a host of its class: offer one with [`Memory::offer_host`] and
+    /// plan again.
+    pub seeks_host: bool,
 }
 
 impl Plan {
@@ -179,9 +185,11 @@ pub fn plan_within(
     let decision = precedence::decide(&case);
     if case.desired.is_audited {
         let outcome = audit::only_report(&case, carry_out(&case, decision));
+        let outcome = host_claims::settle(&case, outcome);
         return compose(&case, decision, outcome);
     }
     let outcome = reclaim::retry_disabling(&case, carry_out(&case, decision));
+    let outcome = host_claims::settle(&case, outcome);
     let outcome = hold_finalizer(&case, outcome);
     let outcome = machine::relabel(&case, outcome);
     let outcome = reclaim::clear_request(&case, outcome);
@@ -249,7 +257,8 @@ fn hold_finalizer(case: &Case<'_>, outcome: Outcome) -> Outcome {
     if release_at.is_some_and(|due| due <= case.now) && outcome.state != State::Idle {
         return release(case, outcome.state);
     }
-    let action = if outcome.state == State::Idle && subject.is_deleting {
+    let is_released = !host::is_held(case);
+    let action = if outcome.state == State::Idle && subject.is_deleting && is_released {
         Some(write::remove_finalizer(subject))
     } else if is_touched && !subject.has_finalizer() {
         Some(write::add_finalizer(subject))
@@ -272,7 +281,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
     let removal = decision.shutdown_reason().filter(|_| is_enforced);
     let failure = backoff::apply(case, &mut outcome);
     backoff::delay_start(case, &mut outcome);
-    let is_finalizing = is_finalizing(&outcome.actions);
+    let is_partial = is_partial(&outcome.actions);
     let before = &case.subject.status;
     let after = status::next(case, decision, &outcome, failure);
     let later = failure
@@ -290,7 +299,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         .copied()
         .chain(announced)
         .chain(later);
-    let is_reported = !is_finalizing && later.is_none() && after != *before;
+    let is_reported = !is_partial && later.is_none() && after != *before;
     let status = is_reported.then_some(after);
     let requeue_at = requeues.filter(|due| *due > case.now).min();
     let is_idle = status.is_none() && outcome.actions.is_empty();
@@ -302,6 +311,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
             return Plan {
                 confirm: true,
                 requeue_at,
+                seeks_host: outcome.host == HostUse::Sought,
                 removal,
                 ..Plan::default()
             };
@@ -330,12 +340,18 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         removal,
         confirm: false,
         precondition,
+        seeks_host: outcome.host == HostUse::Sought,
     }
 }
 
-/// Whether the actions change finalizers. That changes the resourceVersion that guards the
-/// status, so the status write has to wait.
-fn is_finalizing(actions: &[Action]) -> bool {
+/// Whether the status write has to wait for the next plan. A change of finalizers changes the
+/// resourceVersion that guards it; a claim is reported together with its host.
+fn is_partial(actions: &[Action]) -> bool {
     let mut steps = actions.iter().map(|action| &action.step);
-    steps.any(|step| matches!(step, Step::AddFinalizer | Step::RemoveFinalizer))
+    steps.any(|step| {
+        matches!(
+            step,
+            Step::AddFinalizer | Step::RemoveFinalizer | Step::ClaimHost
+        )
+    })
 }

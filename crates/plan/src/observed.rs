@@ -1,6 +1,7 @@
 //! The input of a decision: the objects, where they are read, who owns them, and which facts
 //! could not be read.
 
+pub mod hosts;
 pub mod location;
 pub mod node;
 pub(crate) mod owned;

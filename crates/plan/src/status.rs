@@ -22,12 +22,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::case::Case;
+use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
 use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
 use crate::decide::{agent, host_return, reclaim, taint};
-use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Failure, KEPT_FOR_USAGE, Step};
 
 /// How many characters of a message the status contains at most.
@@ -318,6 +318,13 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
         }
     }
     Record::due(case).store(status);
+    match &outcome.host {
+        HostUse::Used(host) => status.host = Some(host.clone()),
+        HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone => {
+            status.host = None;
+        }
+        HostUse::Unused | HostUse::Sought | HostUse::Wanted => {}
+    }
 }
 
 /// Whether a write to the Node of a reclaimed Machine is still pending.

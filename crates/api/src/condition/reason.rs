@@ -332,6 +332,17 @@ reasons! {
     /// The schedule that the machine follows cannot be evaluated. What was decided last holds on.
     ProviderNotReady (Owner):
         "Correct the object that `spec.schedule` names; the message says what is wrong.";
+    /// No host of the class is free. The machine takes the next one, machines with a higher priority
+    /// first.
+    NoHostFree (PlatformTeam):
+        "Have a host added to the class, or end a machine that has one: its `status.host` is set.";
+    /// The Lease of a host could not be created or deleted.
+    HostClaimFailed (PlatformTeam):
+        "The operator creates and deletes Leases in its own namespace; the message says what it was \
+         refused.", PERMISSIONS;
+    /// Another ScheduledMachine has the host that the machine names.
+    HostTaken (Owner):
+        "Name another host in `spec.classRef.host`, or end the machine that the message names.";
     // ReferencesValid
     /// A ScheduleCalendar does not exist: its exceptions do not apply (also in `Ready`).
     CalendarNotFound (Owner):

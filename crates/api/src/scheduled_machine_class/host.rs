@@ -2,37 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::scheduled_machine::null_is_default;
-use crate::schema::{self, MAX_LABEL};
-
-/// How many hosts a class has at most.
-pub const MAX_HOSTS: usize = 1_000;
-
-/// A host on which a machine of the class is made.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct ClassHost {
-    /// Name of the host, a DNS label.
-    #[schemars(length(max = MAX_LABEL))]
-    pub name: String,
-    /// What differs on this host: a JSON merge patch (RFC 7386) of infrastructureSpec.spec, such as
-    /// its address.
-    #[serde(default, deserialize_with = "null_is_default")]
-    #[schemars(schema_with = "schema::passed_on")]
-    pub infrastructure: Map<String, Value>,
-}
 
 /// The hosts of a class, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostPool(BTreeMap<String, Map<String, Value>>);
 
-impl FromIterator<ClassHost> for HostPool {
-    fn from_iter<I: IntoIterator<Item = ClassHost>>(hosts: I) -> Self {
-        let hosts = hosts.into_iter();
-        Self(hosts.map(|host| (host.name, host.infrastructure)).collect())
+impl FromIterator<(String, Map<String, Value>)> for HostPool {
+    /// The hosts with these names and merge patches.
+    fn from_iter<I: IntoIterator<Item = (String, Map<String, Value>)>>(hosts: I) -> Self {
+        Self(hosts.into_iter().collect())
     }
 }
 

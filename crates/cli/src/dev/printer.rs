@@ -82,6 +82,8 @@ fn step_line(taken: &StepTaken) -> String {
     } = taken;
     let (done, doing) = match step {
         Step::AddFinalizer => ("added the finalizer to", "adding the finalizer to"),
+        Step::ClaimHost => ("claimed a host with", "claiming a host with"),
+        Step::ReleaseHost => ("gave a host back with", "giving a host back with"),
         Step::CreateBootstrap
         | Step::CreateInfrastructure
         | Step::CreateMachine

@@ -12,7 +12,7 @@ use kube::core::response::StatusDetails;
 
 use crate::context::Context;
 use crate::kind::{
-    cache_name, config_map, node, pod, schedule_override, scheduled_machine,
+    cache_name, config_map, lease, node, pod, schedule_override, scheduled_machine,
 };
 use crate::observe::projection::CachedKind;
 use crate::observe::workload::{Link, pods_of};
@@ -37,6 +37,8 @@ pub(super) async fn route(
                 (scheduled_machine(), CachedKind::ScheduledMachine)
             } else if object.kind == name::OVERRIDE_KIND {
                 (schedule_override(), CachedKind::Override)
+            } else if object.kind == "Lease" {
+                (lease(), CachedKind::HostClaim)
             } else {
                 let discovery = context.discovery.resource(object).await?;
                 let discovery = discovery.ok_or_else(|| missing(&object.kind))?;

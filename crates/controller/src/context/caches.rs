@@ -23,6 +23,9 @@ impl Context {
 
     /// Whether a cache is synced for every namespace that is watched.
     pub(crate) fn cache_health(&self, informer: &KindInformer) -> Health {
+        if informer.projection == CachedKind::HostClaim {
+            return informer.health(&self.options.claim_namespace);
+        }
         let Namespaces::Only(some) = &self.options.namespaces else {
             return informer.health("");
         };
@@ -41,7 +44,11 @@ impl Context {
             .then(|| Selector::Labels(name::SCHEDULED_MACHINE_LABEL.to_owned()));
         let cache = cache_name(resource);
         let (informer, is_new) = self.ensure(cache, resource.clone(), projection);
-        if is_new
+        if is_new && informer.projection == CachedKind::HostClaim {
+            let namespace = self.options.claim_namespace.clone();
+            let selector = Selector::Labels(name::HOST_CLAIM_LABEL.to_owned());
+            self.watch_in(&informer, Some(namespace), Some(selector));
+        } else if is_new
             && matches!(
                 informer.projection,
                 CachedKind::Class | CachedKind::Namespace
@@ -112,8 +119,14 @@ impl Context {
             | CachedKind::Cluster => true,
             _ => cache.is_awaited_in(namespace),
         });
-        read.find(|cache| cache.health(namespace) == Health::Loading)
-            .cloned()
+        read.find(|cache| {
+            let part = match cache.projection {
+                CachedKind::HostClaim => self.options.claim_namespace.as_str(),
+                _ => namespace,
+            };
+            cache.health(part) == Health::Loading
+        })
+        .cloned()
     }
 
     /// The cache of that name, and whether it is new and must be filled.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fivespot_api::Provided;
+use fivespot_api::{Provided, name};
 use fivespot_runtime::cache::{Handler, Version};
 use fivespot_runtime::http::ApiClient;
 
@@ -64,13 +64,7 @@ impl Enqueue {
                     }
                 }
             }
-            CachedKind::Class => {
-                for target in affected {
-                    if let Target::Machines(term) = target {
-                        self.context.classes.forget(term);
-                    }
-                }
-            }
+            CachedKind::Class | CachedKind::HostClaim => self.index_classes(affected),
             CachedKind::SpotSchedule(kind) => {
                 for target in affected {
                     if let Target::SpotSchedule(key) = target {
@@ -89,6 +83,22 @@ impl Enqueue {
             _ => {}
         }
         self.enqueue_capacities(affected);
+    }
+
+    /// Forgets classes that have changed, and enqueues the machines whose turn it is to claim a host.
+    fn index_classes(&self, affected: &BTreeSet<Target>) {
+        let context = &self.context;
+        for target in affected {
+            match target {
+                Target::Machines(class) => context.classes.forget(class),
+                Target::Host(lease) => {
+                    if let Some((class, host)) = name::claimed_host(lease) {
+                        context.enqueue_keys(context.host_pools.changed(class, host));
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Enqueues the ScheduledCapacities that a change affects, and the overrides of those that have
@@ -122,6 +132,7 @@ impl Enqueue {
                 | Target::SpotSchedule(_)
                 | Target::Override(_)
                 | Target::Cluster(_)
+                | Target::Host(_)
                 | Target::Machines(_)
                 | Target::Machine(_) => {}
             }
@@ -226,12 +237,13 @@ impl Context {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
                 }
-                // `index` finds those of overrides and of shared schedules; capacities have another
+                // `index` finds those of overrides, hosts and shared schedules; capacities have another
                 // queue.
                 Target::Override(_)
                 | Target::SpotSchedule(_)
                 | Target::Capacity(_)
-                | Target::Capacities(_) => {}
+                | Target::Capacities(_)
+                | Target::Host(_) => {}
                 Target::Calendar(calendar) => {
                     let term = calendar_term(&calendar);
                     keys.extend(self.scheduled_machines.store.found_by(&term));

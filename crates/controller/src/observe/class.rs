@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_api::{PreparedClass, ScheduledMachine, ScheduledMachineClassSpec};
+use fivespot_api::{ScheduledMachine, ScheduledMachineClassSpec};
 use fivespot_plan::{Fact, Specs, Unknown};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
@@ -14,24 +14,16 @@ use super::Incomplete;
 use super::management::Source;
 use crate::kind;
 use crate::observe::projection::{CachedKind, class_term};
+use crate::observe::read_class::ReadClass;
 use crate::provider_specs;
 
-/// A class in one version.
-pub(crate) struct ReadClass {
-    prepared: PreparedClass,
-    /// Where its provider specs are.
-    specs: Specs,
-}
-
-impl ReadClass {
-    /// `None` if the class cannot be decoded.
-    fn of(stored: &Value) -> Option<Arc<Self>> {
-        let spec = ScheduledMachineClassSpec::deserialize(&stored["spec"]).ok()?;
-        Some(Arc::new(Self {
-            prepared: spec.into(),
-            specs: provider_specs::of(stored),
-        }))
-    }
+/// `None` if the class cannot be decoded.
+fn read_class(stored: &Value) -> Option<Arc<ReadClass>> {
+    let spec = ScheduledMachineClassSpec::deserialize(&stored["spec"]).ok()?;
+    Some(Arc::new(ReadClass {
+        prepared: spec.into(),
+        specs: provider_specs::of(stored),
+    }))
 }
 
 /// A class, and its object if that was parsed just now.
@@ -102,9 +94,9 @@ async fn find(source: &Source<'_>, name: &str) -> Result<Fact<Found>, Incomplete
             let version = version.unwrap_or_default();
             // One that is read live may have its specs.
             let class = if source.is_live() {
-                ReadClass::of(&stored)
+                read_class(&stored)
             } else {
-                let read = || ReadClass::of(&stored);
+                let read = || read_class(&stored);
                 context.classes.get_or_read(&term, version, read)
             };
             let stored = Some(stored);

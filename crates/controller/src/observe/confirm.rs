@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use fivespot_api::spec_hash::SpecHash;
-use fivespot_api::{ScheduledMachine, name};
-use fivespot_plan::{Action, Call, Fact, Freshness, Plan, Specs};
+use fivespot_api::{ScheduledMachine, merge, name};
+use fivespot_plan::{Action, Call, Fact, Freshness, Plan, Specs, Step};
 use fivespot_runtime::Key;
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::class;
+use super::hosts;
 use super::management::Source;
 use crate::context::Context;
 use crate::observe::live_reads::LiveReads;
@@ -44,11 +45,14 @@ pub(crate) async fn confirm(
     if !precondition.holds(&object) {
         return false;
     }
+    if precondition.host().is_some() && !hosts::is_claimed(&source, &object).await {
+        return false;
+    }
     if object.spec.class_ref.is_some() {
         return confirm_class(&source, object, &mut plan.actions).await;
     }
     if provider_specs::of(&stored) == Specs::Included {
-        fill(&mut plan.actions, &stored);
+        fill(&mut plan.actions, &stored, None);
     }
     true
 }
@@ -72,7 +76,18 @@ async fn confirm_class(
     if specs != Specs::Included {
         return true;
     }
-    let hash = SpecHash::of(&object.spec);
+    let host = object.status.as_ref().and_then(|of| of.host.as_deref());
+    let pool = class.and_then(|class| class.pool.clone());
+    let patch = pool.as_ref().zip(host);
+    let patch = patch.and_then(|(pool, host)| pool.patch(host));
+    // A recorded host that the class does not have any more is given back first.
+    if host.is_some() && patch.is_none() {
+        return false;
+    }
+    let mut hash = SpecHash::of(&object.spec);
+    if let Some(patch) = patch {
+        hash = hash.on_host(patch);
+    }
     let is_planned = |action: &Action| match &action.request.call {
         Call::Create(object) => {
             let annotations = &object["metadata"]["annotations"];
@@ -86,18 +101,25 @@ async fn confirm_class(
     if !created.all(is_planned) {
         return false;
     }
-    fill(actions, &stored);
+    fill(actions, &stored, patch);
     true
 }
 
-/// Copies the provider specs of a ScheduledMachine into the objects that are created from them.
+/// Copies the provider specs of a ScheduledMachine into the objects that are created from them, the
+/// infrastructure spec with the patch of the host.
 /// Specs that are too large to be kept are read when the object is sent.
-fn fill(actions: &mut [Action], stored: &Value) {
+fn fill(actions: &mut [Action], stored: &Value, host: Option<&Map<String, Value>>) {
     for action in actions {
         if let Some(field) = provider_specs::field(action.step)
             && let Call::Create(object) = &mut action.request.call
         {
-            object["spec"] = stored["spec"][field]["spec"].clone();
+            let mut spec = stored["spec"][field]["spec"].clone();
+            if let (Some(patch), Value::Object(spec)) = (host, &mut spec)
+                && action.step == Step::CreateInfrastructure
+            {
+                merge(spec, patch);
+            }
+            object["spec"] = spec;
         }
     }
 }

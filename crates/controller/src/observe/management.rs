@@ -89,7 +89,7 @@ impl Source<'_> {
         self.read_at(informer, at).await
     }
 
-    async fn read_at(
+    pub(super) async fn read_at(
         &self,
         informer: &KindInformer,
         at: Key,
@@ -115,7 +115,11 @@ impl Source<'_> {
         self.live_at(informer, at).await
     }
 
-    async fn live_at(&self, informer: &KindInformer, at: Key) -> Fact<Option<Value>> {
+    pub(super) async fn live_at(
+        &self,
+        informer: &KindInformer,
+        at: Key,
+    ) -> Fact<Option<Value>> {
         if let Fact::Known(known) = self.reads.get(&informer.name, &at) {
             return Fact::Known(known);
         }

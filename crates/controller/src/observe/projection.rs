@@ -1,76 +1,25 @@
 //! Which fields of an object a cache keeps, which keys it enqueues, and how it is indexed.
 
 mod capacity;
+mod class;
+mod mask;
 
+use fivespot_api::host_claim::HostClaim;
 use fivespot_api::name;
-use fivespot_capi::{machine, provider};
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use crate::provider_specs;
 pub(crate) use capacity::{hosted_term, machine_node_term, target_group_term};
+pub(crate) use class::{claims_term, class_term, host_term};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::FieldMask;
 use fivespot_runtime::cache::{self, CacheProjection, Projection};
-
-/// The domains of the labels and annotations that are read of any object: ours, Cluster API's with
-/// its subdomains, and those of Kubernetes on Nodes and pods.
-const DOMAINS: [&str; 6] = [
-    "5spot.finos.org",
-    "cluster.x-k8s.io",
-    ".cluster.x-k8s.io",
-    "kubernetes.io",
-    "app.kubernetes.io",
-    "node-role.kubernetes.io",
-];
-
-/// The fields that are read of any object's metadata, besides its labels and annotations.
-const META_FIELDS: &[&str] = &[
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "finalizers",
-    "ownerReferences",
-];
-
-/// The metadata that is read of any object.
-const META: FieldMask = FieldMask::Only(
-    META_FIELDS,
-    &[
-        ("labels", FieldMask::Domains(&DOMAINS)),
-        ("annotations", FieldMask::Domains(&DOMAINS)),
-    ],
-);
-
-/// The kind of an object; items of a list may omit it.
-const KIND: &[&str] = &["apiVersion", "kind"];
+use mask::LABELLED_META;
 
 /// A provider spec: arbitrary JSON.
 const INLINE: FieldMask =
     FieldMask::AllBut(&[("spec", FieldMask::Text(provider_specs::MAX_BYTES))]);
-
-/// The same with all labels: overrides may select by any label.
-const LABELLED_META: FieldMask = FieldMask::Only(
-    META_FIELDS,
-    &[
-        ("labels", FieldMask::All),
-        ("annotations", FieldMask::Domains(&DOMAINS)),
-    ],
-);
-
-/// A target of ScheduledCapacities: paths of its spec and its status are read.
-static CAPACITY_TARGET: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        ("spec", FieldMask::All),
-        ("status", FieldMask::All),
-    ],
-);
 
 static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
     &["apiVersion", "kind", "status"],
@@ -82,115 +31,6 @@ static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
                 ("bootstrapSpec", INLINE),
                 ("infrastructureSpec", INLINE),
             ]),
-        ),
-    ],
-);
-
-/// A namespace: its labels, by which classes select it.
-static NAMESPACE: FieldMask = FieldMask::Only(KIND, &[("metadata", LABELLED_META)]);
-
-static CLUSTER: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        ("spec", FieldMask::Only(&["paused"], &[])),
-        (
-            "status",
-            FieldMask::Only(
-                &["infrastructureReady", "initialization"],
-                &[(
-                    "conditions",
-                    FieldMask::Conditions(&["ControlPlaneInitialized"]),
-                )],
-            ),
-        ),
-    ],
-);
-
-static MACHINE: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        ("spec", FieldMask::Only(&machine::SPEC, &[])),
-        (
-            "status",
-            FieldMask::Only(
-                &machine::STATUS,
-                &[("conditions", FieldMask::Conditions(&machine::CONDITIONS))],
-            ),
-        ),
-    ],
-);
-
-static PROVIDER: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        (
-            "status",
-            FieldMask::Only(
-                &provider::STATUS,
-                &[(
-                    "deprecated",
-                    FieldMask::Only(
-                        &[],
-                        &[("v1beta1", FieldMask::Only(&provider::FAILURE, &[]))],
-                    ),
-                )],
-            ),
-        ),
-    ],
-);
-
-static NODE: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        (
-            "spec",
-            FieldMask::Only(&["providerID", "unschedulable", "taints"], &[]),
-        ),
-        (
-            "status",
-            FieldMask::Only(&[], &[("conditions", FieldMask::Conditions(&["Ready"]))]),
-        ),
-    ],
-);
-
-static POD: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        ("spec", FieldMask::Only(&["nodeName"], &[])),
-        ("status", FieldMask::Only(&["phase"], &[])),
-    ],
-);
-
-static AGENT_CONFIG: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        ("data", FieldMask::Only(&[name::RECLAIM_CONFIG_KEY], &[])),
-    ],
-);
-
-/// An override or a calendar: small, and all fields are read.
-static SCHEDULE_INPUT: FieldMask = FieldMask::Only(
-    &["apiVersion", "kind", "spec", "status"],
-    &[("metadata", META)],
-);
-
-/// A schedule of another provider: its status is read, and nothing of its spec.
-static PROVIDED_SCHEDULE: FieldMask = FieldMask::Only(
-    KIND,
-    &[
-        ("metadata", META),
-        (
-            "status",
-            FieldMask::Only(
-                &["active", "nextTransitionTime", "observedGeneration"],
-                &[("conditions", FieldMask::Conditions(&["Ready"]))],
-            ),
         ),
     ],
 );
@@ -216,6 +56,8 @@ pub(crate) enum Target {
     Cluster(Key),
     /// Every ScheduledMachine that this index term finds.
     Machines(String),
+    /// A host of a class, by the name of its Lease.
+    Host(String),
     /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
     /// these index terms that finds a Machine.
     Machine(Vec<String>),
@@ -245,6 +87,8 @@ pub(crate) enum CachedKind {
     Class,
     /// The namespaces in which classes with a selector are used.
     Namespace,
+    /// The Leases with which ScheduledMachines claim hosts of classes.
+    HostClaim,
     /// Clusters of Cluster API.
     Cluster,
     /// Machines of Cluster API, those of other owners too: they may have a name that we need, or
@@ -273,16 +117,6 @@ pub(crate) fn calendar_term(calendar: &Key) -> String {
 /// The index term of the ScheduledMachines that follow the schedule of that kind and name.
 pub(crate) fn spot_schedule_term(kind: &str, schedule: &Key) -> String {
     format!("schedule {kind} {schedule}")
-}
-
-/// The index term of the ScheduledMachines that name a class.
-pub(crate) fn class_term(class: &str) -> String {
-    format!("class {class}")
-}
-
-/// The index term of the ScheduledMachines of a namespace that name any class.
-fn used_in(namespace: &str) -> String {
-    format!("classes in {namespace}")
 }
 
 /// The index term of the Machine whose Node has that name.
@@ -329,6 +163,7 @@ impl CachedKind {
             | Self::CapacityTarget
             | Self::Class
             | Self::Namespace
+            | Self::HostClaim
             | Self::Cluster
             | Self::Machine
             | Self::Provider => false,
@@ -348,6 +183,7 @@ impl CachedKind {
             | Self::CapacityTarget
             | Self::Class
             | Self::Namespace
+            | Self::HostClaim
             | Self::Cluster
             | Self::Machine
             | Self::Node(_)
@@ -374,7 +210,11 @@ impl CachedKind {
                 (vec![Target::SpotSchedule(own.clone())], Vec::new())
             }
             Self::Class => (vec![Target::Machines(class_term(&own.name))], Vec::new()),
-            Self::Namespace => (vec![Target::Machines(used_in(&own.name))], Vec::new()),
+            Self::Namespace => {
+                let term = class::used_in(&own.name);
+                (vec![Target::Machines(term)], Vec::new())
+            }
+            Self::HostClaim => host_claim_links(object, own),
             Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
             Self::Machine => machine_links(object, own),
             Self::Provider => (labelled_or_named(object, own), Vec::new()),
@@ -431,14 +271,23 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
     terms.extend(schedule_terms(&object["spec"]["schedule"], own));
-    if let Some(class) = object["spec"]["classRef"]["name"].as_str() {
-        terms.push(class_term(class));
-        terms.push(used_in(&own.namespace));
-    }
+    terms.extend(class::terms(object, own));
     if let Some(node) = object["status"]["nodeRef"]["name"].as_str() {
         terms.push(machine_node_term(&own.namespace, node));
     }
     (vec![Target::One(own.clone())], terms)
+}
+
+/// The targets of the claim of a host, and its index term: the ScheduledMachine that has it.
+fn host_claim_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+    let mut targets = vec![Target::Host(own.name.clone())];
+    let mut terms = Vec::new();
+    if let Some(claim) = HostClaim::read(object) {
+        let holder = Key::new(claim.holder.namespace, &claim.holder.name);
+        terms.push(claims_term(&holder));
+        targets.push(Target::Named(holder));
+    }
+    (targets, terms)
 }
 
 /// The index terms of the calendars of a schedule, and of the schedule that it follows.
@@ -469,18 +318,19 @@ impl Projection for CachedKind {
     fn mask(&self) -> &'static FieldMask {
         match self {
             Self::ScheduledMachine | Self::Class => &SCHEDULED_MACHINE,
-            Self::Namespace => &NAMESPACE,
+            Self::Namespace => &mask::NAMESPACE,
+            Self::HostClaim => &mask::HOST_CLAIM,
             Self::Override | Self::Calendar | Self::SpotSchedule(_) | Self::Capacity => {
-                &SCHEDULE_INPUT
+                &mask::SCHEDULE_INPUT
             }
-            Self::CapacityTarget => &CAPACITY_TARGET,
-            Self::ProvidedSchedule(_) => &PROVIDED_SCHEDULE,
-            Self::Cluster => &CLUSTER,
-            Self::Machine => &MACHINE,
-            Self::Provider => &PROVIDER,
-            Self::Node(_) => &NODE,
-            Self::Pod(_) => &POD,
-            Self::AgentConfig(_) => &AGENT_CONFIG,
+            Self::CapacityTarget => &mask::CAPACITY_TARGET,
+            Self::ProvidedSchedule(_) => &mask::PROVIDED_SCHEDULE,
+            Self::Cluster => &mask::CLUSTER,
+            Self::Machine => &mask::MACHINE,
+            Self::Provider => &mask::PROVIDER,
+            Self::Node(_) => &mask::NODE,
+            Self::Pod(_) => &mask::POD,
+            Self::AgentConfig(_) => &mask::AGENT_CONFIG,
         }
     }
 

@@ -195,6 +195,7 @@ pub(crate) struct Settings {
     workload_servers: Allowed,
     max_concurrent: NonZeroUsize,
     coordination: Coordination,
+    claim_namespace: String,
     identity: String,
     max_starts_per_minute: Option<NonZeroU32>,
     force_finalizer_on_timeout: bool,
@@ -226,6 +227,7 @@ impl Args {
             },
             max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
+            claim_namespace: self.lease_namespace.clone(),
             identity,
             max_starts_per_minute: self.max_starts_per_minute,
             force_finalizer_on_timeout: self.force_finalizer_on_timeout,
@@ -321,6 +323,7 @@ impl Settings {
         options.workload_servers = self.workload_servers;
         options.max_concurrent = self.max_concurrent;
         options.coordination = self.coordination;
+        options.claim_namespace = self.claim_namespace;
         options.max_starts_per_minute = self.max_starts_per_minute;
         options.force_finalizer_on_timeout = self.force_finalizer_on_timeout;
         options.reclaim_override = self.reclaim_by_override.map(Into::into);

@@ -18,6 +18,8 @@ pub struct Action {
 pub enum Step {
     /// Add our finalizer to the ScheduledMachine.
     AddFinalizer,
+    /// Create the Lease of a host. 409 means that somebody has the host, maybe this machine.
+    ClaimHost,
     /// Create the bootstrap object.
     CreateBootstrap,
     /// Create the infrastructure object.
@@ -69,6 +71,8 @@ pub enum Step {
     DeleteBootstrap,
     /// Delete an infrastructure object that no Machine owns.
     DeleteInfrastructure,
+    /// Delete the Lease of a host that is not used any more.
+    ReleaseHost,
     /// Remove our finalizer from the ScheduledMachine.
     RemoveFinalizer,
 }
@@ -84,8 +88,10 @@ impl Step {
             | Self::DeleteMachine
             | Self::DeleteBootstrap
             | Self::DeleteInfrastructure
+            | Self::ReleaseHost
             | Self::RemoveFinalizer => true,
             Self::AddFinalizer
+            | Self::ClaimHost
             | Self::CreateBootstrap
             | Self::CreateInfrastructure
             | Self::CreateMachine

@@ -93,6 +93,8 @@ fn is_independent(step: Step) -> bool {
         | Step::EndOverride
         | Step::RecordDisabled => true,
         Step::AddFinalizer
+        | Step::ClaimHost
+        | Step::ReleaseHost
         | Step::CreateBootstrap
         | Step::CreateInfrastructure
         | Step::CreateMachine

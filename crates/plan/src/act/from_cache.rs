@@ -7,8 +7,8 @@
 //!   objects created since would count as its leftovers;
 //! - to report that no object exists once one could have been created.
 //!
-//! Two actions are taken based on caches. Our finalizer is guarded by the ScheduledMachine's
-//! resourceVersion. And recorded objects are created while caches contain none of them, under a
+//! Three actions are taken based on caches. Our finalizer is guarded by the ScheduledMachine's
+//! resourceVersion. A host is claimed by creating its Lease, which only one can. And recorded objects are created while caches contain none of them, under a
 //! [precondition](crate::Precondition) and with deterministic names: a name that is taken results
 //! in a conflict, and a live read follows.
 
@@ -48,7 +48,8 @@ pub(crate) fn confirmation(
     }
     let mut steps = outcome.actions.iter().map(|action| action.step);
     let keeps = outcome.shutdown == ShutdownChange::Keep || before.shutdown.is_none();
-    let suffices = steps.all(|step| step == Step::AddFinalizer)
+    // A claim is a Lease that does not exist yet.
+    let suffices = steps.all(|step| matches!(step, Step::AddFinalizer | Step::ClaimHost))
         && keeps
         && after.is_none_or(|after| {
             ends_nothing(before, after)
@@ -88,6 +89,7 @@ fn ends_nothing(before: &ScheduledMachineStatus, after: &ScheduledMachineStatus)
     !reports_end
         && keeps_taints
         && before.shutdown == after.shutdown
+        && before.host == after.host
         && (is_first || record.continues(&earlier))
         && (before.machine_ref.is_none() || after.machine_ref.is_some())
         && (before.node_ref.is_none() || after.node_ref.is_some())

@@ -45,6 +45,7 @@ pub struct Memory {
     was_progress: bool,
     has_created: bool,
     start_delay: Option<StartDelay>,
+    offered_host: Option<String>,
 }
 
 /// When a machine may start that waits because of the start limit.
@@ -254,6 +255,16 @@ impl Memory {
     /// When the machine may start, according to the last delay, which may be over.
     pub(crate) fn start_delay(&self) -> Option<StartDelay> {
         self.start_delay
+    }
+
+    /// Records the host of its class that the machine may claim next; `None` if none is free.
+    pub fn offer_host(&mut self, host: Option<String>) {
+        self.offered_host = host;
+    }
+
+    /// The host that the machine may claim.
+    pub(crate) fn offered_host(&self) -> Option<&str> {
+        self.offered_host.as_deref()
     }
 
     /// Records that the status of `plan` was written.

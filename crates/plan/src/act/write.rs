@@ -2,6 +2,7 @@
 
 mod agent_config;
 
+use fivespot_api::host_claim::HostClaim;
 use fivespot_api::{MachineTemplate, OverrideMode, name};
 use fivespot_capi::{
     Machine, MachineDraft, MachinePatch, Owner, Provider, Reference, key, one_line,
@@ -14,7 +15,9 @@ use crate::decide::resolve::ProviderDraft;
 use crate::decide::taint::Change;
 use crate::observed::owned::ProviderRole;
 use crate::observed::subject::Subject;
-use crate::{Action, Call, Node, Pod, ReclaimStop, Request, Side, Step, Taint, Target};
+use crate::{
+    Action, Call, Node, Pod, ReclaimStop, Request, Side, Step, StoredClaim, Taint, Target,
+};
 
 pub(crate) use agent_config::{
     create_agent_config, delete_agent_config, update_agent_config,
@@ -76,6 +79,7 @@ pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
         name::SPEC_HASH_ANNOTATION.to_owned(),
         case.desired.hash.clone(),
     );
+    annotations.extend(host_annotation(case));
     let mut object = json!({
         "apiVersion": api_version,
         "kind": reference.kind,
@@ -96,6 +100,11 @@ pub(crate) fn create_provider(case: &Case<'_>, role: ProviderRole) -> Action {
         &subject.namespace,
         Call::Create(object),
     )
+}
+
+fn host_annotation(case: &Case<'_>) -> Option<(String, String)> {
+    let host = case.subject.status.host.clone()?;
+    Some((name::HOST_ANNOTATION.to_owned(), host))
 }
 
 /// The purpose of creating a Machine.
@@ -137,6 +146,7 @@ pub(crate) fn create_machine(
     ));
     let mut annotations = template.annotations;
     annotations.insert(name::SPEC_HASH_ANNOTATION.to_owned(), parts.hash.to_owned());
+    annotations.extend(host_annotation(case));
     // A Cluster that is deleted waits for all its Machines, but deletes only those that it owns.
     // The reference is a plain one, so that it requires no permission on the Cluster's
     // finalizers.
@@ -394,6 +404,24 @@ pub(crate) fn end_override(subject: &Subject, stop: &ReclaimStop) -> Action {
     let uid = stop.uid.clone();
     let call = Call::Delete { uid };
     management(Step::EndOverride, place, &subject.namespace, call)
+}
+
+/// Claims a host with a Lease in that namespace.
+pub(crate) fn claim_host(claim: &HostClaim, namespace: &str) -> Action {
+    let call = Call::Create(claim.lease(namespace));
+    management(Step::ClaimHost, lease_of(claim), namespace, call)
+}
+
+/// Deletes such a Lease.
+pub(crate) fn release_host(stored: &StoredClaim, namespace: &str) -> Action {
+    let uid = stored.uid.clone();
+    let place = lease_of(&stored.claim);
+    management(Step::ReleaseHost, place, namespace, Call::Delete { uid })
+}
+
+fn lease_of(claim: &HostClaim) -> Reference {
+    let name = name::host_claim(&claim.class, &claim.host);
+    Reference::new("coordination.k8s.io/v1", "Lease", &name)
 }
 
 /// Removes the reclaim request from the Node.

@@ -72,7 +72,8 @@ impl<'a> CaseInputs<'a> {
 /// The desired state. Objects that exist without their Machine are completed for the Cluster on
 /// their own label.
 fn desired(object: &ScheduledMachine, observed: &Observed) -> Desired {
-    let mut desired = Desired::of(object, &observed.specs, &observed.schedule);
+    let mut desired =
+        Desired::of(object, &observed.specs, &observed.schedule, &observed.hosts);
     let machine = observed.machine.known().and_then(Option::as_ref);
     let found = observed.infrastructure.iter().chain(&observed.bootstrap);
     if let Some(cluster) = Locations::cluster_on_label(object, machine, found) {

@@ -19,6 +19,8 @@ pub(crate) struct Outcome {
     pub(crate) until: Option<Timestamp>,
     /// What the status reports.
     pub(crate) state: State,
+    /// What the machine needs of the hosts of its class.
+    pub(crate) host: HostUse,
     /// Events to publish in addition to the transitions.
     pub(crate) events: Vec<Event>,
     /// Why the drain was not finished, if the Machine is deleted now without that.
@@ -34,6 +36,19 @@ pub(crate) enum ShutdownChange {
     Clear,
     /// The record is written, or its deadline is shortened.
     Write(Shutdown),
+}
+
+/// What a machine needs of the hosts of its class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostUse {
+    /// Nothing: a recorded host is given back once the objects are gone.
+    Unused,
+    /// One, and none is offered.
+    Sought,
+    /// One that is not recorded yet.
+    Wanted,
+    /// This one, which is recorded.
+    Used(String),
 }
 
 /// The state of the machine, for the status.
@@ -95,6 +110,7 @@ impl Outcome {
             requeues: Vec::new(),
             until: None,
             state,
+            host: HostUse::Unused,
             events: Vec::new(),
             undrained: None,
         }

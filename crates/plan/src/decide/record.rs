@@ -165,6 +165,7 @@ pub struct Precondition {
     uid: String,
     generation: Option<i64>,
     record: Record,
+    host: Option<String>,
 }
 
 impl Precondition {
@@ -174,7 +175,13 @@ impl Precondition {
             uid: subject.uid.clone(),
             generation: subject.generation,
             record: Record::stored(&subject.status),
+            host: subject.status.host.clone(),
         }
+    }
+
+    /// The host that is recorded, whose claim must be stored, too.
+    pub fn host(&self) -> Option<&str> {
+        self.host.as_deref()
     }
 
     /// Whether it holds for the ScheduledMachine as it is stored now: the same uid and
@@ -187,6 +194,7 @@ impl Precondition {
             && !now.is_deleting
             && !now.is_paused
             && Record::stored(&now.status) == self.record
+            && now.status.host == self.host
             && is_clear(&now.status)
     }
 }

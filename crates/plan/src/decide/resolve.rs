@@ -12,7 +12,7 @@ use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
     EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, MachineTemplate,
     NodeTaint, Resolved, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
-    SpotScheduleRef, Unfollowable, name,
+    SpotScheduleRef, Unfollowable, merge, name,
 };
 use fivespot_capi::Reference;
 use fivespot_schedule::{Duration, Error, Schedule};
@@ -20,7 +20,8 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
 use crate::decide::class::ClassFault;
-use crate::{ScheduleInputs, Specs};
+use crate::observed::hosts::DesiredHost;
+use crate::{Hosts, ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
 const MAX_TIMEOUT: Duration = Duration::hours(24);
@@ -66,6 +67,8 @@ pub(crate) struct Desired {
     /// The hash of what the objects are created from. Empty if the specs are too large to be
     /// read; no existing object has that hash.
     pub(crate) hash: String,
+    /// The host of the class.
+    pub(crate) host: DesiredHost,
     /// The taints for the Node, or the rule that they violate.
     pub(crate) taints: Result<Vec<NodeTaint>, String>,
     /// The commands that trigger a reclaim of the host, or the rule that they violate.
@@ -254,8 +257,11 @@ impl Desired {
         object: &ScheduledMachine,
         specs: &Specs,
         inputs: &ScheduleInputs,
+        hosts: &Hosts,
     ) -> Self {
         let spec = &object.spec;
+        let host = DesiredHost::of(object, hosts);
+        let patch = host.patch();
         let child = name::child(object.metadata.name.as_deref().unwrap_or_default());
         let (about_schedule, others): (Vec<_>, Vec<_>) = rules::check(object)
             .into_iter()
@@ -284,7 +290,8 @@ impl Desired {
             cluster: spec.cluster_name.clone(),
             is_cluster_named: true,
             bootstrap: ProviderDraft::of(&spec.bootstrap_spec, child, specs),
-            infrastructure: ProviderDraft::of(&spec.infrastructure_spec, child, specs),
+            infrastructure: ProviderDraft::of(&spec.infrastructure_spec, child, specs)
+                .on_host(patch),
             template: spec.machine_template.clone(),
             drain_timeout: drain
                 .filter(|_| faults.unknown().is_none())
@@ -293,11 +300,8 @@ impl Desired {
                 .unwrap_or(DEFAULT_TIMEOUT)
                 .min(grace.unwrap_or(DEFAULT_TIMEOUT))
                 .into(),
-            hash: match specs {
-                Specs::Included => SpecHash::of(spec).to_string(),
-                Specs::LeftOut { hash } => hash.clone(),
-                Specs::TooLarge { .. } => String::new(),
-            },
+            hash: hash(spec, specs, patch),
+            host,
             taints: match faults.about("spec.nodeTaints") {
                 Some(fault) => Err(fault),
                 None => Ok(spec.node_taints.clone()),
@@ -315,6 +319,23 @@ impl Desired {
     }
 }
 
+/// The hash of what is created, on a host with this merge patch.
+fn hash(
+    spec: &ScheduledMachineSpec,
+    specs: &Specs,
+    patch: Option<&Map<String, Value>>,
+) -> String {
+    let hash = match specs {
+        Specs::Included => SpecHash::of(spec),
+        Specs::LeftOut { hash } => SpecHash::from_hex(hash),
+        Specs::TooLarge { .. } => return String::new(),
+    };
+    match patch {
+        Some(patch) => hash.on_host(patch).to_string(),
+        None => hash.to_string(),
+    }
+}
+
 impl ProviderDraft {
     fn of(inline: &InlineObject, name: &str, specs: &Specs) -> Self {
         Self {
@@ -323,6 +344,14 @@ impl ProviderDraft {
             metadata: inline.metadata.clone().unwrap_or_default(),
             spec: (*specs == Specs::Included).then(|| inline.spec.clone()),
         }
+    }
+
+    /// The same on a host with this merge patch.
+    fn on_host(mut self, patch: Option<&Map<String, Value>>) -> Self {
+        if let (Some(spec), Some(patch)) = (&mut self.spec, patch) {
+            merge(spec, patch);
+        }
+        self
     }
 }
 

@@ -10,9 +10,10 @@ use crate::act::memory::after;
 use crate::act::write;
 use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
+use crate::decide::host::HostNeed;
+use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
 use crate::decide::resolve::ProviderDraft;
-use crate::decide::{agent, machine, reclaim, shutdown, taint};
-use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
+use crate::decide::{agent, host, machine, reclaim, shutdown, taint};
 use crate::decide::{record, record::Record};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
@@ -144,7 +145,10 @@ fn on_node(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
 /// Creates the objects that an existing Machine refers to, never had ready, and that do not
 /// exist.
 fn missing(case: &Case<'_>, machine: &Machine) -> Vec<Action> {
-    if conditions::outdated(case).is_some() || conditions::obstacle(case).is_some() {
+    if conditions::outdated(case).is_some()
+        || conditions::obstacle(case).is_some()
+        || host::is_lost(case)
+    {
         return Vec::new();
     }
     let lacks =
@@ -244,6 +248,10 @@ fn complete(case: &Case<'_>) -> Outcome {
             &[(ProviderRole::Bootstrap, outdated)],
         ));
     }
+    // What was made is for a host that is not to be used.
+    if !case.owned.is_gone() && host::is_lost(case) {
+        return provisioning(shutdown::delete(case, &case.owned.providers()));
+    }
     // The missing object would be created elsewhere than where it is recorded.
     if !case.owned.is_gone() && !record::fits(&Record::due(case), case) {
         return provisioning(shutdown::delete(case, &case.owned.providers()));
@@ -266,7 +274,50 @@ fn complete(case: &Case<'_>) -> Outcome {
     if case.owned.is_gone() && case.is_too_short() {
         return Outcome::of(State::Idle);
     }
-    create(case, bootstrap, infrastructure)
+    if let Some(outcome) = with_host(case) {
+        return outcome;
+    }
+    let used = case.subject.status.host.clone();
+    Outcome {
+        host: used.map_or(HostUse::Unused, HostUse::Used),
+        ..create(case, bootstrap, infrastructure)
+    }
+}
+
+/// Claims and records a host of the class. `None` if the machine needs none, or has one.
+fn with_host(case: &Case<'_>) -> Option<Outcome> {
+    let used = |host: &str| HostUse::Used(host.to_owned());
+    let claim = |host: &str| {
+        let claim = host::claim(case, host);
+        vec![write::claim_host(&claim, &case.observed.hosts.namespace)]
+    };
+    let child = case.subject.child();
+    let provisioning = |host: &str| {
+        let message = format!("creating Machine {child} on host {host}");
+        Outcome::of(State::Provisioning(message))
+    };
+    let (host, outcome) = match host::need(case) {
+        HostNeed::Nothing => return None,
+        HostNeed::Unknown(unknown) => {
+            let (reason, message) =
+                conditions::unknown_fact(unknown, "the claims of hosts");
+            let recorded = case.subject.status.host.as_deref();
+            let host = recorded.map_or(HostUse::Wanted, used);
+            (host, Outcome::of(State::Blocked { reason, message }))
+        }
+        HostNeed::ClaimAgain(host) => (used(host), provisioning(host).with(claim(host))),
+        HostNeed::Claim(host) => (HostUse::Wanted, provisioning(host).with(claim(host))),
+        HostNeed::Record(host) => (used(host), provisioning(host)),
+        HostNeed::GiveBack(host) => {
+            let message = format!("giving host {host} back");
+            (HostUse::Wanted, Outcome::of(State::Provisioning(message)))
+        }
+        HostNeed::Wait { reason, message } => (
+            HostUse::Sought,
+            Outcome::of(State::Blocked { reason, message }),
+        ),
+    };
+    Some(Outcome { host, ..outcome })
 }
 
 /// Creates the missing objects, once their places are recorded.

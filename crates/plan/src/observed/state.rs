@@ -8,7 +8,7 @@ use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_schedule::{Dates, Override};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{AgentConfig, Node, Pod};
+use crate::{AgentConfig, Hosts, Node, Pod};
 
 /// What was read for one ScheduledMachine, in addition to the object itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Observed {
     /// Which required fields the stored CustomResourceDefinition lacks, for users; `None` if it
     /// has them all. Nothing is created without them.
     pub outdated_crd: Option<String>,
+    /// The claims of hosts of classes.
+    pub hosts: Hosts,
 }
 
 impl Observed {
@@ -54,6 +56,7 @@ impl Observed {
             self.cluster.unknown(),
             self.machine.unknown(),
             self.schedule.unknown.as_ref(),
+            self.hosts.unknown.as_ref(),
         ];
         let mut unknown = unknown
             .into_iter()
@@ -79,6 +82,7 @@ impl Default for Observed {
             releases_stuck: false,
             reclaim_override: None,
             outdated_crd: None,
+            hosts: Hosts::default(),
         }
     }
 }

@@ -354,6 +354,8 @@ fn blocked(reason: &Reason) -> Phase {
         Reason::ClusterDeleting,
         Reason::ClusterNotReady,
         Reason::KindNotServed,
+        Reason::HostTaken,
+        Reason::NoHostFree,
     ];
     if comes_by_itself.contains(reason) {
         Phase::Pending
@@ -433,6 +435,9 @@ fn failed(failure: &Failure) -> Summary {
             Reason::InfrastructureCreationFailed,
             "cannot create the infrastructure object",
         ),
+        Step::ClaimHost | Step::ReleaseHost => {
+            (Reason::HostClaimFailed, "cannot change the claim of a host")
+        }
         Step::CreateMachine => {
             (Reason::MachineCreationFailed, "cannot create the Machine")
         }
@@ -479,10 +484,6 @@ fn failed(failure: &Failure) -> Summary {
             "cannot change the finalizers of the ScheduledMachine",
         ),
     };
-    (
-        Phase::Error,
-        false,
-        reason,
-        format!("{what}: {}", failure.message),
-    )
+    let message = format!("{what}: {}", failure.message);
+    (Phase::Error, false, reason, message)
 }

@@ -177,7 +177,8 @@ proptest! {
                 Step::RelabelMachine | Step::RecordReclaim | Step::RecordDisabled => {
                     prop_assert!(is_ours(&machine.expect("there is one").meta.labels));
                 }
-                Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode
+                Step::ClaimHost | Step::ReleaseHost
+                | Step::CreateMachine | Step::UpdateMachine | Step::UncordonNode | Step::TaintNode
                 | Step::LabelNode | Step::CreateAgentConfig | Step::UpdateAgentConfig
                 | Step::DeleteAgentConfig | Step::DisableSchedule | Step::CreateOverride | Step::EndOverride | Step::ClearRequest => {}
             }

@@ -14,6 +14,7 @@ mod chance;
 mod classes;
 mod crash;
 mod foreign_objects;
+mod hosts;
 mod last_call;
 mod law;
 mod problems;

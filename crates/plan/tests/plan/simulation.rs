@@ -9,11 +9,13 @@ mod server;
 
 use std::collections::BTreeMap;
 
+use fivespot_api::host_claim::HostClaim;
 use fivespot_api::{Phase, ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
-    Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Locations, Lookup,
-    Memory, Node, Observed, Plan, Pod, Specs, Step, Unknown, Workload, plan,
+    Access, AgentConfig, Call, Cause, Event, Fact, Failure, Freshness, Hosts, Locations,
+    Lookup, Memory, Node, Observed, Plan, Pod, Specs, Step, StoredClaim, Unknown,
+    Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -280,7 +282,42 @@ impl Simulation {
             releases_stuck: self.releases_stuck,
             reclaim_override: self.reclaim_override,
             outdated_crd: self.outdated_crd.clone(),
+            hosts: self.hosts(),
         }
+    }
+
+    /// The Leases of hosts.
+    fn hosts(&self) -> Hosts {
+        let sm = self.sm();
+        let recorded = sm.status.as_ref().and_then(|of| of.host.as_deref());
+        let named = sm.spec.class.as_ref().and_then(|of| of.host.as_deref());
+        let mut hosts = Hosts {
+            namespace: "5spot-system".to_owned(),
+            ..Hosts::default()
+        };
+        for lease in self.objects.values().filter(|of| of["kind"] == "Lease") {
+            let claim = HostClaim::read(lease).unwrap();
+            if sm.metadata.uid.as_deref() == Some(claim.holder.uid.as_str()) {
+                let uid = lease["metadata"]["uid"].as_str().unwrap().to_owned();
+                hosts.claims.push(StoredClaim { claim, uid });
+            } else if Some(claim.host.as_str()) == recorded.or(named) {
+                let holder = claim.holder;
+                hosts.holder = Some(format!("{}/{}", holder.namespace, holder.name));
+            }
+        }
+        hosts
+    }
+
+    /// The first host that has no Lease.
+    fn free_host(&self) -> Option<String> {
+        let class = self.sm().spec.class.clone()?;
+        let pool = class.pool?;
+        let is_free = |host: &&str| {
+            let lease = name::host_claim(&class.name, host);
+            let is_allowed = class.host.as_deref().is_none_or(|named| named == *host);
+            is_allowed && !self.objects.contains_key(&("Lease".to_owned(), lease))
+        };
+        pool.names().find(is_free).map(str::to_owned)
     }
 
     fn workload(&self, locations: &Locations) -> Workload {
@@ -339,7 +376,12 @@ impl Simulation {
         }
         let observed = self.observed();
         memory.observe(self.sm().metadata.generation, &observed, self.now);
-        let next = plan(self.sm(), &observed, memory, self.now);
+        memory.offer_host(None);
+        let mut next = plan(self.sm(), &observed, memory, self.now);
+        if next.seeks_host {
+            memory.offer_host(self.free_host());
+            next = plan(self.sm(), &observed, memory, self.now);
+        }
         let mut has_written = false;
         for action in &next.actions {
             if self.writes_left == 0 {

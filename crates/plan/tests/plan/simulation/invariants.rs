@@ -66,6 +66,8 @@ impl Simulation {
                 }
             }
             Step::AddFinalizer
+            | Step::ClaimHost
+            | Step::ReleaseHost
             | Step::CreateMachine
             | Step::RelabelMachine
             | Step::UpdateMachine
