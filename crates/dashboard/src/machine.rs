@@ -45,7 +45,7 @@ pub(crate) struct Machine {
     pub(crate) name: Key,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) cluster: String,
-    /// The name of the class that it is made from.
+    /// The name of the class that it is made from, and of the host.
     pub(crate) class: Option<String>,
     pub(crate) node: String,
     pub(crate) phase: Option<Phase>,
@@ -159,7 +159,10 @@ impl Machine {
         let is_enabled = spec.is_enabled() && !spec.kill_switch;
         Self {
             cluster: status.cluster_name.unwrap_or(spec.cluster_name),
-            class: spec.class_ref.map(|class| class.name),
+            class: spec.class_ref.map(|class| match status.host {
+                Some(host) => format!("{}, host {host}", class.name),
+                None => class.name,
+            }),
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
             object: Some(Arc::new(object)),

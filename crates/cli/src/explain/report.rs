@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{Lease, Verdict, verdict};
-use fivespot_api::{ClassProblem, ResolvedClass, ScheduledMachineSpec, name};
+use fivespot_api::{ClassProblem, ResolvedClass, ScheduledMachine, name};
 use fivespot_controller::Inspection;
 use fivespot_plan::{
     Access, Action, Call, Fact, Lookup, Memory, Observed, Plan, Unknown, explain,
@@ -90,7 +90,7 @@ pub(super) fn report(inspection: &Inspection, lease: &Lease, at: Timestamp) -> R
         not_readable: unreadable::of(&inspection.observed),
         planned: None,
         checks: Vec::new(),
-        observed: class(&inspection.object.spec)
+        observed: class(&inspection.object)
             .into_iter()
             .chain(observed(&inspection.observed))
             .collect(),
@@ -182,10 +182,15 @@ fn step(action: &Action) -> Step {
 }
 
 /// The class that the machine is made from.
-fn class(spec: &ScheduledMachineSpec) -> Option<Line> {
+fn class(object: &ScheduledMachine) -> Option<Line> {
+    let spec = &object.spec;
+    let host = object.status.as_ref().and_then(|of| of.host.as_ref());
     let state = match (&spec.class, &spec.class_ref) {
         (Some(ResolvedClass { name, problem, .. }), _) => match problem {
-            None => format!("{name} is used"),
+            None => match host {
+                Some(host) => format!("{name} is used, host {host}"),
+                None => format!("{name} is used"),
+            },
             Some(ClassProblem::NotFound) => format!("{name} not found"),
             Some(ClassProblem::NamespaceNotSelected) => {
                 format!("{name} does not select the namespace")

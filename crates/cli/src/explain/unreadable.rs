@@ -49,6 +49,12 @@ pub(super) fn of(observed: &Observed) -> Vec<Unreadable> {
     for lookup in observed.bootstrap.iter().chain(&observed.infrastructure) {
         add(&lookup.reference.kind, unknown(&lookup.found));
     }
+    // Only before the machine exists it matters which host is free.
+    let is_absent = observed.machine == Fact::Known(None);
+    add(
+        "Lease",
+        observed.hosts.unknown.as_ref().filter(|_| is_absent),
+    );
     add(
         "class, overrides and calendars",
         observed.schedule.unknown.as_ref(),
