@@ -91,6 +91,7 @@ mod run;
 mod scales_on_schedule;
 mod scales_targets_of_others;
 mod serves_two_versions;
+mod shares_hosts_of_a_class;
 mod shuts_down_in_time;
 mod starts_in_order;
 mod supports_both_contracts;
@@ -146,6 +147,7 @@ const ALL: &[&[Promise]] = &[
     kubectl::page::PROMISES,
     kubectl::policies::PROMISES,
     kubectl::shows::PROMISES,
+    shares_hosts_of_a_class::PROMISES,
     shuts_down_in_time::PROMISES,
     finalizes_when_deleted::PROMISES,
     moved_by_clusterctl::PROMISES,
