@@ -92,6 +92,7 @@ impl SpecHash {
 
     /// The hash of the same with this merge patch on the infrastructure spec, that of a host; `self`
     /// if the patch is empty.
+    #[must_use]
     pub fn on_host(self, patch: &Map<String, Value>) -> Self {
         if patch.is_empty() {
             return self;

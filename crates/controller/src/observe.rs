@@ -397,5 +397,6 @@ pub(crate) fn has_failed_reads(observed: &Observed) -> bool {
     failed(&observed.contract)
         || failed(&observed.cluster)
         || failed(&observed.machine)
+        || matches!(observed.hosts.unknown, Some(Unknown::Failed { .. }))
         || lookups.any(|lookup| failed(&lookup.found))
 }

@@ -1,6 +1,8 @@
 use kube::core::GroupVersionKind;
 use serde_json::json;
 
+use fivespot_capi::machine;
+
 use super::*;
 use fivespot_runtime::cache::Store;
 
