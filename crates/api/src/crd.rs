@@ -53,6 +53,13 @@ fn definition(resource: &Resource, root: &Value) -> Value {
         if resource.has_status {
             version["subresources"] = json!({"status": {}});
         }
+        if resource.has_scale {
+            version["subresources"]["scale"] = json!({
+                "specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas",
+                "labelSelectorPath": ".status.selector",
+            });
+        }
         version
     };
     let versions = resource.versions.iter().enumerate();

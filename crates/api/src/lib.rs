@@ -5,6 +5,7 @@
 //! - [`schedule_override`], [`schedule_calendar`]: objects that change schedules from outside
 //! - [`spot_schedule`]: schedules that many objects share
 //! - [`scheduled_capacity`]: a value of another object that follows a schedule
+//! - [`scheduled_machine_set`]: a number of machines that are alike
 //! - [`scheduled_machine`]: the spec and its defaults; [`status`]: what was observed and
 //!   decided
 //! - [`name`]: every label, annotation and child name, built and parsed in one place
@@ -40,6 +41,7 @@ pub mod schedule_override;
 pub mod scheduled_capacity;
 pub mod scheduled_machine;
 pub mod scheduled_machine_class;
+pub mod scheduled_machine_set;
 mod schema;
 pub mod spec_hash;
 pub mod spot_schedule;
@@ -66,6 +68,9 @@ pub use scheduled_machine::{
 pub use scheduled_machine_class::{
     ClassHost, ClassProblem, ClassRef, HostPool, MAX_HOSTS, PreparedClass, ResolvedClass,
     ScheduledMachineClass, ScheduledMachineClassSpec, merge,
+};
+pub use scheduled_machine_set::{
+    MachineOfSet, ScheduledMachineSet, ScheduledMachineSetSpec, ScheduledMachineSetStatus,
 };
 pub use spot_schedule::{
     CapitalMarketsSchedule, CapitalMarketsScheduleSpec, Provided, Resolved,

@@ -49,6 +49,14 @@ pub const CALENDAR_PLURAL: &str = "schedulecalendars";
 pub const CLASS_KIND: &str = "ScheduledMachineClass";
 /// The plural of classes.
 pub const CLASS_PLURAL: &str = "scheduledmachineclasses";
+/// The kind of a number of machines that are alike.
+pub const SET_KIND: &str = "ScheduledMachineSet";
+/// Its plural, as in URLs.
+pub const SET_PLURAL: &str = "scheduledmachinesets";
+/// Label on the ScheduledMachines of a set: the name of the set.
+pub const SET_LABEL: &str = "5spot.finos.org/scheduled-machine-set";
+/// Annotation on the ScheduledMachines of a set: the template that they were last given, as JSON.
+pub const SET_TEMPLATE_ANNOTATION: &str = "5spot.finos.org/set-template";
 /// The label of namespaces in which machines are made from classes only.
 pub const CLASS_ONLY_LABEL: &str = "5spot.finos.org/class-only";
 /// The label of the Leases with which ScheduledMachines claim hosts of a class.

@@ -45,10 +45,10 @@ fn api_page() -> String {
 
 fn kind(page: &mut String, resource: &Resource) {
     let root = (resource.schema)();
-    let status = if resource.has_status {
-        ", with the subresource `status`"
-    } else {
-        ""
+    let status = match (resource.has_status, resource.has_scale) {
+        (true, true) => ", with the subresources `status` and `scale`",
+        (true, false) => ", with the subresource `status`",
+        (false, _) => "",
     };
     let scope = if resource.is_namespaced {
         ""

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::{
     CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, capacity_rules,
-    class_rules, time_based_rules,
+    class_rules, set_rules, time_based_rules,
 };
 use crate::{name, schema};
 
@@ -46,6 +46,8 @@ pub struct Resource {
     pub(crate) columns: &'static [Column],
     /// Whether it has the subresource `status`.
     pub(crate) has_status: bool,
+    /// Whether it has the subresource `scale`, for `spec.replicas`.
+    pub(crate) has_scale: bool,
     /// Whether its objects are in namespaces.
     pub is_namespaced: bool,
     /// The schema of the whole object.
@@ -102,8 +104,11 @@ pub const SCHEDULED_CAPACITY: &Resource = &RESOURCES[5];
 /// ScheduledMachineClass.
 pub const SCHEDULED_MACHINE_CLASS: &Resource = &RESOURCES[6];
 
+/// ScheduledMachineSet.
+pub const SCHEDULED_MACHINE_SET: &Resource = &RESOURCES[7];
+
 /// Every kind.
-pub static RESOURCES: [Resource; 7] = [
+pub static RESOURCES: [Resource; 8] = [
     Resource {
         group: name::GROUP,
         versions: &[name::VERSION, name::BETA_VERSION],
@@ -146,6 +151,7 @@ pub static RESOURCES: [Resource; 7] = [
             ),
         ],
         has_status: true,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::scheduled_machine,
     },
@@ -177,6 +183,7 @@ pub static RESOURCES: [Resource; 7] = [
             wide("Reason", ".spec.reason"),
         ],
         has_status: true,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::schedule_override,
     },
@@ -195,6 +202,7 @@ pub static RESOURCES: [Resource; 7] = [
         rules: || CALENDAR_RULES,
         columns: &[column("Age", "date", ".metadata.creationTimestamp")],
         has_status: false,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::schedule_calendar,
     },
@@ -224,6 +232,7 @@ pub static RESOURCES: [Resource; 7] = [
             wide("Windows", ".spec.windows"),
         ],
         has_status: true,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::time_based_spot_schedule,
     },
@@ -249,6 +258,7 @@ pub static RESOURCES: [Resource; 7] = [
             wide("Sessions", ".spec.sessions"),
         ],
         has_status: true,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::capital_markets_schedule,
     },
@@ -275,6 +285,7 @@ pub static RESOURCES: [Resource; 7] = [
             wide("Message", ".status.message"),
         ],
         has_status: true,
+        has_scale: false,
         is_namespaced: true,
         schema: schema::scheduled_capacity,
     },
@@ -298,8 +309,39 @@ pub static RESOURCES: [Resource; 7] = [
             column("Age", "date", ".metadata.creationTimestamp"),
         ],
         has_status: false,
+        has_scale: false,
         is_namespaced: false,
         schema: schema::scheduled_machine_class,
+    },
+    Resource {
+        group: name::GROUP,
+        versions: &[name::VERSION],
+        kind: name::SET_KIND,
+        list_kind: "ScheduledMachineSetList",
+        plural: name::SET_PLURAL,
+        singular: "scheduledmachineset",
+        short_name: "smset",
+        policy: "scheduledmachineset-validation",
+        policy_binding: "scheduledmachineset-validation-binding",
+        webhook: "scheduledmachineset-validation.5spot.finos.org",
+        webhook_path: "/validate-scheduledmachineset",
+        rules: set_rules,
+        columns: &[
+            column("Desired", "integer", ".spec.replicas"),
+            column("Current", "integer", ".status.replicas"),
+            column("Active", "integer", ".status.activeReplicas"),
+            READY,
+            column("Class", "string", ".spec.template.spec.classRef.name"),
+            column("Age", "date", ".metadata.creationTimestamp"),
+            wide(
+                "Message",
+                ".status.conditions[?(@.type==\"Ready\")].message",
+            ),
+        ],
+        has_status: true,
+        has_scale: true,
+        is_namespaced: true,
+        schema: schema::scheduled_machine_set,
     },
 ];
 

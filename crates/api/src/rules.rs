@@ -15,6 +15,7 @@ mod override_table;
 mod predicate;
 mod reference;
 mod requirement;
+mod set_table;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,13 +28,14 @@ use serde_json::{Value, json};
 use crate::resource::{
     CAPITAL_MARKETS_SCHEDULE, RESOURCES, Resource, SCHEDULE_CALENDAR, SCHEDULE_OVERRIDE,
     SCHEDULED_CAPACITY, SCHEDULED_MACHINE, SCHEDULED_MACHINE_CLASS,
-    TIME_BASED_SPOT_SCHEDULE,
+    SCHEDULED_MACHINE_SET, TIME_BASED_SPOT_SCHEDULE,
 };
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_capacity::ScheduledCapacity;
 use crate::scheduled_machine::ScheduledMachine;
 use crate::scheduled_machine_class::ScheduledMachineClass;
+use crate::scheduled_machine_set::ScheduledMachineSet;
 use crate::spot_schedule::SharedSpec;
 
 pub use calendar_table::CALENDAR_RULES;
@@ -44,6 +46,7 @@ pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
 pub use predicate::is_acceptable_taint;
 pub use requirement::Requirement;
+pub use set_table::set_rules;
 pub use table::RULES;
 pub use time_based_table::time_based_rules;
 
@@ -286,6 +289,14 @@ pub fn check_capacity(object: &ScheduledCapacity) -> Vec<Violation> {
 /// As [`check`], for a ScheduledMachineClass.
 pub fn check_class(object: &ScheduledMachineClass) -> Vec<Violation> {
     check_value(SCHEDULED_MACHINE_CLASS, &json!({"spec": object.spec}))
+}
+
+/// As [`check`], for a ScheduledMachineSet.
+pub fn check_set(object: &ScheduledMachineSet) -> Vec<Violation> {
+    check_value(
+        SCHEDULED_MACHINE_SET,
+        &json!({"metadata": {"name": object.metadata.name}, "spec": object.spec}),
+    )
 }
 
 /// As [`check`], for the spec of a schedule that objects share.

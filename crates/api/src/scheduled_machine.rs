@@ -545,6 +545,6 @@ pub(crate) fn default_timeout() -> String {
     DEFAULT_TIMEOUT.to_string()
 }
 
-fn default_priority() -> u8 {
+pub(crate) fn default_priority() -> u8 {
     DEFAULT_PRIORITY
 }

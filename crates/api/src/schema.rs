@@ -22,14 +22,15 @@ use crate::schedule_override::{ScheduleOverrideSpec, ScheduleOverrideStatus};
 use crate::scheduled_capacity::{ScheduledCapacitySpec, ScheduledCapacityStatus};
 use crate::scheduled_machine::{ScheduleSpec, ScheduledMachineSpec};
 use crate::scheduled_machine_class::ScheduledMachineClassSpec;
+use crate::scheduled_machine_set::{ScheduledMachineSetSpec, ScheduledMachineSetStatus};
 use crate::spot_schedule::{CapitalMarketsScheduleSpec, SpotScheduleStatus};
 use crate::status::ScheduledMachineStatus;
 
 pub(crate) use bound::{MAX_LABEL, MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 pub(crate) use foreign::{
     conditions_of_schedule_override, conditions_of_scheduled_capacity,
-    conditions_of_scheduled_machine, conditions_of_spot_schedule, label_selector,
-    namespace_selector, passed_on, scalar,
+    conditions_of_scheduled_machine, conditions_of_scheduled_machine_set,
+    conditions_of_spot_schedule, label_selector, namespace_selector, passed_on, scalar,
 };
 
 /// The schema of a whole ScheduledMachine.
@@ -84,6 +85,14 @@ pub(crate) fn scheduled_machine_class() -> Value {
     whole::<ScheduledMachineClassSpec>(
         "What a platform team has prepared: ScheduledMachines are made from it by its name.",
     )
+}
+
+/// The schema of a whole ScheduledMachineSet.
+pub(crate) fn scheduled_machine_set() -> Value {
+    let schema = whole::<ScheduledMachineSetSpec>(
+        "A number of ScheduledMachines that are alike, each made from the same class.",
+    );
+    with_status::<ScheduledMachineSetStatus>(schema)
 }
 
 /// The schema of a whole object with that spec.

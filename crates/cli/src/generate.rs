@@ -284,8 +284,8 @@ mod tests {
     fn admission_output_has_each_policy_and_one_binding_for_each() {
         let (outcome, text) = generate(&["admission"]);
         assert_eq!(outcome, Outcome::Yes);
-        // One about each kind, and two about the classes that machines name.
-        let count = fivespot_api::RESOURCES.len() + 2;
+        // One about each kind, and three about the classes that machines and sets name.
+        let count = fivespot_api::RESOURCES.len() + 3;
         let policies = text.matches("\nkind: ValidatingAdmissionPolicy\n");
         assert_eq!(policies.count(), count);
         let bindings = text.matches("\nkind: ValidatingAdmissionPolicyBinding\n");

@@ -58,8 +58,8 @@ pub struct Permission {
 /// object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// These fields of existing objects, by their paths.
-    Fields(&'static [&'static str]),
+    /// Objects that a set owns, and of others these fields, by their paths, of existing ones.
+    OfSetOrFields(&'static [&'static str]),
     /// Objects whose name begins like this.
     NamePrefix(&'static str),
 }
@@ -108,10 +108,11 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines"),
-        &["get", "list", "watch", "patch"],
-        "read the spec; add and remove the finalizer; disable the schedule after a reclaim",
+        &["get", "list", "watch", "create", "patch", "delete"],
+        "read the spec; add and remove the finalizer; disable the schedule after a reclaim; create, \
+         update and delete the machines of sets",
     )
-    .limited_to(Limit::Fields(&[
+    .limited_to(Limit::OfSetOrFields(&[
         "metadata.finalizers",
         "spec.enabled",
         "spec.schedule.enabled",
@@ -125,6 +126,24 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Management,
         ("5spot.finos.org", "scheduledmachines/finalizers"),
+        &["update"],
+        "set owner references with blockOwnerDeletion",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachinesets"),
+        READ_VERBS,
+        "read how many machines a set has, and what they are like",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachinesets/status"),
+        &["patch"],
+        "update the status of sets",
+    ),
+    permission(
+        Scope::Management,
+        ("5spot.finos.org", "scheduledmachinesets/finalizers"),
         &["update"],
         "set owner references with blockOwnerDeletion",
     ),
@@ -279,8 +298,9 @@ pub const PERMISSIONS: &[Permission] = &[
     permission(
         Scope::Classes,
         ("5spot.finos.org", "scheduledmachineclasses"),
-        READ_VERBS,
-        "read what machines with a class are made from",
+        &["get", "list", "watch", "use"],
+        "read what machines with a class are made from; create the machines of a set, whose class \
+         its author may use",
     ),
     permission(
         Scope::Classes,
@@ -340,8 +360,8 @@ pub const PERMISSIONS: &[Permission] = &[
         Scope::WebhookQuestions,
         ("authorization.k8s.io", "subjectaccessreviews"),
         &["create"],
-        "ask whether who writes a machine may use its class, and who writes a ScheduledCapacity may \
-         write its target",
+        "ask whether who writes a machine or a set may use its class, and who writes a \
+         ScheduledCapacity may write its target",
     ),
 ];
 
@@ -424,8 +444,12 @@ pub(crate) fn page() -> String {
             };
             let mut verbs = row.verbs.join(", ");
             match row.limit {
-                Some(Limit::Fields(fields)) => {
-                    let _ = write!(verbs, " (only `{}`)", fields.join("`, `"));
+                Some(Limit::OfSetOrFields(fields)) => {
+                    let _ = write!(
+                        verbs,
+                        " (only `{}`, except of machines of sets)",
+                        fields.join("`, `")
+                    );
                 }
                 Some(Limit::NamePrefix(prefix)) => {
                     let _ =

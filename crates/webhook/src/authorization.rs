@@ -1,5 +1,5 @@
 //! What the user of a review may do: write the target of a ScheduledCapacity, which the operator
-//! changes for them with its own rights, and use the class of a ScheduledMachine.
+//! changes for them with its own rights, and use the class of a ScheduledMachine or of a set of them.
 //!
 //! The policies about that ask the `authorizer` of the request. Here the API server is asked, by
 //! SubjectAccessReviews, and the same policy is evaluated with its answers, so that the words are
@@ -43,6 +43,8 @@ pub(crate) enum Subject {
     Target,
     /// Whether its user may use the class of a ScheduledMachine.
     Class,
+    /// The same of a ScheduledMachineSet.
+    ClassOfSet,
 }
 
 impl Subject {
@@ -50,13 +52,14 @@ impl Subject {
         match self {
             Self::Target => "spec.target",
             Self::Class => "spec.classRef.name",
+            Self::ClassOfSet => "spec.template.spec.classRef.name",
         }
     }
 
     fn verb(self) -> &'static str {
         match self {
             Self::Target => "write",
-            Self::Class => "use",
+            Self::Class | Self::ClassOfSet => "use",
         }
     }
 
@@ -72,6 +75,10 @@ impl Subject {
                 "spec.classRef.name: this webhook does not ask who may use classes, so it admits \
                  no machine that names one; apply the manifests of `5spot generate webhook`"
             }
+            Self::ClassOfSet => {
+                "spec.template.spec.classRef.name: this webhook does not ask who may use classes, \
+                 so it admits no set; apply the manifests of `5spot generate webhook`"
+            }
         }
     }
 }
@@ -80,7 +87,6 @@ impl Subject {
 /// they hold.
 #[derive(Clone, Debug)]
 pub struct Authorization {
-    subject: Subject,
     policies: Arc<Policies>,
     asked: Arc<ApiServer>,
     waiting: Arc<Semaphore>,
@@ -109,8 +115,7 @@ impl Authorization {
         let spec = capacity_target::spec();
         let kinds = (Api::namespaced(client.clone(), namespace), name.to_owned());
         Ok(Self {
-            subject: Subject::Target,
-            policies: compiled(&policy_name, &spec, &binding)?,
+            policies: compiled([(&*policy_name, spec, binding)])?,
             asked: Arc::new(ApiServer {
                 kinds: Some(kinds),
                 reviews: Api::all(client),
@@ -119,15 +124,17 @@ impl Authorization {
         })
     }
 
-    /// Whether a user may use the class of a ScheduledMachine.
+    /// Whether a user may use the class of a ScheduledMachine, or of a ScheduledMachineSet.
     ///
     /// # Errors
     /// The policy was rejected, which is not known to happen.
     pub fn of_classes(client: kube::Client) -> Result<Self, validator::Error> {
-        let binding = class::binding_spec(class::USE);
+        let with_binding = |name, spec| (name, spec, class::binding_spec(name));
         Ok(Self {
-            subject: Subject::Class,
-            policies: compiled(class::USE, &class::use_spec(), &binding)?,
+            policies: compiled([
+                with_binding(class::USE, class::use_spec()),
+                with_binding(class::USE_BY_SET, class::use_by_set_spec()),
+            ])?,
             asked: Arc::new(ApiServer {
                 kinds: None,
                 reviews: Api::all(client),
@@ -137,10 +144,14 @@ impl Authorization {
     }
 
     /// The refusal of a review that the other policies admit; `None` if its user has the right.
-    async fn refusal(&self, body: bytes::Bytes) -> Option<ReviewResponse> {
+    async fn refusal(
+        &self,
+        subject: Subject,
+        body: bytes::Bytes,
+    ) -> Option<ReviewResponse> {
+        let (field, verb) = (subject.field(), subject.verb());
         let place = self.waiting.clone().acquire_owned();
         let Ok(Ok(permit)) = tokio::time::timeout(TIMEOUT, place).await else {
-            let field = self.subject.field();
             let message =
                 format!("{field}: too many reviews wait for the API server; try again");
             return Some(refused(&body, 503, &message));
@@ -170,14 +181,12 @@ impl Authorization {
                     TIMEOUT.as_secs()
                 ),
             };
-            let (field, verb) = (this.subject.field(), this.subject.verb());
             let message = format!(
                 "{field}: could not ask the API server whether you may {verb} it; try again: {why}"
             );
             Some(refused_request(&request, 503, &message))
         });
         deciding.await.unwrap_or_else(|_| {
-            let (field, verb) = (self.subject.field(), self.subject.verb());
             let message = format!("{field}: the review of who may {verb} it failed");
             Some(refused(&text, 500, &message))
         })
@@ -222,25 +231,25 @@ pub(crate) async fn refusal(
     body: bytes::Bytes,
 ) -> Option<ReviewResponse> {
     match authorization {
-        Some(authorization) => authorization.refusal(body).await,
+        Some(authorization) => authorization.refusal(subject, body).await,
         None => Some(refused(&body, 403, subject.nobody_asked())),
     }
 }
 
-/// A policy with its binding.
-fn compiled(
-    name: &str,
-    spec: &Value,
-    binding: &Value,
+/// Policies, each by its name, with their bindings.
+fn compiled<const N: usize>(
+    all: [(&str, Value, Value); N],
 ) -> Result<Arc<Policies>, validator::Error> {
-    let named = |spec: &Value| json!({"metadata": {"name": name}, "spec": spec});
     let refused = |errors: Vec<FieldError>| validator::Error::Refused(errors);
-    let policy = Policy::compile(&named(spec), KubeVersion::default());
-    let binding = Binding::compile(&named(binding));
-    Ok(Arc::new(Policies::new(
-        vec![Arc::new(policy.map_err(refused)?)],
-        vec![Arc::new(binding.map_err(refused)?)],
-    )))
+    let (mut policies, mut bindings) = (Vec::new(), Vec::new());
+    for (name, spec, binding) in all {
+        let named = |spec: Value| json!({"metadata": {"name": name}, "spec": spec});
+        let policy = Policy::compile(&named(spec), KubeVersion::default());
+        let binding = Binding::compile(&named(binding));
+        policies.push(Arc::new(policy.map_err(refused)?));
+        bindings.push(Arc::new(binding.map_err(refused)?));
+    }
+    Ok(Arc::new(Policies::new(policies, bindings)))
 }
 
 /// A response that refuses with these words.

@@ -201,10 +201,10 @@ impl AdmissionRequest {
         resource.filter(|_| writes && is_changed && fields.sub_resource.is_empty())
     }
 
-    /// Whether the new object names a class that the old one did not name.
-    pub(crate) fn names_other_class(&self) -> bool {
+    /// Whether the new object names a class, at that JSON pointer, that the old one did not name.
+    pub(crate) fn names_other_class(&self, reference: &str) -> bool {
         let class = |object| {
-            let class = non_null(object)?.pointer("/spec/classRef")?;
+            let class = non_null(object)?.pointer(reference)?;
             (!class.is_null()).then_some(class)
         };
         let named = class(self.fields.object.as_ref());

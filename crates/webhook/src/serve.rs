@@ -173,7 +173,7 @@ impl Handler {
         // The turn is over: nothing else waits for what the API server is asked.
         let authorization = match subject {
             Subject::Target => self.reviewer.targets.as_ref(),
-            Subject::Class => self.reviewer.classes.as_ref(),
+            Subject::Class | Subject::ClassOfSet => self.reviewer.classes.as_ref(),
         };
         let refusal = authorization::refusal(subject, authorization, body).await;
         let response = refusal.unwrap_or(reviewed.response);

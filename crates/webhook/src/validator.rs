@@ -198,9 +198,13 @@ impl Validator {
 
 /// What the rights of its user decide about a review.
 fn unasked(request: &AdmissionRequest) -> Option<Subject> {
+    let names_other = |path| request.names_other_class(path);
     match request.changed_kind()?.plural {
         name::CAPACITY_PLURAL => Some(Subject::Target),
-        name::PLURAL if request.names_other_class() => Some(Subject::Class),
+        name::PLURAL if names_other("/spec/classRef") => Some(Subject::Class),
+        name::SET_PLURAL if names_other("/spec/template/spec/classRef") => {
+            Some(Subject::ClassOfSet)
+        }
         _ => None,
     }
 }

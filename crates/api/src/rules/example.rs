@@ -6,6 +6,9 @@ use super::{Examples, Rule};
 use crate::name;
 use crate::resource::Resource;
 
+/// The path of the spec of the machines of a set.
+const TEMPLATE: &str = "spec.template.spec";
+
 /// An object that satisfies every rule, in namespace `default`.
 pub(crate) fn acceptable() -> Value {
     json!({
@@ -54,6 +57,13 @@ pub(crate) fn acceptable_of(resource: &Resource) -> Value {
             "clusterNames": ["prod"],
             "bootstrapSpec": acceptable()["spec"]["bootstrapSpec"],
             "infrastructureSpec": acceptable()["spec"]["infrastructureSpec"],
+        }),
+        name::SET_KIND => json!({
+            "replicas": 5,
+            "template": {"spec": {
+                "schedule": acceptable()["spec"]["schedule"],
+                "classRef": {"name": "desks"},
+            }},
         }),
         _ => return acceptable(),
     };
@@ -141,15 +151,16 @@ impl Rule {
     fn with(&self, value: Value) -> Value {
         let resource = self.resource();
         let mut object = acceptable_of(resource);
-        if resource.kind == name::TIME_BASED_KIND {
-            // The fields are those of an inline schedule.
-            let inline = self.path.replacen("spec", "spec.schedule", 1);
-            if let Some((path, siblings)) = required_siblings(&inline) {
-                let path = path.replacen("spec.schedule", "spec", 1);
-                place(&mut object, &path, siblings);
-            }
-        } else if let Some((path, siblings)) = required_siblings(self.path) {
-            place(&mut object, path, siblings);
+        // Where the object has what a machine has there.
+        let (of_machine, own) = match resource.kind {
+            name::TIME_BASED_KIND => ("spec.schedule", "spec"),
+            name::SET_KIND => ("spec", TEMPLATE),
+            _ => ("spec", "spec"),
+        };
+        let path = self.path.replacen(own, of_machine, 1);
+        if let Some((path, siblings)) = required_siblings(&path) {
+            let path = path.replacen(of_machine, own, 1);
+            place(&mut object, &path, siblings);
         }
         if self.path.starts_with("spec.fields[]") {
             // The other form excludes it.
@@ -173,10 +184,12 @@ impl Rule {
         match (self.node_path(), value) {
             // The given members of the spec replace those of the object, null removes one; the
             // rest is kept.
-            ("spec", Value::Object(members))
+            ("spec" | TEMPLATE, Value::Object(members))
                 if resource.kind != name::TIME_BASED_KIND =>
             {
-                let Some(spec) = object["spec"].as_object_mut() else {
+                let pointer = format!("/{}", self.node_path().replace('.', "/"));
+                let spec = object.pointer_mut(&pointer);
+                let Some(spec) = spec.and_then(Value::as_object_mut) else {
                     return object;
                 };
                 spec.extend(members);

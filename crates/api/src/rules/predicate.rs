@@ -25,6 +25,7 @@ use super::node::{is_empty_list, is_number, is_number_within, is_set, text};
 use crate::name;
 use crate::scheduled_capacity::{FieldPath, is_scalar};
 use crate::scheduled_machine::NodeTaint;
+use crate::scheduled_machine_set::MAX_SET_NAME;
 use crate::schema::MAX_NAME;
 
 pub(super) fn is_not_empty(node: &Value, _: &Value) -> bool {
@@ -444,6 +445,12 @@ pub(super) fn has_commands_once(node: &Value, _: &Value) -> bool {
 
 pub(super) fn is_name(node: &Value, _: &Value) -> bool {
     text(node, |name| name.len() <= 63 && is_dns_label(name))
+}
+
+pub(super) fn is_name_of_a_set(node: &Value, _: &Value) -> bool {
+    text(node, |name| {
+        name.len() <= MAX_SET_NAME && is_dns_label(name)
+    })
 }
 
 pub(super) fn is_object_name(node: &Value, _: &Value) -> bool {

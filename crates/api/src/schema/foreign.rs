@@ -24,6 +24,10 @@ pub(crate) fn conditions_of_scheduled_capacity(_: &mut SchemaGenerator) -> Schem
     conditions("A condition of the ScheduledCapacity.")
 }
 
+pub(crate) fn conditions_of_scheduled_machine_set(_: &mut SchemaGenerator) -> Schema {
+    conditions("A condition of the ScheduledMachineSet.")
+}
+
 pub(crate) fn conditions_of_spot_schedule(_: &mut SchemaGenerator) -> Schema {
     conditions("A condition of the schedule.")
 }

@@ -3,18 +3,22 @@
 use serde_json::{Value, json};
 
 use crate::name;
-use crate::resource::SCHEDULED_MACHINE;
+use crate::resource::{Resource, SCHEDULED_MACHINE, SCHEDULED_MACHINE_SET};
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// The name of the policy about who may name a class.
 pub const USE: &str = "scheduledmachine-class-use";
+/// The name of the policy about who may name the class of a set: its machines are created by the
+/// operator, whom the other policy asks about.
+pub const USE_BY_SET: &str = "scheduledmachineset-class-use";
 /// The name of the policy of namespaces with the label [`name::CLASS_ONLY_LABEL`].
 pub const ONLY: &str = "scheduledmachine-class-only";
 
-/// Both policies, each followed by its binding. Cannot fail.
+/// All policies, each followed by its binding. Cannot fail.
 pub fn policies() -> Vec<Value> {
     let mut all = vec![policy(USE, &use_spec()), binding(USE)];
+    all.extend([policy(USE_BY_SET, &use_by_set_spec()), binding(USE_BY_SET)]);
     all.extend(only());
     all
 }
@@ -31,6 +35,7 @@ pub fn only() -> [Value; 2] {
 /// The `spec` of the policy about who may name a class. Cannot fail.
 pub fn use_spec() -> Value {
     spec(
+        SCHEDULED_MACHINE,
         "!has(object.spec.classRef) || oldObject != null && has(oldObject.spec.classRef) && \
          oldObject.spec.classRef == object.spec.classRef || \
          authorizer.group('5spot.finos.org').resource('scheduledmachineclasses')\
@@ -40,8 +45,22 @@ pub fn use_spec() -> Value {
     )
 }
 
+/// The `spec` of the policy about who may name the class of a set. Cannot fail.
+pub fn use_by_set_spec() -> Value {
+    spec(
+        SCHEDULED_MACHINE_SET,
+        "oldObject != null && oldObject.spec.template.spec.classRef == \
+         object.spec.template.spec.classRef || \
+         authorizer.group('5spot.finos.org').resource('scheduledmachineclasses')\
+         .name(object.spec.template.spec.classRef.name).check('use').allowed()",
+        "spec.template.spec.classRef.name: you may not use this class; its name and the verb use \
+         must be in a role of yours, such as 5spot-class-user",
+    )
+}
+
 fn only_spec() -> Value {
     spec(
+        SCHEDULED_MACHINE,
         // A machine that has its own objects can still be switched off, killed and released.
         "has(object.spec.classRef) || oldObject != null && \
          object.spec.?bootstrapSpec == oldObject.spec.?bootstrapSpec && \
@@ -51,15 +70,15 @@ fn only_spec() -> Value {
     )
 }
 
-/// What a policy requires of ScheduledMachines that are created or whose spec changes.
-fn spec(expression: &str, message: &str) -> Value {
+/// What a policy requires of objects of a kind that are created or whose spec changes.
+fn spec(resource: &Resource, expression: &str, message: &str) -> Value {
     json!({
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{
             "apiGroups": [name::GROUP],
-            "apiVersions": SCHEDULED_MACHINE.versions,
+            "apiVersions": resource.versions,
             "operations": ["CREATE", "UPDATE"],
-            "resources": [name::PLURAL],
+            "resources": [resource.plural],
         }]},
         "matchConditions": [
             {

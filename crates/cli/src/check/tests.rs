@@ -233,7 +233,7 @@ async fn a_user_who_may_read_nothing_is_told_once_for_each_kind() {
     };
     let [crds] = <[String; 1]>::try_from(lines(" crd ")).unwrap();
     assert!(
-        crds.contains("7 could not be read, such as scheduledmachines.5spot.finos.org: "),
+        crds.contains("8 could not be read, such as scheduledmachines.5spot.finos.org: "),
         "{crds}"
     );
     assert_eq!(lines(" admission ").len(), 1, "{text}");

@@ -12,6 +12,10 @@ const VERSION: &str = "admissionregistration.k8s.io/v1";
 /// What a user can change of an object's metadata.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
 
+/// Whether the object, or before its deletion, is one that a set owns.
+const OF_A_SET: &str = "(oldObject == null ? object : oldObject).?metadata.?ownerReferences\
+    .orValue([]).exists(owner, owner.kind == 'ScheduledMachineSet')";
+
 impl Rights {
     /// A policy and its binding for each row of the table with a [`Limit`], about requests of the
     /// operator's ServiceAccount only. Apply them before the roles, in clusters whose API server
@@ -44,19 +48,23 @@ impl Rights {
             "expression": self.is_requested(limit),
         })];
         let (operations, expression, message) = match limit {
-            Limit::Fields(fields) => {
+            Limit::OfSetOrFields(fields) => {
                 // A finalizer can be removed whatever a mutating webhook changes beside it.
                 conditions.push(json!({
                     "name": "not-being-deleted",
-                    "expression": "!has(object.metadata.deletionTimestamp)",
+                    "expression": "object == null || !has(object.metadata.deletionTimestamp)",
                 }));
+                let unchanged = unchanged(row, fields).join(" && ");
                 (
-                    json!(["UPDATE"]),
-                    unchanged(row, fields).join(" && "),
+                    json!(["CREATE", "UPDATE", "DELETE"]),
                     format!(
-                        "the operator may only change {} of {}",
+                        "{OF_A_SET} || object != null && oldObject != null && {unchanged}"
+                    ),
+                    format!(
+                        "the operator may only change {} of {}, except of those of a {}",
                         fields.join(" and "),
-                        row.resource
+                        row.resource,
+                        name::SET_KIND
                     ),
                 )
             }
@@ -100,7 +108,9 @@ impl Rights {
         let user = |account| name::service_account_user(&self.namespace, account);
         let operator = user(name::CONTROLLER);
         match limit {
-            Limit::Fields(_) => format!("request.userInfo.username == '{operator}'"),
+            Limit::OfSetOrFields(_) => {
+                format!("request.userInfo.username == '{operator}'")
+            }
             // The only limited right that the controller of capacities has too.
             Limit::NamePrefix(_) => format!(
                 "request.userInfo.username in ['{operator}', '{}']",

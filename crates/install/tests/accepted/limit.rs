@@ -64,7 +64,8 @@ async fn the_operator_changes_only_finalizers_and_whether_a_schedule_is_enabled(
             "scheduledmachines.5spot.finos.org \"worker\" is forbidden: \
              ValidatingAdmissionPolicy '5spot-controller-scheduledmachines' with binding \
              '5spot-controller-scheduledmachines' denied request: the operator may only change \
-             metadata.finalizers and spec.enabled and spec.schedule.enabled of scheduledmachines",
+             metadata.finalizers and spec.enabled and spec.schedule.enabled of scheduledmachines, \
+             except of those of a ScheduledMachineSet",
             "{edit}"
         );
         // Everybody else may change it.
@@ -86,6 +87,34 @@ async fn the_operator_changes_only_finalizers_and_whether_a_schedule_is_enabled(
     let status = Patch::Merge(json!({"status": {"phase": "Active"}}));
     let path = format!("{MACHINES}/worker/status");
     operator.patch(&path, status).await.expect("it reports");
+}
+
+#[tokio::test]
+async fn the_operator_creates_and_deletes_only_machines_of_sets() {
+    let server = installed().await;
+    let operator = operator(&server);
+    let mut machine = example("business-hours.yaml");
+    machine.retain(|it| it["kind"] == "ScheduledMachine");
+    let mut machine = machine.remove(0);
+    machine["metadata"]["name"] = "desks-0".into();
+    let words = "except of those of a ScheduledMachineSet";
+    let refused = operator.create(MACHINES, machine.clone()).await;
+    let refused = refused.expect_err("no set owns it").message;
+    assert!(refused.ends_with(words), "{refused}");
+    let worker = format!("{MACHINES}/worker");
+    let refused = operator.delete(&worker, &Delete::default()).await;
+    let refused = refused.expect_err("no set owns it").message;
+    assert!(refused.ends_with(words), "{refused}");
+    machine["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": name::API_VERSION, "kind": name::SET_KIND, "name": "desks", "uid": "a",
+        "controller": true, "blockOwnerDeletion": true,
+    }]);
+    let path = format!("{MACHINES}/desks-0");
+    operator.create(MACHINES, machine).await.expect("of a set");
+    let edit = Patch::Merge(json!({"spec": {"priority": 7}}));
+    operator.patch(&path, edit).await.expect("of a set");
+    let deleted = operator.delete(&path, &Delete::default()).await;
+    deleted.expect("of a set");
 }
 
 /// A webhook of another vendor that adds a label to everything must not keep objects from being
