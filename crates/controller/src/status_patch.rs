@@ -1,7 +1,8 @@
 //! The patch of a status.
 
+use fivespot_plan::merge_patch::difference;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The patch that turns the `stored` status into `status`, with `version` as its precondition.
 /// `None` if the two are equal.
@@ -19,27 +20,6 @@ pub(crate) fn status_patch(
         patch["status"] = change;
         patch
     }))
-}
-
-/// The JSON merge patch (RFC 7386) that turns `stored` into `wanted`. `None` if they are equal.
-fn difference(stored: &Value, wanted: Value) -> Option<Value> {
-    if *stored == wanted {
-        return None;
-    }
-    let (old, new) = match (stored, wanted) {
-        (Value::Object(old), Value::Object(new)) => (old, new),
-        (_, wanted) => return Some(wanted),
-    };
-    let removed = old.keys().filter(|field| !new.contains_key(*field));
-    let mut patch: Map<String, Value> =
-        removed.map(|field| (field.clone(), Value::Null)).collect();
-    for (field, value) in new {
-        let before = old.get(&field).unwrap_or(&Value::Null);
-        if let Some(change) = difference(before, value) {
-            patch.insert(field, change);
-        }
-    }
-    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@
 //!
 //! # Layout
 //! - [`capacity`]: the decisions about a ScheduledCapacity, which has no machine
+//! - [`set`]: those about a ScheduledMachineSet, which has many
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
 //!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
 //!   objects to read; `subject` is the ScheduledMachine itself, `owned` its three objects and who
@@ -50,8 +51,10 @@
 pub mod act;
 pub mod capacity;
 pub mod explain;
+pub mod merge_patch;
 pub mod observed;
 pub mod overrides;
+pub mod set;
 pub mod spot_schedule;
 pub mod status;
 
@@ -74,6 +77,7 @@ pub use observed::state::{
     Unknown, Workload,
 };
 pub use overrides::{Matched, OverridePlan, plan_override};
+pub use set::{SetAction, SetFacts, SetMachine, SetPlan, Unanswered, plan_set};
 pub use spot_schedule::{SpotSchedule, SpotSchedulePlan, plan_spot_schedule};
 pub use status::event::{Event, EventType};
 pub use status::usage::usage_until;

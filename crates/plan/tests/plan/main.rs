@@ -24,6 +24,7 @@ mod reporting;
 mod returning;
 mod scenario;
 mod schedule_inputs;
+mod sets;
 mod shutdown;
 mod simulation;
 mod stalled;

@@ -1,0 +1,368 @@
+//! What to do about one ScheduledMachineSet: which of its machines are created, changed and
+//! deleted.
+//!
+//! The name of a machine is that of its set and an index, so that two creations of one machine
+//! cannot both succeed. Everything is decided from machines that were just read from the server.
+//! Two things no read shows: a request that was sent and not answered may still take effect. Until
+//! it is answered the machine counts, and the request is the first to be sent again.
+
+mod report;
+
+use std::collections::BTreeSet;
+
+use fivespot_api::rules::{self, Violation};
+use fivespot_api::scheduled_machine_set::{INDEXES, MAX_REPLICAS};
+use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::Event;
+use crate::merge_patch::difference;
+
+pub use report::SetFailure;
+
+/// How many machines one plan creates, changes and deletes at most. The rest is planned after
+/// that, and other sets have their turn in between.
+pub const MAX_ACTIONS: usize = 50;
+
+/// What was observed of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct SetFacts<'o> {
+    /// The set.
+    pub set: &'o ScheduledMachineSet,
+    /// The machines of the set, in any order.
+    pub machines: &'o [SetMachine],
+    /// The indexes whose names other ScheduledMachines have.
+    pub taken: &'o BTreeSet<u32>,
+    /// The requests without an answer.
+    pub unanswered: &'o Unanswered,
+}
+
+/// The requests of which it is not known whether they have taken effect or will.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The indexes of machines that were to be created.
+    pub creations: BTreeSet<u32>,
+    /// The uids of machines that were to be deleted.
+    pub deletions: BTreeSet<String>,
+}
+
+/// A ScheduledMachine of the set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetMachine {
+    /// Its index.
+    pub index: u32,
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub version: String,
+    /// Whether it is being deleted.
+    pub is_leaving: bool,
+    /// Whether it is Active.
+    pub is_active: bool,
+    /// Whether its condition `Ready` is true.
+    pub is_ready: bool,
+    /// Its priority.
+    pub priority: u8,
+    /// Whether it has the label of the set.
+    pub is_labelled: bool,
+    /// The template that it was last given; null if that is not known.
+    pub applied: Value,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetAction {
+    /// Creates the machine with that index. If there is one of its name, nothing is known: the
+    /// machines are read again.
+    Create {
+        /// The index.
+        index: u32,
+        /// The object.
+        object: Value,
+    },
+    /// Gives a machine what has changed in the template.
+    Update {
+        /// The index.
+        index: u32,
+        /// A merge patch that contains the resourceVersion.
+        patch: Value,
+    },
+    /// Deletes a machine, which its finalizer makes an ordinary shutdown. Guarded by uid and
+    /// resourceVersion.
+    Delete {
+        /// The index.
+        index: u32,
+        /// The uid.
+        uid: String,
+        /// The resourceVersion.
+        version: String,
+    },
+}
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetPlan {
+    /// What to send, in this order.
+    pub actions: Vec<SetAction>,
+    /// Whether more is to be done after that.
+    pub repeats: bool,
+    /// Why nothing is done about an invalid set.
+    violation: Option<String>,
+}
+
+impl SetMachine {
+    /// A ScheduledMachine as it is stored. `None` if it is not of the set: if another object owns
+    /// it, or its name is not that of a machine of the set.
+    pub fn of(object: &Value, set: &ScheduledMachineSet) -> Option<Self> {
+        let meta = &object["metadata"];
+        let set_name = set.metadata.name.as_deref()?;
+        let index = ScheduledMachineSet::index_of(set_name, meta["name"].as_str()?)?;
+        let uid = set.metadata.uid.as_deref()?;
+        if owner_of(object) != Some(uid) {
+            return None;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (spec, status) = (&object["spec"], &object["status"]);
+        let conditions = status["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let ready = conditions.find(|it| it["type"] == "Ready");
+        let applied = meta["annotations"][name::SET_TEMPLATE_ANNOTATION].as_str();
+        Some(Self {
+            index,
+            uid: text(&meta["uid"]),
+            version: text(&meta["resourceVersion"]),
+            is_leaving: meta["deletionTimestamp"].is_string(),
+            is_active: status["phase"] == "Active",
+            is_ready: ready.is_some_and(|it| it["status"] == "True"),
+            priority: spec["priority"]
+                .as_u64()
+                .and_then(|it| it.try_into().ok())
+                .unwrap_or(fivespot_api::scheduled_machine::DEFAULT_PRIORITY),
+            is_labelled: meta["labels"][name::SET_LABEL] == set_name,
+            applied: applied
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+/// The uid of the set that is the controller of a ScheduledMachine; `None` if none is.
+pub fn owner_of(machine: &Value) -> Option<&str> {
+    let owners = machine["metadata"]["ownerReferences"].as_array()?;
+    let of_set = owners.iter().find(|it| {
+        let group = it["apiVersion"].as_str().unwrap_or_default();
+        it["controller"] == true
+            && it["kind"] == name::SET_KIND
+            && group.split('/').next() == Some(name::GROUP)
+    });
+    of_set?["uid"].as_str()
+}
+
+/// Decides what to do about a set.
+///
+/// # Guarantees
+/// Total and deterministic. If every action succeeds, the plan after them has none. There are
+/// never more machines than wanted, besides those that are being deleted, and none is deleted while
+/// there are no more than wanted. Nothing is done about a set that is invalid or being deleted.
+pub fn plan_set(facts: &SetFacts<'_>) -> SetPlan {
+    let SetFacts { set, .. } = *facts;
+    if set.metadata.deletion_timestamp.is_some() {
+        return SetPlan::default();
+    }
+    let broken = rules::check_set(set);
+    if let Some(first) = broken.first().map(Violation::to_string) {
+        return SetPlan {
+            violation: Some(first),
+            ..SetPlan::default()
+        };
+    }
+    let staying = facts.staying();
+    let unlabelled = staying.iter().filter(|it| !it.is_labelled);
+    let unlabelled: BTreeSet<u32> = unlabelled.map(|it| it.index).collect();
+    let mut actions = Vec::new();
+    if unlabelled.is_empty() {
+        actions.extend(surplus(facts));
+        let kept =
+            |it: &&SetMachine| !actions.iter().any(|action| action.index() == it.index);
+        let kept: BTreeSet<u32> = staying
+            .into_iter()
+            .filter(kept)
+            .map(|it| it.index)
+            .collect();
+        actions.extend(missing(facts));
+        actions.extend(updates(facts, &kept));
+    } else {
+        // The server finds the machines of a set by their label.
+        actions.extend(updates(facts, &unlabelled));
+    }
+    let repeats = actions.len() > MAX_ACTIONS;
+    actions.truncate(MAX_ACTIONS);
+    SetPlan {
+        actions,
+        repeats,
+        violation: None,
+    }
+}
+
+impl SetAction {
+    fn index(&self) -> u32 {
+        match self {
+            Self::Create { index, .. }
+            | Self::Update { index, .. }
+            | Self::Delete { index, .. } => *index,
+        }
+    }
+}
+
+impl SetFacts<'_> {
+    /// The machines that are not being deleted.
+    fn staying(&self) -> Vec<&SetMachine> {
+        self.machines.iter().filter(|it| !it.is_leaving).collect()
+    }
+
+    fn wanted(&self) -> usize {
+        self.set.spec.replicas.min(MAX_REPLICAS) as usize
+    }
+}
+
+/// Deletes the machines that are too many.
+fn surplus(facts: &SetFacts<'_>) -> Vec<SetAction> {
+    let mut staying = facts.staying();
+    let many = staying.len().saturating_sub(facts.wanted());
+    // One whose deletion may be under way is not replaced by another one.
+    staying.sort_by_key(|it| {
+        let is_asked = facts.unanswered.deletions.contains(&it.uid);
+        let last_first = std::cmp::Reverse(it.index);
+        (!is_asked, it.is_active, it.priority, last_first)
+    });
+    let deleted = staying.into_iter().take(many).map(|it| SetAction::Delete {
+        index: it.index,
+        uid: it.uid.clone(),
+        version: it.version.clone(),
+    });
+    deleted.collect()
+}
+
+/// Creates the machines that are missing: those that may have been created, then the lowest free
+/// indexes.
+fn missing(facts: &SetFacts<'_>) -> Vec<SetAction> {
+    let used: BTreeSet<u32> = facts.machines.iter().map(|it| it.index).collect();
+    let open = &facts.unanswered.creations;
+    let again = open.iter().copied().filter(|index| !used.contains(index));
+    let is_free = |index: &u32| {
+        !used.contains(index) && !open.contains(index) && !facts.taken.contains(index)
+    };
+    let free = (0..INDEXES).filter(is_free);
+    let count = facts.wanted().saturating_sub(facts.staying().len());
+    let created = again.chain(free).take(count.min(MAX_ACTIONS + 1));
+    created
+        .map(|index| SetAction::Create {
+            index,
+            object: machine(facts.set, index),
+        })
+        .collect()
+}
+
+/// Gives those of these machines what has changed in the template.
+fn updates(facts: &SetFacts<'_>, indexes: &BTreeSet<u32>) -> Vec<SetAction> {
+    let applied = facts.set.spec.template.applied();
+    let text = applied.to_string();
+    let set = facts.set.metadata.name.as_deref().unwrap_or_default();
+    let mut staying = facts.staying();
+    staying.retain(|it| indexes.contains(&it.index));
+    staying.sort_by_key(|it| it.index);
+    let outdated = staying.into_iter().filter_map(|it| {
+        let change = difference(&it.applied, applied.clone());
+        if change.is_none() && it.is_labelled {
+            return None;
+        }
+        let mut change = change.unwrap_or_else(|| json!({}));
+        let mut patch = json!({"metadata": {
+            "resourceVersion": it.version,
+            "labels": change["labels"].take(),
+            "annotations": change["annotations"].take(),
+        }});
+        let metadata = &mut patch["metadata"];
+        for member in ["labels", "annotations"] {
+            if !metadata[member].is_object() {
+                metadata[member] = json!({});
+            }
+        }
+        metadata["labels"][name::SET_LABEL] = json!(set);
+        metadata["annotations"][name::SET_TEMPLATE_ANNOTATION] = json!(text);
+        let spec = change["spec"].take();
+        if spec.is_object() {
+            patch["spec"] = spec;
+        }
+        Some(SetAction::Update {
+            index: it.index,
+            patch,
+        })
+    });
+    outdated.take(MAX_ACTIONS + 1).collect()
+}
+
+/// The ScheduledMachine with that index, as it is created. Cannot fail.
+pub fn machine(set: &ScheduledMachineSet, index: u32) -> Value {
+    let set_name = set.metadata.name.as_deref().unwrap_or_default();
+    let applied = set.spec.template.applied();
+    let mut object = json!({
+        "apiVersion": name::API_VERSION,
+        "kind": name::KIND,
+        "metadata": {
+            "name": ScheduledMachineSet::machine_name(set_name, index),
+            "namespace": set.metadata.namespace,
+            "labels": applied["labels"],
+            "annotations": applied["annotations"],
+            "ownerReferences": [{
+                "apiVersion": name::API_VERSION,
+                "kind": name::SET_KIND,
+                "name": set_name,
+                "uid": set.metadata.uid,
+                "controller": true,
+                "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": applied["spec"],
+    });
+    let metadata = &mut object["metadata"];
+    metadata["labels"][name::SET_LABEL] = json!(set_name);
+    metadata["annotations"][name::SET_TEMPLATE_ANNOTATION] = json!(applied.to_string());
+    object
+}
+
+impl SetPlan {
+    /// The status after the first `done` actions have succeeded, and the next one has failed if
+    /// there is a `failure`. `None` if the set is being deleted.
+    pub fn status_after(
+        &self,
+        facts: &SetFacts<'_>,
+        done: usize,
+        failure: Option<&SetFailure>,
+        now: Timestamp,
+    ) -> Option<ScheduledMachineSetStatus> {
+        report::status(self, facts, done, failure, now)
+    }
+
+    /// The events about the first `done` actions: one about those of each kind.
+    pub fn events(&self, facts: &SetFacts<'_>, done: usize) -> Vec<Event> {
+        let set = facts.set.metadata.name.as_deref().unwrap_or_default();
+        let sent = self.actions.get(..done).unwrap_or_default();
+        report::events(set, sent)
+    }
+
+    /// Whether it creates or deletes machines, which is decided from live reads alone.
+    pub fn is_about_live_reads(&self) -> bool {
+        let is_update = |it: &SetAction| matches!(it, SetAction::Update { .. });
+        !self.actions.iter().all(is_update)
+    }
+}
+
+/// The Warning that a set has a problem that it did not have before.
+pub fn set_warning(
+    before: &ScheduledMachineSetStatus,
+    after: &ScheduledMachineSetStatus,
+) -> Option<Event> {
+    report::warning(before, after)
+}

@@ -1,0 +1,215 @@
+//! The status and the events of a set.
+
+use std::fmt::Write as _;
+
+use fivespot_api::time::whole_seconds;
+use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name};
+use fivespot_capi::one_line_within;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::{SetAction, SetFacts, SetPlan};
+use crate::act::memory::Cause;
+use crate::status::event::Event;
+
+/// The longest message of the condition, in characters.
+const MAX_MESSAGE: usize = 1_024;
+
+const READY: &str = "Ready";
+
+/// Why an action failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetFailure {
+    /// The kind of failure.
+    pub cause: Cause,
+    /// The message of the server, or of the client.
+    pub message: String,
+}
+
+impl SetFailure {
+    fn reason(&self) -> &'static str {
+        match self.cause {
+            Cause::Forbidden => "WriteForbidden",
+            Cause::Rejected | Cause::NamespaceTerminating => "WriteRejected",
+            Cause::Unavailable | Cause::NotServed => "WriteFailed",
+        }
+    }
+}
+
+/// What `Ready` says.
+struct Found {
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+pub(super) fn status(
+    plan: &SetPlan,
+    facts: &SetFacts<'_>,
+    done: usize,
+    failure: Option<&SetFailure>,
+    now: Timestamp,
+) -> Option<ScheduledMachineSetStatus> {
+    let set = facts.set;
+    if set.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let is_deleted = |uid: &str| {
+        let mut sent = plan.actions.iter().take(done);
+        sent.any(
+            |it| matches!(it, SetAction::Delete { uid: deleted, .. } if deleted == uid),
+        )
+    };
+    let mut staying = facts.staying();
+    staying.retain(|it| !is_deleted(&it.uid));
+    let created = plan.actions.iter().take(done);
+    let created = created.filter(|it| matches!(it, SetAction::Create { .. }));
+    let exist = staying.len() + created.count();
+    let count = |number: usize| i32::try_from(number).ok();
+    let before = set.status.clone().unwrap_or_default();
+    let found = ready(plan, facts, exist, failure);
+    let name = set.metadata.name.as_deref().unwrap_or_default();
+    Some(ScheduledMachineSetStatus {
+        observed_generation: set.metadata.generation,
+        replicas: count(exist),
+        active_replicas: count(staying.iter().filter(|it| it.is_active).count()),
+        ready_replicas: count(staying.iter().filter(|it| it.is_ready).count()),
+        selector: Some(format!("{}={name}", name::SET_LABEL)),
+        conditions: vec![condition(
+            &before.conditions,
+            found,
+            set.metadata.generation,
+            now,
+        )],
+    })
+}
+
+fn ready(
+    plan: &SetPlan,
+    facts: &SetFacts<'_>,
+    exist: usize,
+    failure: Option<&SetFailure>,
+) -> Found {
+    if let Some(why) = &plan.violation {
+        return Found {
+            holds: false,
+            reason: "InvalidSpec",
+            message: format!("{why}; its machines stay as they are"),
+        };
+    }
+    let wanted = facts.wanted();
+    let mut message = format!("{exist} of {wanted} ScheduledMachines exist");
+    if let Some(failure) = failure {
+        let why = &failure.message;
+        return Found {
+            holds: false,
+            reason: failure.reason(),
+            message: one_line_within(&format!("{message}: {why}"), MAX_MESSAGE),
+        };
+    }
+    let leaving = facts.machines.len() - facts.staying().len();
+    if leaving > 0 {
+        let _ = write!(message, "; {leaving} more are being deleted");
+    }
+    let set = facts.set.metadata.name.as_deref().unwrap_or_default();
+    let last = facts.machines.iter().map(|it| it.index).max();
+    // Names beyond the last machine are in nobody's way.
+    let in_between = facts
+        .taken
+        .iter()
+        .find(|it| last.is_some_and(|last| **it < last));
+    if let Some(taken) = in_between {
+        let _ = write!(
+            message,
+            "; {} is not of this set, so that another index is used",
+            ScheduledMachineSet::machine_name(set, *taken)
+        );
+    }
+    Found {
+        holds: exist == wanted,
+        reason: if exist == wanted { "Scaled" } else { "Scaling" },
+        message,
+    }
+}
+
+/// The condition; one whose status is as before keeps its time.
+fn condition(
+    before: &[Condition],
+    found: Found,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let status = if found.holds { "True" } else { "False" };
+    let mut earlier = before.iter();
+    let since = earlier.find(|of| of.type_ == READY && of.status == status);
+    Condition {
+        type_: READY.to_owned(),
+        status: status.to_owned(),
+        reason: found.reason.to_owned(),
+        message: found.message,
+        last_transition_time: since.map_or_else(
+            || Time(whole_seconds(now)),
+            |of| of.last_transition_time.clone(),
+        ),
+        observed_generation: generation,
+    }
+}
+
+/// One event about the actions of each kind, which have succeeded.
+pub(super) fn events(set: &str, sent: &[SetAction]) -> Vec<Event> {
+    let deleted = sent.iter().filter_map(|it| match it {
+        SetAction::Delete { index, .. } => Some(*index),
+        SetAction::Create { .. } | SetAction::Update { .. } => None,
+    });
+    let created = sent.iter().filter_map(|it| match it {
+        SetAction::Create { index, .. } => Some(*index),
+        SetAction::Delete { .. } | SetAction::Update { .. } => None,
+    });
+    let updated = sent.iter().filter_map(|it| match it {
+        SetAction::Update { index, .. } => Some(*index),
+        SetAction::Create { .. } | SetAction::Delete { .. } => None,
+    });
+    let events = [
+        event(set, "ScaledDown", "Delete", "deleted", deleted),
+        event(set, "ScaledUp", "Create", "created", created),
+        event(
+            set,
+            "TemplateApplied",
+            "Update",
+            "applied the template to",
+            updated,
+        ),
+    ];
+    events.into_iter().flatten().collect()
+}
+
+fn event(
+    set: &str,
+    reason: &str,
+    action: &str,
+    did: &str,
+    mut indexes: impl Iterator<Item = u32>,
+) -> Option<Event> {
+    let first = ScheduledMachineSet::machine_name(set, indexes.next()?);
+    let note = match indexes.count() {
+        0 => format!("{did} ScheduledMachine {first}"),
+        more => format!("{did} ScheduledMachine {first} and {more} more"),
+    };
+    Some(Event::normal(reason, action, &note))
+}
+
+/// The Warning about a new reason for which the set is not Ready, other than that it is being
+/// scaled.
+pub(super) fn warning(
+    before: &ScheduledMachineSetStatus,
+    after: &ScheduledMachineSetStatus,
+) -> Option<Event> {
+    let problem = |status: &ScheduledMachineSetStatus| {
+        let ready = status.conditions.iter().find(|of| of.type_ == READY)?;
+        let is_problem = ready.status != "True" && ready.reason != "Scaling";
+        is_problem.then(|| (ready.reason.clone(), ready.message.clone()))
+    };
+    let (reason, message) = problem(after)?;
+    let is_new = problem(before).is_none_or(|(was, _)| was != reason);
+    is_new.then(|| Event::warning(&reason, "Scale", &message))
+}
