@@ -21,12 +21,12 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 /// The name of the class of a test. Classes are in no namespace, and promises may share a cluster.
-fn name(cluster: &Cluster) -> String {
+pub(crate) fn name(cluster: &Cluster) -> String {
     format!("desks-{}", cluster.namespace("default"))
 }
 
 /// A class with everything of the machine `worker`.
-fn class(cluster: &Cluster) -> Value {
+pub(crate) fn class(cluster: &Cluster) -> Value {
     let spec = &scheduled_machine("worker")["spec"];
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
@@ -198,7 +198,8 @@ pub(crate) fn rights_of_joe() -> Vec<Value> {
     let version = "rbac.authorization.k8s.io/v1";
     let rules = [
         json!({
-            "apiGroups": ["5spot.finos.org"], "resources": ["scheduledmachines"],
+            "apiGroups": ["5spot.finos.org"],
+            "resources": ["scheduledmachines", "scheduledmachinesets"],
             "verbs": ["create", "patch"],
         }),
         json!({
@@ -226,9 +227,8 @@ pub(crate) async fn create_as(
     user: Option<&str>,
 ) -> Result<Value, String> {
     let namespace = cluster.namespace("default");
-    let path = format!(
-        "/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/scheduledmachines"
-    );
+    let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+    let path = format!("/apis/5spot.finos.org/v1alpha1/namespaces/{namespace}/{kind}s");
     let mut object = object.clone();
     object["metadata"]["namespace"] = json!(namespace);
     let mut request =

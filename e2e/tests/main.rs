@@ -91,6 +91,7 @@ mod run;
 mod scales_on_schedule;
 mod scales_targets_of_others;
 mod serves_two_versions;
+mod sets;
 mod shares_hosts_of_a_class;
 mod shuts_down_in_time;
 mod starts_in_order;
@@ -127,6 +128,7 @@ const ALL: &[&[Promise]] = &[
     scales_on_schedule::PROMISES,
     scales_targets_of_others::PROMISES,
     serves_two_versions::PROMISES,
+    sets::PROMISES,
     drains_before_delete::PROMISES,
     examples::PROMISES,
     faults::PROMISES,

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use fivespot_api::resource::{Resource, SCHEDULED_CAPACITY, SCHEDULED_MACHINE};
+use fivespot_api::resource::{
+    Resource, SCHEDULED_CAPACITY, SCHEDULED_MACHINE, SCHEDULED_MACHINE_SET,
+};
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
 use fivespot_testkit::{Cluster, User, instant, machine_path, scheduled_machine};
@@ -32,6 +34,8 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(the_webhook_asks_who_may_write_a_target)
         .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
     promise!(the_webhook_asks_who_may_use_a_class)
+        .on_embedded_alone("deletes the policy that asks"),
+    promise!(the_webhook_asks_who_may_use_the_class_of_a_set)
         .on_embedded_alone("deletes the policy that asks"),
 ];
 
@@ -271,4 +275,39 @@ async fn the_webhook_asks_who_may_use_a_class() {
     // Whoever may change it need not use its class.
     let disabled = json!({"spec": {"enabled": false}});
     cluster.patch(&machine_path("desk"), &disabled).await;
+}
+
+async fn the_webhook_asks_who_may_use_the_class_of_a_set() {
+    let cluster = Cluster::start(instant(NOW)).await;
+    for object in rights_of_joe() {
+        cluster.create(&object).await.unwrap();
+    }
+    let asks = POLICY.replace(
+        "scheduledmachine-validation",
+        "scheduledmachineset-class-use",
+    );
+    cluster.delete(&asks).await;
+    let named = |class: &str| {
+        let mut set = SCHEDULED_MACHINE_SET.rules()[0].example("desks");
+        set["spec"]["template"]["spec"]["classRef"]["name"] = json!(class);
+        set
+    };
+    let refused_for = async |object: &Value, words: &str| {
+        cluster
+            .eventually(async || {
+                let refused = create_as(&cluster, object, Some("joe")).await;
+                refused.is_err_and(|it| it.contains(words))
+            })
+            .await;
+    };
+    let stop = start(&cluster, SCHEDULED_MACHINE_SET, None).await;
+    refused_for(&named("desks"), "so it admits no set").await;
+    drop(stop);
+    let classes = Authorization::of_classes(cluster.client()).unwrap();
+    let _stop = start(&cluster, SCHEDULED_MACHINE_SET, Some(classes)).await;
+    let words = "spec.template.spec.classRef.name: you may not use this class";
+    refused_for(&named("servers"), words).await;
+    create_as(&cluster, &named("desks"), Some("joe"))
+        .await
+        .unwrap();
 }

@@ -37,6 +37,7 @@ use crate::orphan;
 use crate::report::Unpublished;
 use crate::schedule_override::{self, Overrides};
 use crate::scheduled_capacity::{self, Capacities};
+use crate::scheduled_machine_set::{self, Sets};
 use crate::spot_schedule::{self, SpotSchedules};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Controllers, Coordination, Key, Namespaces, Options};
@@ -67,6 +68,8 @@ pub(crate) struct Context {
     pub(crate) overrides: Overrides,
     /// The ScheduledCapacities, which have a controller of their own.
     pub(crate) capacities: Capacities,
+    /// The ScheduledMachineSets, which have a controller of their own.
+    pub(crate) sets: Sets,
     /// The dates of calendars; `None` for one that cannot be parsed.
     pub(crate) calendars: ReadOnce<Key, Option<Dates>>,
     /// The schedules that machines follow, by their index term; `None` for one that cannot be
@@ -180,6 +183,7 @@ impl Context {
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
             capacities: Capacities::new(options.clock.clone(), backoff, &fence, capacity),
+            sets: Sets::new(options.clock.clone(), backoff, &fence, machines),
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
@@ -289,6 +293,7 @@ impl Context {
         let Controllers { machines, capacity } = self.options.controllers;
         if machines {
             self.watch(&self.scheduled_machines.clone(), None);
+            scheduled_machine_set::informer(self);
         }
         schedule_override::informer(self);
         if capacity {
@@ -386,6 +391,9 @@ impl Context {
         if self.options.controllers.capacity {
             scheduled_capacity::informer(self);
         }
+        if self.options.controllers.machines {
+            scheduled_machine_set::informer(self);
+        }
         own_crd::refresh(self).await;
     }
 
@@ -470,6 +478,7 @@ impl Context {
             self.overrides.enqueue(own.map(|(key, _)| key));
         }
         self.enqueue_capacities();
+        self.enqueue_sets();
         for informer in self.caches() {
             if let CachedKind::SpotSchedule(kind) = &informer.projection {
                 self.enqueue_spot_schedules(kind, &informer.store.keys());

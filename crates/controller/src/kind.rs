@@ -2,7 +2,8 @@
 
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
-    ScheduledMachine, ScheduledMachineClass, TimeBasedSpotSchedule, name,
+    ScheduledMachine, ScheduledMachineClass, ScheduledMachineSet, TimeBasedSpotSchedule,
+    name,
 };
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
@@ -24,6 +25,11 @@ pub(crate) fn scheduled_machine() -> ApiResource {
 /// ScheduledMachineClasses, as a kind.
 pub(crate) fn scheduled_machine_class() -> ApiResource {
     ApiResource::erase::<ScheduledMachineClass>(&())
+}
+
+/// ScheduledMachineSets, as a kind.
+pub(crate) fn scheduled_machine_set() -> ApiResource {
+    ApiResource::erase::<ScheduledMachineSet>(&())
 }
 
 /// Namespaces, as a kind.

@@ -46,6 +46,7 @@ mod report;
 mod run;
 mod schedule_override;
 mod scheduled_capacity;
+mod scheduled_machine_set;
 mod spot_schedule;
 mod status_patch;
 mod telemetry;

@@ -49,6 +49,12 @@ pub trait Listener: Send + Sync {
         let _ = transition;
     }
 
+    /// The machines of a ScheduledMachineSet were created, changed or deleted, or could not be:
+    /// `note` says so in a sentence. Does nothing unless overridden.
+    fn set(&self, at: Timestamp, key: &Key, note: &str) {
+        let _ = (at, key, note);
+    }
+
     /// A step was sent, or rejected. Does nothing unless overridden.
     fn step(&self, step: &StepTaken) {
         let _ = step;

@@ -89,7 +89,7 @@ impl OwnObject<'_> {
         self.outcome(sent.map(|response| response.map(|written| self.cache(written))))
     }
 
-    fn address(&self) -> Address<'_> {
+    pub(crate) fn address(&self) -> Address<'_> {
         Address {
             resource: &self.informer.resource,
             namespace: Some(&self.key.namespace),

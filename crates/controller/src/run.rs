@@ -14,7 +14,9 @@ use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::reconcile::reconcile;
-use crate::{schedule_override, scheduled_capacity, spot_schedule};
+use crate::{
+    schedule_override, scheduled_capacity, scheduled_machine_set, spot_schedule,
+};
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
@@ -74,6 +76,12 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             due = spot_schedule::next_due(&context), if !is_stopped => {
                 last_id += 1;
                 let reconciling = spot_schedule::reconcile(context.clone(), due, last_id);
+                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
+            }
+            (own, busy) = context.sets.queue.next(), if !is_stopped => {
+                last_id += 1;
+                let reconciling =
+                    scheduled_machine_set::reconcile(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             (own, busy) = context.capacities.queue.next(), if !is_stopped => {

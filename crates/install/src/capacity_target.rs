@@ -63,6 +63,7 @@ const KNOWN: &[(&str, &str, &str, bool)] = &[
     ("replicationcontrollers", "", "ReplicationController", false),
     ("resourcequotas", "", "ResourceQuota", false),
     ("scaledobjects", "keda.sh", "ScaledObject", false),
+    (name::SET_PLURAL, name::GROUP, name::SET_KIND, false),
     ("statefulsets", "apps", "StatefulSet", false),
 ];
 
@@ -83,7 +84,8 @@ pub enum Access {
     "`{text}` is not a kind of targets: write PLURAL.GROUP, PLURAL.GROUP/scale or \
      PLURAL.GROUP/template, such as deployments.apps/scale; for other kinds than those of \
      Kubernetes, Cluster API, Karpenter, Kueue and KEDA begin with KIND=, or with KIND:Cluster= if \
-     its objects have no namespace; not one of 5-Spot itself, of roles or of Secrets"
+     its objects have no namespace; not one of 5-Spot itself but \
+     scheduledmachinesets.5spot.finos.org/scale, of roles or of Secrets"
 )]
 pub struct InvalidTarget {
     text: String,
@@ -111,8 +113,11 @@ impl FromStr for CapacityTarget {
         };
         let is_kind =
             is_label(plural) && (group.is_empty() || group.split('.').all(is_label));
-        let is_refused =
-            REFUSED_GROUPS.contains(&group) || (group, plural) == ("", "secrets");
+        // The scale of a set gives no rights: its author may use the class of its machines.
+        let is_scaled_set = (group, plural) == (name::GROUP, name::SET_PLURAL)
+            && access == Some(Access::Scale);
+        let is_refused = REFUSED_GROUPS.contains(&group) && !is_scaled_set
+            || (group, plural) == ("", "secrets");
         let is_this = |it: &&(&str, &str, &str, bool)| (it.0, it.1) == (plural, group);
         let known = KNOWN.iter().find(is_this).map(|it| (it.2, it.3));
         let named = named.map(|it| match it.split_once(':') {
@@ -173,6 +178,9 @@ mod tests {
             "secrets",
             "roles.rbac.authorization.k8s.io",
             "scheduledmachines.5spot.finos.org",
+            "scheduledmachines.5spot.finos.org/scale",
+            "scheduledmachinesets.5spot.finos.org",
+            "scheduledmachinesets.5spot.finos.org/template",
             "lanes.example.com",
             "lane=lanes.example.com",
             "Lane:Namespace=lanes.example.com",
@@ -188,5 +196,8 @@ mod tests {
         );
         assert_eq!(nodes.kind_and_group(), "NodePool.karpenter.sh");
         assert!(nodes.is_cluster_scoped);
+        let sets = "scheduledmachinesets.5spot.finos.org/scale";
+        let sets: CapacityTarget = sets.parse().unwrap();
+        assert_eq!(sets.kind_and_group(), "ScheduledMachineSet.5spot.finos.org");
     }
 }

@@ -69,6 +69,7 @@ fn capacity_targets() -> BTreeSet<CapacityTarget> {
         "nodepools.karpenter.sh",
         "resourcequotas/template",
         "scaledobjects.keda.sh",
+        "scheduledmachinesets.5spot.finos.org/scale",
         "statefulsets.apps/scale",
     ];
     kinds.iter().filter_map(|kind| kind.parse().ok()).collect()

@@ -42,6 +42,7 @@ impl Enqueue {
                     _ => None,
                 });
                 overrides.machines_changed(&self.informer, keys.clone());
+                self.context.enqueue_sets_of(keys.clone());
                 let namespaces: BTreeSet<&str> =
                     keys.map(|key| key.namespace.as_str()).collect();
                 for namespace in namespaces {
@@ -55,6 +56,13 @@ impl Enqueue {
                 });
                 let machines = overrides.changed(&self.informer, keys);
                 self.context.enqueue_keys(machines);
+            }
+            CachedKind::Set => {
+                for target in affected {
+                    if let Target::Set(key) = target {
+                        self.context.sets.queue.enqueue(key);
+                    }
+                }
             }
             CachedKind::Calendar => {
                 for target in affected {
@@ -131,6 +139,7 @@ impl Enqueue {
                 // `index` enqueues what follows one whose spec has changed.
                 | Target::SpotSchedule(_)
                 | Target::Override(_)
+                | Target::Set(_)
                 | Target::Cluster(_)
                 | Target::Host(_)
                 | Target::Machines(_)
@@ -167,7 +176,10 @@ impl Handler<Target> for Enqueue {
     fn synced(&self, waiting: BTreeSet<Key>) {
         let overrides = &self.context.overrides;
         match self.informer.projection {
-            CachedKind::ScheduledMachine => overrides.machines_synced(&self.informer),
+            CachedKind::ScheduledMachine => {
+                overrides.machines_synced(&self.informer);
+                self.context.enqueue_sets();
+            }
             CachedKind::Override => {
                 self.context.enqueue_keys(overrides.synced(&self.informer));
             }
@@ -237,9 +249,10 @@ impl Context {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
                 }
-                // `index` finds those of overrides, hosts and shared schedules; capacities have another
-                // queue.
+                // `index` finds those of overrides, hosts and shared schedules; capacities and sets have
+                // other queues.
                 Target::Override(_)
+                | Target::Set(_)
                 | Target::SpotSchedule(_)
                 | Target::Capacity(_)
                 | Target::Capacities(_)

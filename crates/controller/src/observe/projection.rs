@@ -6,6 +6,7 @@ mod mask;
 
 use fivespot_api::host_claim::HostClaim;
 use fivespot_api::name;
+use fivespot_plan::set::owner_of;
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 
@@ -48,6 +49,8 @@ pub(crate) enum Target {
     Calendar(Key),
     /// A schedule that ScheduledMachines follow.
     SpotSchedule(Key),
+    /// A ScheduledMachineSet.
+    Set(Key),
     /// A ScheduledCapacity.
     Capacity(Key),
     /// Every ScheduledCapacity of a target: those that these index terms find.
@@ -79,6 +82,8 @@ pub(crate) enum CachedKind {
     SpotSchedule(String),
     /// The schedules of this kind of another provider, which are followed by their status.
     ProvidedSchedule(String),
+    /// ScheduledMachineSets.
+    Set,
     /// ScheduledCapacities.
     Capacity,
     /// The targets of ScheduledCapacities, of any kind.
@@ -117,6 +122,11 @@ pub(crate) fn calendar_term(calendar: &Key) -> String {
 /// The index term of the ScheduledMachines that follow the schedule of that kind and name.
 pub(crate) fn spot_schedule_term(kind: &str, schedule: &Key) -> String {
     format!("schedule {kind} {schedule}")
+}
+
+/// The index term of the ScheduledMachines that the set of that uid owns.
+pub(crate) fn set_term(uid: &str) -> String {
+    format!("set {uid}")
 }
 
 /// The index term of the Machine whose Node has that name.
@@ -159,6 +169,7 @@ impl CachedKind {
             | Self::Calendar
             | Self::SpotSchedule(_)
             | Self::ProvidedSchedule(_)
+            | Self::Set
             | Self::Capacity
             | Self::CapacityTarget
             | Self::Class
@@ -179,6 +190,7 @@ impl CachedKind {
             | Self::Calendar
             | Self::SpotSchedule(_)
             | Self::ProvidedSchedule(_)
+            | Self::Set
             | Self::Capacity
             | Self::CapacityTarget
             | Self::Class
@@ -196,6 +208,7 @@ impl CachedKind {
         match self {
             Self::ScheduledMachine => scheduled_machine_links(object, own),
             Self::Override => (capacity::of_override(object, own), Vec::new()),
+            Self::Set => (vec![Target::Set(own.clone())], Vec::new()),
             Self::Capacity => (
                 vec![Target::Capacity(own.clone())],
                 capacity::terms(object, own),
@@ -272,6 +285,7 @@ fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<Strin
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
     terms.extend(schedule_terms(&object["spec"]["schedule"], own));
     terms.extend(class::terms(object, own));
+    terms.extend(owner_of(object).map(set_term));
     if let Some(node) = object["status"]["nodeRef"]["name"].as_str() {
         terms.push(machine_node_term(&own.namespace, node));
     }
@@ -320,9 +334,11 @@ impl Projection for CachedKind {
             Self::ScheduledMachine | Self::Class => &SCHEDULED_MACHINE,
             Self::Namespace => &mask::NAMESPACE,
             Self::HostClaim => &mask::HOST_CLAIM,
-            Self::Override | Self::Calendar | Self::SpotSchedule(_) | Self::Capacity => {
-                &mask::SCHEDULE_INPUT
-            }
+            Self::Override
+            | Self::Calendar
+            | Self::SpotSchedule(_)
+            | Self::Set
+            | Self::Capacity => &mask::SCHEDULE_INPUT,
             Self::CapacityTarget => &mask::CAPACITY_TARGET,
             Self::ProvidedSchedule(_) => &mask::PROVIDED_SCHEDULE,
             Self::Cluster => &mask::CLUSTER,

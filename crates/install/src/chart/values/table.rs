@@ -2,6 +2,7 @@
 
 mod optional;
 
+use fivespot_api::name;
 use serde_json::{Value, json};
 
 use super::Entry;
@@ -301,13 +302,23 @@ fn capacity() -> Entry {
                 "group": {
                     "type": "string",
                     "pattern": "^$|^[a-z0-9.-]+$",
-                    "not": {"enum": REFUSED_GROUPS},
                 },
                 "access": {"enum": ["patch", "scale", "template"]},
                 "clusterScoped": flag(),
             },
             "required": ["kind", "resource"],
             "additionalProperties": false,
+            "anyOf": [
+                {"properties": {"group": {"not": {"enum": REFUSED_GROUPS}}}},
+                {
+                    "properties": {
+                        "group": {"const": name::GROUP},
+                        "resource": {"const": name::SET_PLURAL},
+                        "access": {"const": "scale"},
+                    },
+                    "required": ["access"],
+                },
+            ],
         })),
         "Kinds whose objects ScheduledCapacities may change, such as [{kind: Deployment, group: \
              apps, resource: deployments, access: scale}]. access is patch if it is absent; scale \
