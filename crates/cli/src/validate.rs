@@ -14,7 +14,8 @@ use fivespot_api::lint::{self, LINTS, LintWarning};
 use fivespot_api::rules::{self, Rule};
 use fivespot_api::vap::{self, Action};
 use fivespot_api::{
-    ScheduleCalendar, ScheduledMachine, SharedSchedule, manifest, name, older,
+    ScheduleCalendar, ScheduledMachine, ScheduledMachineSet, SharedSchedule, manifest,
+    name, older,
 };
 use jiff::Timestamp;
 use kubemu::validate::{Description, Extension, Level, Lint, Program};
@@ -107,8 +108,8 @@ impl FiveSpot {
         }
     }
 
-    /// The lint warnings for an object, if it is a ScheduledMachine, a ScheduledCapacity, a
-    /// ScheduleCalendar or a schedule that objects share.
+    /// The lint warnings for an object, if it is a ScheduledMachine, a set of them, a
+    /// ScheduledCapacity, a ScheduleCalendar or a schedule that objects share.
     fn warnings(&self, object: &Value) -> Vec<LintWarning> {
         if object["kind"] == name::CALENDAR_KIND {
             let calendar = ScheduleCalendar::deserialize(object);
@@ -120,11 +121,30 @@ impl FiveSpot {
         if let Some(shared) = SharedSchedule::of_object(object) {
             return shared.map_or(Vec::new(), |it| lint::of_shared(it.spec(), self.now));
         }
+        if object["kind"] == name::SET_KIND {
+            return self.warnings_of_set(object);
+        }
         let Some(machine) = scheduled_machine(object) else {
             return Vec::new();
         };
         let mut lints = self.schedule_warnings(object, &machine);
         lints.extend(lint::of_providers(&machine));
+        lints
+    }
+
+    /// Those about the schedule of the machines of a set.
+    fn warnings_of_set(&self, object: &Value) -> Vec<LintWarning> {
+        let Ok(set) = ScheduledMachineSet::deserialize(object) else {
+            return Vec::new();
+        };
+        let machine = fivespot_plan::set::machine(&set, 0);
+        let Some(typed) = scheduled_machine(&machine) else {
+            return Vec::new();
+        };
+        let mut lints = self.schedule_warnings(&machine, &typed);
+        for lint in &mut lints {
+            lint.field = lint.field.replacen("spec", "spec.template.spec", 1);
+        }
         lints
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 use fivespot_api::CapacityPhase;
-use fivespot_controller::{Listener, StepTaken, Transition};
+use fivespot_controller::{Key, Listener, StepTaken, Transition};
 use fivespot_plan::Step;
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -53,6 +53,11 @@ impl Listener for Printer {
         let (namespace, name) = (&transition.key.namespace, &transition.key.name);
         let key = format!("{namespace}/scap/{name}");
         self.print(&transition_line(&key, transition));
+    }
+
+    fn set(&self, at: Timestamp, key: &Key, note: &str) {
+        let (at, namespace, name) = (instant(at), &key.namespace, &key.name);
+        self.print(&format!("{at}  {namespace}/smset/{name}  {note}"));
     }
 
     fn step(&self, step: &StepTaken) {

@@ -3,13 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+use fivespot_api::scheduled_machine_set::MAX_REPLICAS;
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
-    ScheduledMachine, ScheduledMachineClass, TimeBasedSpotSchedule, name,
+    ScheduledMachine, ScheduledMachineClass, ScheduledMachineSet, TimeBasedSpotSchedule,
+    name,
 };
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
+use serde::Deserialize as _;
 
 use crate::Failure;
 use crate::check::{Judge, Operator};
@@ -27,11 +30,28 @@ pub(crate) fn machines_and_capacities(
     all.partition(|it| it.text("/kind") == name::KIND)
 }
 
-/// The ScheduledMachines and ScheduledCapacities among `documents`.
+/// The ScheduledMachines and ScheduledCapacities among `documents`. A set is represented by its
+/// machines, unless it cannot be decoded.
 pub(crate) fn previewed(mut documents: Vec<Document>) -> Vec<Document> {
-    let kinds = [name::KIND, name::CAPACITY_KIND];
+    let kinds = [name::KIND, name::CAPACITY_KIND, name::SET_KIND];
     documents.retain(|document| kinds.contains(&document.text("/kind")));
-    documents
+    let all = documents.into_iter();
+    all.flat_map(|document| machines_of(&document).unwrap_or_else(|| vec![document]))
+        .collect()
+}
+
+/// The machines of a set. `None` if the document is not a set that can be decoded.
+fn machines_of(document: &Document) -> Option<Vec<Document>> {
+    if document.text("/kind") != name::SET_KIND {
+        return None;
+    }
+    let set = ScheduledMachineSet::deserialize(&document.object).ok()?;
+    let indexes = 0..set.spec.replicas.min(MAX_REPLICAS);
+    let machines = indexes.map(|index| Document {
+        object: fivespot_plan::set::machine(&set, index),
+        ..document.clone()
+    });
+    Some(machines.collect())
 }
 
 /// Selects ScheduledMachines of a cluster.

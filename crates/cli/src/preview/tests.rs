@@ -675,3 +675,23 @@ fn a_machine_that_a_reclaim_stops_says_when_it_is_back_as_the_operator_does() {
     // A person's override has its own line, and no return.
     assert!(!of("reclaim: {commands: [steam]}").contains(message));
 }
+
+#[test]
+fn a_set_is_previewed_by_its_machines() {
+    let set = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachineSet
+metadata: {name: desks, namespace: night}
+spec:
+  replicas: 2
+  template:
+    spec:
+      schedule: {daysOfWeek: [mon-sun], hoursOfDay: [22-23]}
+      classRef: {name: desks}
+";
+    let text = preview_of(set, view(Form::Text), ("2026-03-06", "2026-03-07"));
+    for words in ["desks-0 ", "desks-1 ", "wanted, max 2 "] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(!text.contains("desks-2"), "{text}");
+}

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fivespot_api::{RESOURCES, manifest, vap};
+use fivespot_api::{RESOURCES, manifest, name, vap};
 use serde_json::Value;
 
 use super::{RemovalOptions, namespace};
@@ -216,6 +216,8 @@ impl Inventory {
                 });
             }
         }
+        // A set would create its machines anew.
+        self.machines.sort_by_key(|it| it.kind != name::SET_KIND);
         Ok(())
     }
 

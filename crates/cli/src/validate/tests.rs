@@ -411,6 +411,39 @@ fn lint_warnings_follow_the_result_and_are_errors_only_with_lint_error() {
 }
 
 #[test]
+fn the_template_of_a_set_is_validated_as_a_machine_is() {
+    let set = |hours: &str, more: &str| {
+        format!(
+            "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachineSet
+metadata: {{name: desks}}
+spec:
+  template:
+    spec:
+      schedule: {{daysOfWeek: [fri], hoursOfDay: [{hours}]}}
+      classRef: {{name: desks}}
+{more}"
+        )
+    };
+    let (text, outcome) = validate(&set("9-17", ""), "", &[]).unwrap();
+    assert_eq!(text, "scheduledmachineset.5spot.finos.org/desks valid\n");
+    assert_eq!(outcome, Outcome::Yes);
+    let (text, _) = validate(&set("22-6", ""), "", &[]).unwrap();
+    assert!(text.contains("spec.template.spec.schedule"), "{text}");
+    let (text, outcome) = validate(&set("25", ""), "", &[]).unwrap();
+    assert!(
+        text.contains("spec.template.spec.schedule.hoursOfDay[0]"),
+        "{text}"
+    );
+    assert_eq!(outcome, Outcome::No);
+    let inline = "      bootstrapSpec: {apiVersion: a/v1, kind: B, spec: {}}\n";
+    let (text, outcome) = validate(&set("9-17", inline), "", &[]).unwrap();
+    assert!(text.contains("spec.template.spec.bootstrapSpec"), "{text}");
+    assert_eq!(outcome, Outcome::No);
+}
+
+#[test]
 fn machines_of_several_files_with_the_same_host_are_reported() {
     let machine = |name: &str, address: &str| {
         let spec = format!("{{address: {address}, sshKeyRef: {{name: key}}}}");

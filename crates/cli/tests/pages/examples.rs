@@ -2,7 +2,7 @@
 
 use super::run;
 
-const EXAMPLES: [&str; 11] = [
+const EXAMPLES: [&str; 12] = [
     "business-hours",
     "class",
     "desk",
@@ -12,6 +12,7 @@ const EXAMPLES: [&str; 11] = [
     "nights-and-weekends",
     "overnight",
     "reclaim",
+    "set",
     "taints",
     "weekend",
 ];
@@ -36,7 +37,7 @@ fn the_forty_desks_are_valid_and_have_no_lint_warnings() {
 fn a_remote_machine_of_an_example_names_a_secret_in_the_same_file() {
     let path = |file: &str| format!("{}/examples/{file}.yaml", super::ROOT);
     // These name no address.
-    let others = ["class", "kubeadm"];
+    let others = ["class", "kubeadm", "set"];
     for file in EXAMPLES.into_iter().filter(|it| !others.contains(it)) {
         let text = std::fs::read_to_string(path(file)).unwrap();
         let all: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
