@@ -1,6 +1,6 @@
 //! Each manifest under `examples/` is admitted as it is, and its machine comes into service.
 
-use fivespot_testkit::{CLOSING, Cluster, instant, machine_path};
+use fivespot_testkit::{CLOSING, Cluster, instant, machine_path, path_of};
 use serde_json::Value;
 
 use crate::promise::{Promise, promise};
@@ -55,8 +55,14 @@ async fn every_example_comes_into_service() {
         let text = std::fs::read_to_string(&file).unwrap();
         let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
         let is_machine = |it: &&Value| it["kind"] == "ScheduledMachine";
-        let machine = documents.iter().find(is_machine).unwrap();
-        let name = machine["metadata"]["name"].as_str().unwrap().to_owned();
+        let is_set = |it: &&Value| it["kind"] == "ScheduledMachineSet";
+        let machine = documents.iter().find(is_machine);
+        let set = documents.iter().find(is_set);
+        let machine = machine.or(set).unwrap();
+        let mut name = machine["metadata"]["name"].as_str().unwrap().to_owned();
+        if set.is_some() {
+            name.push_str("-0");
+        }
         cluster.apply_yaml(&text).await;
         let within_a_week = instant("2026-03-16T12:00:00Z");
         let active = cluster.wait_for_phase(&name, "Active", within_a_week).await;
@@ -83,7 +89,7 @@ async fn every_example_comes_into_service() {
             }
         }
         let path = machine_path(&name);
-        cluster.delete(&path).await;
+        cluster.delete(&path_of(machine)).await;
         cluster
             .wait_until_gone(&path, instant("2026-03-17T12:00:00Z"))
             .await;
