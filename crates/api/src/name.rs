@@ -53,6 +53,8 @@ pub const CLASS_PLURAL: &str = "scheduledmachineclasses";
 pub const SET_KIND: &str = "ScheduledMachineSet";
 /// Its plural, as in URLs.
 pub const SET_PLURAL: &str = "scheduledmachinesets";
+/// The longest name of a set: with `-` and an index it is the name of a machine.
+pub const MAX_SET_NAME: usize = 63 - "-1999".len();
 /// Label on the ScheduledMachines of a set: the name of the set.
 pub const SET_LABEL: &str = "5spot.finos.org/scheduled-machine-set";
 /// Annotation on the ScheduledMachines of a set: the template that they were last given, as JSON.

@@ -33,9 +33,10 @@ use crate::resource::{
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_capacity::ScheduledCapacity;
-use crate::scheduled_machine::ScheduledMachine;
+use crate::scheduled_machine::{NodeTaint, ScheduledMachine};
 use crate::scheduled_machine_class::ScheduledMachineClass;
 use crate::scheduled_machine_set::ScheduledMachineSet;
+use crate::schema::MAX_NAME;
 use crate::spot_schedule::SharedSpec;
 
 pub use calendar_table::CALENDAR_RULES;
@@ -44,8 +45,7 @@ pub use capital_markets_table::CAPITAL_MARKETS_RULES;
 pub use class_table::class_rules;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
-pub use predicate::is_acceptable_taint;
-pub use requirement::Requirement;
+pub use requirement::{Layer, Predicate, Requirement};
 pub use set_table::set_rules;
 pub use table::RULES;
 pub use time_based_table::time_based_rules;
@@ -64,21 +64,6 @@ pub struct Rule {
     pub examples: Examples,
     /// Why the rule exists.
     pub why: &'static str,
-}
-
-/// A rule in Rust, called with the node and the whole object.
-pub type Predicate = fn(&Value, &Value) -> bool;
-
-/// Where a rule can be enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// In the CRD's schema, and again in the policy.
-    SchemaAndPolicy,
-    /// Only in the policy: the schema cannot access what the rule reads, or cannot bound its
-    /// cost.
-    Policy,
-    /// In both; compares the object with its previous value.
-    Change,
 }
 
 /// Values of a rule's node.
@@ -263,6 +248,16 @@ pub fn check(object: &ScheduledMachine) -> Vec<Violation> {
             "spec": object.spec,
         }),
     )
+}
+
+/// Whether `spec.nodeTaints` may contain that taint: it is within the schema's bounds and
+/// satisfies SM042, SM043 and SM044. If a record of applied taints contains any other taint,
+/// the operator did not write it.
+pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
+    taint.key.len() <= MAX_NAME as usize
+        && predicate::is_qualified_name(&taint.key)
+        && !predicate::is_reserved_taint_key(&taint.key)
+        && predicate::is_label_value_text(&taint.value)
 }
 
 /// As [`check`], for a ScheduleOverride.

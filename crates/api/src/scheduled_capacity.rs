@@ -1,6 +1,6 @@
 //! ScheduledCapacity: a value of another object follows a schedule.
 
-mod field_path;
+pub(crate) mod field_path;
 mod text;
 
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::schema::{MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::{FollowedSchedule, ObjectRef, written_generation};
 use crate::{ScheduleSpec, name, schema};
 
-pub use field_path::{FieldPath, InvalidPath, MAX_STEPS, MissingField};
+pub use field_path::{
+    FieldPath, InvalidPath, MAX_STEPS, MAX_VALUE, MissingField, is_scalar,
+};
 pub use text::ValueSet;
 
 /// The default of `handback.timeout`.
 pub const DEFAULT_HANDBACK_TIMEOUT: Duration = Duration::minutes(10);
-/// The longest text of a value, in characters.
-pub const MAX_VALUE: usize = 253;
 /// The maximum number of items of `fields`.
 const MAX_FIELDS: usize = 16;
 /// The longest path of a field.
@@ -321,16 +321,6 @@ impl Handback {
     pub fn path_below_status(&self) -> &str {
         let path = self.drained_path.as_str();
         path.strip_prefix("status.").unwrap_or(path)
-    }
-}
-
-/// Whether a value may be written: an integer, a boolean or a short string.
-pub fn is_scalar(value: &Value) -> bool {
-    match value {
-        Value::Bool(_) => true,
-        Value::Number(number) => number.is_i64(),
-        Value::String(text) => text.chars().count() <= MAX_VALUE,
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 

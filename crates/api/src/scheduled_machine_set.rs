@@ -22,9 +22,6 @@ pub const MAX_REPLICAS: u32 = 1_000;
 /// machines, because one that is being deleted keeps its index.
 pub const INDEXES: u32 = 2 * MAX_REPLICAS;
 
-/// The longest name of a set: with `-` and an index it is the name of a machine.
-pub const MAX_SET_NAME: usize = MAX_LABEL as usize - "-1999".len();
-
 /// A number of ScheduledMachines that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduledMachineSet {
@@ -244,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_longest_name_of_a_set_leaves_room_for_every_index() {
-        let set = "a".repeat(MAX_SET_NAME);
+        let set = "a".repeat(name::MAX_SET_NAME);
         let longest = ScheduledMachineSet::machine_name(&set, INDEXES - 1);
         assert_eq!(longest.len(), MAX_LABEL as usize);
         assert_eq!(

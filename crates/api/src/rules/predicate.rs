@@ -22,11 +22,8 @@ pub(super) use time::{
 };
 
 use super::node::{is_empty_list, is_number, is_number_within, is_set, text};
-use crate::name;
-use crate::scheduled_capacity::{FieldPath, is_scalar};
-use crate::scheduled_machine::NodeTaint;
-use crate::scheduled_machine_set::MAX_SET_NAME;
-use crate::schema::MAX_NAME;
+use crate::name::{self, MAX_SET_NAME};
+use crate::scheduled_capacity::field_path::{FieldPath, is_scalar};
 
 pub(super) fn is_not_empty(node: &Value, _: &Value) -> bool {
     text(node, |text| !text.is_empty())
@@ -165,7 +162,7 @@ pub(super) fn are_hours_of_a_day(node: &Value, _: &Value) -> bool {
 }
 
 /// Whether every text of a list satisfies a predicate about one text.
-fn every_item(node: &Value, holds: super::Predicate) -> bool {
+fn every_item(node: &Value, holds: impl Fn(&Value, &Value) -> bool) -> bool {
     let items = node.as_array().map(Vec::as_slice).unwrap_or_default();
     items.iter().all(|item| holds(item, node))
 }
@@ -293,7 +290,7 @@ fn is_dns_label(label: &str) -> bool {
 }
 
 /// Kubernetes' qualified name: an optional DNS subdomain and `/`, then a name part.
-fn is_qualified_name(key: &str) -> bool {
+pub(super) fn is_qualified_name(key: &str) -> bool {
     match key.split_once('/') {
         Some((prefix, name)) => {
             prefix.len() <= 253
@@ -345,7 +342,7 @@ fn is_reserved_in_template(key: &str) -> bool {
         .any(|domain| is_in_domain(prefix, domain))
 }
 
-fn is_label_value_text(value: &str) -> bool {
+pub(super) fn is_label_value_text(value: &str) -> bool {
     value.is_empty() || is_name_part(value)
 }
 
@@ -366,18 +363,8 @@ pub(super) fn is_not_reserved_for_taints(node: &Value, _: &Value) -> bool {
     text(node, |key| !is_reserved_taint_key(key))
 }
 
-/// Whether `spec.nodeTaints` may contain that taint: it is within the schema's bounds and
-/// satisfies SM042, SM043 and SM044. If a record of applied taints contains any other taint,
-/// the operator did not write it.
-pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
-    taint.key.len() <= MAX_NAME as usize
-        && is_qualified_name(&taint.key)
-        && !is_reserved_taint_key(&taint.key)
-        && is_label_value_text(&taint.value)
-}
-
 /// Whether a taint key is reserved for Kubernetes or the operator.
-fn is_reserved_taint_key(key: &str) -> bool {
+pub(super) fn is_reserved_taint_key(key: &str) -> bool {
     let reserved = [
         "5spot.finos.org",
         "kubernetes.io",

@@ -4,7 +4,24 @@
 //! Expressions use nothing newer than the CEL environment of Kubernetes 1.29, and write `[.]` for
 //! `\\.` so that they need no escapes in CEL, JSON or YAML.
 
-use super::{Layer, Predicate, predicate};
+use serde_json::Value;
+
+use super::predicate;
+
+/// A rule in Rust, called with the node and the whole object.
+pub type Predicate = fn(&Value, &Value) -> bool;
+
+/// Where a rule can be enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// In the CRD's schema, and again in the policy.
+    SchemaAndPolicy,
+    /// Only in the policy: the schema cannot access what the rule reads, or cannot bound its
+    /// cost.
+    Policy,
+    /// In both; compares the object with its previous value.
+    Change,
+}
 
 /// What the node of a rule must be.
 #[derive(Clone, Copy, Debug)]

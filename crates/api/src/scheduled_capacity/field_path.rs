@@ -263,6 +263,19 @@ fn pointer(token: &str) -> String {
     format!("/{}", token.replace('~', "~0").replace('/', "~1"))
 }
 
+/// The longest text of a value, in characters.
+pub const MAX_VALUE: usize = 253;
+
+/// Whether a value may be written: an integer, a boolean or a short string.
+pub fn is_scalar(value: &Value) -> bool {
+    match value {
+        Value::Bool(_) => true,
+        Value::Number(number) => number.is_i64(),
+        Value::String(text) => text.chars().count() <= MAX_VALUE,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
