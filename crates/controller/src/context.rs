@@ -112,6 +112,17 @@ struct Tables {
     unserved: BTreeMap<String, BTreeSet<Key>>,
 }
 
+impl Tables {
+    /// Empty ones, but for a cache that is watched from the beginning.
+    fn of(watched: Option<(String, Arc<KindInformer>)>) -> Self {
+        Self {
+            unfilled: watched.iter().map(|(name, _)| name.clone()).collect(),
+            informers: watched.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+}
+
 /// The client of the management cluster, whose requests are counted.
 pub(crate) fn management_client(
     client: Client,
@@ -158,15 +169,7 @@ impl Context {
             CachedKind::ScheduledMachine,
         ));
         let Controllers { machines, capacity } = options.controllers;
-        let tables = if machines {
-            Tables {
-                informers: BTreeMap::from([(name.clone(), informer.clone())]),
-                unfilled: BTreeSet::from([name]),
-                ..Tables::default()
-            }
-        } else {
-            Tables::default()
-        };
+        let tables = Tables::of(machines.then_some((name, informer.clone())));
         let clock = options.clock.clone();
         let fence = Fence::new(clock.steady(), ownership);
         let limit = options.max_concurrent;

@@ -14,9 +14,10 @@ use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::reconcile::reconcile;
-use crate::{
-    schedule_override, scheduled_capacity, scheduled_machine_set, spot_schedule,
-};
+use crate::schedule_override::reconcile as reconcile_override;
+use crate::scheduled_capacity::reconcile as reconcile_capacity;
+use crate::scheduled_machine_set::reconcile as reconcile_set;
+use crate::spot_schedule;
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
@@ -69,8 +70,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             }
             (own, busy) = context.overrides.queue.next(), if !is_stopped => {
                 last_id += 1;
-                let reconciling =
-                    schedule_override::reconcile(context.clone(), own, busy, last_id);
+                let reconciling = reconcile_override(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             due = spot_schedule::next_due(&context), if !is_stopped => {
@@ -80,14 +80,12 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             }
             (own, busy) = context.sets.queue.next(), if !is_stopped => {
                 last_id += 1;
-                let reconciling =
-                    scheduled_machine_set::reconcile(context.clone(), own, busy, last_id);
+                let reconciling = reconcile_set(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             (own, busy) = context.capacities.queue.next(), if !is_stopped => {
                 last_id += 1;
-                let reconciling =
-                    scheduled_capacity::reconcile(context.clone(), own, busy, last_id);
+                let reconciling = reconcile_capacity(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}

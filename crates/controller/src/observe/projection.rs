@@ -3,6 +3,8 @@
 mod capacity;
 mod class;
 mod mask;
+mod target;
+mod term;
 
 use fivespot_api::host_claim::HostClaim;
 use fivespot_api::name;
@@ -17,6 +19,13 @@ use fivespot_runtime::Key;
 use fivespot_runtime::cache::FieldMask;
 use fivespot_runtime::cache::{self, CacheProjection, Projection};
 use mask::LABELLED_META;
+pub(crate) use target::Target;
+pub(crate) use term::{
+    calendar_term, cluster_term, node_terms, set_term, spot_schedule_term,
+};
+use term::{
+    calendar_terms, coming_term, foreign, node_term, provider_term, schedule_terms, text,
+};
 
 /// A provider spec: arbitrary JSON.
 const INLINE: FieldMask =
@@ -36,35 +45,6 @@ static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
     ],
 );
 
-/// The keys that an object enqueues.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
-    /// One ScheduledMachine.
-    One(Key),
-    /// The ScheduledMachine of that name, if there is one.
-    Named(Key),
-    /// A ScheduleOverride.
-    Override(Key),
-    /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
-    Calendar(Key),
-    /// A schedule that ScheduledMachines follow.
-    SpotSchedule(Key),
-    /// A ScheduledMachineSet.
-    Set(Key),
-    /// A ScheduledCapacity.
-    Capacity(Key),
-    /// Every ScheduledCapacity of a target: those that these index terms find.
-    Capacities(Vec<String>),
-    /// Every ScheduledMachine that names this Cluster.
-    Cluster(Key),
-    /// Every ScheduledMachine that this index term finds.
-    Machines(String),
-    /// A host of a class, by the name of its Lease.
-    Host(String),
-    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
-    /// these index terms that finds a Machine.
-    Machine(Vec<String>),
-}
 
 /// One cached object.
 pub(crate) type Object = cache::Object<Target>;
@@ -107,56 +87,6 @@ pub(crate) enum CachedKind {
     Pod(Key),
     /// ConfigMaps of agents on Nodes of the workload cluster of this Cluster.
     AgentConfig(Key),
-}
-
-/// The index term of the objects that belong to the Cluster of that name.
-pub(crate) fn cluster_term(cluster: &Key) -> String {
-    format!("cluster {cluster}")
-}
-
-/// The index term of the ScheduledMachines whose exceptions name that calendar.
-pub(crate) fn calendar_term(calendar: &Key) -> String {
-    format!("calendar {calendar}")
-}
-
-/// The index term of the ScheduledMachines that follow the schedule of that kind and name.
-pub(crate) fn spot_schedule_term(kind: &str, schedule: &Key) -> String {
-    format!("schedule {kind} {schedule}")
-}
-
-/// The index term of the ScheduledMachines that the set of that uid owns.
-pub(crate) fn set_term(uid: &str) -> String {
-    format!("set {uid}")
-}
-
-/// The index term of the Machine whose Node has that name.
-fn node_term(cluster: &Key, node: &str) -> String {
-    format!("node {cluster} {node}")
-}
-
-/// The index term of the Machine of that name which has no Node yet.
-fn coming_term(cluster: &Key, machine: &str) -> String {
-    format!("coming {cluster} {machine}")
-}
-
-/// The index term of the Machine with that provider ID.
-fn provider_term(cluster: &Key, provider_id: &str) -> String {
-    format!("provider {cluster} {provider_id}")
-}
-
-/// The index term of a Machine of another owner that has this term. They differ, so that no event
-/// of a Node enqueues the name of such a Machine.
-fn foreign(term: &str) -> String {
-    format!("foreign {term}")
-}
-
-/// The index terms of the Machines whose Node has that name, or with that provider ID; either may
-/// be empty. Machines of other owners included.
-pub(crate) fn node_terms(cluster: &Key, node: &str, provider_id: &str) -> Vec<String> {
-    let node = (!node.is_empty()).then(|| node_term(cluster, node));
-    let provider = (!provider_id.is_empty()).then(|| provider_term(cluster, provider_id));
-    let own = node.into_iter().chain(provider);
-    own.flat_map(|term| [foreign(&term), term]).collect()
 }
 
 impl CachedKind {
@@ -304,30 +234,6 @@ fn host_claim_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     (targets, terms)
 }
 
-/// The index terms of the calendars of a schedule, and of the schedule that it follows.
-fn schedule_terms(schedule: &Value, own: &Key) -> Vec<String> {
-    let mut terms: Vec<String> = calendar_terms(schedule, own).collect();
-    if let (Some(kind), Some(name)) =
-        (schedule["kind"].as_str(), schedule["name"].as_str())
-    {
-        let followed = Key::new(own.namespace.clone(), name);
-        terms.push(spot_schedule_term(kind, &followed));
-    }
-    terms
-}
-
-/// The index terms of the calendars of a schedule.
-fn calendar_terms<'o>(
-    schedule: &'o Value,
-    own: &'o Key,
-) -> impl Iterator<Item = String> + 'o {
-    let exceptions = schedule["exceptions"].as_array();
-    exceptions.into_iter().flatten().filter_map(|exception| {
-        let calendar = exception["calendarRef"]["name"].as_str()?;
-        Some(calendar_term(&Key::new(own.namespace.clone(), calendar)))
-    })
-}
-
 impl Projection for CachedKind {
     fn mask(&self) -> &'static FieldMask {
         match self {
@@ -430,10 +336,6 @@ fn labelled(object: &Value, own: &Key) -> Vec<Target> {
         .map(|owner| Target::One(Key::new(own.namespace.clone(), owner)))
         .into_iter()
         .collect()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -54,19 +54,7 @@ impl Rights {
                     "name": "not-being-deleted",
                     "expression": "object == null || !has(object.metadata.deletionTimestamp)",
                 }));
-                let unchanged = unchanged(row, fields).join(" && ");
-                (
-                    json!(["CREATE", "UPDATE", "DELETE"]),
-                    format!(
-                        "{OF_A_SET} || object != null && oldObject != null && {unchanged}"
-                    ),
-                    format!(
-                        "the operator may only change {} of {}, except of those of a {}",
-                        fields.join(" and "),
-                        row.resource,
-                        name::SET_KIND
-                    ),
-                )
+                of_set_or_fields(row, fields)
             }
             Limit::NamePrefix(prefix) => (
                 json!(["CREATE", "UPDATE", "DELETE"]),
@@ -118,6 +106,21 @@ impl Rights {
             ),
         }
     }
+}
+
+/// The operations, the expression and the message of [`Limit::OfSetOrFields`].
+fn of_set_or_fields(row: &Permission, fields: &[&str]) -> (Value, String, String) {
+    let unchanged = unchanged(row, fields).join(" && ");
+    (
+        json!(["CREATE", "UPDATE", "DELETE"]),
+        format!("{OF_A_SET} || object != null && oldObject != null && {unchanged}"),
+        format!(
+            "the operator may only change {} of {}, except of those of a {}",
+            fields.join(" and "),
+            row.resource,
+            name::SET_KIND
+        ),
+    )
 }
 
 /// A comparison for everything of an object of ours that is not one of `fields`: all metadata

@@ -4,7 +4,8 @@ use fivespot_api::name;
 use fivespot_runtime::Key;
 use serde_json::Value;
 
-use super::{Target, schedule_terms, text};
+use super::target::Target;
+use super::term::{schedule_terms, text};
 
 /// The index term of the ScheduledMachine with that Node.
 pub(crate) fn machine_node_term(namespace: &str, node: &str) -> String {
