@@ -3,22 +3,21 @@
 //! That something is to be done is seen in the caches; which machines are created and deleted is
 //! decided from the set and its machines as they are just then read from the server.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+mod observe;
 
-use fivespot_api::scheduled_machine_set::INDEXES;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use fivespot_api::{ScheduledMachineSet, name};
 use fivespot_plan::set::{SetFailure, set_warning};
-use fivespot_plan::{
-    Event, SetAction, SetFacts, SetMachine, SetPlan, Side, Unanswered, plan_set,
-};
+use fivespot_plan::{Event, SetAction, SetPlan, Side, Unanswered, plan_set};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -27,26 +26,34 @@ use tracing::Instrument as _;
 use crate::context::{Context, work_queue};
 use crate::failure;
 use crate::kind::{cache_name, scheduled_machine, scheduled_machine_set};
-use crate::observe::projection::{CachedKind, set_term};
+use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
 use crate::own_object::{OwnObject, OwnWrite};
 use crate::report::{self, Regarding};
+use observe::Observed;
 
 /// How many sets are reconciled concurrently.
 const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
-/// How many machines one request lists, and how many such requests there are at most: a set has no
-/// more machines, unless others have its label.
-const PAGE: &str = "500";
-const MAX_PAGES: usize = 10;
+/// How long a set in which nothing was to be done is left alone while only its machines change: at
+/// an edge each of them changes several times, and all of them are read each time.
+const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
-/// The queue of the sets, and the requests without an answer.
+/// The queue of the sets, and what is kept of each.
 #[derive(Debug)]
 pub(crate) struct Sets {
     pub(crate) queue: WorkQueue,
     /// The fence of their reconciles.
     fence: Fence,
-    unanswered: Mutex<BTreeMap<Key, Unanswered>>,
+    states: Mutex<BTreeMap<Key, SetState>>,
+}
+
+/// The state kept between two reconciles. All of it may be lost.
+#[derive(Debug, Default)]
+struct SetState {
+    unanswered: Unanswered,
+    /// The generation in which nothing was to be done, and until when it is left alone.
+    at_rest: Option<(Option<i64>, Timestamp)>,
 }
 
 impl Sets {
@@ -60,20 +67,32 @@ impl Sets {
         Self {
             queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
             fence: fence.of_kind(name::SET_KIND),
-            unanswered: Mutex::default(),
+            states: Mutex::default(),
         }
+    }
+
+    fn states(&self) -> MutexGuard<'_, BTreeMap<Key, SetState>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads or changes what is not answered of a set.
     fn unanswered<T>(&self, key: &Key, with: impl FnOnce(&mut Unanswered) -> T) -> T {
-        let all = self.unanswered.lock();
-        let mut all = all.unwrap_or_else(PoisonError::into_inner);
-        let own = all.entry(key.clone()).or_default();
-        let result = with(own);
-        if *own == Unanswered::default() {
-            all.remove(key);
-        }
-        result
+        with(&mut self.states().entry(key.clone()).or_default().unanswered)
+    }
+
+    /// Until when a set of that generation is left alone; `None` if it is not.
+    fn pause(&self, key: &Key, generation: Option<i64>) -> Option<Timestamp> {
+        let (at_rest, until) = self.states().get(key)?.at_rest?;
+        let is_paused = at_rest == generation && self.queue.now() < until;
+        is_paused.then_some(until)
+    }
+
+    /// Records whether nothing was to be done about a set.
+    fn rest(&self, key: &Key, generation: Option<i64>, is_at_rest: bool) {
+        let until = after(self.queue.now(), PAUSE);
+        let mut states = self.states();
+        let state = states.entry(key.clone()).or_default();
+        state.at_rest = is_at_rest.then_some((generation, until));
     }
 }
 
@@ -145,10 +164,16 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
         }
     }
     let Some(found) = informer.store.get(own) else {
-        context.sets.unanswered(own, std::mem::take);
+        context.sets.states().remove(own);
         return DONE;
     };
     let stored = found.value();
+    let generation = stored["metadata"]["generation"].as_i64();
+    if let Some(until) = context.sets.pause(own, generation) {
+        return ReconcileResult::Succeeded {
+            requeue_at: Some(until),
+        };
+    }
     let set = match ScheduledMachineSet::deserialize(&stored) {
         Ok(set) => set,
         Err(error) => {
@@ -178,25 +203,6 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     result
 }
 
-/// A set and its machines, as they were read.
-struct Observed {
-    set: ScheduledMachineSet,
-    machines: Vec<SetMachine>,
-    taken: BTreeSet<u32>,
-    unanswered: Unanswered,
-}
-
-impl Observed {
-    fn facts(&self) -> SetFacts<'_> {
-        SetFacts {
-            set: &self.set,
-            machines: &self.machines,
-            taken: &self.taken,
-            unanswered: &self.unanswered,
-        }
-    }
-}
-
 /// How the actions of a plan ended.
 #[derive(Default)]
 struct Sent {
@@ -213,7 +219,7 @@ struct Reconcile<'a>(OwnObject<'a>);
 
 impl Reconcile<'_> {
     async fn run(&self, set: ScheduledMachineSet) -> ReconcileResult {
-        let mut observed = self.cached(set);
+        let mut observed = self.cached(set).await;
         let mut plan = plan_set(&observed.facts());
         if plan.is_about_live_reads() {
             match self.live().await {
@@ -231,6 +237,9 @@ impl Reconcile<'_> {
         for event in plan.events(&observed.facts(), sent.done) {
             self.publish(&event, now).await;
         }
+        let generation = observed.set.metadata.generation;
+        let is_at_rest = plan.actions.is_empty();
+        self.0.context.sets.rest(self.0.key, generation, is_at_rest);
         let written = self.report(&observed, &plan, &sent, now).await;
         let requeue_at = plan.repeats.then_some(now);
         if sent.failure.is_some() || written == OwnWrite::Failed {
@@ -242,122 +251,15 @@ impl Reconcile<'_> {
         }
     }
 
-    /// The set and its machines according to the caches.
-    fn cached(&self, set: ScheduledMachineSet) -> Observed {
-        let store = &self.0.context.scheduled_machines.store;
-        let keys = store.found_by(&set_term(&self.0.found.uid));
-        let own = keys
-            .iter()
-            .filter(|key| key.namespace == self.0.key.namespace);
-        let objects = own.filter_map(|key| store.get(key));
-        let machines = objects.filter_map(|it| SetMachine::of(&it.value(), &set));
-        let machines: Vec<SetMachine> = machines.collect();
-        self.observed(set, machines)
-    }
-
-    /// The set and its machines as the server has them. `None` if the set is gone.
-    async fn live(&self) -> kube::Result<Option<Observed>> {
-        let OwnObject {
-            context,
-            key,
-            found,
-            ..
-        } = self.0;
-        let api = &context.api;
-        let stored = api.get(&self.0.address()).await?;
-        let set = stored.and_then(|it| ScheduledMachineSet::deserialize(&it).ok());
-        let is_same = |set: &ScheduledMachineSet| {
-            set.metadata.uid.as_deref() == Some(found.uid.as_str())
-        };
-        let Some(set) = set.filter(is_same) else {
-            return Ok(None);
-        };
-        let at = Address {
-            resource: &scheduled_machine(),
-            namespace: Some(&key.namespace),
-            name: "",
-            projection: Some(&CachedKind::ScheduledMachine),
-        };
-        let selector = format!("{}={}", name::SET_LABEL, key.name);
-        let (mut machines, mut next) = (Vec::new(), String::new());
-        for _ in 0..MAX_PAGES {
-            let mut query = vec![("labelSelector", selector.as_str()), ("limit", PAGE)];
-            if !next.is_empty() {
-                query.push(("continue", next.as_str()));
-            }
-            let page = api.page(&at, &query, |object| {
-                machines.extend(SetMachine::of(&object, &set));
-                Ok(())
-            });
-            next = page.await?.next;
-            if next.is_empty() {
-                return Ok(Some(self.observed(set, machines)));
-            }
-        }
-        let message = format!("too many ScheduledMachines have the label {selector}");
-        Err(kube::Error::Service(message.into()))
-    }
-
-    fn observed(&self, set: ScheduledMachineSet, machines: Vec<SetMachine>) -> Observed {
-        let OwnObject { context, key, .. } = self.0;
-        let unanswered = context.sets.unanswered(key, |unanswered| {
-            let is_there = |index: &u32| machines.iter().any(|it| it.index == *index);
-            unanswered.creations.retain(|index| !is_there(index));
-            let is_staying =
-                |uid: &String| machines.iter().any(|it| it.uid == *uid && !it.is_leaving);
-            unanswered.deletions.retain(is_staying);
-            unanswered.clone()
-        });
-        let taken = self.taken(&set, &machines);
-        Observed {
-            set,
-            machines,
-            taken,
-            unanswered,
-        }
-    }
-
-    /// The indexes whose names ScheduledMachines have that the set does not own, as far as the set
-    /// may need them.
-    fn taken(&self, set: &ScheduledMachineSet, machines: &[SetMachine]) -> BTreeSet<u32> {
-        let OwnObject {
-            context,
-            key,
-            found,
-            ..
-        } = self.0;
-        let store = &context.scheduled_machines.store;
-        let mut needed = machines.len() + set.spec.replicas as usize;
-        let mut taken = BTreeSet::new();
-        for index in 0..INDEXES {
-            if needed == 0 {
-                break;
-            }
-            let name = ScheduledMachineSet::machine_name(&key.name, index);
-            let machine = store.get(&Key::new(key.namespace.clone(), name));
-            let is_of_others =
-                |it: &Value| fivespot_plan::set::owner_of(it) != Some(found.uid.as_str());
-            if machine.is_some_and(|it| is_of_others(&it.value())) {
-                taken.insert(index);
-            } else {
-                needed -= 1;
-            }
-        }
-        taken
-    }
-
     /// Sends the actions in order. One that is refused ends it, except that a machine that cannot
     /// be changed keeps no other one from being.
     async fn send_all(&self, plan: &SetPlan) -> Result<Sent, Fenced> {
         let mut sent = Sent::default();
         for action in &plan.actions {
-            let error = match self.send(action).await? {
-                Ok(_) => {
-                    let is_first = sent.failure.is_none() && !sent.is_outdated;
-                    sent.done += usize::from(is_first);
-                    continue;
-                }
-                Err(error) => error,
+            let Err(error) = self.send(action).await? else {
+                let is_first = sent.failure.is_none() && !sent.is_outdated;
+                sent.done += usize::from(is_first);
+                continue;
             };
             let is_create = matches!(action, SetAction::Create { .. });
             match failure::code(&error) {

@@ -66,8 +66,8 @@ pub struct SetMachine {
     pub priority: u8,
     /// Whether it has the label of the set.
     pub is_labelled: bool,
-    /// The template that it was last given; null if that is not known.
-    pub applied: Value,
+    /// The template that it was last given, as JSON; empty if that is not known.
+    pub applied: String,
 }
 
 /// A request.
@@ -140,9 +140,7 @@ impl SetMachine {
                 .and_then(|it| it.try_into().ok())
                 .unwrap_or(fivespot_api::scheduled_machine::DEFAULT_PRIORITY),
             is_labelled: meta["labels"][name::SET_LABEL] == set_name,
-            applied: applied
-                .and_then(|text| serde_json::from_str(text).ok())
-                .unwrap_or_default(),
+            applied: applied.unwrap_or_default().to_owned(),
         })
     }
 }
@@ -273,10 +271,12 @@ fn updates(facts: &SetFacts<'_>, indexes: &BTreeSet<u32>) -> Vec<SetAction> {
     staying.retain(|it| indexes.contains(&it.index));
     staying.sort_by_key(|it| it.index);
     let outdated = staying.into_iter().filter_map(|it| {
-        let change = difference(&it.applied, applied.clone());
-        if change.is_none() && it.is_labelled {
+        let is_current = it.applied == text;
+        if is_current && it.is_labelled {
             return None;
         }
+        let before = serde_json::from_str(&it.applied).unwrap_or_default();
+        let change = difference(&before, applied.clone());
         let mut change = change.unwrap_or_else(|| json!({}));
         let mut patch = json!({"metadata": {
             "resourceVersion": it.version,
