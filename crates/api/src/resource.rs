@@ -47,7 +47,7 @@ pub struct Resource {
     /// Whether it has the subresource `status`.
     pub(crate) has_status: bool,
     /// Whether it has the subresource `scale`, for `spec.replicas`.
-    pub(crate) has_scale: bool,
+    pub has_scale: bool,
     /// Whether its objects are in namespaces.
     pub is_namespaced: bool,
     /// The schema of the whole object.

@@ -30,8 +30,12 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
             let of_group = RESOURCES.iter().filter(|it| it.group == group);
             // Classes are in no namespace, and a platform team has them.
             let of_group = of_group.filter(|it| it.is_namespaced);
-            let plurals = of_group.map(|it| it.plural).filter(|it| *it != except);
-            let resources: Vec<&str> = plurals.collect();
+            let of_group = of_group.filter(|it| it.plural != except);
+            let resources = of_group.flat_map(|it| {
+                let scale = it.has_scale.then(|| format!("{}/scale", it.plural));
+                [it.plural.to_owned()].into_iter().chain(scale)
+            });
+            let resources: Vec<String> = resources.collect();
             json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
         })
     };
