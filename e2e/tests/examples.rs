@@ -78,15 +78,14 @@ async fn every_example_comes_into_service() {
             .find(|it| it["kind"] == "ScheduledMachineClass");
         let tainting = class.unwrap_or(machine);
         if let Some(taints) = tainting["spec"]["nodeTaints"].as_array() {
-            let node = cluster.get(&format!("/api/v1/nodes/{name}")).await.unwrap();
-            let there = node["spec"]["taints"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
-            for taint in taints {
-                let is_there = there.iter().any(|it| it["key"] == taint["key"]);
-                assert!(is_there, "{title}: {node:#}");
-            }
+            let are_there = |node: &Value| {
+                let there = node["spec"]["taints"].as_array();
+                let there = there.map(Vec::as_slice).unwrap_or_default();
+                let is_there = |key: &Value| there.iter().any(|it| it["key"] == *key);
+                taints.iter().all(|taint| is_there(&taint["key"]))
+            };
+            let node = format!("/api/v1/nodes/{name}");
+            cluster.wait_briefly(&node, are_there).await;
         }
         let path = machine_path(&name);
         cluster.delete(&path_of(machine)).await;

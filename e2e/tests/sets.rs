@@ -55,7 +55,13 @@ fn path() -> String {
 async fn start(now: &str) -> Cluster {
     let cluster = Cluster::start(instant(now)).await;
     cluster.add_cluster().await;
-    cluster.apply(&classes::class(&cluster)).await;
+    let mut class = classes::class(&cluster);
+    // Each machine gets another host.
+    let spec = class.pointer_mut("/spec/infrastructureSpec/spec");
+    let spec = spec.and_then(Value::as_object_mut).unwrap();
+    spec.remove("address");
+    spec.insert("pool".to_owned(), json!("desks"));
+    cluster.apply(&class).await;
     cluster
 }
 

@@ -162,11 +162,12 @@ fn reset(contract: Contract, input: &ProviderInput<'_>, now: Timestamp) -> Step 
     }
 }
 
-/// Address and port of the host.
+/// Address and port of the host. Each machine of a pool gets another host, which has its name.
 fn host(object: &Value) -> (&str, u64) {
     let port = object.pointer("/spec/port").and_then(Value::as_u64);
-    let address = text(object, "/spec/address").unwrap_or("127.0.0.1");
-    (address, port.unwrap_or(22))
+    let of_pool = text(object, "/spec/pool").and(text(object, "/metadata/name"));
+    let address = text(object, "/spec/address").or(of_pool);
+    (address.unwrap_or("127.0.0.1"), port.unwrap_or(22))
 }
 
 fn missing_key(input: &ProviderInput<'_>) -> Option<String> {
