@@ -148,6 +148,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledcapacities.5spot.finos.org/v1alpha1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
+    [+]cache scheduledmachinesets.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
     [+]cache timebasedspotschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]crd ok
@@ -164,6 +165,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_and_follows_when_it_can() {
     [+]cache remotemachines.infrastructure.cluster.x-k8s.io/v1beta1 ok
     [+]cache scheduledcapacities.5spot.finos.org/v1alpha1 ok
     [+]cache scheduledmachines.5spot.finos.org/v1alpha1 ok
+    [+]cache scheduledmachinesets.5spot.finos.org/v1alpha1 ok
     [+]cache scheduleoverrides.5spot.finos.org/v1alpha1 ok
     [+]cache timebasedspotschedules.spotschedules.5spot.finos.org/v1alpha1 ok
     [+]crd ok

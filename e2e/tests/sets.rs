@@ -11,17 +11,21 @@ use crate::classes;
 use crate::promise::{Promise, promise};
 use crate::scales_on_schedule::capacity;
 
+/// Why these are promised of the embedded server alone.
+const UNTRIED: &str = "has not been tried with a real Cluster API";
+
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_set_is_scaled_by_its_subresource),
-    promise!(the_template_of_a_set_reaches_its_machines),
-    promise!(the_machines_of_a_deleted_set_are_shut_down),
-    promise!(a_set_that_is_deleted_in_the_foreground_waits_for_its_machines),
-    promise!(a_schedule_scales_a_set),
-    promise!(a_machine_of_somebody_else_is_not_adopted),
-    promise!(a_set_is_replaced_under_its_name),
-    promise!(what_the_server_refuses_of_a_set_is_reported),
-    promise!(who_may_not_use_a_class_cannot_name_it_in_a_set),
+    promise!(a_set_is_scaled_by_its_subresource).on_embedded_alone(UNTRIED),
+    promise!(the_template_of_a_set_reaches_its_machines).on_embedded_alone(UNTRIED),
+    promise!(the_machines_of_a_deleted_set_are_shut_down).on_embedded_alone(UNTRIED),
+    promise!(a_set_that_is_deleted_in_the_foreground_waits_for_its_machines)
+        .on_embedded_alone(UNTRIED),
+    promise!(a_schedule_scales_a_set).on_embedded_alone(UNTRIED),
+    promise!(a_machine_of_somebody_else_is_not_adopted).on_embedded_alone(UNTRIED),
+    promise!(a_set_is_replaced_under_its_name).on_embedded_alone(UNTRIED),
+    promise!(what_the_server_refuses_of_a_set_is_reported).on_embedded_alone(UNTRIED),
+    promise!(who_may_not_use_a_class_cannot_name_it_in_a_set).on_embedded_alone(UNTRIED),
 ];
 
 const MACHINES: &str =

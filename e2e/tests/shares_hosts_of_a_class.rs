@@ -12,14 +12,22 @@ use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
 
+/// Why these are promised of the embedded server alone.
+const UNTRIED: &str = "has not been tried with a real Cluster API";
+
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_machine_waits_for_a_host_and_takes_the_next_one),
-    promise!(of_machines_that_wait_the_highest_priority_comes_first),
-    promise!(a_host_that_is_named_is_refused_with_the_name_of_its_holder),
-    promise!(a_host_that_is_removed_stays_until_its_machine_leaves),
-    promise!(a_machine_gives_its_host_back_when_its_class_is_gone),
-    promise!(a_claim_that_somebody_deletes_is_made_again),
+    promise!(a_machine_waits_for_a_host_and_takes_the_next_one)
+        .on_embedded_alone(UNTRIED),
+    promise!(of_machines_that_wait_the_highest_priority_comes_first)
+        .on_embedded_alone(UNTRIED),
+    promise!(a_host_that_is_named_is_refused_with_the_name_of_its_holder)
+        .on_embedded_alone(UNTRIED),
+    promise!(a_host_that_is_removed_stays_until_its_machine_leaves)
+        .on_embedded_alone(UNTRIED),
+    promise!(a_machine_gives_its_host_back_when_its_class_is_gone)
+        .on_embedded_alone(UNTRIED),
+    promise!(a_claim_that_somebody_deletes_is_made_again).on_embedded_alone(UNTRIED),
     promise!(the_host_of_a_machine_that_was_deleted_by_force_is_taken_over)
         .on_embedded_alone("removes the finalizer of a machine that runs"),
     promise!(a_crash_after_any_write_leaves_every_host_to_one_machine)

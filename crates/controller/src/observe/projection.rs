@@ -45,7 +45,6 @@ static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
     ],
 );
 
-
 /// One cached object.
 pub(crate) type Object = cache::Object<Target>;
 
