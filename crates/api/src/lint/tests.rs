@@ -226,7 +226,7 @@ fn hosts_of_classes_are_compared_with_the_machines_that_name_them() {
         object["spec"]["hosts"] = hosts;
         serde_json::from_value::<crate::ScheduledMachineClass>(object).unwrap()
     };
-    let machines = [
+    let machines = vec![
         machine("a", "desks", Some("one")),
         machine("b", "desks", Some("two")),
         machine("c", "desks", Some("one")),

@@ -117,7 +117,7 @@ pub(super) async fn is_claimed(source: &Source<'_>, object: &ScheduledMachine) -
     };
     let informer = source.context.informer(&lease(), CachedKind::HostClaim);
     let namespace = source.context.options.claim_namespace.clone();
-    let at = Key::new(namespace, &name::host_claim(&class.name, host));
+    let at = Key::new(namespace, name::host_claim(&class.name, host));
     let Fact::Known(Some(found)) = source.live_at(&informer, at).await else {
         return false;
     };
@@ -136,7 +136,7 @@ impl crate::context::Context {
         }
         let at = Key::new(
             self.options.claim_namespace.clone(),
-            &name::host_claim(class, host),
+            name::host_claim(class, host),
         );
         let leases = self.cache(&cache_name(&lease()));
         let Some(found) = leases.and_then(|leases| leases.store.get(&at)) else {
