@@ -79,20 +79,23 @@ fn of_machines_that_wait_the_highest_priority_comes_first() {
 fn as_many_machines_as_hosts_become_free_have_their_turn() {
     let mut desks = desks(&["a", "b"]);
     desks.taken.extend(["a", "b"]);
-    for name in ["one", "two", "three"] {
+    for name in ["first", "second", "third"] {
         desks.seek(name, 50);
     }
     desks.freed("a");
-    assert_eq!(desks.freed("b"), [key("one")]);
+    assert_eq!(desks.freed("b"), [key("first")]);
     assert_eq!(
-        desks.seek("two", 50),
+        desks.seek("second", 50),
         offered("a"),
         "one host is left for one"
     );
-    assert_eq!(desks.seek("one", 50), offered("b"));
-    assert_eq!(desks.pools.claimed(&key("one"), desks.now), [key("three")]);
+    assert_eq!(desks.seek("first", 50), offered("b"));
     assert_eq!(
-        desks.seek("three", 50),
+        desks.pools.claimed(&key("first"), desks.now),
+        [key("third")]
+    );
+    assert_eq!(
+        desks.seek("third", 50),
         Turn::Wait(Some(desks.now + SHOWN_WITHIN))
     );
 }
@@ -100,11 +103,14 @@ fn as_many_machines_as_hosts_become_free_have_their_turn() {
 #[test]
 fn a_host_that_was_offered_and_never_claimed_wakes_who_waits() {
     let desks = desks(&["a"]);
-    assert_eq!(desks.seek("one", 50), offered("a"));
-    assert_eq!(desks.seek("two", 50), Turn::Wait(None));
-    assert_eq!(desks.seek_named("three", 50, Some("a")), Turn::Wait(None));
-    assert_eq!(desks.pools.leave(&key("one")), [key("two"), key("three")]);
-    assert_eq!(desks.seek("two", 50), offered("a"));
+    assert_eq!(desks.seek("first", 50), offered("a"));
+    assert_eq!(desks.seek("second", 50), Turn::Wait(None));
+    assert_eq!(desks.seek_named("third", 50, Some("a")), Turn::Wait(None));
+    assert_eq!(
+        desks.pools.leave(&key("first")),
+        [key("second"), key("third")]
+    );
+    assert_eq!(desks.seek("second", 50), offered("a"));
     assert!(desks.pools.leave(&key("never-asked")).is_empty());
 }
 

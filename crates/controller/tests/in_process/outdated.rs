@@ -74,6 +74,7 @@ async fn an_operator_newer_than_its_definitions_creates_no_machine() {
     let mut asked = cluster.requests().split_off(before);
     for kind in [
         "scheduleoverrides",
+        "scheduledmachinesets",
         "scheduledcapacities",
         "timebasedspotschedules",
         "capitalmarketsschedules",
