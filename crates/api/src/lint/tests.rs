@@ -226,14 +226,18 @@ fn hosts_of_classes_are_compared_with_the_machines_that_name_them() {
         object["spec"]["hosts"] = hosts;
         serde_json::from_value::<crate::ScheduledMachineClass>(object).unwrap()
     };
-    let machines = vec![
-        machine("a", "desks", Some("one")),
-        machine("b", "desks", Some("two")),
-        machine("c", "desks", Some("one")),
-        machine("d", "servers", Some("one")),
-        machine("e", "elsewhere", Some("one")),
-        machine("f", "desks", None),
+    let machines = [
+        ("a", "desks", Some("one")),
+        ("b", "desks", Some("two")),
+        ("c", "desks", Some("one")),
+        ("d", "servers", Some("one")),
+        ("e", "elsewhere", Some("one")),
+        ("f", "desks", None),
     ];
+    let machines: Vec<_> = machines
+        .into_iter()
+        .map(|(name, class, host)| machine(name, class, host))
+        .collect();
     let classes = [
         class("desks", json!([{"name": "one"}])),
         class("servers", json!([])),
