@@ -208,20 +208,20 @@ mutants! {
     "pending-changes-unreported", "does not report that a machine is of an older spec", SERVE,
         "has_pending_changes: is_remade || is_moved," => "has_pending_changes: is_moved && is_remade,";
     "finalizer-dropped-early", "removes the finalizer while the machine exists", LIB,
-        "let action = if outcome.state == State::Idle && subject.is_deleting {"
+        "let action = if outcome.state == State::Idle && subject.is_deleting && is_released {"
         => "let action = if subject.is_deleting {";
     "finalizer-never-set", "creates objects without a finalizer", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if false {";
     "finalizer-set-again", "sets its finalizer in every reconcile", LIB,
         "} else if is_touched && !subject.has_finalizer() {" => "} else if is_touched {";
     "finalizer-never-dropped", "never removes the finalizer", LIB,
-        "let action = if outcome.state == State::Idle && subject.is_deleting {"
+        "let action = if outcome.state == State::Idle && subject.is_deleting && is_released {"
         => "let action = if false {";
     "stale-cache-acted-on", "acts on the state of a cache", FROM_CACHE,
         "if case.observed.freshness == Freshness::Live {" => "if case.observed.freshness == Freshness::Live || !outcome.actions.is_empty() {";
     "always-writes", "writes its status in every reconcile", LIB,
         "let status = is_reported.then_some(after);"
-        => "let status = (!is_finalizing && later.is_none()).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after });";
+        => "let status = (!is_partial && later.is_none()).then_some({ let mut after = after; after.in_schedule = !before.in_schedule; after });";
     "status-before-finalizer", "writes its status only while it has no phase", LIB,
         "let status = is_reported.then_some(after);"
         => "let status = (is_reported && before.phase.is_none()).then_some(after);";
