@@ -8,11 +8,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::classes;
-use crate::promise::{Promise, promise};
+use crate::promise::{Promise, UNTRIED, promise};
 use crate::scales_on_schedule::capacity;
-
-/// Why these are promised of the embedded server alone.
-const UNTRIED: &str = "has not been tried with a real Cluster API";
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[

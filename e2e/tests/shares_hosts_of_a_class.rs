@@ -10,10 +10,7 @@ use fivespot_testkit::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::promise::{Promise, promise};
-
-/// Why these are promised of the embedded server alone.
-const UNTRIED: &str = "has not been tried with a real Cluster API";
+use crate::promise::{Promise, UNTRIED, promise};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -29,6 +26,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone(UNTRIED),
     promise!(a_claim_that_somebody_deletes_is_made_again).on_embedded_alone(UNTRIED),
     promise!(the_host_of_a_machine_that_was_deleted_by_force_is_taken_over)
+        .on_embedded_alone("removes the finalizer of a machine that runs"),
+    promise!(who_waits_hears_that_the_holder_of_a_host_is_gone)
         .on_embedded_alone("removes the finalizer of a machine that runs"),
     promise!(a_crash_after_any_write_leaves_every_host_to_one_machine)
         .on_embedded_alone("starts a cluster for each write"),
@@ -257,6 +256,34 @@ async fn the_host_of_a_machine_that_was_deleted_by_force_is_taken_over() {
     assert_eq!(status["host"], Value::Null, "its Machine exists");
     cluster.delete(&machine).await;
     cluster.release(&machine).await;
+    let limit = instant(WINDOW) + SignedDuration::from_mins(20);
+    let has_host = |object: &Value| object["status"]["host"] == "desk-1";
+    cluster
+        .wait_for(&machine_path("other"), limit, has_host)
+        .await;
+}
+
+async fn who_waits_hears_that_the_holder_of_a_host_is_gone() {
+    let cluster = Cluster::start(instant(WINDOW)).await;
+    let _operator = cluster.operator();
+    cluster.apply(&class(&cluster, &["desk-1"])).await;
+    cluster
+        .bring_up(&machine_of(&cluster, "worker", None))
+        .await;
+    let named = machine_of(&cluster, "other", Some("desk-1"));
+    cluster.apply(&named).await;
+    ready(&cluster, "other", "HostTaken").await;
+    // The operator does not add its finalizer again.
+    let worker = machine_path("worker");
+    let paused =
+        json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": "true"}}});
+    cluster.patch(&worker, &paused).await;
+    cluster.settle().await;
+    let without = json!({"metadata": {"finalizers": []}});
+    cluster.patch(&worker, &without).await;
+    cluster.delete(&worker).await;
+    let [_, _, machine] = cluster.owned_paths("worker");
+    cluster.delete(&machine).await;
     let limit = instant(WINDOW) + SignedDuration::from_mins(20);
     let has_host = |object: &Value| object["status"]["host"] == "desk-1";
     cluster

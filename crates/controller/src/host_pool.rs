@@ -169,18 +169,6 @@ impl HostPools {
         }
         pool.next_for(host)
     }
-
-    /// A ScheduledMachine is gone, and its hosts may be free. Returns whose turn it is in each class.
-    pub(crate) fn recheck(&self) -> Vec<Key> {
-        let mut next = Vec::new();
-        for pool in self.state().pools.values_mut() {
-            pool.changes += 1;
-            next.extend(pool.next());
-            let named = pool.waiting.iter().filter(|(_, named)| named.is_some());
-            next.extend(named.map(|((_, key), _)| key.clone()));
-        }
-        next
-    }
 }
 
 impl State {

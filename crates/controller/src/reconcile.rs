@@ -180,7 +180,7 @@ async fn prepare(
         Observation::Snapshot(snapshot) => Preparation::Snapshot(snapshot),
         Observation::Gone => {
             context.forget(key);
-            context.enqueue_keys(context.host_pools.recheck());
+            context.free_hosts_of(key);
             orphan::warn(context, key).await;
             Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fivespot_api::{Provided, name};
+use fivespot_api::Provided;
 use fivespot_runtime::cache::{Handler, Version};
 use fivespot_runtime::http::ApiClient;
 
@@ -99,11 +99,7 @@ impl Enqueue {
         for target in affected {
             match target {
                 Target::Machines(class) => context.classes.forget(class),
-                Target::Host(lease) => {
-                    if let Some((class, host)) = name::claimed_host(lease) {
-                        context.enqueue_keys(context.host_pools.changed(class, host));
-                    }
-                }
+                Target::Host(lease) => context.host_changed(lease),
                 _ => {}
             }
         }

@@ -168,13 +168,3 @@ fn a_machine_that_waits_asks_about_no_host_again_while_nothing_changes() {
     }
     assert!(asked.get() <= 3_000, "{}", asked.get());
 }
-
-#[test]
-fn a_machine_that_is_gone_gives_every_class_another_turn() {
-    let mut desks = desks(&["a"]);
-    desks.taken.insert("a");
-    desks.seek("one", 50);
-    desks.taken.clear();
-    assert_eq!(desks.pools.recheck(), [key("one")]);
-    assert_eq!(desks.seek("one", 50), offered("a"));
-}

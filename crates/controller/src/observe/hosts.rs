@@ -126,6 +126,23 @@ pub(super) async fn is_claimed(source: &Source<'_>, object: &ScheduledMachine) -
 }
 
 impl crate::context::Context {
+    /// The Lease of a host is another one, or its holder is gone: enqueues whose turn it is.
+    pub(crate) fn host_changed(&self, lease: &str) {
+        if let Some((class, host)) = name::claimed_host(lease) {
+            self.enqueue_keys(self.host_pools.changed(class, host));
+        }
+    }
+
+    /// The ScheduledMachine is gone: the hosts that it has claimed may be claimed again.
+    pub(crate) fn free_hosts_of(&self, key: &Key) {
+        let Some(leases) = self.cache(&cache_name(&lease())) else {
+            return;
+        };
+        for lease in leases.store.found_by(&claims_term(key)) {
+            self.host_changed(&lease.name);
+        }
+    }
+
     /// Whether a host is taken according to the caches: a Lease is that of a ScheduledMachine that
     /// exists, or the host is recorded in the status of another one than `key`.
     pub(crate) fn is_host_taken(&self, class: &str, host: &str, key: &Key) -> bool {
