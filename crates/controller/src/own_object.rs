@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::CacheProjection as _;
+use fivespot_runtime::cache::{CacheProjection as _, Health};
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::{Fence, Fenced};
-use fivespot_runtime::queue::ReconcileResult;
+use fivespot_runtime::queue::{EVENT_TIMEOUT, ReconcileResult, WorkQueue};
 use jiff::Timestamp;
+use kubemu_clock::after;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -47,6 +48,20 @@ pub(crate) enum OwnWrite {
     Outdated,
     /// The server refused it or did not respond; that is logged.
     Failed,
+}
+
+/// How a reconcile ends that needs caches of which one is not synced; `None` if all are.
+pub(crate) fn unsynced<const N: usize>(
+    queue: &WorkQueue,
+    caches: [Health; N],
+) -> Option<ReconcileResult> {
+    if caches.iter().any(|of| matches!(of, Health::Failing(_))) {
+        return Some(ReconcileResult::Succeeded { requeue_at: None });
+    }
+    // The first list enqueues it.
+    let until = after(queue.now(), EVENT_TIMEOUT);
+    let is_loading = caches.contains(&Health::Loading);
+    is_loading.then_some(ReconcileResult::Waiting { until })
 }
 
 impl OwnObject<'_> {

@@ -24,7 +24,7 @@ use crate::kind::schedule_override;
 use crate::observe::projection::CachedKind;
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{Change, OwnObject};
+use crate::own_object::{Change, OwnObject, unsynced};
 use crate::scheduled_capacity;
 use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
@@ -218,14 +218,9 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
     // The number of machines is reported, too.
     let machines = context.scheduled_machines.health(&own.namespace);
-    match (informer.health(&own.namespace), machines) {
-        (Health::Synced, Health::Synced) => {}
-        (Health::Failing(_), _) | (_, Health::Failing(_)) => return DONE,
-        // The first list enqueues it.
-        (Health::Loading, _) | (_, Health::Loading) => {
-            let until = after(context.overrides.queue.now(), EVENT_TIMEOUT);
-            return ReconcileResult::Waiting { until };
-        }
+    let caches = [informer.health(&own.namespace), machines];
+    if let Some(end) = unsynced(&context.overrides.queue, caches) {
+        return end;
     }
     let Some(found) = informer.store.get(own) else {
         return DONE;

@@ -32,7 +32,7 @@ use crate::observe::projection::{
 };
 use crate::observe::schedule_inputs;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{OwnObject, OwnWrite};
+use crate::own_object::{OwnObject, OwnWrite, unsynced};
 use crate::report::Regarding;
 use crate::{failure, report, schedule_override};
 use target::{Located, locate};
@@ -131,11 +131,9 @@ const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
-    match informer.health(&own.namespace) {
-        Health::Synced => {}
-        Health::Failing(_) => return DONE,
-        // The first list enqueues it.
-        Health::Loading => return waiting(context),
+    let caches = [informer.health(&own.namespace)];
+    if let Some(end) = unsynced(&context.capacities.queue, caches) {
+        return end;
     }
     let Some(found) = informer.store.get(own) else {
         if context.scheduled_machines.store.get(own).is_none() {

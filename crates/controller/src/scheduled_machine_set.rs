@@ -13,10 +13,9 @@ use fivespot_api::{ScheduledMachineSet, name};
 use fivespot_plan::set::{SetFailure, set_warning};
 use fivespot_plan::{Event, SetAction, SetPlan, Side, Unanswered, plan_set};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::{Fence, Fenced};
-use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use fivespot_runtime::queue::{Backoff, ReconcileResult, WorkQueue};
 use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::{Busy, Clock, after};
 use serde::Deserialize as _;
@@ -28,7 +27,7 @@ use crate::failure;
 use crate::kind::{cache_name, scheduled_machine, scheduled_machine_set};
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{OwnObject, OwnWrite};
+use crate::own_object::{OwnObject, OwnWrite, unsynced};
 use crate::report::{self, Regarding};
 use observe::Observed;
 
@@ -154,14 +153,9 @@ const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
     let machines = context.scheduled_machines.health(&own.namespace);
-    match (informer.health(&own.namespace), machines) {
-        (Health::Synced, Health::Synced) => {}
-        (Health::Failing(_), _) | (_, Health::Failing(_)) => return DONE,
-        // The first list enqueues it.
-        (Health::Loading, _) | (_, Health::Loading) => {
-            let until = after(context.sets.queue.now(), EVENT_TIMEOUT);
-            return ReconcileResult::Waiting { until };
-        }
+    let caches = [informer.health(&own.namespace), machines];
+    if let Some(end) = unsynced(&context.sets.queue, caches) {
+        return end;
     }
     let Some(found) = informer.store.get(own) else {
         context.sets.states().remove(own);
