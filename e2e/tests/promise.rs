@@ -4,9 +4,6 @@ use std::pin::Pin;
 
 use fivespot_testkit::{Backend, Contract, Providers};
 
-/// Why a promise holds on the embedded server alone for now.
-pub(crate) const UNTRIED: &str = "has not been tried with a real Cluster API";
-
 /// A statement about the product that is true on every backend, unless restricted.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {

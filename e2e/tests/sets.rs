@@ -8,21 +8,30 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::classes;
-use crate::promise::{Promise, UNTRIED, promise};
+use crate::promise::{Promise, promise};
 use crate::scales_on_schedule::capacity;
+use crate::shares_hosts_of_a_class::hosts_of;
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_set_is_scaled_by_its_subresource).on_embedded_alone(UNTRIED),
-    promise!(the_template_of_a_set_reaches_its_machines).on_embedded_alone(UNTRIED),
-    promise!(the_machines_of_a_deleted_set_are_shut_down).on_embedded_alone(UNTRIED),
+    promise!(a_set_is_scaled_by_its_subresource),
+    promise!(the_template_of_a_set_reaches_its_machines),
+    promise!(the_machines_of_a_deleted_set_are_shut_down)
+        .on_embedded_alone("needs the garbage collector of Kubernetes"),
     promise!(a_set_that_is_deleted_in_the_foreground_waits_for_its_machines)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_schedule_scales_a_set).on_embedded_alone(UNTRIED),
-    promise!(a_machine_of_somebody_else_is_not_adopted).on_embedded_alone(UNTRIED),
-    promise!(a_set_is_replaced_under_its_name).on_embedded_alone(UNTRIED),
-    promise!(what_the_server_refuses_of_a_set_is_reported).on_embedded_alone(UNTRIED),
-    promise!(who_may_not_use_a_class_cannot_name_it_in_a_set).on_embedded_alone(UNTRIED),
+        .on_embedded_alone("needs the garbage collector of Kubernetes"),
+    promise!(a_schedule_scales_a_set),
+    promise!(a_machine_of_somebody_else_is_not_adopted),
+    promise!(a_set_is_replaced_under_its_name)
+        .on_embedded_alone("needs the garbage collector of Kubernetes"),
+    promise!(what_the_server_refuses_of_a_set_is_reported)
+        .on_embedded_alone("needs a quota that counts a new kind at once"),
+    promise!(who_may_not_use_a_class_cannot_name_it_in_a_set),
+];
+
+/// The hosts of the class.
+const HOSTS: [&str; 8] = [
+    "host-1", "host-2", "host-3", "host-4", "host-5", "host-6", "host-7", "host-8",
 ];
 
 const MACHINES: &str =
@@ -57,11 +66,7 @@ async fn start(now: &str) -> Cluster {
     let cluster = Cluster::start(instant(now)).await;
     cluster.add_cluster().await;
     let mut class = classes::class(&cluster);
-    // Each machine gets another host.
-    let spec = class.pointer_mut("/spec/infrastructureSpec/spec");
-    let spec = spec.and_then(Value::as_object_mut).unwrap();
-    spec.remove("address");
-    spec.insert("pool".to_owned(), json!("desks"));
+    class["spec"]["hosts"] = hosts_of(&HOSTS);
     cluster.apply(&class).await;
     cluster
 }

@@ -10,21 +10,16 @@ use fivespot_testkit::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::promise::{Promise, UNTRIED, promise};
+use crate::promise::{Promise, promise};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(a_machine_waits_for_a_host_and_takes_the_next_one)
-        .on_embedded_alone(UNTRIED),
-    promise!(of_machines_that_wait_the_highest_priority_comes_first)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_host_that_is_named_is_refused_with_the_name_of_its_holder)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_host_that_is_removed_stays_until_its_machine_leaves)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_machine_gives_its_host_back_when_its_class_is_gone)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_claim_that_somebody_deletes_is_made_again).on_embedded_alone(UNTRIED),
+    promise!(a_machine_waits_for_a_host_and_takes_the_next_one),
+    promise!(of_machines_that_wait_the_highest_priority_comes_first),
+    promise!(a_host_that_is_named_is_refused_with_the_name_of_its_holder),
+    promise!(a_host_that_is_removed_stays_until_its_machine_leaves),
+    promise!(a_machine_gives_its_host_back_when_its_class_is_gone),
+    promise!(a_claim_that_somebody_deletes_is_made_again),
     promise!(the_host_of_a_machine_that_was_deleted_by_force_is_taken_over)
         .on_embedded_alone("removes the finalizer of a machine that runs"),
     promise!(who_waits_hears_that_the_holder_of_a_host_is_gone)
@@ -58,7 +53,8 @@ fn class(cluster: &Cluster, hosts: &[&str]) -> Value {
     })
 }
 
-fn hosts_of(names: &[&str]) -> Value {
+/// Hosts of a class: each with an address of its own.
+pub(crate) fn hosts_of(names: &[&str]) -> Value {
     let host = |name: &&str| json!({"name": name, "infrastructure": {"address": format!("{name}.example")}});
     names.iter().map(host).collect()
 }
@@ -225,7 +221,7 @@ async fn a_claim_that_somebody_deletes_is_made_again() {
     let before = cluster.get(&lease).await.unwrap();
     cluster.delete(&lease).await;
     let uid = |object: &Value| object["metadata"]["uid"].clone();
-    let is_new = |object: &Value| uid(object) != uid(&before);
+    let is_new = |object: &Value| !uid(object).is_null() && uid(object) != uid(&before);
     let after = cluster.wait_briefly(&lease, is_new).await;
     assert_eq!(
         after["spec"]["holderIdentity"],
