@@ -1,8 +1,11 @@
 //! A number of machines that are alike: a set is scaled as Kubernetes scales its own kinds.
 
+use std::collections::BTreeSet;
+
+use fivespot_api::name;
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, path_of,
-    scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, condition, instant, machine_path,
+    path_of, scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -16,17 +19,17 @@ use crate::shares_hosts_of_a_class::hosts_of;
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_set_is_scaled_by_its_subresource),
     promise!(the_template_of_a_set_reaches_its_machines),
-    promise!(the_machines_of_a_deleted_set_are_shut_down)
-        .on_embedded_alone("needs the garbage collector of Kubernetes"),
-    promise!(a_set_that_is_deleted_in_the_foreground_waits_for_its_machines)
-        .on_embedded_alone("needs the garbage collector of Kubernetes"),
+    promise!(the_machines_of_a_deleted_set_are_shut_down),
+    promise!(a_set_that_is_deleted_in_the_foreground_waits_for_its_machines),
     promise!(a_schedule_scales_a_set),
     promise!(a_machine_of_somebody_else_is_not_adopted),
-    promise!(a_set_is_replaced_under_its_name)
-        .on_embedded_alone("needs the garbage collector of Kubernetes"),
+    promise!(a_set_is_replaced_under_its_name),
     promise!(what_the_server_refuses_of_a_set_is_reported)
         .on_embedded_alone("needs a quota that counts a new kind at once"),
     promise!(who_may_not_use_a_class_cannot_name_it_in_a_set),
+    promise!(five_of_eight_hosts_serve_on_when_one_fails_and_one_is_reclaimed),
+    promise!(a_crash_after_any_write_makes_no_machine_too_many)
+        .on_embedded_alone("starts a cluster for each write"),
 ];
 
 /// The hosts of the class.
@@ -334,4 +337,93 @@ async fn who_may_not_use_a_class_cannot_name_it_in_a_set() {
     classes::create_as(&cluster, &of_desks, Some("joe"))
         .await
         .unwrap();
+}
+
+/// Waits until the set has so many machines and so many of them serve.
+async fn counts(cluster: &Cluster, replicas: usize, active: usize) {
+    let limit = cluster.clock().now() + SignedDuration::from_mins(20);
+    let has = |set: &Value| {
+        set["status"]["replicas"] == replicas && set["status"]["activeReplicas"] == active
+    };
+    cluster.wait_for(&path(), limit, has).await;
+}
+
+/// The hosts that machines have, each once.
+async fn hosts(cluster: &Cluster) -> BTreeSet<String> {
+    let list = cluster.get(MACHINES).await.unwrap();
+    let mut hosts = BTreeSet::new();
+    for machine in list["items"].as_array().unwrap() {
+        if let Some(host) = machine["status"]["host"].as_str() {
+            assert!(hosts.insert(host.to_owned()), "{host} has two machines");
+        }
+    }
+    hosts
+}
+
+async fn five_of_eight_hosts_serve_on_when_one_fails_and_one_is_reclaimed() {
+    let cluster = start("2026-03-06T15:00:00Z").await;
+    let _operator = cluster.operator();
+    cluster.apply(&set(&cluster, 5)).await;
+    rest_at(&cluster, 5).await;
+    let limit = cluster.clock().now() + SignedDuration::from_mins(20);
+    let [_, _, failed] = cluster.owned_paths("desks-1");
+    let uid = cluster.get(&failed).await.unwrap()["metadata"]["uid"].clone();
+    cluster.delete(&failed).await;
+    let is_replaced = |machine: &Value| {
+        let of_status = &machine["status"]["machineRef"]["uid"];
+        machine["status"]["phase"] == "Active" && *of_status != uid
+    };
+    cluster
+        .wait_for(&machine_path("desks-1"), limit, is_replaced)
+        .await;
+    let [_, _, reclaimed] = cluster.owned_paths("desks-2");
+    let reason = json!({name::RECLAIM_ANNOTATION: "process-match: steam"});
+    let request = json!({"metadata": {"annotations": reason}});
+    cluster.patch(&reclaimed, &request).await;
+    counts(&cluster, 5, 4).await;
+    let is_off = |machine: &Value| machine["status"]["phase"] == "Disabled";
+    cluster
+        .wait_for(&machine_path("desks-2"), limit, is_off)
+        .await;
+    assert_eq!(hosts(&cluster).await.len(), 4);
+    scale(&cluster, 8).await;
+    counts(&cluster, 8, 7).await;
+    assert_eq!(hosts(&cluster).await.len(), 7);
+    scale(&cluster, 0).await;
+    rest_at(&cluster, 0).await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
+    let of_this_class = format!(".{}", classes::name(&cluster));
+    let has_none = |list: &Value| {
+        let names = names_of(list);
+        !names.iter().any(|name| name.ends_with(&of_this_class))
+    };
+    cluster.wait_briefly(leases, has_none).await;
+}
+
+async fn a_crash_after_any_write_makes_no_machine_too_many() {
+    for limit in (1..).step_by(3) {
+        let cluster = start("2026-03-06T15:00:00Z").await;
+        let mut is_whole = true;
+        cluster.apply(&set(&cluster, 2)).await;
+        for replicas in [2, 0] {
+            scale(&cluster, replicas).await;
+            let counter = WriteCounter::up_to(limit);
+            let crashing = cluster.operator_counting_writes(counter.clone());
+            let minute = cluster.clock().now() + SignedDuration::from_mins(1);
+            // A crashed operator stops the clock.
+            tokio::select! {
+                () = counter.reached() => {}
+                () = cluster.advance_until(minute) => {}
+            }
+            is_whole &= counter.writes() < limit;
+            let _operator = cluster.operator();
+            drop(crashing);
+            let left = rest_at(&cluster, replicas as usize).await;
+            assert_eq!(left, machines(replicas), "after {limit} writes");
+            assert_eq!(hosts(&cluster).await.len(), left.len());
+        }
+        if is_whole {
+            return;
+        }
+    }
 }
