@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::child::{Child, Usage};
-use crate::management::{Management, OTHER, TENANT, collection, deployment_path};
+use crate::management::{
+    CLASSES, Management, OTHER, TENANT, collection, deployment_path,
+};
 use crate::{Args, BoxError};
 
 const SPOT_API_VERSION: &str = "spotschedules.5spot.finos.org/v1alpha1";
@@ -85,6 +87,10 @@ enum Event {
     CapacitiesOpen,
     /// The annotations of ten targets of ScheduledCapacities change.
     TargetsAnnotated,
+    /// The class of every machine gets other hosts.
+    ClassEdited,
+    /// A set of closed machines is scaled from none to this many.
+    SetScaled { replicas: u32 },
     /// The provider's side of ten machines' status is overwritten by another client.
     StatusWritten,
 }
@@ -95,6 +101,10 @@ pub(crate) struct Row {
     machines: u32,
     /// ScheduledCapacities, each with a Deployment as its target.
     capacities: u32,
+    /// Hosts of the class of the machines; without any, they have no class.
+    hosts: u32,
+    /// Whether the machines of a class are open, so that those without a host wait for one.
+    is_open: bool,
     /// Exceptions with a calendar of each machine.
     exceptions: u32,
     overrides: u32,
@@ -110,6 +120,8 @@ const fn row(machines: u32, overrides: u32, target: Target, event: Event) -> Row
     Row {
         machines,
         capacities: 0,
+        hosts: 0,
+        is_open: false,
         exceptions: 0,
         overrides,
         target,
@@ -135,13 +147,23 @@ impl Row {
         self
     }
 
+    const fn hosts(mut self, hosts: u32) -> Self {
+        self.hosts = hosts;
+        self
+    }
+
+    const fn open(mut self) -> Self {
+        self.is_open = true;
+        self
+    }
+
     const fn within(mut self, millis: u64) -> Self {
         self.max_cpu = millis;
         self
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 26] = [
         row(0, 0, Target::Nobody, Event::None),
         row(0, 0, Target::Nobody, Event::None).minute(),
         row(
@@ -204,6 +226,11 @@ impl Row {
         row(1_500, 0, Target::Nobody, Event::ProviderFlaps),
         row(0, 0, Target::Nobody, Event::CapacitiesOpen).capacities(1_500),
         row(0, 0, Target::Nobody, Event::TargetsAnnotated).capacities(1_500),
+        row(1_500, 0, Target::Nobody, Event::ClassEdited).hosts(1_000),
+        row(1_500, 0, Target::Nobody, Event::ClassEdited)
+            .hosts(10)
+            .open(),
+        row(0, 0, Target::Nobody, Event::SetScaled { replicas: 1_000 }),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
         row(10_000, 256, Target::Nobody, Event::Start),
     ];
@@ -219,6 +246,10 @@ impl Row {
         }
         if self.exceptions > 0 {
             parts.push(format!("{} calendars", self.exceptions));
+        }
+        if self.hosts > 0 {
+            let state = if self.is_open { "open, " } else { "" };
+            parts.push(format!("{state}a class of {} hosts", self.hosts));
         }
         if self.event == Event::SharedEdited {
             parts.push("a market that all follow".to_owned());
@@ -262,6 +293,8 @@ impl Row {
             }
             Event::CapacitiesOpen => "the schedule opens".to_owned(),
             Event::TargetsAnnotated => "10 targets annotated".to_owned(),
+            Event::ClassEdited => "the class edited".to_owned(),
+            Event::SetScaled { replicas } => format!("a set scaled to {replicas}"),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
         }
     }
@@ -541,8 +574,26 @@ async fn prepare(
             .await?;
         publish(management, false).await?;
     }
+    let scales = matches!(row.event, Event::SetScaled { .. });
+    if row.hosts > 0 || scales {
+        management.create_class(class(row.hosts)).await?;
+    }
+    if scales {
+        let set = json!({
+            "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachineSet",
+            "metadata": {"name": "tenant"},
+            "spec": {"replicas": 0, "template": {"spec": of_class(closed())}},
+        });
+        management
+            .create_in(TENANT, "scheduledmachinesets", set)
+            .await?;
+    }
     for number in 0..row.machines {
         let mut object = machine(number, row.exceptions);
+        if row.hosts > 0 {
+            let schedule = if row.is_open { open() } else { closed() };
+            object["spec"] = of_class(schedule);
+        }
         if row.event == Event::ProviderFlaps {
             object["spec"]["schedule"] = json!({
                 "apiVersion": SPOT_API_VERSION, "kind": "ManualSchedule", "name": "tenant",
@@ -696,6 +747,20 @@ async fn happen(
                     .await?;
             }
         }
+        Event::ClassEdited => {
+            let edited = class(row.hosts - 1);
+            let patch = json!({"spec": {"hosts": edited["spec"]["hosts"]}});
+            management
+                .merge(&format!("{CLASSES}/tenant"), patch)
+                .await?;
+        }
+        Event::SetScaled { replicas } => {
+            let path = collection(TENANT, "scheduledmachinesets");
+            let patch = json!({"spec": {"replicas": replicas}});
+            management
+                .merge(&format!("{path}/tenant/scale"), patch)
+                .await?;
+        }
         Event::StatusWritten => {
             for number in 0..10 {
                 let path = format!(
@@ -730,6 +795,35 @@ fn machine(number: u32, exceptions: u32) -> Value {
         object["spec"]["schedule"]["exceptions"] = exceptions.into();
     }
     object
+}
+
+/// A schedule that is open now.
+fn open() -> Value {
+    json!({"cron": "* * * * *", "duration": "1h"})
+}
+
+/// The spec of a machine of the class.
+fn of_class(schedule: Value) -> Value {
+    json!({"schedule": schedule, "classRef": {"name": "tenant"}})
+}
+
+/// The class of the tenant's machines, with this many hosts.
+fn class(hosts: u32) -> Value {
+    let spec = &fivespot_testkit::scheduled_machine("tenant")["spec"];
+    let host = |number| {
+        let address = format!("host-{number}.example");
+        json!({"name": format!("host-{number}"), "infrastructure": {"address": address}})
+    };
+    let hosts: Vec<Value> = (0..hosts).map(host).collect();
+    json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachineClass",
+        "metadata": {"name": "tenant"},
+        "spec": {
+            "clusterNames": ["production-cluster"], "hosts": hosts,
+            "bootstrapSpec": spec["bootstrapSpec"],
+            "infrastructureSpec": spec["infrastructureSpec"],
+        },
+    })
 }
 
 /// A ScheduledCapacity that scales a Deployment while a schedule is open.

@@ -39,6 +39,9 @@ pub(crate) fn deployment_path(namespace: &str, number: u32) -> String {
     format!("{DEPLOYMENTS}/{namespace}/deployments/tenant-{number}")
 }
 
+/// The path of all classes.
+pub(crate) const CLASSES: &str = "/apis/5spot.finos.org/v1alpha1/scheduledmachineclasses";
+
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces";
 
 /// How long before its window opens a machine is created.
@@ -141,6 +144,11 @@ impl Management {
         self.server
             .create(&collection(namespace, plural), object)
             .await
+    }
+
+    /// Creates the class of the tenant.
+    pub(crate) async fn create_class(&self, object: Value) -> Result<(), BoxError> {
+        self.server.create(CLASSES, object).await
     }
 
     /// Creates a Deployment without replicas.
