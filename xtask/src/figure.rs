@@ -152,8 +152,9 @@ pub(crate) fn section(figures: &[Figure]) -> String {
 ## Recorded results
 
 A result is true of the sources that it was recorded with. *Changed* means that a file of them differs from then,
-be it in a comment; `cargo xtask figures` prints the command that shows what. `.ci/run` repeats the tests, the model
-and the simulation for every change, whatever is recorded here. Results without numbers have pages of their own.
+be it in a comment; `cargo xtask figures` prints the command that shows what. `.ci/run` repeats the tests for every
+change, and the model and the simulation wherever their sources have changed. Results without numbers have pages of
+their own.
 
 | result | shows | on | with commit | hash of its sources | which since then have |
 |---|---|---|---|---|---|
