@@ -66,8 +66,9 @@ pub use scheduled_machine::{
     ScheduleWindow, ScheduledMachine, ScheduledMachineSpec, ShutdownSpec, TaintEffect,
 };
 pub use scheduled_machine_class::{
-    ClassHost, ClassProblem, ClassRef, HostPool, MAX_HOSTS, PreparedClass, ResolvedClass,
-    ScheduledMachineClass, ScheduledMachineClassSpec, merge,
+    ClassHost, ClassLimits, ClassProblem, ClassRef, HostPool, LimitsOfClass, MAX_HOSTS,
+    PreparedClass, ResolvedClass, ScheduledMachineClass, ScheduledMachineClassSpec,
+    merge,
 };
 pub use scheduled_machine_set::{
     MachineOfSet, ScheduledMachineSet, ScheduledMachineSetSpec, ScheduledMachineSetStatus,
@@ -80,5 +81,5 @@ pub use spot_schedule::{
 pub use status::{
     AccountedState, FollowedSchedule, HostReturn, LastProvisioning, NodeRef, ObjectRef,
     OverrideInForce, Phase, ScheduledMachineStatus, Shutdown, ShutdownReason, Usage,
-    UsageMonth,
+    UsageMonth, WeeklyUse,
 };

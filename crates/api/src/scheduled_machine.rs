@@ -24,6 +24,7 @@ use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
 
 pub use reclaim::{DEFAULT_RECLAIM_STOP, MAX_RETURNS, ReclaimSpec, ReturnSpec};
+pub(crate) use schedule::default_timezone;
 pub use schedule::{
     CalendarRef, DEFAULT_TIMEZONE, ExceptionAction, ScheduleException, ScheduleSpec,
     ScheduleWindow,

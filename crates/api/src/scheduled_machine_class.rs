@@ -1,6 +1,7 @@
 //! ScheduledMachineClass: what a platform team has prepared, and ScheduledMachines name.
 
 mod host;
+mod limits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +15,14 @@ use crate::label_selector::selects;
 use crate::resource::{SCHEDULED_MACHINE_CLASS, Stored, Written};
 use crate::scheduled_machine::{
     InlineObject, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ReclaimSpec,
-    ScheduledMachineSpec, ShutdownSpec, default_timeout, null_is_default,
+    ScheduledMachineSpec, ShutdownSpec, default_timeout, default_timezone,
+    null_is_default,
 };
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::{name, schema};
 
 pub use host::{HostPool, merge};
+pub use limits::{ClassLimits, LimitsOfClass};
 
 /// How many Clusters a class allows at most.
 pub const MAX_CLUSTERS: usize = 64;
@@ -108,6 +111,14 @@ pub struct ScheduledMachineClassSpec {
     )]
     #[schemars(length(max = MAX_HOSTS), extend("x-kubernetes-list-map-keys" = ["name"]))]
     pub hosts: Vec<ClassHost>,
+    /// What the machines of this class in one namespace may use together. Their schedules are
+    /// counted, not their objects. An edit stops nothing that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<ClassLimits>,
+    /// The zone of the tz database in which the week of limits begins, on Monday at 00:00.
+    #[serde(default = "default_timezone")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub timezone: String,
 }
 
 /// The class that a ScheduledMachine is made from.
@@ -132,6 +143,8 @@ pub struct ResolvedClass {
     pub host: Option<String>,
     /// The hosts of the class; `None` if it has none, or does not exist.
     pub pool: Option<Arc<HostPool>>,
+    /// Its limits; `None` if it has none, or does not exist.
+    pub limits: Option<Arc<LimitsOfClass>>,
     /// Why no machine is created from it; `None` if one may be.
     pub problem: Option<ClassProblem>,
 }
@@ -156,6 +169,8 @@ pub struct PreparedClass {
     pub spec: ScheduledMachineClassSpec,
     /// The hosts, if it has any.
     pub pool: Option<Arc<HostPool>>,
+    /// The limits, if it has any.
+    pub limits: Option<Arc<LimitsOfClass>>,
 }
 
 impl From<ScheduledMachineClassSpec> for PreparedClass {
@@ -165,7 +180,8 @@ impl From<ScheduledMachineClassSpec> for PreparedClass {
             let hosts = hosts.into_iter();
             Arc::new(hosts.map(|of| (of.name, of.infrastructure)).collect())
         });
-        Self { spec, pool }
+        let limits = LimitsOfClass::of(&spec).map(Arc::new);
+        Self { spec, pool, limits }
     }
 }
 
@@ -193,6 +209,7 @@ impl ScheduledMachineSpec {
             return;
         };
         let pool = class.and_then(|class| class.pool.clone());
+        let limits = class.and_then(|class| class.limits.clone());
         let problem = match class {
             None => Some(ClassProblem::NotFound),
             Some(PreparedClass { spec, .. }) => {
@@ -208,6 +225,7 @@ impl ScheduledMachineSpec {
             name,
             host,
             pool,
+            limits,
             problem,
         });
     }
@@ -343,7 +361,7 @@ mod tests {
         assert_eq!(resolved["clusterName"], "prod");
         let fields = resolved.as_object_mut().unwrap();
         for (field, value) in inline.as_object().unwrap() {
-            if field != "clusterNames" {
+            if !["clusterNames", "timezone"].contains(&field.as_str()) {
                 assert_eq!(fields.get(field), Some(value), "{field}");
             }
         }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::resource::{
     CAPITAL_MARKETS_SCHEDULE, TIME_BASED_SPOT_SCHEDULE, namespaced, with_status,
 };
-use crate::scheduled_machine::{DEFAULT_TIMEZONE, ScheduleSpec, null_is_default};
+use crate::scheduled_machine::{ScheduleSpec, default_timezone, null_is_default};
 use crate::schema::{self, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
 use crate::{name, rules};
@@ -186,10 +186,6 @@ fn entry(exception: &str, date: &str) -> Result<DateEntry, Error> {
         exception: exception.to_owned(),
         error,
     })
-}
-
-fn default_timezone() -> String {
-    DEFAULT_TIMEZONE.to_owned()
 }
 
 /// A schedule that an object follows, in its own namespace.

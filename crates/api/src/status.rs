@@ -147,6 +147,10 @@ pub struct ScheduledMachineStatus {
     )]
     #[schemars(length(max = MAX_RETURNS))]
     pub returns: Vec<HostReturn>,
+    /// How long the machine has been needed this week, of the hours that its class limits; absent
+    /// without limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weekly_use: Option<WeeklyUse>,
     /// How the machine was used, by month. Written when the phase or the state of the schedule
     /// changes; the time since accountedTime is not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,6 +221,20 @@ pub struct LastProvisioning {
     /// When its Node was first Ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_time: Option<Timestamp>,
+}
+
+/// How long a machine was needed in one week, as far as the limits of its class allowed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WeeklyUse {
+    /// When the week began, in the time zone of the class.
+    pub week_start: Timestamp,
+    /// Seconds in that week, without those from since on.
+    #[schemars(range(min = 0))]
+    pub seconds: i64,
+    /// Since when the machine is needed and allowed, also before the week; absent while it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// The maximum number of months. The last one is the newest.

@@ -36,6 +36,10 @@ const KUBECONFIG: Section = Section {
     title: "What is accepted",
     path: "concepts/node-access.md#what-is-accepted",
 };
+const LIMITS: Section = Section {
+    title: "Limits of a class",
+    path: "how-to/multi-tenancy.md#limits-of-a-class",
+};
 const NETWORK: Section = Section {
     title: "Network",
     path: "how-to/install.md#network",
@@ -340,6 +344,11 @@ reasons! {
     HostClaimFailed (PlatformTeam):
         "The operator creates and deletes Leases in its own namespace; the message says what it was \
          refused.", PERMISSIONS;
+    /// A limit of the class for the machines of one namespace is reached. Machines with a higher
+    /// priority come first.
+    LimitReached (PlatformTeam):
+        "The message says when the machine may be made. To have it made now, end another machine of \
+         the class, or have `spec.limits` of the class raised.", LIMITS;
     /// Another ScheduledMachine has the host that the machine names.
     HostTaken (Owner):
         "Name another host in `spec.classRef.host`, or end the machine that the message names.";

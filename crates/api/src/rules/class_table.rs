@@ -3,7 +3,10 @@
 
 use std::sync::LazyLock;
 
-use super::requirement::{CLUSTER_NAME, NAME, NO_NAMESPACE, Requirement};
+use super::requirement::{
+    A_MINUTE_TO_TWO_WEEKS, CLUSTER_NAME, DURATION, NAME, NO_NAMESPACE, Requirement,
+    ZONE_NAME,
+};
 use super::{Examples, RULES, Rule};
 
 /// The fields that both have.
@@ -38,7 +41,7 @@ const NAMESPACES: Examples = Examples::Json {
     ],
 };
 
-const OWN: [Rule; 5] = [
+const OWN: [Rule; 8] = [
     Rule {
         id: "SM845",
         path: "spec.hosts[].name",
@@ -82,6 +85,36 @@ const OWN: [Rule; 5] = [
         requirement: NO_NAMESPACE,
         examples: NAMESPACES,
         why: "Each object is in the namespace of its ScheduledMachine.",
+    },
+    Rule {
+        id: "SM995",
+        path: "spec.timezone",
+        requirement: ZONE_NAME,
+        examples: Examples::Text {
+            accepts: &["UTC", "Europe/Zurich", "Etc/GMT+5"],
+            rejects: &["", "../etc/passwd", "Europe Zurich", "+02:00"],
+        },
+        why: "Whether the zone exists is checked by the operator, which has the tz database.",
+    },
+    Rule {
+        id: "SM996",
+        path: "spec.limits.maxOverride",
+        requirement: DURATION,
+        examples: Examples::Text {
+            accepts: &["30m", "4h"],
+            rejects: &["", "30", "-5m", "1d"],
+        },
+        why: "An invalid duration would limit nothing.",
+    },
+    Rule {
+        id: "SM997",
+        path: "spec.limits.maxOverride",
+        requirement: A_MINUTE_TO_TWO_WEEKS,
+        examples: Examples::Text {
+            accepts: &["1m", "60s", "336h"],
+            rejects: &["0s", "59s", "337h", "99999999999999999999h"],
+        },
+        why: "No override lasts longer than 14 days.",
     },
 ];
 

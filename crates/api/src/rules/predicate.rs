@@ -73,6 +73,12 @@ pub(super) fn is_a_firing(node: &Value, _: &Value) -> bool {
     })
 }
 
+pub(super) fn is_a_minute_to_two_weeks(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::minutes(1), Duration::hours(336))
+    })
+}
+
 pub(super) fn is_cron_or_lists(node: &Value, _: &Value) -> bool {
     !is_set(node, "cron")
         || is_empty_list(node, "daysOfWeek") && is_empty_list(node, "hoursOfDay")

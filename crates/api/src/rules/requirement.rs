@@ -135,6 +135,14 @@ pub(super) const A_MINUTE_TO_A_DAY: Requirement = Requirement::new(
     "must be from 1m to 24h",
 );
 
+pub(super) const A_MINUTE_TO_TWO_WEEKS: Requirement = Requirement::new(
+    "!self.matches('^[0-9]+[smh]$') \
+    || self.matches('^0*[0-9]{1,7}[smh]$') \
+    && duration(self) >= duration('1m') && duration(self) <= duration('336h')",
+    predicate::is_a_minute_to_two_weeks,
+    "must be from 1m to 336h",
+);
+
 pub(super) const DAYS: Requirement = Requirement::new(
     "self.matches(\
     '^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?\

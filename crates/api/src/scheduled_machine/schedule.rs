@@ -14,6 +14,10 @@ use crate::spot_schedule::{Resolved, SpotScheduleRef};
 /// The default of `schedule.timezone`.
 pub const DEFAULT_TIMEZONE: &str = "UTC";
 
+pub(crate) fn default_timezone() -> String {
+    DEFAULT_TIMEZONE.to_owned()
+}
+
 /// The maximum number of items of `daysOfWeek`, `hoursOfDay` and the days of a window.
 const MAX_TEXTS: usize = 32;
 /// The maximum number of windows and of exceptions of a schedule.

@@ -32,7 +32,7 @@ fn before(hosts: &[&str], named: Option<&str>) -> Simulation {
             name: "desks".to_owned(),
             host: named.map(str::to_owned),
             pool: pool(hosts),
-            problem: None,
+            ..ResolvedClass::default()
         });
     });
     simulation
