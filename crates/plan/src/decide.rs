@@ -17,3 +17,4 @@ pub(crate) mod resolve;
 pub(crate) mod serve;
 pub(crate) mod shutdown;
 pub(crate) mod taint;
+pub(crate) mod turn;

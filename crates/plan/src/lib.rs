@@ -29,6 +29,7 @@
 //! # Layout
 //! - [`capacity`]: the decisions about a ScheduledCapacity, which has no machine
 //! - [`set`]: those about a ScheduledMachineSet, which has many
+//! - [`limits`]: which machines of a class may be made
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
 //!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
 //!   objects to read; `subject` is the ScheduledMachine itself, `owned` its three objects and who
@@ -51,6 +52,7 @@
 pub mod act;
 pub mod capacity;
 pub mod explain;
+pub mod limits;
 pub mod merge_patch;
 pub mod observed;
 pub mod overrides;
@@ -76,7 +78,7 @@ pub use observed::state::{
     Access, Fact, Freshness, Lookup, Observed, ReclaimStop, ScheduleInputs, Specs,
     Unknown, Workload,
 };
-pub use overrides::{Matched, OverridePlan, plan_override};
+pub use overrides::{LimitingClass, Matched, OverridePlan, plan_override};
 pub use set::{SetAction, SetFacts, SetMachine, SetPlan, Unanswered, plan_set};
 pub use spot_schedule::{SpotSchedule, SpotSchedulePlan, plan_spot_schedule};
 pub use status::event::{Event, EventType};
@@ -88,7 +90,7 @@ use decide::case::{Case, CaseInputs};
 use decide::outcome::{HostUse, Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{
-    audit, host, host_claims, host_return, machine, reclaim, serve, shutdown, taint,
+    audit, host, host_claims, host_return, machine, reclaim, serve, shutdown, taint, turn,
 };
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
@@ -199,6 +201,20 @@ pub fn plan_within(
     let outcome = reclaim::clear_request(&case, outcome);
     let outcome = reclaim::end_stop(&case, outcome);
     compose(&case, decision, outcome)
+}
+
+/// What the machine claims of the limits of its class, for [`limits::rule`]. `None` if it has no
+/// class, or one that does not limit when machines are made.
+pub fn claim(
+    object: &ScheduledMachine,
+    observed: &Observed,
+    now: Timestamp,
+) -> Option<limits::Claim> {
+    let class = object.spec.class.as_ref()?;
+    class.limits.as_ref()?;
+    let inputs = CaseInputs::of(object, observed);
+    let memory = Memory::default();
+    turn::claim(&inputs.case(&memory, now, &Steps::at_most(MAX_STEPS)))
 }
 
 /// The outcome of a decision.

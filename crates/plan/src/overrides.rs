@@ -3,7 +3,8 @@
 use fivespot_api::schedule_override::IGNORED;
 use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
-use fivespot_schedule::Override;
+use fivespot_capi::one_line;
+use fivespot_schedule::{Override, OverrideMode};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -11,6 +12,13 @@ use crate::act::memory::after;
 
 /// How long after its end an override is deleted.
 const ENDED_OVERRIDE_TTL: SignedDuration = SignedDuration::from_hours(1);
+
+/// Whether an override makes machines run for longer than `most`, from its creation or its start on.
+pub fn is_longer(of: &Override, most: SignedDuration) -> bool {
+    let begins = of.start.max(of.created);
+    of.mode == OverrideMode::Run
+        && begins.is_some_and(|begins| of.end.duration_since(begins) > most)
+}
 
 /// The ScheduledMachines that an override applies to. They are not counted for one beyond the
 /// limit.
@@ -20,8 +28,19 @@ pub struct Matched {
     pub machines: usize,
     /// Names of those whose schedule is disabled or invalid: an override has no effect on them.
     pub ignoring: Vec<String>,
+    /// The classes of them that have a limit for overrides of mode Run.
+    pub limiting: Vec<LimitingClass>,
     /// Whether the override exceeds the number that is considered in one namespace.
     pub is_beyond_limit: bool,
+}
+
+/// A class with a limit for overrides of mode Run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitingClass {
+    /// Its name.
+    pub name: String,
+    /// The longest override that has an effect on its machines.
+    pub max_override: SignedDuration,
 }
 
 /// What to do about a ScheduleOverride.
@@ -85,7 +104,7 @@ pub fn plan_override(
     }
     let [active, expired] = in_force(&override_, now);
     let target = target_found(object, matched);
-    let found = [active, expired, target, ignored(matched)];
+    let found = [active, expired, target, ignored(&override_, matched)];
     let mut plan = planned(
         object,
         &before,
@@ -181,6 +200,9 @@ fn machines_found(machines: usize) -> OverrideCondition {
 /// How many names a message lists at most.
 const NAMED: usize = 5;
 
+/// The reason why an override is ignored that is longer than the class of machines allows.
+const TOO_LONG: &str = "LongerThanClassAllows";
+
 /// The reason why an override beyond the limit is ignored.
 const TOO_MANY: &str = "TooMany";
 
@@ -198,7 +220,18 @@ fn beyond_limit(kind: &'static str, holds: bool) -> OverrideCondition {
     OverrideCondition::new(kind, holds, TOO_MANY, too_many())
 }
 
-fn ignored(matched: &Matched) -> OverrideCondition {
+fn ignored(override_: &Override, matched: &Matched) -> OverrideCondition {
+    let mut limiting = matched.limiting.iter();
+    if let Some(class) = limiting.find(|of| is_longer(override_, of.max_override)) {
+        let LimitingClass { name, max_override } = class;
+        let message = format!(
+            "it is longer than ScheduledMachineClass {} allows, {} minutes, and does not apply to \
+             the machines of that class; create one that ends earlier",
+            one_line(name),
+            max_override.as_mins(),
+        );
+        return OverrideCondition::new(IGNORED, true, TOO_LONG, message);
+    }
     if matched.ignoring.is_empty() {
         let message = "it applies to every machine that it matches";
         return OverrideCondition::new(IGNORED, false, "Considered", message.to_owned());

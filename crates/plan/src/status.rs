@@ -27,7 +27,7 @@ use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
-use crate::decide::{agent, host_return, reclaim, taint};
+use crate::decide::{agent, host_return, reclaim, taint, turn};
 use crate::{Action, Failure, KEPT_FOR_USAGE, Step};
 
 /// How many characters of a message the status contains at most.
@@ -91,6 +91,9 @@ pub(crate) fn next(
         &mut status,
     );
     usage::account(case, &mut status);
+    if outcome.state.is_observed() {
+        status.weekly_use = turn::weekly_use(case);
+    }
     status
 }
 

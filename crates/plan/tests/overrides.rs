@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use fivespot_api::ScheduleOverride;
-use fivespot_plan::{Matched, plan_override};
-use jiff::Timestamp;
+use fivespot_api::{OverrideMode, ScheduleOverride};
+use fivespot_plan::{LimitingClass, Matched, plan_override};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
@@ -86,6 +86,31 @@ fn the_conditions_report_whether_a_target_exists_or_ignores_the_override() {
     };
     let expected = ["Active", "TargetFound", "Ignored"];
     assert_eq!(holding(&object(&json!({})), &ignored, now), expected);
+}
+
+#[test]
+fn an_override_that_is_longer_than_a_class_allows_is_ignored_by_the_machines_of_that_class()
+ {
+    let limiting = |minutes| Matched {
+        limiting: vec![LimitingClass {
+            name: "desks".to_owned(),
+            max_override: SignedDuration::from_mins(minutes),
+        }],
+        ..one()
+    };
+    let now = "2026-03-06T14:00:00Z";
+    let mut object = object(&json!({}));
+    assert_eq!(
+        holding(&object, &limiting(120), now),
+        ["Active", "TargetFound"]
+    );
+    let expected = ["Active", "TargetFound", "Ignored"];
+    assert_eq!(holding(&object, &limiting(119), now), expected);
+    object.spec.mode = OverrideMode::Stop;
+    assert_eq!(
+        holding(&object, &limiting(1), now),
+        ["Active", "TargetFound"]
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ use fivespot_capi::Meta;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::repeat::Repeats;
+use crate::limits::Turn;
 use crate::{Action, Freshness, Observed, Plan, Step};
 
 /// How long until an eviction that was refused is retried, as in `kubectl drain`.
@@ -46,6 +47,7 @@ pub struct Memory {
     has_created: bool,
     start_delay: Option<StartDelay>,
     offered_host: Option<String>,
+    turn: Option<Turn>,
 }
 
 /// When a machine may start that waits because of the start limit.
@@ -265,6 +267,17 @@ impl Memory {
     /// The host that the machine may claim.
     pub(crate) fn offered_host(&self) -> Option<&str> {
         self.offered_host.as_deref()
+    }
+
+    /// Records whether the limits of its class let the machine be made; `None` if that is not known.
+    /// Nothing is made then, if the class has limits. See [`rule`](crate::limits::rule).
+    pub fn give_turn(&mut self, turn: Option<Turn>) {
+        self.turn = turn;
+    }
+
+    /// Whether the limits of its class let the machine be made.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        self.turn
     }
 
     /// Records that the status of `plan` was written.

@@ -2,6 +2,7 @@
 //! [`Locations`](crate::Locations) also takes names from it, to read those objects.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use fivespot_api::condition::Reason;
 use fivespot_api::rules::{self, Violation};
@@ -10,17 +11,18 @@ use fivespot_api::scheduled_machine::{
 };
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
-    EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, MachineTemplate,
-    NodeTaint, Resolved, ScheduleSpec, ScheduledMachine, ScheduledMachineSpec,
-    SpotScheduleRef, Unfollowable, merge, name,
+    EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, LimitsOfClass,
+    MachineTemplate, NodeTaint, Resolved, ScheduleSpec, ScheduledMachine,
+    ScheduledMachineSpec, SpotScheduleRef, Unfollowable, merge, name,
 };
 use fivespot_capi::Reference;
-use fivespot_schedule::{Duration, Error, Schedule};
+use fivespot_schedule::{Duration, Error, Override, Schedule};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
 use crate::decide::class::ClassFault;
 use crate::observed::hosts::DesiredHost;
+use crate::overrides::is_longer;
 use crate::{Hosts, ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
@@ -75,6 +77,10 @@ pub(crate) struct Desired {
     pub(crate) commands: Result<Vec<String>, String>,
     /// When the machine returns after a reclaim; `None` if a person has to return it.
     pub(crate) returning: Option<Returning>,
+    /// Its priority among the machines of its class.
+    pub(crate) priority: u8,
+    /// The limits of its class, if they say when machines are made.
+    pub(crate) limits: Option<Arc<LimitsOfClass>>,
     /// Why the provider specs are not read: they are too large.
     pub(crate) too_large: Option<String>,
     /// Why nothing can be created from the class of the machine.
@@ -277,10 +283,7 @@ impl Desired {
             missing_calendar: missing_calendar(&spec.schedule, inputs),
             completes_by_window_end: spec.shutdown.end_policy
                 == EndPolicy::CompleteByWindowEnd,
-            provisioning_timeout: length_or(
-                &spec.provisioning.timeout,
-                DEFAULT_PROVISIONING_TIMEOUT,
-            ),
+            provisioning_timeout: provisioning_timeout(spec),
             minimum_run: length_or(&spec.provisioning.minimum_run, NO_TIME),
             last_call: length_or(&spec.shutdown.last_call, NO_TIME),
             is_enabled: spec.is_enabled(),
@@ -311,12 +314,20 @@ impl Desired {
                 None => commands(spec.reclaim_commands().1),
             },
             returning: spec.returning().and_then(Returning::of),
+            priority: spec.priority,
+            limits: limits(spec)
+                .filter(|limits| limits.limits_openings())
+                .cloned(),
             fault: faults.first(),
             is_admissible: about_schedule.is_empty() && faults.first().is_none(),
             too_large: faults.too_large,
             class_fault: faults.class,
         }
     }
+}
+
+fn limits(spec: &ScheduledMachineSpec) -> Option<&Arc<LimitsOfClass>> {
+    spec.class.as_ref()?.limits.as_ref()
 }
 
 /// The hash of what is created, on a host with this merge patch.
@@ -417,6 +428,10 @@ fn length(text: &str) -> Option<Duration> {
         .map(|length| length.min(MAX_TIMEOUT))
 }
 
+fn provisioning_timeout(spec: &ScheduledMachineSpec) -> SignedDuration {
+    length_or(&spec.provisioning.timeout, DEFAULT_PROVISIONING_TIMEOUT)
+}
+
 /// A timeout, or the default of its field if it cannot be parsed.
 fn length_or(text: &str, default: Duration) -> SignedDuration {
     length(text).unwrap_or(default).into()
@@ -442,12 +457,25 @@ fn schedule(
             message: format!("spec.schedule: {error}"),
         })?;
     match violation {
-        None => Ok(schedule.with_overrides(inputs.overrides.clone())),
+        None => Ok(schedule.with_overrides(allowed_overrides(spec, inputs))),
         Some(violation) => Err(InvalidSchedule {
             reason: reason_of_field(&violation.field),
             message: violation.to_string(),
         }),
     }
+}
+
+/// The overrides without those that are longer than the class of the machine allows.
+fn allowed_overrides(
+    spec: &ScheduledMachineSpec,
+    inputs: &ScheduleInputs,
+) -> Vec<Override> {
+    let most = limits(spec).and_then(|limits| limits.max_override);
+    let overrides = inputs.overrides.iter();
+    overrides
+        .filter(|of| most.is_none_or(|most| !is_longer(of, most)))
+        .cloned()
+        .collect()
 }
 
 fn reason(error: &Error) -> Reason {

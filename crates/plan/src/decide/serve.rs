@@ -13,7 +13,7 @@ use crate::decide::case::Case;
 use crate::decide::host::HostNeed;
 use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
 use crate::decide::resolve::ProviderDraft;
-use crate::decide::{agent, host, machine, reclaim, shutdown, taint};
+use crate::decide::{agent, host, machine, reclaim, shutdown, taint, turn};
 use crate::decide::{record, record::Record};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
@@ -273,6 +273,14 @@ fn complete(case: &Case<'_>) -> Outcome {
     }
     if case.owned.is_gone() && case.is_too_short() {
         return Outcome::of(State::Idle);
+    }
+    if case.owned.is_gone()
+        && let Some(refusal) = turn::refusal(case)
+    {
+        let (reason, message) = (refusal.reason, refusal.message);
+        let mut outcome = Outcome::of(State::Blocked { reason, message });
+        outcome.requeues.extend(refusal.again);
+        return outcome;
     }
     if let Some(outcome) = with_host(case) {
         return outcome;

@@ -355,6 +355,7 @@ fn blocked(reason: &Reason) -> Phase {
         Reason::ClusterNotReady,
         Reason::KindNotServed,
         Reason::HostTaken,
+        Reason::LimitReached,
         Reason::NoHostFree,
     ];
     if comes_by_itself.contains(reason) {

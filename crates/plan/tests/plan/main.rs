@@ -17,6 +17,7 @@ mod foreign_objects;
 mod hosts;
 mod last_call;
 mod law;
+mod limits;
 mod problems;
 mod providers;
 mod reclaiming;

@@ -1,0 +1,198 @@
+//! The limits of the class of a machine: what it claims of them, and what is done while it is not its
+//! turn.
+
+use fivespot_api::condition::{self, ConditionType, Reason};
+use fivespot_api::time::whole_seconds;
+use fivespot_api::{LimitsOfClass, ScheduledMachineStatus, WeeklyUse};
+use fivespot_capi::one_line;
+use fivespot_schedule::{Need, Schedule, Steps};
+use jiff::Timestamp;
+
+use crate::decide::case::Case;
+use crate::limits::{Claim, Limit, Span, Turn, Week};
+
+/// How many steps the spans of a claim may take.
+const STEPS: u64 = 15_000;
+
+/// How many spans a claim has: the one that is open, or next, and the one after it.
+const SPANS: usize = 2;
+
+/// What the machine claims of the limits of its class; `None` if the class limits nothing.
+pub(crate) fn claim(case: &Case<'_>) -> Option<Claim> {
+    case.desired.limits.as_ref()?;
+    let schedule = case.desired.schedule.as_ref().ok();
+    let schedule = schedule.filter(|_| is_eligible(case));
+    let mut claim = Claim {
+        priority: case.desired.priority,
+        holds: holds(case),
+        spans: schedule.map_or_else(Vec::new, |it| spans(it, case.now)),
+        used: case.subject.status.weekly_use,
+    };
+    if !claim.holds {
+        // Under Hold nothing is made, and nothing for less than the shortest run.
+        let from = case.hold().map_or(Timestamp::MIN, |hold| hold.end);
+        let least = case.desired.minimum_run;
+        for span in &mut claim.spans {
+            span.start = span.start.max(from);
+        }
+        claim.spans.retain(|span| {
+            let is_long = |end: Timestamp| {
+                let rest = end.duration_since(span.start);
+                rest.is_positive() && rest >= least
+            };
+            span.end.is_none_or(is_long)
+        });
+    }
+    Some(claim)
+}
+
+/// Whether its schedule decides about the machine, so that it counts.
+fn is_eligible(case: &Case<'_>) -> bool {
+    case.desired.is_enabled
+        && !case.desired.is_killed
+        && !case.desired.is_audited
+        && !case.subject.is_deleting
+        && case.desired.class_fault.is_none()
+}
+
+/// Whether the machine was allowed before, or exists.
+fn holds(case: &Case<'_>) -> bool {
+    let used = case.subject.status.weekly_use;
+    used.is_some_and(|used| used.since.is_some()) || !case.owned.is_gone()
+}
+
+fn spans(schedule: &Schedule, now: Timestamp) -> Vec<Span> {
+    let steps = Steps::at_most(STEPS);
+    let mut spans = Vec::new();
+    let mut from = now;
+    while spans.len() < SPANS {
+        let (start, end) = match schedule.needed(from, &steps) {
+            Need::Needed {
+                until, known_until, ..
+            } => (from, until.or(known_until)),
+            Need::NotNeeded { until: None, .. } => break,
+            Need::NotNeeded {
+                until: Some(start), ..
+            } => match schedule.needed(start, &steps) {
+                Need::Needed {
+                    until, known_until, ..
+                } => (start, until.or(known_until)),
+                Need::NotNeeded { .. } => break,
+            },
+        };
+        spans.push(Span { start, end });
+        match end {
+            Some(end) if end > from => from = end,
+            Some(_) | None => break,
+        }
+    }
+    spans
+}
+
+/// Why a machine of which nothing exists is not made yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    /// When it may be made, in the future.
+    pub(crate) again: Option<Timestamp>,
+}
+
+/// Why the machine is not made yet; `None` if it may be.
+pub(crate) fn refusal(case: &Case<'_>) -> Option<Refusal> {
+    let limits = case.desired.limits.as_ref()?;
+    let class = one_line(&case.desired.host.class);
+    if limits.hours.is_some() && week(case).is_none() {
+        let zone = one_line(&limits.timezone);
+        return Some(Refusal {
+            reason: Reason::UnknownTimeZone,
+            message: format!(
+                "ScheduledMachineClass {class}: spec.timezone: there is no time zone {zone}"
+            ),
+            again: None,
+        });
+    }
+    let (message, again) = match case.memory.turn() {
+        Some(Turn::Open) => return None,
+        Some(Turn::Wait { limit, again }) => {
+            (waiting(&class, limits, limit, again), again)
+        }
+        None => {
+            let unknown = || {
+                format!(
+                    "which machines of ScheduledMachineClass {class} are needed is not known yet"
+                )
+            };
+            let recorded = recorded_wait(&case.subject.status);
+            (recorded.unwrap_or_else(unknown), None)
+        }
+    };
+    Some(Refusal {
+        reason: Reason::LimitReached,
+        message,
+        again: again.filter(|again| *again > case.now),
+    })
+}
+
+/// Which limit is reached, and when the machine may be made.
+fn waiting(
+    class: &str,
+    limits: &LimitsOfClass,
+    limit: Limit,
+    again: Option<Timestamp>,
+) -> String {
+    let reached = match limit {
+        Limit::Machines => format!(
+            "limits.machinesPerNamespace of ScheduledMachineClass {class} is reached, {}",
+            limits.machines.unwrap_or_default(),
+        ),
+        Limit::Hours => format!(
+            "limits.hoursPerWeekPerNamespace of ScheduledMachineClass {class}, {}, does not suffice \
+             for the window",
+            limits.hours.unwrap_or_default(),
+        ),
+    };
+    match again {
+        Some(again) => format!("{reached}; the machine may be made from {again} on"),
+        None => format!("{reached}; the machine is made when its turn comes"),
+    }
+}
+
+/// The message of a machine that was waiting for its turn already.
+fn recorded_wait(status: &ScheduledMachineStatus) -> Option<String> {
+    let ready = condition::find(&status.conditions, ConditionType::Ready)?;
+    let is_waiting = ready.reason == Reason::LimitReached.as_str();
+    is_waiting.then(|| ready.message.clone())
+}
+
+/// The week of the limits; `None` if their time zone does not exist.
+fn week(case: &Case<'_>) -> Option<Week> {
+    let limits = case.desired.limits.as_ref()?;
+    let zone = fivespot_schedule::zone(&limits.timezone)?;
+    Some(Week::at(case.now, &zone))
+}
+
+/// How long the machine was needed in the week, for the status. Where its objects or its turn are not
+/// known, that stays as it is.
+pub(crate) fn weekly_use(case: &Case<'_>) -> Option<WeeklyUse> {
+    let recorded = case.subject.status.weekly_use;
+    let fault = case.desired.class_fault.as_ref();
+    let is_class_unknown = fault.is_some_and(|it| it.is_unknown);
+    if case.desired.limits.is_none() && !is_class_unknown {
+        return None;
+    }
+    let (is_gone, turn) = (case.owned.is_gone(), case.memory.turn());
+    let is_undecided = turn.is_none() && is_gone && case.is_wanted();
+    let Some(week) = week(case).filter(|_| !is_undecided) else {
+        return recorded;
+    };
+    let may_begin =
+        || turn == Some(Turn::Open) && case.hold().is_none() && !case.is_too_short();
+    let is_counted = is_eligible(case) && case.is_wanted() && (!is_gone || may_begin());
+    let now = whole_seconds(case.now);
+    if is_counted {
+        Some(week.begin(recorded.as_ref(), now))
+    } else {
+        recorded.map(|recorded| week.stop(&recorded, now))
+    }
+}
