@@ -63,6 +63,7 @@ mod idle_sends_no_requests;
 mod ignores_forged_status;
 mod images;
 mod installs;
+mod keeps_class_limits;
 mod keeps_fields_of_others;
 mod keeps_to_its_windows;
 mod kill_switch_wins;
@@ -141,6 +142,7 @@ const ALL: &[&[Promise]] = &[
     images::PROMISES,
     images::installed::PROMISES,
     installs::PROMISES,
+    keeps_class_limits::PROMISES,
     keeps_fields_of_others::PROMISES,
     keeps_to_its_windows::PROMISES,
     kill_switch_wins::PROMISES,

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, Resolved, name};
 
+use crate::class_turns::ClassTurns;
 use crate::host_pool::HostPools;
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
@@ -83,6 +84,8 @@ pub(crate) struct Context {
     pub(crate) provided: ProvidedSchedules,
     /// Whose turn it is to claim a host of a class.
     pub(crate) host_pools: HostPools,
+    /// Whose turn it is where a class limits its machines.
+    pub(crate) class_turns: ClassTurns,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -182,6 +185,7 @@ impl Context {
             followed: ReadOnce::default(),
             classes: ReadOnce::default(),
             host_pools: HostPools::default(),
+            class_turns: ClassTurns::default(),
             provided: ProvidedSchedules::default(),
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
@@ -434,6 +438,7 @@ impl Context {
     /// Removes all state of `key`: the ScheduledMachine is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.leave_hosts(key);
+        self.leave_class(key);
         self.release(key, None);
         self.drop_cache(&pods_of(key));
         self.name_conflicts.forget(key);
@@ -454,6 +459,11 @@ impl Context {
     /// Records that `key` waits for no host of a class, and enqueues whose turn it is.
     pub(crate) fn leave_hosts(&self, key: &Key) {
         self.enqueue_keys(self.host_pools.leave(key));
+    }
+
+    /// Records that `key` claims nothing of the limits of a class, and enqueues whose turn it is.
+    pub(crate) fn leave_class(&self, key: &Key) {
+        self.enqueue_keys(self.class_turns.leave(key));
     }
 
     /// Whether this replica may act on `key`.

@@ -6,11 +6,12 @@ mod record;
 use std::sync::Arc;
 
 use fivespot_plan::{Freshness, Memory, Plan, Step};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::{Busy, after};
 use tracing::Instrument as _;
 
 use crate::apply::{ApplyOutcome, apply};
+use crate::class_turns::Request;
 use crate::context::Context;
 use crate::failure::ErrorType;
 use crate::host_pool::{Turn, Wish};
@@ -18,6 +19,7 @@ use crate::interrupt::superseded;
 use crate::observe::confirm::confirm;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
+use crate::observe::projection::limited_term;
 use crate::observe::{
     Incomplete, Observation, Reading, Snapshot, has_failed_reads, observe,
 };
@@ -66,12 +68,12 @@ async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     context.leave_hosts(key);
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
+            ask_for_turn(context, key, &snapshot);
             make_plan(context, key, &snapshot);
         }
         Observation::Gone => context.forget(key),
-        Observation::Incomplete(_)
-        | Observation::Unreadable { .. }
-        | Observation::Failed(_) => {}
+        Observation::Unreadable { .. } => context.leave_class(key),
+        Observation::Incomplete(_) | Observation::Failed(_) => {}
     }
     ReconcileResult::Succeeded { requeue_at: None }
 }
@@ -185,6 +187,7 @@ async fn prepare(
             Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }
         Observation::Unreadable { value, message } => {
+            context.leave_class(key);
             tracing::warn!(error = message, "ScheduledMachine could not be parsed");
             Preparation::End(report::unreadable(context, key, &value, &message).await)
         }
@@ -365,7 +368,9 @@ impl Attempt<'_> {
 /// The plan. If the machine waits for a host of its class and one is free, the plan that claims it.
 fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
     context.state(key, |state| state.memory.offer_host(None));
+    let again = ask_for_turn(context, key, snapshot);
     let mut plan = plan_within_limit(context, key, snapshot);
+    plan.requeue_at = plan.requeue_at.into_iter().chain(again).min();
     let class = snapshot.object.spec.class.as_ref();
     let Some((class, hosts)) = class.and_then(|class| Some((class, class.pool.clone()?)))
     else {
@@ -394,6 +399,40 @@ fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
             plan
         }
     }
+}
+
+/// Says what the machine claims of the limits of its class, and records whether it is its turn.
+/// Returns when to ask again at the latest.
+fn ask_for_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
+    let Snapshot {
+        object,
+        observed,
+        now,
+        ..
+    } = snapshot;
+    if object.spec.class_ref.is_some() {
+        // Its class could not be read, and may have the same limits as before.
+        context.state(key, |state| state.memory.give_turn(None));
+        return None;
+    }
+    let class = object.spec.class.as_ref();
+    let limits = class.and_then(|class| Some((class, class.limits.as_ref()?)));
+    let Some((class, limits)) = limits.filter(|(_, limits)| limits.limits_openings())
+    else {
+        context.leave_class(key);
+        return None;
+    };
+    let request = Request {
+        class: class.name.clone(),
+        limits: limits.clone(),
+        claim: fivespot_plan::claim(object, observed, *now)?,
+    };
+    let machines = &context.scheduled_machines.store;
+    let all = || machines.found_by(&limited_term(&class.name, &key.namespace));
+    let answer = context.class_turns.ask(key, request, *now, all);
+    context.enqueue_keys(answer.others);
+    context.state(key, |state| state.memory.give_turn(answer.turn));
+    answer.again
 }
 
 /// The plan. If the rate limit allows no start yet, the plan that waits for it.

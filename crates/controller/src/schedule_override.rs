@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
-use fivespot_api::{ScheduleOverride, name};
-use fivespot_plan::{Unknown, plan_override};
+use fivespot_api::{ClassLimits, ClassRef, OverrideMode, ScheduleOverride, name};
+use fivespot_plan::{LimitingClass, Unknown, plan_override};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Health, SharedReads};
 use fivespot_runtime::lease::Fence;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use tracing::Instrument as _;
 
 use crate::context::{Context, work_queue};
-use crate::kind::schedule_override;
+use crate::kind::{schedule_override, scheduled_machine_class};
 use crate::observe::projection::CachedKind;
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
@@ -49,7 +49,7 @@ pub(crate) struct Overrides {
 #[derive(Deserialize)]
 struct MachineParts {
     metadata: Labels,
-    spec: Schedule,
+    spec: SpecParts,
 }
 
 #[derive(Deserialize)]
@@ -58,19 +58,38 @@ struct Labels {
 }
 
 #[derive(Deserialize)]
-struct Schedule {
+struct SpecParts {
     schedule: ScheduleSpec,
     #[serde(default)]
     enabled: Option<bool>,
+    #[serde(default, rename = "classRef")]
+    class_ref: Option<ClassRef>,
+}
+
+/// The part of a ScheduledMachineClass that overrides depend on.
+#[derive(Deserialize)]
+struct ClassParts {
+    spec: Limited,
+}
+
+#[derive(Deserialize)]
+struct Limited {
+    #[serde(default)]
+    limits: Option<ClassLimits>,
 }
 
 impl From<MachineParts> for Machine {
     fn from(parts: MachineParts) -> Self {
-        let Schedule { schedule, enabled } = &parts.spec;
+        let SpecParts {
+            schedule,
+            enabled,
+            class_ref,
+        } = parts.spec;
         Self {
-            is_ignoring: !schedule.is_enabled_beside(*enabled)
+            is_ignoring: !schedule.is_enabled_beside(enabled)
                 || schedule.schedule().is_err(),
             labels: parts.metadata.labels.unwrap_or_default(),
+            class: class_ref.map(|class| class.name),
         }
     }
 }
@@ -130,6 +149,11 @@ impl Overrides {
     /// Whether one of mode Stop would be considered that is created now in a namespace.
     pub(crate) fn have_room_for_stop(&self, namespace: &str) -> bool {
         self.index.has_room_for_stop(namespace)
+    }
+
+    /// Enqueues all overrides: a class has changed, and with it which of them machines ignore.
+    pub(crate) fn enqueue_all(&self) {
+        self.enqueue(self.index.overrides());
     }
 
     /// Enqueues these overrides.
@@ -265,6 +289,13 @@ async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult 
         let key = Key::new(own.key.namespace.clone(), name);
         matched.machines = usize::from(capacities.store.get(&key).is_some());
     }
+    if object.spec.mode == OverrideMode::Run {
+        let Some(limiting) = limiting(own) else {
+            let until = after(now, EVENT_TIMEOUT);
+            return ReconcileResult::Waiting { until };
+        };
+        matched.limiting = limiting;
+    }
     let plan = plan_override(object, &matched, end.unwrap_or(now).max(now));
     let change = if plan.is_deleted {
         Some(Change::Deletion)
@@ -272,4 +303,25 @@ async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult 
         plan.status.map(Change::Status)
     };
     own.change(change, plan.requeue_at).await
+}
+
+/// The classes of the machines of an override that limit how long it may be; `None` if they have not
+/// been listed yet.
+fn limiting(own: &OwnObject<'_>) -> Option<Vec<LimitingClass>> {
+    let mut limiting = Vec::new();
+    for name in own.context.overrides.index.classes(own.key) {
+        let resource = scheduled_machine_class();
+        let classes = own.context.informer(&resource, CachedKind::Class);
+        if classes.health("") == Health::Loading {
+            return None;
+        }
+        let found = classes.store.get(&Key::new("", &name));
+        let parts = found.and_then(|of| of.read::<ClassParts>().ok());
+        let limits = parts.and_then(|parts| parts.spec.limits);
+        let max_override = limits.and_then(|of| of.longest_override());
+        limiting.extend(
+            max_override.map(|max_override| LimitingClass { name, max_override }),
+        );
+    }
+    Some(limiting)
 }

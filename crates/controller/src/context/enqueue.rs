@@ -98,7 +98,10 @@ impl Enqueue {
         let context = &self.context;
         for target in affected {
             match target {
-                Target::Machines(class) => context.classes.forget(class),
+                Target::Machines(class) => {
+                    context.classes.forget(class);
+                    context.overrides.enqueue_all();
+                }
                 Target::Host(lease) => context.host_changed(lease),
                 _ => {}
             }

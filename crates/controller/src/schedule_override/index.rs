@@ -22,6 +22,8 @@ pub(crate) struct Machine {
     pub(crate) labels: BTreeMap<String, String>,
     /// Whether its schedule is disabled or invalid: overrides have no effect.
     pub(crate) is_ignoring: bool,
+    /// The class that it names.
+    pub(crate) class: Option<String>,
 }
 
 /// The objects that a change affects.
@@ -82,6 +84,7 @@ impl Beyond {
 struct Labelled {
     labels: Box<[Arc<Label>]>,
     is_ignoring: bool,
+    class: Option<String>,
 }
 
 impl Labelled {
@@ -97,7 +100,9 @@ impl Labelled {
 
     fn is(&self, machine: &Machine) -> bool {
         let own = self.labels.iter().map(|of| (&of.0, &of.1));
-        self.is_ignoring == machine.is_ignoring && own.eq(&machine.labels)
+        self.is_ignoring == machine.is_ignoring
+            && self.class == machine.class
+            && own.eq(&machine.labels)
     }
 }
 
@@ -191,6 +196,19 @@ impl OverrideIndex {
         let namespaces = self.namespaces();
         let considered = namespaces.get(namespace).map(|of| &of.considered);
         considered.is_none_or(ConsideredOverrides::have_room_for_stop)
+    }
+
+    /// The classes of the machines that the override `key` applies to.
+    pub(crate) fn classes(&self, key: &Key) -> BTreeSet<String> {
+        let namespaces = self.namespaces();
+        let found = namespaces
+            .get(&key.namespace)
+            .and_then(|of| Some((of, of.considered.get(&key.name)?)));
+        let Some((namespace, object)) = found else {
+            return BTreeSet::new();
+        };
+        let classes = namespace.matching(object);
+        classes.filter_map(|(_, of)| of.class.clone()).collect()
     }
 
     /// The machines that the override `key` applies to.
@@ -313,6 +331,7 @@ impl Namespace {
         let labelled = Labelled {
             labels: labels.collect(),
             is_ignoring: machine.is_ignoring,
+            class: machine.class,
         };
         self.machines.insert(key.clone(), labelled);
         affected.extend(self.overrides_of(key));

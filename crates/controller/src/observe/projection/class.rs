@@ -24,6 +24,11 @@ pub(super) fn used_in(namespace: &str) -> String {
     format!("classes in {namespace}")
 }
 
+/// The index term of the ScheduledMachines of a namespace that name a class.
+pub(crate) fn limited_term(class: &str, namespace: &str) -> String {
+    format!("class {class} in {namespace}")
+}
+
 /// The index terms of a ScheduledMachine with a class.
 pub(super) fn terms(object: &Value, own: &Key) -> Vec<String> {
     let Some(class) = object["spec"]["classRef"]["name"].as_str() else {
@@ -31,6 +36,11 @@ pub(super) fn terms(object: &Value, own: &Key) -> Vec<String> {
     };
     let host = object["status"]["host"].as_str();
     let host = host.map(|host| host_term(class, host));
-    let terms = [class_term(class), used_in(&own.namespace)];
+    let namespace = &own.namespace;
+    let terms = [
+        class_term(class),
+        used_in(namespace),
+        limited_term(class, namespace),
+    ];
     terms.into_iter().chain(host).collect()
 }

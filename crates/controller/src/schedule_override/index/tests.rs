@@ -32,6 +32,7 @@ fn machine(team: &str) -> Machine {
     Machine {
         labels: BTreeMap::from([("team".to_owned(), team.to_owned())]),
         is_ignoring: false,
+        class: None,
     }
 }
 
@@ -114,6 +115,13 @@ fn a_machine_affects_the_overrides_that_match_it_before_or_after() {
     };
     assert_eq!(index.change_machine(&at, Some(disabled)), keys(&["b"]));
     assert_eq!(index.matched(&key("b")).ignoring, ["a-0"]);
+    let of_class = Machine {
+        class: Some("desks".to_owned()),
+        ..machine("b")
+    };
+    assert_eq!(index.change_machine(&at, Some(of_class)), keys(&["b"]));
+    assert_eq!(index.classes(&key("b")), ["desks".to_owned()].into());
+    assert_eq!(index.classes(&key("a")), BTreeSet::new());
     assert_eq!(index.change_machine(&at, None), keys(&["b"]));
     assert_eq!(index.matched(&key("a")).machines, 2);
 }
