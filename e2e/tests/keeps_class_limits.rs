@@ -1,5 +1,6 @@
 //! A class limits what the machines of one namespace may use together.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use fivespot_testkit::{
@@ -22,6 +23,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone(UNTRIED),
     promise!(two_replicas_keep_to_the_limits_of_a_class)
         .on_embedded_alone("runs two replicas with the same clock"),
+    promise!(machines_of_a_class_with_a_jitter_begin_one_after_the_other)
+        .on_embedded_alone(UNTRIED),
     promise!(an_override_that_is_longer_than_the_class_allows_is_ignored)
         .on_embedded_alone(UNTRIED),
 ];
@@ -180,6 +183,28 @@ async fn two_replicas_keep_to_the_limits_of_a_class() {
         }
     }
     assert_eq!(running, ["a", "b", "c"]);
+}
+
+async fn machines_of_a_class_with_a_jitter_begin_one_after_the_other() {
+    let cluster = Cluster::start(instant("2026-03-06T13:59:00Z")).await;
+    cluster.add_cluster().await;
+    let mut class = class(&cluster, &json!({}));
+    class["spec"]["jitter"] = json!("30m");
+    cluster.apply(&class).await;
+    let machines = ["a", "b", "c", "d", "e", "f"];
+    for machine in machines {
+        cluster.apply(&machine_of(&cluster, machine, 50)).await;
+    }
+    let _operator = cluster.operator();
+    cluster.advance_to("2026-03-06T14:31:00Z").await;
+    let mut begun = BTreeSet::new();
+    for machine in machines {
+        let status = ready(&cluster, machine, "MachineRunning").await;
+        let time = status["lastScheduledTime"].as_str().unwrap();
+        assert!(time >= "2026-03-06T14:00:00Z", "{time}");
+        begun.insert(time.to_owned());
+    }
+    assert!(begun.len() > 3, "{begun:?}");
 }
 
 async fn an_override_that_is_longer_than_the_class_allows_is_ignored() {

@@ -6,6 +6,8 @@ mod limits;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fivespot_schedule::Duration;
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,8 +16,8 @@ use serde_json::{Map, Value};
 use crate::label_selector::selects;
 use crate::resource::{SCHEDULED_MACHINE_CLASS, Stored, Written};
 use crate::scheduled_machine::{
-    InlineObject, MAX_TAINTS, MachineTemplate, NodeTaint, Provisioning, ReclaimSpec,
-    ScheduledMachineSpec, ShutdownSpec, default_timeout, default_timezone,
+    InlineObject, MAX_TAINTS, MachineTemplate, NO_TIME, NodeTaint, Provisioning,
+    ReclaimSpec, ScheduledMachineSpec, ShutdownSpec, default_timeout, default_timezone,
     null_is_default,
 };
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
@@ -119,6 +121,15 @@ pub struct ScheduledMachineClassSpec {
     #[serde(default = "default_timezone")]
     #[schemars(length(max = MAX_SHORT))]
     pub timezone: String,
+    /// By how much the windows of machines open and close later, at most 30m. Each machine has a
+    /// fixed part of it, so that not all of them begin at the same instant.
+    #[serde(default = "no_time")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub jitter: String,
+}
+
+fn no_time() -> String {
+    NO_TIME.to_string()
 }
 
 /// The class that a ScheduledMachine is made from.
@@ -145,6 +156,8 @@ pub struct ResolvedClass {
     pub pool: Option<Arc<HostPool>>,
     /// Its limits; `None` if it has none, or does not exist.
     pub limits: Option<Arc<LimitsOfClass>>,
+    /// Its jitter; zero if it has none, or does not exist.
+    pub jitter: SignedDuration,
     /// Why no machine is created from it; `None` if one may be.
     pub problem: Option<ClassProblem>,
 }
@@ -210,6 +223,8 @@ impl ScheduledMachineSpec {
         };
         let pool = class.and_then(|class| class.pool.clone());
         let limits = class.and_then(|class| class.limits.clone());
+        let jitter = class.map(|class| class.spec.jitter.parse());
+        let jitter: Duration = jitter.and_then(Result::ok).unwrap_or(NO_TIME);
         let problem = match class {
             None => Some(ClassProblem::NotFound),
             Some(PreparedClass { spec, .. }) => {
@@ -226,6 +241,7 @@ impl ScheduledMachineSpec {
             host,
             pool,
             limits,
+            jitter: jitter.into(),
             problem,
         });
     }
@@ -361,7 +377,7 @@ mod tests {
         assert_eq!(resolved["clusterName"], "prod");
         let fields = resolved.as_object_mut().unwrap();
         for (field, value) in inline.as_object().unwrap() {
-            if !["clusterNames", "timezone"].contains(&field.as_str()) {
+            if !["clusterNames", "jitter", "timezone"].contains(&field.as_str()) {
                 assert_eq!(fields.get(field), Some(value), "{field}");
             }
         }

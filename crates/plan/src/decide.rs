@@ -8,6 +8,7 @@ pub(crate) mod drain;
 pub(crate) mod host;
 pub(crate) mod host_claims;
 pub(crate) mod host_return;
+pub(crate) mod jitter;
 pub(crate) mod machine;
 pub(crate) mod outcome;
 pub(crate) mod precedence;

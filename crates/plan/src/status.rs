@@ -224,7 +224,7 @@ struct Upcoming {
 }
 
 fn upcoming(case: &Case<'_>, from: Timestamp) -> Upcoming {
-    let Ok(schedule) = &case.desired.schedule else {
+    let Some(schedule) = case.delayed() else {
         return Upcoming::default();
     };
     let has_machine = case.owned.our_machine().is_some();

@@ -7,7 +7,7 @@ use super::requirement::{
     A_MINUTE_TO_TWO_WEEKS, CLUSTER_NAME, DURATION, NAME, NO_NAMESPACE, Requirement,
     ZONE_NAME,
 };
-use super::{Examples, RULES, Rule};
+use super::{Examples, RULES, Rule, predicate};
 
 /// The fields that both have.
 const COMMON: [&str; 9] = [
@@ -34,6 +34,13 @@ const SOME_CLUSTER: Requirement = Requirement::new(
     "must name at least one Cluster",
 );
 
+const AT_MOST_HALF_AN_HOUR: Requirement = Requirement::new(
+    "!self.matches('^[0-9]+[smh]$') \
+    || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('30m')",
+    predicate::is_at_most_half_an_hour,
+    "must be at most 30m",
+);
+
 const NAMESPACES: Examples = Examples::Json {
     accepts: &[r#"{"apiVersion": "k0smotron.io/v1beta1", "kind": "Worker", "spec": {}}"#],
     rejects: &[
@@ -41,7 +48,7 @@ const NAMESPACES: Examples = Examples::Json {
     ],
 };
 
-const OWN: [Rule; 8] = [
+const OWN: [Rule; 10] = [
     Rule {
         id: "SM845",
         path: "spec.hosts[].name",
@@ -115,6 +122,26 @@ const OWN: [Rule; 8] = [
             rejects: &["0s", "59s", "337h", "99999999999999999999h"],
         },
         why: "No override lasts longer than 14 days.",
+    },
+    Rule {
+        id: "SM998",
+        path: "spec.jitter",
+        requirement: DURATION,
+        examples: Examples::Text {
+            accepts: &["0s", "10m"],
+            rejects: &["", "10", "-5m"],
+        },
+        why: "An invalid jitter would count as zero.",
+    },
+    Rule {
+        id: "SM999",
+        path: "spec.jitter",
+        requirement: AT_MOST_HALF_AN_HOUR,
+        examples: Examples::Text {
+            accepts: &["0s", "30m", "1800s"],
+            rejects: &["31m", "1801s", "1h", "99999999999999999999h"],
+        },
+        why: "Whoever has written a window expects its machine within it.",
     },
 ];
 

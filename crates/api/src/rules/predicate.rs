@@ -55,6 +55,12 @@ pub(super) fn is_at_most_a_day(node: &Value, _: &Value) -> bool {
     })
 }
 
+pub(super) fn is_at_most_half_an_hour(node: &Value, _: &Value) -> bool {
+    text(node, |text| {
+        is_within(text, Duration::ZERO, Duration::minutes(30))
+    })
+}
+
 pub(super) fn is_at_most_two_hours(node: &Value, _: &Value) -> bool {
     text(node, |text| {
         is_within(text, Duration::ZERO, Duration::hours(2))

@@ -6,6 +6,7 @@ use fivespot_schedule::{DecidedBy, Need, Override, OverrideMode, Steps, Window};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
+use crate::decide::jitter::Delayed;
 use crate::decide::resolve::Desired;
 use crate::observed::subject::Subject;
 use crate::observed::{owned::OwnedObjects, owned::ProviderObjects};
@@ -62,11 +63,21 @@ impl<'a> CaseInputs<'a> {
             memory,
             owned: &self.owned,
             window: schedule.map(|schedule| schedule.at_within(now, steps)),
-            need: schedule.map(|schedule| schedule.needed(now, steps)),
+            need: delayed(&self.desired, &self.owned).map(|it| it.needed(now, steps)),
             steps,
             now,
         }
     }
+}
+
+/// The schedule with the delay of the machine; `None` if it is invalid.
+fn delayed<'a>(desired: &'a Desired, owned: &OwnedObjects<'_>) -> Option<Delayed<'a>> {
+    Some(Delayed {
+        schedule: desired.schedule.as_ref().ok()?,
+        delay: desired.turn.delay,
+        keeps_end: desired.completes_by_window_end,
+        exists: !owned.is_gone(),
+    })
 }
 
 /// The desired state. Objects that exist without their Machine are completed for the Cluster on
@@ -101,6 +112,11 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// The schedule with the delay of the machine; `None` if it is invalid.
+    pub(crate) fn delayed(&self) -> Option<Delayed<'a>> {
+        delayed(self.desired, self.owned)
+    }
+
     /// Whether the schedule is in force and open.
     pub(crate) fn in_schedule(&self) -> bool {
         self.desired.is_enabled && self.window.is_some_and(Window::is_open)

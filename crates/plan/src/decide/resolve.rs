@@ -21,6 +21,7 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
 use crate::decide::class::ClassFault;
+use crate::decide::jitter;
 use crate::observed::hosts::DesiredHost;
 use crate::overrides::is_longer;
 use crate::{Hosts, ScheduleInputs, Specs};
@@ -77,10 +78,8 @@ pub(crate) struct Desired {
     pub(crate) commands: Result<Vec<String>, String>,
     /// When the machine returns after a reclaim; `None` if a person has to return it.
     pub(crate) returning: Option<Returning>,
-    /// Its priority among the machines of its class.
-    pub(crate) priority: u8,
-    /// The limits of its class, if they say when machines are made.
-    pub(crate) limits: Option<Arc<LimitsOfClass>>,
+    /// Its place among the machines of its class.
+    pub(crate) turn: DesiredTurn,
     /// Why the provider specs are not read: they are too large.
     pub(crate) too_large: Option<String>,
     /// Why nothing can be created from the class of the machine.
@@ -314,14 +313,37 @@ impl Desired {
                 None => commands(spec.reclaim_commands().1),
             },
             returning: spec.returning().and_then(Returning::of),
-            priority: spec.priority,
-            limits: limits(spec)
-                .filter(|limits| limits.limits_openings())
-                .cloned(),
+            turn: DesiredTurn::of(object),
             fault: faults.first(),
             is_admissible: about_schedule.is_empty() && faults.first().is_none(),
             too_large: faults.too_large,
             class_fault: faults.class,
+        }
+    }
+}
+
+/// What the class of a machine says about when it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DesiredTurn {
+    /// The priority of the machine.
+    pub(crate) priority: u8,
+    /// The limits of the class, if they say when machines are made.
+    pub(crate) limits: Option<Arc<LimitsOfClass>>,
+    /// By how much its windows open and close later.
+    pub(crate) delay: SignedDuration,
+}
+
+impl DesiredTurn {
+    fn of(object: &ScheduledMachine) -> Self {
+        let spec = &object.spec;
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        let class = spec.class.as_ref();
+        Self {
+            priority: spec.priority,
+            limits: limits(spec)
+                .filter(|limits| limits.limits_openings())
+                .cloned(),
+            delay: class.map_or(SignedDuration::ZERO, |it| jitter::delay(it.jitter, uid)),
         }
     }
 }

@@ -5,10 +5,11 @@ use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{LimitsOfClass, ScheduledMachineStatus, WeeklyUse};
 use fivespot_capi::one_line;
-use fivespot_schedule::{Need, Schedule, Steps};
+use fivespot_schedule::{Need, Steps};
 use jiff::Timestamp;
 
 use crate::decide::case::Case;
+use crate::decide::jitter::Delayed;
 use crate::limits::{Claim, Limit, Span, Turn, Week};
 
 /// How many steps the spans of a claim may take.
@@ -19,13 +20,12 @@ const SPANS: usize = 2;
 
 /// What the machine claims of the limits of its class; `None` if the class limits nothing.
 pub(crate) fn claim(case: &Case<'_>) -> Option<Claim> {
-    case.desired.limits.as_ref()?;
-    let schedule = case.desired.schedule.as_ref().ok();
-    let schedule = schedule.filter(|_| is_eligible(case));
+    case.desired.turn.limits.as_ref()?;
+    let schedule = case.delayed().filter(|_| is_eligible(case));
     let mut claim = Claim {
-        priority: case.desired.priority,
+        priority: case.desired.turn.priority,
         holds: holds(case),
-        spans: schedule.map_or_else(Vec::new, |it| spans(it, case.now)),
+        spans: schedule.map_or_else(Vec::new, |it| spans(&it, case.now)),
         used: case.subject.status.weekly_use,
     };
     if !claim.holds {
@@ -61,7 +61,7 @@ fn holds(case: &Case<'_>) -> bool {
     used.is_some_and(|used| used.since.is_some()) || !case.owned.is_gone()
 }
 
-fn spans(schedule: &Schedule, now: Timestamp) -> Vec<Span> {
+fn spans(schedule: &Delayed<'_>, now: Timestamp) -> Vec<Span> {
     let steps = Steps::at_most(STEPS);
     let mut spans = Vec::new();
     let mut from = now;
@@ -100,7 +100,7 @@ pub(crate) struct Refusal {
 
 /// Why the machine is not made yet; `None` if it may be.
 pub(crate) fn refusal(case: &Case<'_>) -> Option<Refusal> {
-    let limits = case.desired.limits.as_ref()?;
+    let limits = case.desired.turn.limits.as_ref()?;
     let class = one_line(&case.desired.host.class);
     if limits.hours.is_some() && week(case).is_none() {
         let zone = one_line(&limits.timezone);
@@ -167,7 +167,7 @@ fn recorded_wait(status: &ScheduledMachineStatus) -> Option<String> {
 
 /// The week of the limits; `None` if their time zone does not exist.
 fn week(case: &Case<'_>) -> Option<Week> {
-    let limits = case.desired.limits.as_ref()?;
+    let limits = case.desired.turn.limits.as_ref()?;
     let zone = fivespot_schedule::zone(&limits.timezone)?;
     Some(Week::at(case.now, &zone))
 }
@@ -178,7 +178,7 @@ pub(crate) fn weekly_use(case: &Case<'_>) -> Option<WeeklyUse> {
     let recorded = case.subject.status.weekly_use;
     let fault = case.desired.class_fault.as_ref();
     let is_class_unknown = fault.is_some_and(|it| it.is_unknown);
-    if case.desired.limits.is_none() && !is_class_unknown {
+    if case.desired.turn.limits.is_none() && !is_class_unknown {
         return None;
     }
     let (is_gone, turn) = (case.owned.is_gone(), case.memory.turn());

@@ -15,6 +15,7 @@ mod classes;
 mod crash;
 mod foreign_objects;
 mod hosts;
+mod jitter;
 mod last_call;
 mod law;
 mod limits;
