@@ -29,6 +29,7 @@
 //! # Layout
 //! - [`capacity`]: the decisions about a ScheduledCapacity, which has no machine
 //! - [`set`]: those about a ScheduledMachineSet, which has many
+//! - [`forecast`](mod@forecast): which openings of many machines cannot be kept, and why
 //! - [`limits`]: which machines of a class may be made
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
 //!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
@@ -52,6 +53,7 @@
 pub mod act;
 pub mod capacity;
 pub mod explain;
+pub mod forecast;
 pub mod limits;
 pub mod merge_patch;
 pub mod observed;
@@ -71,6 +73,7 @@ pub use act::memory::{Cause, Failure, Memory};
 pub use capacity::{CapacityFacts, CapacityPlan, CapacityWrite, plan_capacity};
 pub use decide::record::Precondition;
 pub use explain::{Explanation, PrecedenceReport, explain};
+pub use forecast::{FleetForecast, FleetMachine, ForecastSpan, forecast};
 pub use observed::hosts::{Hosts, StoredClaim};
 pub use observed::location::Locations;
 pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};

@@ -1,0 +1,187 @@
+//! What a forecast says of random fleets is what an account says that goes from minute to minute.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
+
+mod account;
+mod fleet;
+
+use fivespot_plan::forecast::{BrokenBy, TooManyOpenings};
+use fivespot_plan::{ForecastSpan, forecast};
+use fivespot_schedule::{Duration, Override, OverrideMode, Schedule, WindowText};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use account::{Found, account};
+use fleet::{DAY, Desk, Fleet, Worker, at, fleet, minute};
+
+/// What the forecast finds, in minutes.
+fn forecast_of(fleet: &Fleet) -> Found {
+    let workers = fleet.workers();
+    let members: Vec<_> = workers.iter().map(Worker::member).collect();
+    let found = forecast(&members, fleet.span()).unwrap();
+    let broken = found.broken.iter().map(|it| {
+        let late = it.late.map(|late| late.as_secs() / 60);
+        (minute(it.opens), it.machine, it.cause.as_str(), late)
+    });
+    let mut broken: Vec<_> = broken.collect();
+    broken.sort_unstable();
+    Found {
+        openings: found.openings,
+        broken,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn each_refusal_and_each_acceptance_agrees_with_an_account_by_the_minute(fleet in fleet()) {
+        prop_assert_eq!(forecast_of(&fleet), account(&fleet), "{:#?}", fleet);
+    }
+}
+
+/// Desks that are wanted on one day, from one hour to another.
+fn desks(hours: &[(i64, i64)]) -> Fleet {
+    let desk = |(from, to): &(i64, i64)| Desk {
+        windows: vec![(1, from * 60, (to - from) * 60)],
+        ..Desk::default()
+    };
+    Fleet {
+        hosts: 1,
+        desks: hours.iter().map(desk).collect(),
+        from: 0,
+    }
+}
+
+#[test]
+fn a_host_is_in_use_until_the_shutdown_of_its_machine_may_last() {
+    let mut fleet = desks(&[(8, 12), (12, 14)]);
+    assert_eq!(forecast_of(&fleet).broken, []);
+    fleet.desks[0].grace = 5;
+    let late = (DAY + 12 * 60, 1, "NoHostFree", Some(5));
+    assert_eq!(forecast_of(&fleet).broken, [late]);
+    fleet.desks[0].is_gone_at_end = true;
+    assert_eq!(forecast_of(&fleet).broken, []);
+}
+
+#[test]
+fn a_machine_that_waits_is_there_once_the_host_is_free_or_never_in_its_window() {
+    let fleet = desks(&[(8, 12), (10, 14), (11, 12)]);
+    let ten = (DAY + 10 * 60, 1, "NoHostFree", Some(120));
+    let eleven = (DAY + 11 * 60, 2, "NoHostFree", None);
+    assert_eq!(forecast_of(&fleet).broken, [ten, eleven]);
+}
+
+#[test]
+fn the_machine_that_has_a_host_at_the_beginning_keeps_it() {
+    let mut fleet = desks(&[(8, 12), (8, 12)]);
+    let second = (DAY + 8 * 60, 1, "NoHostFree", None);
+    assert_eq!(forecast_of(&fleet).broken, [second]);
+    fleet.desks[1].host = Some(0);
+    fleet.desks[1].windows = vec![(0, 0, DAY + 12 * 60)];
+    let first = (DAY + 8 * 60, 0, "NoHostFree", None);
+    assert_eq!(forecast_of(&fleet).broken, [first]);
+}
+
+/// A change of the schedule of a desk on Tuesday.
+fn overriding(mode: OverrideMode, (from, to): (i64, i64)) -> Override {
+    Override {
+        name: "change".to_owned(),
+        mode,
+        start: Some(at(DAY + from * 60)),
+        end: at(DAY + to * 60),
+        created: None,
+    }
+}
+
+#[test]
+fn overrides_open_and_close_and_under_a_hold_nothing_is_made_and_no_host_is_left() {
+    let fleet = desks(&[(8, 12), (12, 14)]);
+    let with = |mode, hours| {
+        let mut workers = fleet.workers();
+        let schedule = workers[0].schedule.clone();
+        workers[0].schedule = schedule.with_overrides(vec![overriding(mode, hours)]);
+        let members: Vec<_> = workers.iter().map(Worker::member).collect();
+        let found = forecast(&members, fleet.span()).unwrap();
+        let late = found.broken.first().map(|it| (it.machine, it.late));
+        (found.openings, late)
+    };
+    assert_eq!(with(OverrideMode::Stop, (7, 13)), (1, None));
+    let hour = Some(SignedDuration::from_hours(1));
+    assert_eq!(with(OverrideMode::Run, (12, 13)), (2, Some((1, hour))));
+    // What is there at the end of its window leaves after the Hold.
+    assert_eq!(with(OverrideMode::Hold, (11, 13)), (2, Some((1, hour))));
+    // It opens late because somebody wants that, and leaves in time.
+    assert_eq!(with(OverrideMode::Hold, (7, 9)), (1, None));
+    assert_eq!(with(OverrideMode::Hold, (7, 12)), (1, None));
+}
+
+#[test]
+fn who_has_the_hosts_is_named() {
+    let mut fleet = desks(&[(8, 12), (9, 10)]);
+    fleet.desks[1].named = Some(0);
+    let workers = fleet.workers();
+    let members: Vec<_> = workers.iter().map(Worker::member).collect();
+    let found = forecast(&members, fleet.span()).unwrap();
+    assert_eq!(
+        found.broken[0].cause,
+        BrokenBy::HostTaken {
+            host: "host-0".to_owned(),
+            holder: 0
+        }
+    );
+    assert_eq!(
+        found.broken[0].message(&members),
+        "host host-0 of ScheduledMachineClass desks is in use by team/m-0"
+    );
+}
+
+/// Machines that open once a day, twenty more than there are hosts of each class.
+fn large_fleet(machines: usize) -> Vec<Worker> {
+    let desk = Desk {
+        windows: vec![(0, 0, 60)],
+        grace: 5,
+        lead: 10,
+        took: Some(8),
+        ..Desk::default()
+    };
+    let many = Fleet {
+        hosts: 980,
+        desks: vec![desk; 1_000],
+        from: 0,
+    };
+    let of_class = |class: usize| many.workers_of(&format!("class-{class}"));
+    let mut workers: Vec<Worker> = (0..machines / 1_000).flat_map(of_class).collect();
+    for (place, worker) in workers.iter_mut().enumerate() {
+        let minutes = 60 + place % 480;
+        let daily = WindowText {
+            name: "day",
+            days: &["mon-sun"],
+            start: &format!("{:02}:{:02}", minutes / 60, minutes % 60),
+            end: None,
+            duration: Some("10h"),
+        };
+        let schedule = Schedule::windows(&[daily], "Europe/Zurich").unwrap();
+        worker.schedule = schedule.with_lead_time(Duration::minutes(10));
+    }
+    workers
+}
+
+#[test]
+fn two_weeks_of_ten_thousand_machines_are_forecast_and_no_more_than_the_limit() {
+    let workers = large_fleet(10_000);
+    let members: Vec<_> = workers.iter().map(Worker::member).collect();
+    let span = |days| ForecastSpan {
+        since: at(0),
+        from: at(0),
+        to: at(days * DAY),
+    };
+    let found = forecast(&members, span(14)).unwrap();
+    assert_eq!(found.openings, 140_000);
+    assert!(found.broken.len() > 10 * 14, "{}", found.broken.len());
+    assert_eq!(forecast(&members, span(60)), Err(TooManyOpenings));
+}
