@@ -21,6 +21,7 @@ mod generate;
 mod named;
 mod output;
 mod overriding;
+mod plan;
 mod preview;
 mod reader;
 mod report;
@@ -66,6 +67,7 @@ enum Command {
     #[command(hide = true)]
     Webhook(fivespot_webhook::program::Args),
     Preview(preview::Args),
+    Plan(plan::Args),
     Explain(explain::Args),
     Status(status::Args),
     Check(check::Args),
@@ -146,6 +148,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
             fivespot_webhook::program::run(&args)
         }
         Command::Preview(args) => preview::run(args, out),
+        Command::Plan(args) => plan::run(&args, out),
         Command::Explain(args) => explain::run(&args, out),
         Command::Status(args) => status::run(&args, out),
         Command::Check(args) => check::run(&args, out),

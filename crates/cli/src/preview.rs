@@ -6,13 +6,13 @@ mod context;
 mod fleet;
 mod forecast;
 mod grid;
-mod human;
+pub(crate) mod human;
 mod ics;
 mod list;
 mod planned;
 mod savings;
 pub(crate) mod source;
-mod span;
+pub(crate) mod span;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -35,7 +35,8 @@ use crate::document::Document;
 use crate::time::InstantOrDate;
 use crate::{Failure, Outcome, completion, document, output, report};
 use capacity::CapacityForecast;
-use forecast::{Forecast, Unevaluated};
+use forecast::Forecast;
+pub(crate) use forecast::Unevaluated;
 use savings::Savings;
 use source::Selection;
 use span::Range;
@@ -290,7 +291,7 @@ fn forecasts(
             Forecast::of(document, scope, range).map(|it| preview.items.push(it))
         };
         if let Err(failure) = evaluated {
-            let wrong = Unevaluated::of(document, scope, &failure);
+            let wrong = Unevaluated::of(document, scope.namespace, &failure);
             preview.not_evaluated.push(wrong);
             first_failure.get_or_insert(failure);
         }

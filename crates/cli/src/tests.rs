@@ -73,6 +73,9 @@ fn every_failure_has_a_remedy() {
         preview -f @/config.yaml
         preview -f @/machine.yaml
         preview -f @/machine.yaml --from 2026-01-02 --to 2026-01-01
+        plan -f @/nowhere.yaml
+        plan -f @/config.yaml
+        plan -f @/machine.yaml
         preview worker --kubeconfig @/nowhere
         status --kubeconfig @/nowhere
         explain worker --kubeconfig @/nowhere
@@ -114,6 +117,7 @@ fn every_command_names_the_address_and_the_cause_of_an_unreachable_cluster() {
         hold a --for 2h
         overrides
         overrides --end a
+        plan -A
         preview -A
         preview a
         report
@@ -130,7 +134,8 @@ fn every_command_names_the_address_and_the_cause_of_an_unreachable_cluster() {
         let begin = "cannot reach https://127.0.0.1:1 (context x): Connection refused";
         assert!(failure.starts_with(begin), "{line}: {failure}");
         let has_files = failure.ends_with(", or give files with -f");
-        assert_eq!(has_files, line.starts_with("preview"), "{line}: {failure}");
+        let takes_files = line.starts_with("preview") || line.starts_with("plan");
+        assert_eq!(has_files, takes_files, "{line}: {failure}");
     }
 }
 

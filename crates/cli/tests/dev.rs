@@ -375,7 +375,7 @@ fn a_termination_signal_before_the_goal_is_exit_code_1_with_the_goal() {
 }
 
 #[test]
-fn explain_and_preview_count_from_the_time_of_the_server() {
+fn explain_preview_and_plan_count_from_the_time_of_the_server() {
     let dir = TempDir::new();
     let mut running = dir
         .dev(&["--start", "2026-03-06T15:00:00Z", "--speed", "1"])
@@ -385,16 +385,20 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
         .unwrap();
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     let applied = lines.find(|line| line.as_ref().unwrap().starts_with("applied "));
-    let run_command = |command: &str| {
+    let run_command = |command: [&str; 2]| {
         let output = Command::new(env!("CARGO_BIN_EXE_5spot"))
             .current_dir(&dir.0)
-            .args([command, "business-hours-worker"])
+            .args(command)
             .args(["--kubeconfig", ".5spot/kubeconfig"])
             .output()
             .unwrap();
         text(&output.stdout).to_owned() + text(&output.stderr)
     };
-    let outputs = [run_command("explain"), run_command("preview")];
+    let outputs = [
+        run_command(["explain", "business-hours-worker"]),
+        run_command(["preview", "business-hours-worker"]),
+        run_command(["plan", "-A"]),
+    ];
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(applied.is_some());
@@ -409,6 +413,8 @@ fn explain_and_preview_count_from_the_time_of_the_server() {
     );
     let from = "From 2026-03-06T15:0";
     assert!(outputs[1].contains(from), "{}", outputs[1]);
+    let week = "All 5 openings from 2026-03-06T15:0";
+    assert!(outputs[2].starts_with(week), "{}", outputs[2]);
 }
 
 #[test]

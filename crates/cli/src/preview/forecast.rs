@@ -69,7 +69,7 @@ fn reclaimed(machine: &ScheduledMachine) -> Option<String> {
 
 /// A ScheduledMachine that cannot be evaluated.
 #[derive(Debug, Serialize)]
-pub(super) struct Unevaluated {
+pub(crate) struct Unevaluated {
     pub(super) name: String,
     pub(super) namespace: String,
     /// Why, and what to do.
@@ -77,14 +77,16 @@ pub(super) struct Unevaluated {
 }
 
 impl Unevaluated {
-    pub(super) fn of(
+    /// The row of an object. `namespace` is that of an object without one.
+    pub(crate) fn of(
         document: &Document,
-        scope: PreviewScope<'_>,
+        namespace: Option<&str>,
         error: &Failure,
     ) -> Self {
+        let otherwise = namespace.unwrap_or("default");
         let namespace = document.text("/metadata/namespace");
         let namespace = match namespace {
-            "" => scope.namespace.unwrap_or("default"),
+            "" => otherwise,
             namespace => namespace,
         };
         Self {
@@ -95,7 +97,7 @@ impl Unevaluated {
     }
 
     /// The row in words.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!(
             "{}/{}: cannot be evaluated: {}",
             self.namespace, self.name, self.error

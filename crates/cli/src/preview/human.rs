@@ -4,7 +4,7 @@ use jiff::Zoned;
 use jiff::tz::Offset;
 
 /// `Sun 2026-03-08 03:00:00 -04:00`: an instant in local time with its offset.
-pub(super) fn local(at: &Zoned) -> String {
+pub(crate) fn local(at: &Zoned) -> String {
     format!("{} {}", at.strftime("%a %F %T"), offset(at.offset()))
 }
 
@@ -39,7 +39,7 @@ pub(super) fn length(seconds: i64) -> String {
 }
 
 /// `1,234,567`: a number with separators.
-pub(super) fn count(number: usize) -> String {
+pub(crate) fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

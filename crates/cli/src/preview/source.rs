@@ -3,12 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use fivespot_api::scheduled_machine_set::MAX_REPLICAS;
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
     ScheduledMachine, ScheduledMachineClass, ScheduledMachineSet, TimeBasedSpotSchedule,
     name,
 };
+use jiff::Timestamp;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
@@ -31,10 +34,24 @@ pub(crate) fn machines_and_capacities(
 }
 
 /// The ScheduledMachines and ScheduledCapacities among `documents`. A set is represented by its
-/// machines, unless it cannot be decoded.
+/// machines: those among `documents`, else as many as it has `replicas`. One that cannot be decoded
+/// stays.
 pub(crate) fn previewed(mut documents: Vec<Document>) -> Vec<Document> {
     let kinds = [name::KIND, name::CAPACITY_KIND, name::SET_KIND];
     documents.retain(|document| kinds.contains(&document.text("/kind")));
+    let namespaced = |document: &Document, of: &str| {
+        let namespace = document.text("/metadata/namespace").to_owned();
+        (namespace, of.to_owned())
+    };
+    let label = |document: &Document| {
+        let set = document.object["metadata"]["labels"][name::SET_LABEL].as_str();
+        set.map(|set| namespaced(document, set))
+    };
+    let present: BTreeSet<_> = documents.iter().filter_map(label).collect();
+    documents.retain(|document| {
+        let own = namespaced(document, document.text("/metadata/name"));
+        document.text("/kind") != name::SET_KIND || !present.contains(&own)
+    });
     let all = documents.into_iter();
     all.flat_map(|document| machines_of(&document).unwrap_or_else(|| vec![document]))
         .collect()
@@ -107,6 +124,24 @@ pub(crate) fn from_cluster(
             judge,
             unreadable,
         })
+    })
+}
+
+/// Reads all ScheduledMachines of the cluster with what their schedules depend on, and the current
+/// time of the cluster.
+///
+/// # Errors
+/// The cluster is unreachable or returns an error.
+pub(crate) fn machines_of_cluster(
+    access: &Access,
+) -> Result<(Vec<Document>, Timestamp), Failure> {
+    cluster::block_on(async {
+        let Connection {
+            client,
+            address,
+            now,
+        } = access.connect().await?;
+        Ok((read(client, &address, Selection::All).await?, now))
     })
 }
 

@@ -15,13 +15,13 @@ const MAX_LENGTH: SignedDuration = SignedDuration::from_hours(3_653 * 24);
 
 /// The requested time range.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
-    pub(super) from: Option<InstantOrDate>,
-    pub(super) to: Option<InstantOrDate>,
+pub(crate) struct Range {
+    pub(crate) from: Option<InstantOrDate>,
+    pub(crate) to: Option<InstantOrDate>,
     /// The default start.
-    pub(super) now: Timestamp,
+    pub(crate) now: Timestamp,
     /// The time zone of dates. The schedule's if absent.
-    pub(super) zone: Option<TimeZone>,
+    pub(crate) zone: Option<TimeZone>,
 }
 
 impl Range {
@@ -29,7 +29,7 @@ impl Range {
     ///
     /// # Errors
     /// The range ends before it begins, or is longer than ten years.
-    pub(super) fn span(&self, zone: &TimeZone) -> Result<Span, Failure> {
+    pub(crate) fn span(&self, zone: &TimeZone) -> Result<Span, Failure> {
         let zone = self.zone.as_ref().unwrap_or(zone);
         let instant = |at: Option<InstantOrDate>| at.map(|at| at.instant_in(zone));
         Span::new(instant(self.from), instant(self.to), self.now)
@@ -38,9 +38,9 @@ impl Range {
 
 /// The evaluated time range, in whole seconds. `from` is inclusive, `to` is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) from: Timestamp,
-    pub(super) to: Timestamp,
+pub(crate) struct Span {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
 }
 
 impl Span {
@@ -48,7 +48,7 @@ impl Span {
     ///
     /// # Errors
     /// The span ends before it begins, or is longer than ten years.
-    pub(super) fn new(
+    pub(crate) fn new(
         from: Option<Timestamp>,
         to: Option<Timestamp>,
         now: Timestamp,

@@ -1,0 +1,347 @@
+//! `5spot plan`: which openings of the next weeks cannot be kept, and why.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+
+use fivespot_api::name;
+use fivespot_drawing::most_frequent_zone;
+use fivespot_plan::forecast::BrokenOpening;
+use fivespot_plan::{FleetForecast, FleetMachine, ForecastSpan, forecast};
+use jiff::{SignedDuration, Timestamp};
+use kubemu_clock::Clock;
+use serde::Serialize;
+
+use crate::cluster::Access;
+use crate::columns::table;
+use crate::document::Document;
+use crate::preview::human;
+use crate::preview::span::{Range, Span};
+use crate::preview::{Context, PlannedMachine, Unevaluated, calendar_not_found, source};
+use crate::time::InstantOrDate;
+use crate::{Failure, Format, Outcome, document, output, plain};
+
+const EXAMPLES: &str = "\
+Examples:
+  5spot plan -f examples/class-hosts.yaml
+  5spot plan -f machines/ --from 2026-03-09 --to 2026-03-23
+  5spot plan -A
+  5spot plan -A --to 2026-04-01 -o json";
+
+/// The largest number of lines without --all.
+const LINES: usize = 50;
+
+/// Show which openings of the next weeks cannot be kept, and why
+///
+/// An opening cannot be kept if no host of the class is free, if the host that the machine names is
+/// in use, if the class does not allow what the machine names, or if the lead time is shorter than
+/// the last provisioning took (status.lastProvisioning). Calendars, overrides, shared schedules and
+/// classes count if they are among the files or in the cluster. A ScheduledMachineSet counts as its
+/// machines.
+///
+/// Hosts are given out as by the operator: the highest priority first, then the first name. A machine
+/// that leaves is counted on its host until its gracefulShutdownTimeout is over.
+///
+/// Exit codes: 0 every opening can be kept, 1 one cannot or an object cannot be evaluated, 2 error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct Args {
+    /// Files or directories with ScheduledMachines, ScheduledMachineSets and their classes, - for
+    /// standard input (repeatable)
+    #[arg(short, long, value_name = "FILE|DIR|-", group = "which")]
+    file: Vec<PathBuf>,
+    /// All ScheduledMachines in the cluster
+    #[arg(short = 'A', long, group = "which")]
+    all_namespaces: bool,
+    /// Start: RFC 3339, or a date in the time zone that most schedules have [default: now]
+    #[arg(long, value_name = "TIME")]
+    from: Option<InstantOrDate>,
+    /// End (exclusive), at most ten years after the start [default: 7 days after the start]
+    #[arg(long, value_name = "TIME")]
+    to: Option<InstantOrDate>,
+    /// Print every opening that cannot be kept
+    #[arg(long)]
+    all: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    access: Access,
+}
+
+/// The machines whose openings are forecast, and what was found wrong on the way.
+#[derive(Debug, Default)]
+struct Fleet {
+    machines: Vec<PlannedMachine>,
+    not_evaluated: Vec<Unevaluated>,
+    warnings: Vec<String>,
+}
+
+/// The JSON and YAML output.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    from: Timestamp,
+    to: Timestamp,
+    /// How many openings there are.
+    openings: usize,
+    /// Those that cannot be kept.
+    broken: Vec<Row>,
+    /// The objects that cannot be evaluated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_evaluated: Vec<Unevaluated>,
+    /// What else to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// An opening that cannot be kept.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    time: Timestamp,
+    namespace: String,
+    name: String,
+    reason: &'static str,
+    /// How long after the opening the machine is there; absent if it is not before the window ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late_seconds: Option<i64>,
+    message: String,
+    remedy: String,
+    /// The time in the zone of the schedule.
+    #[serde(skip)]
+    local: String,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
+    let (documents, now) = if args.file.is_empty() {
+        source::machines_of_cluster(&args.access)
+            .map_err(|failure| failure.or("give files with -f"))?
+    } else {
+        (document::read(&args.file)?, Clock::system().now())
+    };
+    let fleet = Fleet::of(documents, args.access.namespace.as_deref())?;
+    let range = Range {
+        from: args.from,
+        to: args.to,
+        now,
+        zone: None,
+    };
+    // What a status says is true now.
+    let known_since = args.file.is_empty().then_some(now);
+    let report = report(fleet, &range, known_since)?;
+    match args.output {
+        Format::Text => text(out, &report, if args.all { usize::MAX } else { LINES })?,
+        Format::Json => output::json(out, &report)?,
+        Format::Yaml => output::yaml(out, &report)?,
+    }
+    Ok(report.outcome())
+}
+
+impl Fleet {
+    /// The machines among `documents`, those of sets included. `namespace` is that of objects
+    /// without one. Of two with one name, the later one counts.
+    ///
+    /// # Errors
+    /// There is none, or none can be evaluated.
+    fn of(documents: Vec<Document>, namespace: Option<&str>) -> Result<Self, Failure> {
+        let context = Context::of(&documents, namespace);
+        let mut fleet = Self {
+            warnings: context.warnings().to_vec(),
+            ..Self::default()
+        };
+        let mut machines = BTreeMap::new();
+        let mut first_failure = None;
+        for document in source::previewed(documents) {
+            if document.text("/kind") == name::CAPACITY_KIND {
+                continue;
+            }
+            match PlannedMachine::of(&document, &context, namespace) {
+                Ok(planned) => {
+                    let key = (planned.namespace.clone(), planned.name.clone());
+                    machines.insert(key, planned);
+                }
+                Err(failure) => {
+                    let wrong = Unevaluated::of(&document, namespace, &failure);
+                    fleet.not_evaluated.push(wrong);
+                    first_failure.get_or_insert(failure);
+                }
+            }
+        }
+        fleet.machines = machines.into_values().collect();
+        if !fleet.machines.is_empty() {
+            fleet.warn();
+            return Ok(fleet);
+        }
+        let none = || {
+            Failure::new(
+                "plan",
+                "the input contains no ScheduledMachine and no set of them",
+            )
+            .remedy("give a file that contains one with -f")
+        };
+        Err(first_failure.unwrap_or_else(none))
+    }
+
+    /// Adds a warning for each calendar and class that is not known.
+    fn warn(&mut self) {
+        let mut unknown = BTreeSet::new();
+        for machine in &self.machines {
+            unknown.extend(machine.missing_calendars.iter().map(|calendar| {
+                format!("{}: {}", machine.namespace, calendar_not_found(calendar))
+            }));
+            unknown.extend(machine.unknown_class.iter().map(|class| {
+                format!(
+                    "ScheduledMachineClass {class} was not found; its hosts, lead time and end \
+                     policy are left out."
+                )
+            }));
+        }
+        self.warnings.extend(unknown);
+    }
+}
+
+/// The forecast of a fleet. `known_since` is when the machines have what their status says, at the
+/// start of the range if absent.
+///
+/// # Errors
+/// The range is empty or too long, or the machines open too often.
+fn report(
+    fleet: Fleet,
+    range: &Range,
+    known_since: Option<Timestamp>,
+) -> Result<Report, Failure> {
+    let Fleet {
+        machines,
+        not_evaluated,
+        warnings,
+    } = fleet;
+    let zones = machines.iter().map(|it| it.schedule.zone_name());
+    let Span { from, to } = range.span(&most_frequent_zone(zones))?;
+    let members = machines.iter().map(|planned| FleetMachine {
+        namespace: &planned.namespace,
+        object: &planned.object,
+        schedule: planned.active_schedule(),
+    });
+    let members: Vec<FleetMachine<'_>> = members.collect();
+    let span = ForecastSpan {
+        since: known_since.map_or(from, |since| since.min(from)),
+        from,
+        to,
+    };
+    let found = forecast(&members, span).map_err(|error| {
+        Failure::new("--to", format!("{error} until {to}"))
+            .remedy("give an earlier time, or fewer machines")
+    })?;
+    let rows = found.broken.iter();
+    let rows =
+        rows.filter_map(|it| Some(Row::of(it, machines.get(it.machine)?, &members)));
+    Ok(Report {
+        from,
+        to,
+        openings: found.openings,
+        broken: rows.collect(),
+        not_evaluated,
+        notes: warnings.into_iter().chain(no_lead_time(&found)).collect(),
+    })
+}
+
+/// A sentence about machines that nobody expects to be ready when their windows open.
+fn no_lead_time(found: &FleetForecast) -> Option<String> {
+    let longest = found.longest_provisioning;
+    let machines = match found.without_lead_time {
+        0 => return None,
+        1 => "1 machine has".to_owned(),
+        several => format!("{} machines have", human::count(several)),
+    };
+    Some(format!(
+        "{machines} no spec.provisioning.leadTime, so that no Node is ready when a window opens: the \
+         last time, it took up to {longest:#}."
+    ))
+}
+
+impl Report {
+    fn outcome(&self) -> Outcome {
+        if self.broken.is_empty() && self.not_evaluated.is_empty() {
+            Outcome::Yes
+        } else {
+            Outcome::No
+        }
+    }
+
+    /// How many openings can be kept, in words.
+    fn summary(&self) -> String {
+        let Self { from, to, .. } = self;
+        let all = human::count(self.openings);
+        let broken = human::count(self.broken.len());
+        match (self.openings, self.broken.len()) {
+            (0, _) => format!("No machine opens from {from} to {to}."),
+            (_, 0) => format!("All {all} openings from {from} to {to} can be kept."),
+            _ => {
+                format!("{broken} of {all} openings from {from} to {to} cannot be kept.")
+            }
+        }
+    }
+}
+
+impl Row {
+    fn of(
+        broken: &BrokenOpening,
+        machine: &PlannedMachine,
+        fleet: &[FleetMachine<'_>],
+    ) -> Self {
+        let zone = machine.schedule.time_zone().clone();
+        Self {
+            time: broken.opens,
+            namespace: machine.namespace.clone(),
+            name: machine.name.clone(),
+            reason: broken.cause.as_str(),
+            late_seconds: broken.late.map(|late| late.as_secs()),
+            message: broken.message(fleet),
+            remedy: broken.remedy(fleet),
+            local: human::local(&broken.opens.to_zoned(zone)),
+        }
+    }
+
+    fn cells(&self) -> [Cow<'_, str>; 5] {
+        let late = self.late_seconds.map(SignedDuration::from_secs);
+        let cells = [
+            self.local.clone(),
+            format!("{}/{}", self.namespace, self.name),
+            late.map_or_else(|| "whole window".to_owned(), |late| format!("{late:#}")),
+            self.reason.to_owned(),
+            format!("{}; {}", self.message, self.remedy),
+        ];
+        cells.map(|cell| plain::line(&cell).into_owned().into())
+    }
+}
+
+/// Prints at most `shown` openings, and how many can be kept.
+fn text(out: &mut dyn Write, report: &Report, shown: usize) -> Result<(), Failure> {
+    if !report.broken.is_empty() {
+        let rows = report.broken.iter().take(shown);
+        let rows: Vec<_> = rows.map(Row::cells).collect();
+        table(
+            out,
+            ["OPENS", "MACHINE", "LATE", "REASON", "MESSAGE"],
+            &rows,
+        )?;
+        if report.broken.len() > shown {
+            let more = human::count(report.broken.len() - shown);
+            writeln!(out, "… {more} more; --all prints them")?;
+        }
+        writeln!(out)?;
+    }
+    for wrong in &report.not_evaluated {
+        writeln!(out, "{}", plain::line(&wrong.text()))?;
+    }
+    for note in &report.notes {
+        writeln!(out, "{}", plain::line(note))?;
+    }
+    Ok(writeln!(out, "{}", report.summary())?)
+}
