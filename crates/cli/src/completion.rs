@@ -20,7 +20,7 @@ use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use fivespot_api::lint::LINTS;
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
-    TimeBasedSpotSchedule, name, rules,
+    ScheduledMachineSet, TimeBasedSpotSchedule, name, rules,
 };
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
@@ -115,7 +115,7 @@ pub(crate) fn followers(current: &OsStr) -> Vec<CompletionCandidate> {
     objects(current, named::FOLLOWERS)
 }
 
-/// The same, and the schedules that they share after `tbss/` and `cms/`.
+/// The same, sets after `smset/`, and the schedules that they share after `tbss/` and `cms/`.
 pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     objects(current, named::EXPLAINED)
 }
@@ -133,6 +133,9 @@ fn objects(
     let names = match named.resource.kind {
         name::CAPACITY_KIND => {
             from_cluster::<ScheduledCapacity>(name, Api::default_namespaced)
+        }
+        name::SET_KIND => {
+            from_cluster::<ScheduledMachineSet>(name, Api::default_namespaced)
         }
         name::TIME_BASED_KIND => {
             from_cluster::<TimeBasedSpotSchedule>(name, Api::default_namespaced)

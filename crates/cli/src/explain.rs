@@ -6,6 +6,7 @@ mod reason;
 mod report;
 mod rule;
 mod schedule;
+mod set;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
+use fivespot_api::resource::SCHEDULED_MACHINE;
 use fivespot_api::verdict::{Lease, State, Verdict};
 use fivespot_controller::kubeconfig::is_local_host;
 use fivespot_controller::{Inspection, Key, Namespaces, NodeAccess, Options, inspect};
@@ -41,6 +43,7 @@ Examples:
   5spot explain business-hours-worker --node-access management
   5spot explain business-hours-worker --timeline -o svg > shutdown.svg
   5spot explain scap/web
+  5spot explain smset/desks
   5spot explain tbss/office-hours
   5spot explain rule SM002
   5spot explain reason KindNotServed";
@@ -58,15 +61,16 @@ const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 3_652);
 /// decides. Objects that you may not read are named with the role that allows it. Nothing is changed.
 ///
 /// Of a ScheduledCapacity, scap/NAME, it shows the values that its target has, that were written and
-/// that the schedule wants, and the next changes. Of a schedule that objects share, tbss/NAME or
+/// that the schedule wants, and the next changes. Of a set, smset/NAME, it shows how many machines it
+/// has and what keeps the others from service. Of a schedule that objects share, tbss/NAME or
 /// cms/NAME, it shows whether it is open, who follows it, the next changes, and what is wrong with it.
 ///
 /// Exit codes: 0 explained, 1 the object is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity, tbss/NAME or cms/NAME of
-    /// a shared schedule; or `rule` or `reason` (with --namespace, a machine of that name)
+    /// Name of the ScheduledMachine, or scap/NAME of a ScheduledCapacity, smset/NAME of a
+    /// ScheduledMachineSet, tbss/NAME or cms/NAME of a shared schedule; or `rule` or `reason` (with --namespace, a machine of that name)
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(completion::explained))]
     name: String,
     /// After `rule`, the id of a rule or of a lint warning; after `reason`, a reason of a condition
@@ -137,8 +141,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
                 "too many arguments",
             )
             .remedy(
-                "give one ScheduledMachine, scap/NAME, tbss/NAME or cms/NAME, `rule` and a rule's \
-                 id, or `reason` and a reason",
+                "give one ScheduledMachine, scap/NAME, smset/NAME, tbss/NAME or cms/NAME, `rule` \
+                 and a rule's id, or `reason` and a reason",
             )),
         },
         (name, None) => object(args, Named::of(name, named::EXPLAINED)?, out),
@@ -151,7 +155,7 @@ fn object(
     named: Named<'_>,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    if args.timeline && (named.is_capacity() || named.is_schedule()) {
+    if args.timeline && named.resource.kind != SCHEDULED_MACHINE.kind {
         return Err(Failure::new("--timeline", "only machines have a shutdown")
             .remedy("leave the flag out"));
     }
@@ -166,6 +170,17 @@ fn object(
         let report = capacity::report(&found, at);
         print(&report, capacity::text, format, out)?;
         return Ok(outcome(&report.verdict));
+    }
+    if named.is_set() {
+        if args.at.is_some() {
+            return Err(Failure::new("--at", "a set is shown as it is now").remedy(
+                "leave the flag out; `5spot preview` shows when its machines run",
+            ));
+        }
+        let operator = args.lease.operator();
+        let report = cluster::block_on(set::read(&args.access, named, &operator))?;
+        print(&report, set::text, format, out)?;
+        return Ok(report.outcome());
     }
     if named.is_schedule() {
         let operator = args.lease.operator();

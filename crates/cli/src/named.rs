@@ -2,7 +2,7 @@
 
 use fivespot_api::resource::{
     CAPITAL_MARKETS_SCHEDULE, SCHEDULED_CAPACITY, SCHEDULED_MACHINE,
-    TIME_BASED_SPOT_SCHEDULE,
+    SCHEDULED_MACHINE_SET, TIME_BASED_SPOT_SCHEDULE,
 };
 use fivespot_api::{Resource, name};
 
@@ -13,10 +13,11 @@ use crate::Failure;
 /// The kinds of what follows a schedule.
 pub(crate) const FOLLOWERS: &[&Resource] = &[SCHEDULED_MACHINE, SCHEDULED_CAPACITY];
 
-/// The same, and the kinds of the schedules that they share.
+/// The same, sets of machines, and the kinds of the schedules that they share.
 pub(crate) const EXPLAINED: &[&Resource] = &[
     SCHEDULED_MACHINE,
     SCHEDULED_CAPACITY,
+    SCHEDULED_MACHINE_SET,
     TIME_BASED_SPOT_SCHEDULE,
     CAPITAL_MARKETS_SCHEDULE,
 ];
@@ -75,6 +76,11 @@ impl<'a> Named<'a> {
         self.resource.group == name::SPOT_GROUP
     }
 
+    /// Whether it is a ScheduledMachineSet.
+    pub(crate) fn is_set(self) -> bool {
+        self.resource.kind == name::SET_KIND
+    }
+
     /// Whether it is a ScheduledCapacity.
     pub(crate) fn is_capacity(self) -> bool {
         self.resource.kind == name::CAPACITY_KIND
@@ -125,6 +131,11 @@ mod tests {
         for text in ["pod/web", "scap.example.com/web", "/web", "tbss/web"] {
             let failure = Named::of(text, FOLLOWERS).unwrap_err().to_string();
             assert!(failure.contains("sm/NAME or scap/NAME"), "{failure}");
+        }
+        for text in ["smset/desks", "scheduledmachinesets/desks"] {
+            let named = Named::of(text, EXPLAINED).unwrap();
+            assert!(named.is_set() && named.name == "desks", "{text}");
+            assert!(Named::of(text, FOLLOWERS).is_err(), "{text}");
         }
         for text in [
             "tbss/office",

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod schedule;
+mod set;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::reader::Reader;
 use crate::{Failure, Outcome, check, completion, output};
 use capacity::Capacities;
 use schedule::{Followers, Schedules};
+use set::Sets;
 use table::{Instants, Row};
 
 const EXAMPLES: &str = "\
@@ -45,7 +47,8 @@ Examples:
 /// the state of all machines is Unknown. Without permission to read the Lease, it is not checked.
 ///
 /// ScheduledCapacities follow in a table of their own: the value that was last written, and the one
-/// that the schedule wants now. Below them are the schedules that objects share.
+/// that the schedule wants now. Below them are ScheduledMachineSets, with how many machines they want,
+/// how many are Active and Ready, and why that is less; and the schedules that objects share.
 ///
 /// Exit codes: 0 printed, 1 the object that NAME names is Blocked, 2 error.
 #[derive(Debug, clap::Args)]
@@ -172,6 +175,7 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 struct Found {
     machines: Vec<Row>,
     capacities: Capacities,
+    sets: Sets,
     schedules: Schedules,
 }
 
@@ -196,11 +200,12 @@ async fn everything(
     let capacities = source::listed::<ScheduledCapacity>(client, selection).await;
     let mut followers = Followers::default();
     let of_capacities = capacities.iter().flatten().map(|it| it.object.clone());
-    let of_machines = machines.iter().map(|it| json!(it));
-    of_machines
-        .chain(of_capacities)
-        .for_each(|it| followers.add(&it));
+    let of_capacities: Vec<Value> = of_capacities.collect();
+    let of_machines: Vec<Value> = machines.iter().map(|it| json!(it)).collect();
+    let all = of_machines.iter().chain(&of_capacities);
+    all.for_each(|it| followers.add(it));
     Ok(Found {
+        sets: Sets::list(client, selection, judge, &of_machines).await,
         machines: rows(judge, machines)?,
         schedules: Schedules::list(client, selection, &followers).await,
         capacities: Capacities::listed(client, selection, judge, capacities).await,
@@ -276,6 +281,7 @@ fn print(
     let Found {
         machines,
         capacities,
+        sets,
         schedules,
     } = found;
     match form {
@@ -290,6 +296,10 @@ fn print(
             }
             let is_colored = output::is_colored(&std::io::stdout());
             capacities.print(out, instants, is_colored)?;
+            if !sets.is_empty() {
+                writeln!(out)?;
+                sets.print(out)?;
+            }
             if !schedules.is_empty() {
                 writeln!(out)?;
             }
@@ -306,10 +316,14 @@ fn document(found: &Found) -> Value {
     if !found.capacities.rows.is_empty() {
         document["capacities"] = json!(found.capacities.rows);
     }
+    if !found.sets.rows.is_empty() {
+        document["sets"] = json!(found.sets.rows);
+    }
     if !found.schedules.rows.is_empty() {
         document["schedules"] = json!(found.schedules.rows);
     }
     let unreadable = found.capacities.unreadable.iter();
+    let unreadable = unreadable.chain(&found.sets.unreadable);
     let unreadable: Vec<_> = unreadable.chain(&found.schedules.unreadable).collect();
     if !unreadable.is_empty() {
         document["notReadable"] = json!(unreadable);

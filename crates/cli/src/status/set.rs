@@ -1,0 +1,91 @@
+//! The ScheduledMachineSets, in a table of their own.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use fivespot_api::ScheduledMachineSet;
+use kube::Client;
+use serde_json::Value;
+
+use crate::check::Judge;
+use crate::columns::table;
+use crate::explain::unreadable::Unreadable;
+use crate::plain;
+use crate::preview::source::{self, Selection};
+use crate::set::SetState;
+
+/// What was found of them.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    /// By namespace and name.
+    pub(super) rows: Vec<SetState>,
+    /// Why they cannot be listed.
+    pub(super) unreadable: Option<Unreadable>,
+}
+
+impl Sets {
+    /// Reads the sets of a namespace or of all; `machines` are those that were listed. None if the
+    /// kind is not served. That they cannot be read is no error.
+    pub(super) async fn list(
+        client: &Client,
+        selection: Selection<'_>,
+        judge: &Judge,
+        machines: &[Value],
+    ) -> Self {
+        match source::listed::<ScheduledMachineSet>(client, selection).await {
+            Ok(found) => {
+                let sets = found.iter().map(|set| {
+                    let namespace = &set.object["metadata"]["namespace"];
+                    let own = machines.iter();
+                    let own = own.filter(|it| it["metadata"]["namespace"] == *namespace);
+                    SetState::of(&set.object, own, judge)
+                });
+                let mut rows: Vec<SetState> = sets.collect();
+                rows.sort_by(|one, other| {
+                    (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+                });
+                Self {
+                    rows,
+                    unreadable: None,
+                }
+            }
+            Err(unreadable) => Self {
+                rows: Vec::new(),
+                unreadable: Some(unreadable),
+            },
+        }
+    }
+
+    /// Whether there is nothing to print.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.unreadable.is_none()
+    }
+
+    /// Prints rows under their heads, in columns; or that they may not be read.
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(unreadable) = &self.unreadable {
+            writeln!(out, "{}", plain::line(&unreadable.text()))?;
+        }
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let heads = ["NAMESPACE", "SET", "WANTED", "ACTIVE", "READY", "MESSAGE"];
+        let rows: Vec<_> = self.rows.iter().map(cells).collect();
+        table(out, heads, &rows)
+    }
+}
+
+fn cells(set: &SetState) -> [Cow<'_, str>; 6] {
+    let cells = [
+        set.namespace.clone(),
+        set.name.clone(),
+        set.wanted.to_string(),
+        set.active.to_string(),
+        set.ready.to_string(),
+        set.message.clone(),
+    ];
+    cells.map(|cell| plain::line(&cell).into_owned().into())
+}
