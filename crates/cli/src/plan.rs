@@ -38,10 +38,10 @@ const LINES: usize = 50;
 /// Show which openings of the next weeks cannot be kept, and why
 ///
 /// An opening cannot be kept if no host of the class is free, if the host that the machine names is
-/// in use, if the class does not allow what the machine names, or if the lead time is shorter than
-/// the last provisioning took (status.lastProvisioning). Calendars, overrides, shared schedules and
-/// classes count if they are among the files or in the cluster. A ScheduledMachineSet counts as its
-/// machines.
+/// in use, if a limit of the class is reached, if the class does not allow what the machine names, or
+/// if the lead time is shorter than the last provisioning took (status.lastProvisioning). Calendars,
+/// overrides, shared schedules and classes count if they are among the files or in the cluster. A
+/// ScheduledMachineSet counts as its machines.
 ///
 /// Hosts are given out as by the operator: the highest priority first, then the first name. A machine
 /// that leaves is counted on its host until its gracefulShutdownTimeout is over.

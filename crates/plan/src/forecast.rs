@@ -1,5 +1,5 @@
-//! Which openings of a coming time cannot be kept, and why: no host of the class is free, or the
-//! lead time is shorter than provisioning takes.
+//! Which openings of a coming time cannot be kept, and why: no host of the class is free, a limit of
+//! the class is reached, or the lead time is shorter than provisioning takes.
 //!
 //! A forecast goes through the instants at which machines are needed and leave, in order, and gives
 //! out hosts as the operator does: the highest priority first, then the first name; each takes the
@@ -8,16 +8,18 @@
 //! Hold nothing begins to wait for a host or leaves one.
 
 mod hosts;
+mod limits;
 mod message;
 mod opening;
 
 use std::collections::BTreeMap;
 
 use fivespot_api::condition::Reason;
-use fivespot_api::{ClassProblem, ResolvedClass, ScheduledMachine};
+use fivespot_api::{ClassProblem, LimitsOfClass, ResolvedClass, ScheduledMachine};
 use fivespot_schedule::Schedule;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::limits::Limit;
 use opening::{Needs, Opening};
 
 /// How many openings a forecast has at most: seven weeks of 10,000 machines that open once a day.
@@ -100,6 +102,13 @@ pub enum BrokenBy {
         /// The Clusters that it allows.
         allowed: Vec<String>,
     },
+    /// A limit of the class for the machines of a namespace is reached.
+    LimitReached {
+        /// Which one.
+        limit: Limit,
+        /// The number of machines, or of hours a week.
+        most: u32,
+    },
     /// Provisioning takes longer than the lead time.
     LeadTimeTooShort {
         /// The lead time.
@@ -117,6 +126,7 @@ impl BrokenBy {
             Self::HostTaken { .. } => Reason::HostTaken.as_str(),
             Self::HostNotFound { .. } => Reason::HostNotFound.as_str(),
             Self::ClusterNotAllowed { .. } => Reason::ClassNotAllowed.as_str(),
+            Self::LimitReached { .. } => Reason::LimitReached.as_str(),
             Self::LeadTimeTooShort { .. } => "LeadTimeTooShort",
         }
     }
@@ -139,8 +149,11 @@ pub fn forecast(
     let needs = fleet
         .iter()
         .map(|machine| Needs::of(machine, span, &mut left));
-    let needs: Vec<Needs<'_>> = needs.collect::<Result<_, _>>()?;
-    let mut found = Findings::new(&needs, span);
+    let mut needs: Vec<Needs<'_>> = needs.collect::<Result<_, _>>()?;
+    for (limits, places) in limited(fleet) {
+        limits::keep(fleet, &mut needs, limits, places, span);
+    }
+    let mut found = Findings::new(fleet, &needs, span);
     let mut pools: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, machine) in fleet.iter().enumerate() {
         let Some(class) = &machine.object.spec.class else {
@@ -149,7 +162,10 @@ pub fn forecast(
         };
         if let Some(cause) = fault(class) {
             found.all_never(place, &cause);
-        } else if class.pool.is_some() {
+            continue;
+        }
+        found.refused(place);
+        if class.pool.is_some() {
             pools.entry(&class.name).or_default().push(place);
         } else {
             found.all_on_time(place);
@@ -169,6 +185,25 @@ pub fn forecast(
     Ok(forecast)
 }
 
+/// The machines of each class that limits openings, by class and namespace.
+fn limited<'m>(
+    fleet: &[FleetMachine<'m>],
+) -> impl Iterator<Item = (&'m LimitsOfClass, Vec<usize>)> + use<'m> {
+    let mut groups: BTreeMap<_, (_, Vec<usize>)> = BTreeMap::new();
+    for (place, machine) in fleet.iter().enumerate() {
+        let class = machine.object.spec.class.as_ref();
+        let class = class.filter(|class| fault(class).is_none());
+        let limits = class.and_then(|class| class.limits.as_deref());
+        let limits = limits.filter(|limits| limits.limits_openings());
+        if let Some((class, limits)) = class.zip(limits) {
+            let key = (class.name.as_str(), machine.namespace);
+            let group = groups.entry(key).or_insert((limits, Vec::new()));
+            group.1.push(place);
+        }
+    }
+    groups.into_values()
+}
+
 /// Why no machine is ever made from its class. A class that is not known, and the labels of
 /// namespaces, are not part of a forecast.
 fn fault(class: &ResolvedClass) -> Option<BrokenBy> {
@@ -184,13 +219,18 @@ fn fault(class: &ResolvedClass) -> Option<BrokenBy> {
 
 /// Collects what becomes of the openings.
 struct Findings<'f, 'm> {
+    fleet: &'f [FleetMachine<'m>],
     needs: &'f [Needs<'m>],
     span: ForecastSpan,
     forecast: FleetForecast,
 }
 
 impl<'f, 'm> Findings<'f, 'm> {
-    fn new(needs: &'f [Needs<'m>], span: ForecastSpan) -> Self {
+    fn new(
+        fleet: &'f [FleetMachine<'m>],
+        needs: &'f [Needs<'m>],
+        span: ForecastSpan,
+    ) -> Self {
         let mut forecast = FleetForecast::default();
         for needs in needs {
             let reported = needs.openings.iter().filter(|it| it.is_within(span));
@@ -204,16 +244,39 @@ impl<'f, 'm> Findings<'f, 'm> {
             }
         }
         Self {
+            fleet,
             needs,
             span,
             forecast,
         }
     }
 
+    /// Reports the openings that the limits of the class never allow.
+    fn refused(&mut self, machine: usize) {
+        let openings = self.needs.get(machine).map_or(&[][..], |of| &of.openings);
+        for opening in openings.iter().filter(|it| it.is_refused()) {
+            if let Some(cause) = self.limit(machine, opening) {
+                self.broken(machine, opening, None, cause);
+            }
+        }
+    }
+
+    /// The limit of the class that has moved the start of an opening.
+    fn limit(&self, machine: usize, opening: &Opening) -> Option<BrokenBy> {
+        let limit = opening.limit?;
+        let class = self.fleet.get(machine)?.object.spec.class.as_ref()?;
+        let limits = class.limits.as_ref()?;
+        let most = match limit {
+            Limit::Machines => limits.machines?,
+            Limit::Hours => limits.hours?,
+        };
+        Some(BrokenBy::LimitReached { limit, most })
+    }
+
     /// The machine is created whenever it is needed.
     fn all_on_time(&mut self, machine: usize) {
         let openings = self.needs.get(machine).map_or(&[][..], |of| &of.openings);
-        for opening in openings {
+        for opening in openings.iter().filter(|it| !it.is_refused()) {
             self.created(machine, opening, opening.start, None);
         }
     }
@@ -247,6 +310,7 @@ impl<'f, 'm> Findings<'f, 'm> {
             lead_time: SignedDuration::from_secs(needs.lead_time),
             took: SignedDuration::from_secs(took.unwrap_or(0)),
         };
+        let cause = cause.or_else(|| self.limit(machine, opening));
         let cause = cause.unwrap_or_else(lead_time_too_short);
         let late = SignedDuration::from_secs(late);
         self.broken(machine, opening, Some(late), cause);

@@ -192,6 +192,49 @@ spec:
 }
 
 #[test]
+fn the_limits_of_a_class_count_and_an_override_that_it_does_not_allow_does_not() {
+    let limits = "  hosts: [{name: desk-2}, {name: desk-1}]
+  limits: {machinesPerNamespace: 1, maxOverride: 2h}
+  timezone: Europe/Zurich
+";
+    let hosts = "  hosts: [{name: desk-2}, {name: desk-1}]\n";
+    let run = |hours: u32| {
+        format!(
+            "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {{name: long, namespace: render}}
+spec:
+  targetRef: {{name: a}}
+  mode: Run
+  startTime: 2026-03-09T18:00:00Z
+  endTime: 2026-03-09T{:02}:00:00Z
+---
+",
+            18 + hours
+        )
+    };
+    let fleet = |hours| {
+        [
+            CLASSES.replacen(hosts, limits, 1),
+            machine("a", "{name: desks}", "9-11", "  priority: 80\n"),
+            machine("b", "{name: desks}", "11-12", ""),
+            run(hours),
+        ]
+        .concat()
+    };
+    let day = ("2026-03-09", "2026-03-10");
+    let three = planned(&fleet(3), day);
+    assert!(
+        three.contains("render/b  1h    LimitReached  limits.machinesPerNamespace of "),
+        "{three}"
+    );
+    assert!(three.contains("1 of 2 openings"), "{three}");
+    let two = planned(&fleet(2), day);
+    assert!(two.contains("1 of 3 openings"), "{two}");
+}
+
+#[test]
 fn json_has_every_broken_opening_with_its_reason_and_remedy() {
     let fleet = [
         CLASSES,

@@ -9,6 +9,7 @@ use fivespot_api::{
     ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClass,
     ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
 };
+use fivespot_plan::overrides::is_longer;
 use fivespot_schedule::{Dates, Override};
 use serde::de::DeserializeOwned;
 
@@ -179,7 +180,8 @@ impl Context {
         self.calendars.get(namespace).cloned().unwrap_or_default()
     }
 
-    /// The overrides of a machine in its namespace, in the form that its schedule uses.
+    /// The overrides of a machine in its namespace, in the form that its schedule uses, without those
+    /// that are longer than its class allows.
     pub(crate) fn overrides(
         &self,
         machine: &ScheduledMachine,
@@ -190,7 +192,16 @@ impl Context {
         let labels = machine.metadata.labels.as_ref().unwrap_or(&none);
         let all = self.overrides.get(namespace).into_iter();
         let own = all.flat_map(|all| all.of_machine(name, labels));
-        own.filter_map(ScheduleOverride::in_schedule).collect()
+        let limits = machine
+            .spec
+            .class
+            .as_ref()
+            .and_then(|of| of.limits.as_ref());
+        let most = limits.and_then(|limits| limits.max_override);
+        let is_allowed = |of: &Override| most.is_none_or(|most| !is_longer(of, most));
+        own.filter_map(ScheduleOverride::in_schedule)
+            .filter(is_allowed)
+            .collect()
     }
 
     /// The overrides of the ScheduledCapacity of that name in its namespace.

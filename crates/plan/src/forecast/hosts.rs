@@ -137,26 +137,20 @@ impl<'f, 'm> Pool<'f, 'm> {
     fn changes(&self, since: i64) -> Vec<(i64, Change, usize)> {
         let mut changes = Vec::new();
         for (member, of) in self.members.iter().enumerate() {
-            let Needs {
-                leaves_within,
-                minimum_run,
-                ..
-            } = *of.needs;
+            let leaves_within = of.needs.leaves_within;
             let first = of.needs.openings.first();
             if of.host.is_some() && first.is_none_or(|first| first.start > since) {
                 let left = since.saturating_add(leaves_within);
                 changes.push((left, Change::Left, member));
             }
-            for (place, opening) in of.needs.openings.iter().enumerate() {
+            let openings = of.needs.openings.iter().enumerate();
+            for (place, opening) in openings.filter(|(_, it)| !it.is_refused()) {
                 changes.push((opening.start, Change::Needed(place), member));
                 changes.push((opening.end, Change::Leaves, member));
                 let left = opening.end.saturating_add(leaves_within);
                 changes.push((left, Change::Left, member));
-                // What is left is enough up to the second before.
-                let last = opening
-                    .needed_until
-                    .saturating_sub((minimum_run - 1).max(0));
-                changes.push((last, Change::GivesUp, member));
+                let too_late = of.needs.too_late(opening);
+                changes.push((too_late, Change::GivesUp, member));
             }
         }
         changes.sort_unstable();

@@ -3,6 +3,8 @@
 use fivespot_api::ScheduledMachine;
 use fivespot_capi::one_line;
 
+use crate::limits::Limit;
+
 use super::{BrokenBy, BrokenOpening, FleetMachine};
 
 impl BrokenOpening {
@@ -53,6 +55,19 @@ impl BrokenOpening {
                     (one_line(cluster), one_line(&allowed.join(", ")));
                 format!("{class} does not allow Cluster {cluster}, only {allowed}")
             }
+            BrokenBy::LimitReached { limit, most } => {
+                let namespace = fleet.get(self.machine).map_or("", |it| it.namespace);
+                let namespace = one_line(namespace);
+                match limit {
+                    Limit::Machines => format!(
+                        "limits.machinesPerNamespace of {class} is reached in {namespace}, {most}"
+                    ),
+                    Limit::Hours => format!(
+                        "limits.hoursPerWeekPerNamespace of {class}, {most}, does not suffice in \
+                         {namespace}"
+                    ),
+                }
+            }
             BrokenBy::LeadTimeTooShort { lead_time, took } => format!(
                 "the last provisioning took {took:#}, and the lead time is {lead_time:#}"
             ),
@@ -73,6 +88,9 @@ impl BrokenOpening {
             BrokenBy::HostNotFound { .. } => "correct spec.classRef.host".to_owned(),
             BrokenBy::ClusterNotAllowed { .. } => {
                 "correct spec.clusterName, or have it added to the class".to_owned()
+            }
+            BrokenBy::LimitReached { .. } => {
+                "have the limit raised, or let other machines run less".to_owned()
             }
             BrokenBy::LeadTimeTooShort { took, .. } => {
                 let of = if has_class { " of the class" } else { "" };

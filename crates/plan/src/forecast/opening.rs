@@ -5,18 +5,21 @@ use fivespot_schedule::{Duration, OverrideMode, Schedule};
 use jiff::Timestamp;
 
 use super::{FleetMachine, ForecastSpan, TooManyOpenings};
+use crate::limits::Limit;
 
 /// A time in which a machine is needed, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     /// When its window opens: the lead time after the start.
     pub(super) opens: i64,
-    /// When it is created.
+    /// When it is created, as far as the limits of its class allow it.
     pub(super) start: i64,
     /// When it is needed no longer; the greatest number if it always is.
     pub(super) needed_until: i64,
     /// When it starts to leave: then, or at the end of a Hold.
     pub(super) end: i64,
+    /// The limit of its class that has moved the start.
+    pub(super) limit: Option<Limit>,
     /// Whether it began before the forecast, or later than its window because of a Hold, so that
     /// it is not known when it opened.
     is_cut: bool,
@@ -34,12 +37,17 @@ pub(super) struct Needs<'m> {
     /// How long after it starts to leave its host is free.
     pub(super) leaves_within: i64,
     /// It is not created for less than this.
-    pub(super) minimum_run: i64,
+    minimum_run: i64,
     /// The host that it has at the beginning.
     pub(super) host: Option<&'m str>,
 }
 
 impl Opening {
+    /// Whether the limits of the class never allow it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.start >= self.needed_until
+    }
+
     /// Whether it is reported.
     pub(super) fn is_within(&self, span: ForecastSpan) -> bool {
         let (from, to) = (span.from.as_second(), span.to.as_second());
@@ -81,6 +89,13 @@ impl<'m> Needs<'m> {
         Ok(needs)
     }
 
+    /// The first instant at which it is too late to create the machine.
+    pub(super) fn too_late(&self, opening: &Opening) -> i64 {
+        // What is left is enough up to the second before.
+        let enough = (self.minimum_run - 1).max(0);
+        opening.needed_until.saturating_sub(enough)
+    }
+
     fn read(
         &mut self,
         schedule: &Schedule,
@@ -102,6 +117,7 @@ impl<'m> Needs<'m> {
                 start: created.max(since),
                 needed_until,
                 end,
+                limit: None,
                 is_cut: needed.start == begin || created > start,
             };
             let left = needed_until.saturating_sub(opening.start);

@@ -58,6 +58,8 @@ struct State {
     leaves: Option<i64>,
     /// When each of its needs was met, by their places.
     met: Vec<Option<i64>>,
+    /// When each of its needs was allowed by the limits of the class.
+    allowed: Vec<Option<i64>>,
 }
 
 impl State {
@@ -79,6 +81,7 @@ pub(crate) fn account(fleet: &Fleet) -> Found {
             let host = fleet.host_of(desk);
             State {
                 met: vec![None; needs.len()],
+                allowed: vec![None; needs.len()],
                 leaves: host.map(|_| fleet.desks[desk].grace),
                 needs,
                 host,
@@ -86,17 +89,72 @@ pub(crate) fn account(fleet: &Fleet) -> Found {
         })
         .collect();
     let mut turns: Vec<usize> = (0..states.len()).collect();
-    turns.sort_by_key(|desk| (Reverse(fleet.desks[*desk].priority), *desk));
+    turns.sort_by_key(|place| {
+        let desk = &fleet.desks[*place];
+        (Reverse(desk.priority), desk.is_other, *place)
+    });
+    let mut used = [0; 2];
     for minute in 0..WEEK + MARGIN {
+        for (is_other, used) in [false, true].into_iter().zip(&mut used) {
+            if minute % WEEK == 0 {
+                *used = 0;
+            }
+            *used += limit(fleet, &mut states, (&turns, is_other), minute, *used);
+        }
         step(fleet, &mut states, &turns, minute);
     }
     report(fleet, &states)
 }
 
+/// Allows the machines of a namespace that the limits of the class leave room for. Returns for how
+/// many minutes of this one its machines are needed and allowed.
+fn limit(
+    fleet: &Fleet,
+    states: &mut [State],
+    (turns, is_other): (&[usize], bool),
+    minute: i64,
+    used: i64,
+) -> i64 {
+    let week_end = (minute / WEEK + 1) * WEEK;
+    let most = fleet.machines.map_or(i64::MAX, i64::from);
+    let most_minutes = fleet.hours.map_or(i64::MAX, |hours| i64::from(hours) * 60);
+    let (mut open, mut spent) = (0, used);
+    for is_new in [false, true] {
+        for place in turns.iter().copied() {
+            let (desk, state) = (&fleet.desks[place], &mut states[place]);
+            let need = state
+                .need(desk, minute)
+                .filter(|_| desk.is_other == is_other);
+            let Some(need) = need else { continue };
+            let until = state.needs[need].1;
+            let rest = until.min(week_end) - minute;
+            let is_counted = match state.allowed[need] {
+                // It was counted in the first round.
+                Some(_) => !is_new,
+                None if is_new
+                    && open < most
+                    && spent + rest <= most_minutes
+                    && until - minute >= desk.minimum_run =>
+                {
+                    state.allowed[need] = Some(minute);
+                    true
+                }
+                None => false,
+            };
+            if is_counted {
+                open += 1;
+                spent += rest;
+            }
+        }
+    }
+    open
+}
+
 /// One minute: machines leave, hosts become free, and those that need one take one in their turn.
 fn step(fleet: &Fleet, states: &mut [State], turns: &[usize], minute: i64) {
     for (desk, state) in fleet.desks.iter().zip(states.iter_mut()) {
-        let is_needed = state.need(desk, minute).is_some();
+        let need = state.need(desk, minute);
+        let is_needed = need.is_some_and(|need| state.allowed[need].is_some());
         if is_needed {
             state.leaves = None;
         } else if state.host.is_some() {
@@ -110,6 +168,9 @@ fn step(fleet: &Fleet, states: &mut [State], turns: &[usize], minute: i64) {
         let Some(need) = states[*desk].need(&fleet.desks[*desk], minute) else {
             continue;
         };
+        if states[*desk].allowed[need].is_none() {
+            continue;
+        }
         let (_, until) = states[*desk].needs[need];
         let is_enough = until - minute >= fleet.desks[*desk].minimum_run;
         if states[*desk].host.is_none() && is_enough {
@@ -129,7 +190,8 @@ fn step(fleet: &Fleet, states: &mut [State], turns: &[usize], minute: i64) {
 fn report(fleet: &Fleet, states: &[State]) -> Found {
     let mut found = Found::default();
     for (place, (desk, state)) in fleet.desks.iter().zip(states).enumerate() {
-        for ((from, to), met) in state.needs.iter().zip(&state.met) {
+        let outcomes = state.met.iter().zip(&state.allowed);
+        for ((from, to), (met, allowed)) in state.needs.iter().zip(outcomes) {
             let opens = from + desk.lead;
             let is_reported = (fleet.from..WEEK).contains(&opens) && *from >= -desk.lead;
             if !is_reported || to - from.max(&0) < desk.minimum_run {
@@ -141,9 +203,13 @@ fn report(fleet: &Fleet, states: &[State]) -> Found {
             if late.is_some_and(|late| late <= 0) {
                 continue;
             }
-            let waited = met.is_none_or(|met| met > *from.max(&0));
+            let begin = (*from).max(0);
+            let is_allowed = allowed.is_some_and(|allowed| *met == Some(allowed));
             let reason = match fleet.named(place) {
-                _ if !waited => "LeadTimeTooShort",
+                _ if allowed.is_none() || is_allowed && *allowed > Some(begin) => {
+                    "LimitReached"
+                }
+                _ if *met == Some(begin) => "LeadTimeTooShort",
                 Some(_) => "HostTaken",
                 None => "NoHostFree",
             };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_api::{HostPool, ResolvedClass, ScheduledMachine};
+use fivespot_api::{HostPool, LimitsOfClass, ResolvedClass, ScheduledMachine};
 use fivespot_plan::{FleetMachine, ForecastSpan};
 use fivespot_schedule::Schedule;
 use jiff::{SignedDuration, Timestamp};
@@ -33,6 +33,8 @@ pub(crate) fn minute(instant: Timestamp) -> i64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Desk {
     pub(crate) priority: u8,
+    /// Whether it is in another namespace.
+    pub(crate) is_other: bool,
     /// The only host that it takes.
     pub(crate) named: Option<usize>,
     /// Days of the week with the minute at which a window begins, and its length.
@@ -49,24 +51,28 @@ pub(crate) struct Desk {
 }
 
 /// Machines that share some hosts, for a week.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
     pub(crate) hosts: usize,
     pub(crate) desks: Vec<Desk>,
+    /// How many machines of a namespace may be needed at the same time, and for how many hours.
+    pub(crate) machines: Option<u32>,
+    pub(crate) hours: Option<u32>,
     /// The first minute that is reported.
     pub(crate) from: i64,
 }
 
 /// A machine as the forecast reads it.
 pub(crate) struct Worker {
-    object: ScheduledMachine,
+    namespace: &'static str,
+    pub(crate) object: ScheduledMachine,
     pub(crate) schedule: Schedule,
 }
 
 impl Worker {
     pub(crate) fn member(&self) -> FleetMachine<'_> {
         FleetMachine {
-            namespace: "team",
+            namespace: self.namespace,
             object: &self.object,
             schedule: Some(&self.schedule),
         }
@@ -149,10 +155,21 @@ impl Fleet {
             name: class.to_owned(),
             host: self.named(place).map(host_name),
             pool: Some(Arc::clone(pool)),
-            ..ResolvedClass::default()
+            limits: Some(Arc::new(LimitsOfClass {
+                machines: self.machines,
+                hours: self.hours,
+                max_override: None,
+                timezone: "UTC".to_owned(),
+            })),
+            jitter: SignedDuration::ZERO,
+            problem: None,
         });
         let schedule = object.spec.schedule(&BTreeMap::new()).unwrap();
-        Worker { object, schedule }
+        Worker {
+            namespace: if desk.is_other { "zoo" } else { "team" },
+            object,
+            schedule,
+        }
     }
 }
 
@@ -174,12 +191,14 @@ fn desk() -> impl Strategy<Value = Desk> {
         option::weighted(0.3, 0..4_usize),
         option::weighted(0.3, 0..4_usize),
     );
-    let took = option::of(0..30_i64);
+    let took = (option::of(0..30_i64), any::<bool>());
     (schedule, lengths, host, took).prop_map(|(schedule, lengths, host, took)| {
         let ((windows, is_gone_at_end), (lead, grace, minimum_run)) = (schedule, lengths);
         let (priority, named, host) = host;
+        let (took, is_other) = took;
         Desk {
             priority,
+            is_other,
             // One that has a host and names another one gives it back at once.
             named: named.filter(|named| host.is_none_or(|host| host == *named)),
             windows,
@@ -195,9 +214,17 @@ fn desk() -> impl Strategy<Value = Desk> {
 
 /// One to three hosts and up to seven machines.
 pub(crate) fn fleet() -> impl Strategy<Value = Fleet> {
-    (1..4_usize, vec(desk(), 1..8), 0..2 * DAY).prop_map(|(hosts, desks, from)| Fleet {
-        hosts,
-        desks,
-        from,
-    })
+    let limits = (
+        option::weighted(0.4, 1..4_u32),
+        option::weighted(0.4, 5..80_u32),
+    );
+    (1..5_usize, vec(desk(), 1..8), limits, 0..2 * DAY).prop_map(
+        |(hosts, desks, (machines, hours), from)| Fleet {
+            hosts,
+            desks,
+            machines,
+            hours,
+            from,
+        },
+    )
 }

@@ -5,6 +5,7 @@
 mod account;
 mod fleet;
 
+use fivespot_api::WeeklyUse;
 use fivespot_plan::forecast::{BrokenBy, TooManyOpenings};
 use fivespot_plan::{ForecastSpan, forecast};
 use fivespot_schedule::{Duration, Override, OverrideMode, Schedule, WindowText};
@@ -53,7 +54,7 @@ fn desks(hours: &[(i64, i64)]) -> Fleet {
     Fleet {
         hosts: 1,
         desks: hours.iter().map(desk).collect(),
-        from: 0,
+        ..Fleet::default()
     }
 }
 
@@ -121,6 +122,51 @@ fn overrides_open_and_close_and_under_a_hold_nothing_is_made_and_no_host_is_left
 }
 
 #[test]
+fn a_limit_of_the_class_makes_a_machine_wait_and_hours_are_those_of_a_week() {
+    let mut fleet = desks(&[(8, 12), (10, 14), (16, 20)]);
+    fleet.hosts = 3;
+    fleet.machines = Some(1);
+    let ten = (DAY + 10 * 60, 1, "LimitReached", Some(120));
+    assert_eq!(forecast_of(&fleet).broken, [ten]);
+    fleet.machines = None;
+    fleet.hours = Some(10);
+    // Two hours are left of ten: of the last four, the last two.
+    let last = (DAY + 16 * 60, 2, "LimitReached", Some(120));
+    assert_eq!(forecast_of(&fleet).broken, [last]);
+    fleet.hours = Some(7);
+    // Of the second, the last three fit, and none of the third.
+    let second = (DAY + 10 * 60, 1, "LimitReached", Some(60));
+    let last = (DAY + 16 * 60, 2, "LimitReached", None);
+    assert_eq!(forecast_of(&fleet).broken, [second, last]);
+}
+
+#[test]
+fn what_was_used_this_week_and_who_runs_count() {
+    let mut fleet = desks(&[(8, 12), (8, 12)]);
+    fleet.hosts = 2;
+    fleet.hours = Some(10);
+    let of = |fleet: &Fleet, used: i64| {
+        let mut workers = fleet.workers();
+        let status = workers[0].object.status.get_or_insert_default();
+        status.weekly_use = Some(WeeklyUse {
+            week_start: at(0),
+            seconds: used * 3_600,
+            since: None,
+        });
+        let members: Vec<_> = workers.iter().map(Worker::member).collect();
+        let found = forecast(&members, fleet.span()).unwrap();
+        let broken = found.broken.iter();
+        broken.map(|it| (it.machine, it.late)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&fleet, 2), []);
+    let hour = Some(SignedDuration::from_hours(1));
+    assert_eq!(of(&fleet, 3), [(1, hour)]);
+    fleet.desks[1].priority = 90;
+    assert_eq!(of(&fleet, 3), [(0, hour)]);
+    assert_eq!(of(&fleet, 10), [(0, None), (1, None)]);
+}
+
+#[test]
 fn who_has_the_hosts_is_named() {
     let mut fleet = desks(&[(8, 12), (9, 10)]);
     fleet.desks[1].named = Some(0);
@@ -152,7 +198,7 @@ fn large_fleet(machines: usize) -> Vec<Worker> {
     let many = Fleet {
         hosts: 980,
         desks: vec![desk; 1_000],
-        from: 0,
+        ..Fleet::default()
     };
     let of_class = |class: usize| many.workers_of(&format!("class-{class}"));
     let mut workers: Vec<Worker> = (0..machines / 1_000).flat_map(of_class).collect();
