@@ -291,7 +291,7 @@ fn is_of(entry: &Value, today: Date) -> bool {
 }
 
 /// Parses a duration of a spec. Zero if it is absent.
-fn length(text: &Value) -> SignedDuration {
+pub(crate) fn length(text: &Value) -> SignedDuration {
     let text = text.as_str().unwrap_or_default();
     let (count, unit) = text.split_at(text.len().saturating_sub(1));
     let count: i64 = count.parse().unwrap_or(0);

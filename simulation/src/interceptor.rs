@@ -19,6 +19,7 @@ use crate::departure::Departures;
 use crate::effective_schedule::Inputs;
 use crate::fault::{Fault, Kind, Target};
 use crate::invariant::{Case, INVARIANTS, KnownState, is_satisfied};
+use crate::owner::{Host as OwnedHost, Sight, reclaimed_at};
 use crate::snapshot::{MachinePaths, MachineSnapshot, instant};
 
 /// The number of requests at one instant that is reported as a hot loop.
@@ -97,6 +98,8 @@ pub(crate) struct State {
     /// status with the calendars as they are.
     pub(crate) accounts_differ: bool,
     departures: BTreeMap<String, Departures>,
+    /// The host of each machine and its owner.
+    pub(crate) hosts: BTreeMap<String, OwnedHost>,
     /// The machines whose schedule could not be disabled at the first attempt.
     failed_disables: BTreeSet<String>,
     /// How many minutes a crashed operator stays down.
@@ -227,6 +230,25 @@ impl Interceptor {
         }
     }
 
+    /// Notes what the agent on the host of a machine sees. A machine that has not returned although
+    /// nothing disturbs its operator is reported.
+    pub(crate) async fn see(&self, name: &str, sight: Sight, now: Timestamp) {
+        let paths = self.paths.iter().find(|paths| paths.name == name);
+        let Some(paths) = paths else { return };
+        let snapshot = MachineSnapshot::of(&self.client, paths).await;
+        let mut state = self.state();
+        let host = state.hosts.entry(name.to_owned()).or_default();
+        host.see(sight, now);
+        let is_overdue = host.is_overdue(&snapshot, now);
+        state.checks += 1;
+        if is_overdue && self.is_undisturbed {
+            let how = format!("{name} at {now}");
+            state
+                .broken
+                .push(("L10 a machine returns once its host is free", how));
+        }
+    }
+
     fn note_event(&self, request: &ProxiedRequest) {
         let event: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let name = event["regarding"]["name"].as_str().unwrap_or_default();
@@ -278,12 +300,22 @@ impl Interceptor {
             .collect()
     }
 
-    /// Checks the deletion of an override: at least an hour after its end, and by its uid.
-    async fn check_override_deletion(&self, request: &ProxiedRequest, code: u16) {
-        let event = &request.event;
-        if event.verb != "delete" || code >= 300 {
+    /// Checks a write of an override by an operator, and counts usage up to it.
+    async fn check_override(&self, request: &ProxiedRequest, code: u16) {
+        if code >= 300 {
             return;
         }
+        if request.event.verb == "delete" {
+            self.check_override_deletion(request).await;
+        }
+        self.note_inputs(request.event.at).await;
+        self.count(request.event.at).await;
+    }
+
+    /// Checks the deletion of an override: at least an hour after its end, or because the host of
+    /// its reclaim is free, and by its uid.
+    async fn check_override_deletion(&self, request: &ProxiedRequest) {
+        let event = &request.event;
         let found = {
             let state = self.state();
             let inputs = state.inputs.last().map(|(_, inputs)| inputs);
@@ -301,16 +333,33 @@ impl Interceptor {
         let has_keep_annotation =
             found["metadata"]["annotations"][name::KEEP_ANNOTATION] == "true";
         let guards = &body["preconditions"];
-        let is_guarded = guards["uid"] == found["metadata"]["uid"]
-            && guards["resourceVersion"].is_string();
+        let is_same = guards["uid"] == found["metadata"]["uid"];
         self.state().checks += 1;
+        if !is_over && is_same && reclaimed_at(&found).is_some() {
+            self.check_return(&found, event.at).await;
+            return;
+        }
+        let is_guarded = is_same && guards["resourceVersion"].is_string();
         if !is_over || has_keep_annotation || !is_guarded {
             let how = format!("{} {}", event.at, event.path);
             let invariant =
                 "an override is deleted an hour after its end, unless it is kept";
             self.report_violation(invariant, how);
         }
-        self.note_inputs(event.at).await;
+    }
+
+    /// Checks that the host of a machine is free whose override of a reclaim ends early.
+    async fn check_return(&self, ended: &Value, now: Timestamp) {
+        let name = ended["spec"]["targetRef"]["name"].as_str();
+        let name = name.unwrap_or_default();
+        let machine = self.client.get(&fivespot_testkit::machine_path(name)).await;
+        let machine = machine.map(|found| Value::clone(&found));
+        let machine = machine.unwrap_or_default();
+        let mut state = self.state();
+        let host = state.hosts.entry(name.to_owned()).or_default();
+        if let Some(law) = host.end(&machine, now, self.is_undisturbed) {
+            state.broken.push((law, format!("{name} at {now}")));
+        }
     }
 
     /// The machine that a request concerns.
@@ -412,9 +461,7 @@ impl Interceptor {
             ));
             let mut state = self.state();
             *state.injected.entry(fault.kind).or_default() += 1;
-            if what == "patch scheduledmachines" && switches_off(request) {
-                state.failed_disables.insert(request.event.name.clone());
-            }
+            state.failed_disables.extend(switched_off(request));
             state.downtime = if fault.minutes > 60 { fault.minutes } else { 0 };
             if !fault.delay().is_zero() {
                 state.delays.insert(key.to_owned(), fault.delay());
@@ -500,7 +547,7 @@ impl Interceptor {
             return;
         }
         if event.resource == "scheduleoverrides" {
-            self.check_override_deletion(request, code).await;
+            self.check_override(request, code).await;
             return;
         }
         let Some(paths) = self.paths_of(request) else {
@@ -559,11 +606,19 @@ fn what(request: &ProxiedRequest) -> String {
     }
 }
 
-/// Whether a patch disables a schedule.
-fn switches_off(request: &ProxiedRequest) -> bool {
-    let body: serde_json::Value =
-        serde_json::from_slice(&request.body).unwrap_or_default();
-    body["spec"]["schedule"]["enabled"] == false
+/// The machine that a request disables or stops.
+fn switched_off(request: &ProxiedRequest) -> Option<String> {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let spec = &body["spec"];
+    match what(request).as_str() {
+        "patch scheduledmachines" if spec["schedule"]["enabled"] == false => {
+            Some(request.event.name.clone())
+        }
+        "create scheduleoverrides" => {
+            spec["targetRef"]["name"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
 }
 
 /// Whether a request concerns the objects of machines, not Events or Leases.

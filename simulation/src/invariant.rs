@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::effective_schedule::{EffectiveSchedule, Inputs};
+use crate::owner::reclaimed_at;
 use crate::snapshot::{MachineSnapshot, instant};
 use crate::user_action::FOREIGN;
 
@@ -385,8 +386,8 @@ fn is_sent_by_leader(case: &Case<'_>) -> Option<bool> {
     case.leader.map(|leader| leader == case.by)
 }
 
-/// Before the Machine of a reclaimed host is deleted, the schedule is disabled, or it is recorded
-/// that it was, or an attempt to disable it has failed. A failed attempt does not block the
+/// Before the Machine of a reclaimed host is deleted, the schedule is disabled or stopped by an
+/// override, or it is recorded that it was, or an attempt to do that has failed. A failed attempt does not block the
 /// deletion.
 fn disables_first(case: &Case<'_>) -> Option<bool> {
     let machine = &case.before.machine["metadata"]["annotations"];
@@ -395,7 +396,11 @@ fn disables_first(case: &Case<'_>) -> Option<bool> {
     let is_killed = case.before.is_killed() || case.before.is_deleting();
     let is_off = case.before.owner["spec"]["schedule"]["enabled"] == false;
     let is_recorded = machine[name::RECLAIM_DISABLED_ANNOTATION] == "true";
-    (is_reclaim && !is_killed).then_some(is_off || is_recorded || case.has_failed_disable)
+    let schedule = case.before.schedule();
+    let in_force = schedule.as_ref().and_then(|of| of.in_force(case.shown));
+    let is_stopped = in_force.is_some_and(|of| reclaimed_at(of).is_some());
+    (is_reclaim && !is_killed)
+        .then_some(is_off || is_stopped || is_recorded || case.has_failed_disable)
 }
 
 fn changes(case: &Case<'_>) -> Option<bool> {

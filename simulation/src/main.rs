@@ -18,6 +18,7 @@ mod fault;
 mod interceptor;
 mod invariant;
 mod long_haul;
+mod owner;
 mod random;
 mod report;
 mod run;

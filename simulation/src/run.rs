@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::end::{last_call_complaint, violation};
 use crate::fault::Kind;
 use crate::interceptor::{Cell, Connection, Interceptor};
+use crate::owner::{self, Sight};
 use crate::scenario::{Disruption, Scenario, calendar};
 use crate::snapshot::{MachinePaths, MachineSnapshot};
 use crate::user_action::{UserAction, undo_user_actions};
@@ -137,6 +138,8 @@ fn lease() -> Option<Lease> {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     UserAction(usize, UserAction),
+    /// The agent on the host of this machine sees this.
+    Owner(usize, Sight),
     /// The host's clock is wrong by this many seconds from now on.
     Clock(i64),
     /// The operators' host is suspended (`true`) or resumed (`false`).
@@ -153,7 +156,7 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
     let mut all = Vec::new();
     for disruption in &scenario.disruptions {
         match *disruption {
-            Disruption::Fault(_) => {}
+            Disruption::Fault(_) | Disruption::Visit(..) => {}
             Disruption::UserAction(at, machine_index, user_action) => {
                 all.push((at, Step::UserAction(machine_index, user_action)));
             }
@@ -170,6 +173,17 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
                 all.push((after(at, minutes), Step::CutOff(operator_index, false)));
             }
         }
+    }
+    for index in 0..scenario.machines.len() {
+        let visits = scenario.disruptions.iter().filter_map(|of| match *of {
+            Disruption::Visit(at, of, minutes) if of == index => {
+                Some((at, after(at, minutes)))
+            }
+            _ => None,
+        });
+        let sights = owner::sights(visits.collect()).into_iter();
+        let until_calm = sights.filter(|(at, _)| *at < scenario.calm);
+        all.extend(until_calm.map(|(at, sight)| (at, Step::Owner(index, sight))));
     }
     all.sort_by_key(|(at, _)| *at);
     all
@@ -226,6 +240,13 @@ impl Run {
                         user_action.perform(&self.cluster, &machine.name, at).await;
                         self.interceptor.note_inputs(at).await;
                         self.interceptor.count(at).await;
+                    }
+                }
+                Step::Owner(machine_index, sight) => {
+                    if let Some(machine) = scenario.machines.get(machine_index) {
+                        let name = &machine.name;
+                        owner::report(&self.cluster, name, sight, at).await;
+                        self.interceptor.see(name, sight, at).await;
                     }
                 }
                 Step::Clock(seconds) => {
@@ -375,7 +396,12 @@ impl Run {
                 let is_soon = edge < begin + SignedDuration::from_hours(72);
                 if is_soon {
                     let idle = edge - BEFORE;
-                    checkpoints.extend((idle > first).then_some((idle, at, true)));
+                    // What is said about the return of a reclaimed host changes at other instants.
+                    let schedule = snapshot.schedule();
+                    let in_force = schedule.as_ref().and_then(|of| of.in_force(first));
+                    let is_idle = in_force.and_then(owner::reclaimed_at).is_none();
+                    let is_idle = is_idle && idle > first;
+                    checkpoints.extend(is_idle.then_some((idle, at, true)));
                     checkpoints.push((
                         settled_after(&snapshot, edge + SETTLE_TIME),
                         at,
@@ -505,6 +531,10 @@ impl Run {
         let now = self.cluster.clock().now();
         let hash = self.interceptor.hash();
         let mut state = self.interceptor.state();
+        let mut user_actions = self.user_actions;
+        let returns = state.hosts.values().map(|host| host.returns() as u64);
+        *user_actions.entry("HostReturned".to_owned()).or_default() +=
+            returns.sum::<u64>();
         Outcome {
             hash,
             trace: std::mem::take(&mut state.trace),
@@ -514,7 +544,7 @@ impl Run {
                 .unwrap_or(0),
             writes: state.served.values().sum(),
             injected: std::mem::take(&mut state.injected),
-            user_actions: self.user_actions,
+            user_actions,
             cells: std::mem::take(&mut state.cells),
         }
     }

@@ -55,6 +55,13 @@ pub(crate) struct Machine {
     pub(crate) object: Value,
 }
 
+impl Machine {
+    /// Whether it returns to its host after a reclaim.
+    fn returns(&self) -> bool {
+        self.object["spec"]["reclaim"]["return"].is_object()
+    }
+}
+
 /// A fault, a user action or a disturbance of the operators' host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disruption {
@@ -67,6 +74,9 @@ pub(crate) enum Disruption {
     Clock(Timestamp, i64, u8),
     /// The operators' host is suspended at an instant for some minutes.
     Suspend(Timestamp, u8),
+    /// The owner of the host of the machine with this number is there from an instant on for some
+    /// minutes.
+    Visit(Timestamp, usize, u8),
     /// The operator with this number is cut off from the server from an instant on for some
     /// minutes.
     CutOff(Timestamp, usize, u8),
@@ -74,7 +84,7 @@ pub(crate) enum Disruption {
 
 impl Disruption {
     fn is_user_action(&self) -> bool {
-        matches!(self, Self::UserAction(..))
+        matches!(self, Self::UserAction(..) | Self::Visit(..))
     }
 }
 
@@ -157,6 +167,15 @@ impl Scenario {
                 at,
                 UserAction::draw(random),
             ));
+        }
+        for (at, edges) in edges.iter().enumerate() {
+            if self.machines.get(at).is_some_and(Machine::returns) {
+                for _ in 0..=random.below(2 * days) {
+                    let when = self.when(random, edges);
+                    let minutes = u8::try_from(1 + random.below(90)).unwrap_or(1);
+                    self.disruptions.push(Disruption::Visit(when, at, minutes));
+                }
+            }
         }
         // An override that starts and ends is in every scenario.
         let at = random.below(self.machines.len());
@@ -326,6 +345,11 @@ fn machine(random: &mut Random, at: usize, begins: Timestamp, days: usize) -> Ma
         spec["nodeTaints"] = json!([
             {"key": "example.com/shift", "value": "night", "effect": "NoSchedule"},
         ]);
+    }
+    if random.chance(40) {
+        let after = random.pick(&["1m", "15m", "40m"]);
+        let most = 1 + random.below(3);
+        spec["reclaim"] = json!({"return": {"after": after, "maxPerDay": most}});
     }
     Machine { name, object }
 }

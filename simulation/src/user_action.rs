@@ -344,6 +344,9 @@ pub(crate) async fn undo_user_actions(cluster: &Cluster, name: &str) {
     UserAction::Resume
         .perform(cluster, name, Timestamp::UNIX_EPOCH)
         .await;
+    target
+        .annotate_own(json!({name::HOST_FREE_ANNOTATION: null}))
+        .await;
     target.pause_cluster(false).await;
     target.set_node_ready(true).await;
     target.delete(&budget(name)).await;
