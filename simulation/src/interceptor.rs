@@ -18,12 +18,16 @@ use crate::account::Account;
 use crate::departure::Departures;
 use crate::effective_schedule::Inputs;
 use crate::fault::{Fault, Kind, Target};
+use crate::fleet::{self, FleetSnapshot};
 use crate::invariant::{Case, INVARIANTS, KnownState, is_satisfied};
 use crate::owner::{Host as OwnedHost, Sight, reclaimed_at};
 use crate::snapshot::{MachinePaths, MachineSnapshot, instant};
 
 /// The number of requests at one instant that is reported as a hot loop.
 const MAX_REQUESTS_AT_ONE_INSTANT: usize = 3_000;
+
+/// The same in a fleet, of which many machines start at one instant.
+const MAX_REQUESTS_OF_FLEET: usize = 30_000;
 
 /// How many times a slow request yields to other tasks before it is sent.
 const YIELDS: usize = 60;
@@ -51,6 +55,8 @@ pub(crate) struct Interceptor {
     is_undisturbed: bool,
     /// How long caches of overrides and calendars may be stale after a change.
     staleness: SignedDuration,
+    /// In the scenario of a fleet: the paths of the kinds that are created for machines.
+    pub(crate) collections: Option<[String; 3]>,
     /// The host of the operators.
     pub(crate) host: Host,
     state: Mutex<State>,
@@ -138,6 +144,7 @@ impl Interceptor {
             lease,
             is_undisturbed: false,
             staleness: LONG_STALENESS,
+            collections: None,
             host: Host::default(),
             state: Mutex::default(),
         }
@@ -148,6 +155,15 @@ impl Interceptor {
         Self {
             is_undisturbed: true,
             staleness: SHORT_STALENESS,
+            ..self
+        }
+    }
+
+    /// The same for a fleet. `owned` are the paths of the objects of a machine without a name.
+    pub(crate) fn of_fleet(self, owned: [String; 3]) -> Self {
+        let collections = owned.map(|path| path.trim_end_matches('/').to_owned());
+        Self {
+            collections: Some(collections),
             ..self
         }
     }
@@ -427,14 +443,16 @@ impl Interceptor {
             state.burst = (Some(request.event.at), 0);
         }
         state.burst.1 += 1;
-        if state.burst.1 == MAX_REQUESTS_AT_ONE_INSTANT {
-            let how = format!(
-                "{MAX_REQUESTS_AT_ONE_INSTANT} requests at {}",
-                request.event.at
-            );
+        let most = if self.collections.is_some() {
+            MAX_REQUESTS_OF_FLEET
+        } else {
+            MAX_REQUESTS_AT_ONE_INSTANT
+        };
+        if state.burst.1 == most {
+            let how = format!("{most} requests at {}", request.event.at);
             state.broken.push(("S13 no hot loop", how));
         }
-        state.burst.1 >= MAX_REQUESTS_AT_ONE_INSTANT
+        state.burst.1 >= most
     }
 
     async fn decide_outcome(
@@ -550,6 +568,9 @@ impl Interceptor {
             self.check_override(request, code).await;
             return;
         }
+        if code < 300 {
+            self.check_hosts(request).await;
+        }
         let Some(paths) = self.paths_of(request) else {
             return;
         };
@@ -592,6 +613,27 @@ impl Interceptor {
     }
 }
 
+impl Interceptor {
+    /// Checks what a write does to the hosts of a fleet.
+    async fn check_hosts(&self, request: &ProxiedRequest) {
+        let is_about_hosts = matches!(request.event.verb.as_str(), "create" | "delete");
+        let Some(collections) = self.collections.as_ref().filter(|_| is_about_hosts)
+        else {
+            return;
+        };
+        let snapshot = FleetSnapshot::of(&self.client, collections).await;
+        let broken = snapshot.violation(request, self.is_undisturbed);
+        let mut state = self.state();
+        state.checks += 1;
+        *state.served.entry("hosts".to_owned()).or_default() += 1;
+        if let Some(invariant) = broken {
+            let event = &request.event;
+            let how = format!("{} {} {}", event.at, what(request), event.name);
+            state.broken.push((invariant, how));
+        }
+    }
+}
+
 /// Identifies a request for a machine. Several may be in flight.
 fn write_key(request: &ProxiedRequest, paths: &MachinePaths) -> String {
     format!("{} {}", paths.name, request.event.path)
@@ -621,9 +663,10 @@ fn switched_off(request: &ProxiedRequest) -> Option<String> {
     }
 }
 
-/// Whether a request concerns the objects of machines, not Events or Leases.
+/// Whether a request concerns the objects of machines or their hosts, not Events or other Leases.
 fn is_of_machines(request: &ProxiedRequest) -> bool {
     !["events", "leases"].contains(&request.event.resource.as_str())
+        || fleet::is_about_claims(request)
 }
 
 impl Connection {

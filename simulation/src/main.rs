@@ -4,7 +4,8 @@
 //! operator's host, and the actions of users, Cluster API and pods. The operator is the shipped
 //! one. The API server and Cluster API are the embedded ones. The clock is virtual. Every write is
 //! checked against the invariants when it is served, and the end of the scenario against what the
-//! user wants. Equal seeds give equal runs, request by request
+//! user wants. Some scenarios are fleets: 200 machines of 20 classes, which have fewer hosts.
+//! Equal seeds give equal runs, request by request
 //! (`internals/decisions/0049-simulations-replay-from-a-seed.md`).
 //!
 //! With `--years`, it runs the long haul instead: years with many machines and without faults. Each
@@ -15,6 +16,7 @@ mod departure;
 mod effective_schedule;
 mod end;
 mod fault;
+mod fleet;
 mod interceptor;
 mod invariant;
 mod long_haul;

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::end::{last_call_complaint, violation};
 use crate::fault::Kind;
+use crate::fleet::{CHECKED_AFTER, FleetAction, FleetSnapshot};
 use crate::interceptor::{Cell, Connection, Interceptor};
 use crate::owner::{self, Sight};
 use crate::scenario::{Disruption, Scenario, calendar};
@@ -90,6 +91,11 @@ async fn run_scenario(scenario: &Scenario) -> Outcome {
     } else {
         interceptor
     };
+    let interceptor = if scenario.fleet.is_some() {
+        interceptor.of_fleet(cluster.owned_paths(""))
+    } else {
+        interceptor
+    };
     let interceptor = Arc::new(interceptor);
     let mut run = Run {
         cluster,
@@ -108,6 +114,7 @@ async fn run_scenario(scenario: &Scenario) -> Outcome {
     let all = async {
         run.run_disruptions(scenario).await;
         run.check_end_state(scenario, &paths).await;
+        run.check_fleet(scenario).await;
     };
     let is_over = tokio::time::timeout(STUCK, all).await.is_ok();
     if !is_over {
@@ -138,6 +145,7 @@ fn lease() -> Option<Lease> {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     UserAction(usize, UserAction),
+    Fleet(FleetAction),
     /// The agent on the host of this machine sees this.
     Owner(usize, Sight),
     /// The host's clock is wrong by this many seconds from now on.
@@ -160,6 +168,7 @@ fn steps(scenario: &Scenario) -> Vec<(Timestamp, Step)> {
             Disruption::UserAction(at, machine_index, user_action) => {
                 all.push((at, Step::UserAction(machine_index, user_action)));
             }
+            Disruption::Fleet(at, action) => all.push((at, Step::Fleet(action))),
             Disruption::Clock(at, ahead, minutes) => {
                 all.push((at, Step::Clock(ahead)));
                 all.push((after(at, minutes), Step::Clock(0)));
@@ -228,6 +237,10 @@ impl Run {
         for machine in &scenario.machines {
             self.cluster.apply(&machine.object).await;
         }
+        let fleet = scenario.fleet.iter();
+        for object in fleet.flat_map(|of| of.classes.iter().chain(&of.machines)) {
+            self.cluster.apply(object).await;
+        }
         for (at, step) in steps(scenario) {
             self.advance_until(at).await;
             self.interceptor.note(format!("{at} {step:?}"));
@@ -240,6 +253,12 @@ impl Run {
                         user_action.perform(&self.cluster, &machine.name, at).await;
                         self.interceptor.note_inputs(at).await;
                         self.interceptor.count(at).await;
+                    }
+                }
+                Step::Fleet(action) => {
+                    if let Some(fleet) = &scenario.fleet {
+                        self.count(&format!("Fleet{}", action.name()));
+                        action.perform(&self.cluster, fleet, at).await;
                     }
                 }
                 Step::Owner(machine_index, sight) => {
@@ -441,6 +460,25 @@ impl Run {
         // Before the clock may be set: by its own clock, the operator removes a machine later.
         self.interceptor.check_departures();
         self.check_next_edge(scenario, paths).await;
+    }
+
+    /// Compares a fleet at rest with what is wanted.
+    async fn check_fleet(&mut self, scenario: &Scenario) {
+        for later in CHECKED_AFTER.iter().filter(|_| scenario.fleet.is_some()) {
+            let now = scenario.calm + *later;
+            self.advance_until(now).await;
+            let collections = self.interceptor.collections.clone();
+            let client = self.cluster.server().client();
+            let Some(collections) = collections else {
+                return;
+            };
+            let snapshot = FleetSnapshot::of(&client, &collections).await;
+            self.interceptor.state().checks += 1;
+            for (invariant, how) in snapshot.complaints(now) {
+                let how = format!("{now} {how}");
+                self.interceptor.report_violation(invariant, how);
+            }
+        }
     }
 
     /// Advances the clock. An operator that crashes on the way is replaced.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::effective_schedule::{EffectiveSchedule, Inputs};
 use crate::fault::Fault;
+use crate::fleet::{Fleet, FleetAction};
 use crate::random::Random;
 use crate::user_action::UserAction;
 
@@ -48,6 +49,14 @@ const MAX_SECONDS_BACK: usize = 540;
 /// that delayed actions are done by the end.
 const SECONDS_AHEAD: std::ops::Range<usize> = 601..1_800;
 
+/// One of so many scenarios is a fleet.
+const FLEET_EVERY: u64 = 50;
+
+/// How many actions and faults the day of a fleet has, and about how many writes.
+const ACTIONS_ON_FLEET: usize = 40;
+const FAULTS_OF_FLEET: usize = 40;
+const WRITES_OF_FLEET: usize = 2_000;
+
 /// One machine of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
@@ -80,11 +89,16 @@ pub(crate) enum Disruption {
     /// The operator with this number is cut off from the server from an instant on for some
     /// minutes.
     CutOff(Timestamp, usize, u8),
+    /// An action on a fleet at an instant.
+    Fleet(Timestamp, FleetAction),
 }
 
 impl Disruption {
     fn is_user_action(&self) -> bool {
-        matches!(self, Self::UserAction(..) | Self::Visit(..))
+        matches!(
+            self,
+            Self::UserAction(..) | Self::Visit(..) | Self::Fleet(..)
+        )
     }
 }
 
@@ -95,7 +109,10 @@ pub(crate) struct Scenario {
     pub(crate) begins: Timestamp,
     /// The instant after which no disruption occurs.
     pub(crate) calm: Timestamp,
+    /// The machines that are checked one by one.
     pub(crate) machines: Vec<Machine>,
+    /// What there is in place of them in the scenario of a fleet.
+    pub(crate) fleet: Option<Fleet>,
     /// The number of operators. Several use leader election with a Lease.
     pub(crate) operators: usize,
     /// In no order. Each can be left out.
@@ -106,6 +123,9 @@ impl Scenario {
     /// Generates the scenario of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random::new(seed);
+        if seed % FLEET_EVERY == FLEET_EVERY - 1 {
+            return Self::of_fleet(seed, &mut random);
+        }
         let begins = instant(random.pick(&DAYS).unwrap_or(DAYS[0]));
         let days = 1 + random.below(4);
         let calm = begins + SignedDuration::from_hours(24 * signed(days));
@@ -118,6 +138,7 @@ impl Scenario {
             begins,
             calm,
             machines,
+            fleet: None,
             operators: if random.chance(25) { 2 } else { 1 },
             disruptions: Vec::new(),
         };
@@ -130,6 +151,33 @@ impl Scenario {
             scenario.disruptions.retain(Disruption::is_user_action);
         }
         scenario
+    }
+
+    /// The scenario of a fleet. Half of them have no faults, so that it can be said who is next.
+    fn of_fleet(seed: u64, random: &mut Random) -> Self {
+        let begins = instant(random.pick(&DAYS).unwrap_or(DAYS[0]));
+        let fleet = Fleet::draw(random);
+        let operators = if random.chance(25) { 2 } else { 1 };
+        let mut disruptions = Vec::new();
+        for _ in 0..ACTIONS_ON_FLEET {
+            let when = FleetAction::when(random, begins);
+            disruptions.push(Disruption::Fleet(when, FleetAction::draw(random)));
+        }
+        if random.chance(50) {
+            for _ in 0..FAULTS_OF_FLEET {
+                let fault = Fault::draw(random, WRITES_OF_FLEET);
+                disruptions.push(Disruption::Fault(fault));
+            }
+        }
+        Self {
+            seed,
+            begins,
+            calm: begins + SignedDuration::from_hours(24),
+            machines: Vec::new(),
+            fleet: Some(fleet),
+            operators,
+            disruptions,
+        }
     }
 
     /// Whether no fault is injected and the clock of the operators is right.
