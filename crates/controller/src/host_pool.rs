@@ -111,13 +111,15 @@ impl HostPools {
         Turn::Wait(again)
     }
 
-    /// The class and the host that `key` was offered last.
+    /// The class and the host that `key` was offered last, until the cache shows its claim: also after
+    /// it has stopped waiting, because a Lease that nobody reads is not given back.
     pub(crate) fn offered(&self, key: &Key) -> Option<(String, String)> {
         let state = self.state();
-        let (class, _) = state.seeking.get(key)?;
-        let mut offers = state.pools.get(class)?.offers.iter();
-        let (host, _) = offers.find(|(_, offer)| offer.to == *key)?;
-        Some((class.clone(), host.clone()))
+        state.pools.iter().find_map(|(class, pool)| {
+            let mut offers = pool.offers.iter();
+            let (host, _) = offers.find(|(_, offer)| offer.to == *key)?;
+            Some((class.clone(), host.clone()))
+        })
     }
 
     /// The server has said that the Lease of the host that `key` was offered exists: it is that of

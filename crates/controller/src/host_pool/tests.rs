@@ -129,6 +129,18 @@ fn a_host_whose_claim_was_refused_is_left_alone_until_its_lease_is_shown() {
 }
 
 #[test]
+fn a_claim_is_known_until_its_lease_is_shown_although_its_machine_waits_no_more() {
+    let desks = desks(&["a"]);
+    let offered = || desks.pools.offered(&key("one")).map(|(_, host)| host);
+    desks.seek("one", 50);
+    desks.pools.claimed(&key("one"), desks.now);
+    desks.pools.leave(&key("one"));
+    assert_eq!(offered().as_deref(), Some("a"));
+    desks.pools.changed("desks", "a");
+    assert_eq!(offered(), None);
+}
+
+#[test]
 fn a_named_host_waits_for_that_host_alone_and_comes_before_a_lower_priority() {
     let mut desks = desks(&["a", "b"]);
     desks.taken.extend(["a", "b"]);
