@@ -42,7 +42,7 @@ const SHALLOW_LIMIT: usize = 20_000;
 
 /// How many of the usual parts, from the smallest, are searched completely before the others are
 /// begun.
-const SMALL_PARTS: usize = 6;
+const SMALL_PARTS: usize = 11;
 
 /// The stored results of the mutants, relative to this crate: they determine where the search for
 /// each mutant begins.
@@ -186,7 +186,7 @@ fn print(scope: &SearchScope, result: &SearchResult, seconds: f64) {
     let budget = scope.budget;
     println!(
         "{:<8} {:>6} {:>7} {:>5} {:>8} {:>10} {:>11} {:>6} {seconds:>8.1}",
-        scope.part.name(),
+        scope.subject.name(),
         budget.errors,
         budget.crashes,
         budget.edits,

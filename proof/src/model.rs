@@ -11,6 +11,7 @@ mod changes;
 mod cluster_api;
 mod end;
 mod environment;
+mod hosts;
 mod interner;
 mod invariant;
 mod operator;
@@ -24,6 +25,7 @@ use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
 
 use changes::{Edit, ExternalChange};
 pub(crate) use environment::Environment;
+use hosts::{Contest, Hosts};
 use invariant::Invariant;
 use operator::RequestOutcome;
 pub(crate) use state::FaultBudget;
@@ -301,22 +303,55 @@ pub(crate) struct SearchResult {
     pub(crate) broken: Vec<(&'static str, Vec<String>)>,
 }
 
-/// How many laws are checked in each state.
+/// How many laws are checked, in one model or the other.
 pub(crate) fn invariant_count() -> usize {
-    Model::new(&Arc::default(), Part::Opening, FaultBudget::default())
-        .properties()
-        .len()
+    let budget = FaultBudget::default();
+    let day = Model::new(&Arc::default(), Part::Opening, budget).properties();
+    day.len() + Hosts::new(Contest::TwoForOne, budget).properties().len()
 }
 
-/// A part of the day, and how much may go wrong in it.
+/// What is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A part of the day of one machine.
+    Day(Part),
+    /// Machines that compete for hosts.
+    Hosts(Contest),
+}
+
+impl Subject {
+    const DAYS: [Part; 7] = [
+        Part::Opening,
+        Part::Serving,
+        Part::Closing,
+        Part::LeadTime,
+        Part::EarlyEnd,
+        Part::Audited,
+        Part::Lent,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Day(part) => part.name(),
+            Self::Hosts(contest) => contest.name(),
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        let contests = Contest::ALL.into_iter().map(Self::Hosts);
+        Self::DAYS.into_iter().map(Self::Day).chain(contests)
+    }
+}
+
+/// What is searched, and how much may go wrong in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchScope {
-    pub(crate) part: Part,
+    pub(crate) subject: Subject,
     pub(crate) budget: FaultBudget,
 }
 
 impl std::fmt::Display for SearchScope {
-    /// The part's name, and how many errors, crashes, edits and changes by others: the format
+    /// The subject's name, and how many errors, crashes, edits and changes by others: the format
     /// that `from_str` parses.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FaultBudget {
@@ -325,8 +360,11 @@ impl std::fmt::Display for SearchScope {
             edits,
             external_changes,
         } = self.budget;
-        let part = self.part.name();
-        write!(out, "{part} {errors} {crashes} {edits} {external_changes}")
+        let subject = self.subject.name();
+        write!(
+            out,
+            "{subject} {errors} {crashes} {edits} {external_changes}"
+        )
     }
 }
 
@@ -337,20 +375,10 @@ impl std::str::FromStr for SearchScope {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
-        let all = [
-            Part::Opening,
-            Part::Serving,
-            Part::Closing,
-            Part::LeadTime,
-            Part::EarlyEnd,
-            Part::Audited,
-            Part::Lent,
-        ];
-        let part = all.into_iter().find(|part| part.name() == name);
-        let part = part.ok_or_else(|| {
-            format!(
-                "{name:?} is not a part: use opening, serving, closing, lead, early, audit or lent"
-            )
+        let subject = Subject::all().find(|subject| subject.name() == name);
+        let subject = subject.ok_or_else(|| {
+            let known: Vec<&str> = Subject::all().map(Subject::name).collect();
+            format!("{name:?} is not a part: use one of {}", known.join(", "))
         })?;
         let mut budget = [0; 4];
         for number in &mut budget {
@@ -359,7 +387,7 @@ impl std::str::FromStr for SearchScope {
                 format!("{word:?} is not a number; expected the numbers of errors, crashes, edits and interferences")
             })?;
         }
-        Ok(scope(part, budget))
+        Ok(scope(subject, budget))
     }
 }
 
@@ -367,7 +395,7 @@ impl SearchScope {
     /// The stored results of a search.
     pub(crate) fn to_value(&self, result: &SearchResult) -> serde_json::Value {
         serde_json::json!({
-            "part": self.part.name(),
+            "part": self.subject.name(),
             "errors": self.budget.errors,
             "crashes": self.budget.crashes,
             "edits": self.budget.edits,
@@ -380,11 +408,11 @@ impl SearchScope {
 }
 
 const fn scope(
-    part: Part,
+    subject: Subject,
     [errors, crashes, edits, external_changes]: [u8; 4],
 ) -> SearchScope {
     SearchScope {
-        part,
+        subject,
         budget: FaultBudget {
             errors,
             crashes,
@@ -394,45 +422,62 @@ const fn scope(
     }
 }
 
+const fn day(part: Part, budget: [u8; 4]) -> SearchScope {
+    scope(Subject::Day(part), budget)
+}
+
+const fn hosts(contest: Contest, budget: [u8; 4]) -> SearchScope {
+    scope(Subject::Hosts(contest), budget)
+}
+
 /// The scopes that are searched completely on every change, the smallest first.
 pub(crate) const USUAL: &[SearchScope] = &[
-    scope(Part::Opening, [1, 1, 0, 0]),
-    scope(Part::Serving, [0, 0, 1, 0]),
-    scope(Part::Serving, [0, 0, 0, 1]),
-    scope(Part::Opening, [0, 0, 0, 1]),
-    scope(Part::Opening, [0, 0, 1, 0]),
-    scope(Part::Closing, [0, 0, 0, 0]),
-    scope(Part::LeadTime, [1, 1, 0, 0]),
-    scope(Part::EarlyEnd, [0, 0, 0, 0]),
-    scope(Part::Audited, [0, 1, 0, 0]),
-    scope(Part::Audited, [0, 0, 1, 0]),
-    scope(Part::Lent, [0, 0, 0, 5]),
-    scope(Part::Lent, [0, 0, 1, 2]),
-    scope(Part::Lent, [1, 1, 0, 2]),
-    scope(Part::Serving, [1, 1, 1, 0]),
-    scope(Part::Serving, [0, 0, 2, 0]),
-    scope(Part::Opening, [0, 1, 1, 0]),
-    scope(Part::Closing, [0, 1, 0, 0]),
-    scope(Part::Closing, [1, 0, 0, 0]),
-    scope(Part::Serving, [1, 1, 0, 1]),
-    scope(Part::Opening, [1, 1, 0, 1]),
+    hosts(Contest::TwoForOne, [0, 1, 0, 0]),
+    hosts(Contest::TwoForOne, [0, 0, 0, 1]),
+    hosts(Contest::TwoForOne, [0, 0, 1, 0]),
+    hosts(Contest::TwoForTwo, [0, 0, 0, 0]),
+    hosts(Contest::ThreeForOne, [0, 0, 0, 0]),
+    day(Part::Opening, [1, 1, 0, 0]),
+    day(Part::Serving, [0, 0, 1, 0]),
+    day(Part::Serving, [0, 0, 0, 1]),
+    day(Part::Opening, [0, 0, 0, 1]),
+    day(Part::Opening, [0, 0, 1, 0]),
+    day(Part::Closing, [0, 0, 0, 0]),
+    day(Part::LeadTime, [1, 1, 0, 0]),
+    day(Part::EarlyEnd, [0, 0, 0, 0]),
+    day(Part::Audited, [0, 1, 0, 0]),
+    day(Part::Audited, [0, 0, 1, 0]),
+    day(Part::Lent, [0, 0, 0, 5]),
+    day(Part::Lent, [0, 0, 1, 2]),
+    day(Part::Lent, [1, 1, 0, 2]),
+    day(Part::Serving, [1, 1, 1, 0]),
+    day(Part::Serving, [0, 0, 2, 0]),
+    day(Part::Opening, [0, 1, 1, 0]),
+    day(Part::Closing, [0, 1, 0, 0]),
+    day(Part::Closing, [1, 0, 0, 0]),
+    day(Part::Serving, [1, 1, 0, 1]),
+    day(Part::Opening, [1, 1, 0, 1]),
 ];
 
 /// The scopes that are searched in addition when there is time.
 pub(crate) const DEEP: &[SearchScope] = &[
-    scope(Part::Closing, [0, 0, 1, 0]),
-    scope(Part::Closing, [0, 0, 0, 1]),
-    scope(Part::Opening, [1, 1, 1, 0]),
-    scope(Part::Serving, [0, 0, 1, 1]),
-    scope(Part::Closing, [1, 1, 0, 0]),
-    scope(Part::Closing, [1, 0, 0, 1]),
-    scope(Part::Closing, [0, 1, 1, 0]),
-    scope(Part::Closing, [0, 0, 1, 1]),
-    scope(Part::Serving, [0, 0, 0, 2]),
-    scope(Part::LeadTime, [0, 0, 1, 0]),
-    scope(Part::EarlyEnd, [0, 0, 1, 0]),
-    scope(Part::EarlyEnd, [1, 1, 0, 0]),
-    scope(Part::Audited, [0, 0, 0, 1]),
+    day(Part::Closing, [0, 0, 1, 0]),
+    day(Part::Closing, [0, 0, 0, 1]),
+    day(Part::Opening, [1, 1, 1, 0]),
+    day(Part::Serving, [0, 0, 1, 1]),
+    day(Part::Closing, [1, 1, 0, 0]),
+    day(Part::Closing, [1, 0, 0, 1]),
+    day(Part::Closing, [0, 1, 1, 0]),
+    day(Part::Closing, [0, 0, 1, 1]),
+    day(Part::Serving, [0, 0, 0, 2]),
+    day(Part::LeadTime, [0, 0, 1, 0]),
+    day(Part::EarlyEnd, [0, 0, 1, 0]),
+    day(Part::EarlyEnd, [1, 1, 0, 0]),
+    day(Part::Audited, [0, 0, 0, 1]),
+    hosts(Contest::TwoForOne, [0, 1, 1, 1]),
+    hosts(Contest::TwoForTwo, [0, 1, 0, 0]),
+    hosts(Contest::TwoForTwo, [0, 0, 1, 0]),
+    hosts(Contest::ThreeForTwo, [0, 0, 0, 0]),
 ];
 
 /// The extent of a search.
@@ -453,7 +498,33 @@ pub(crate) fn search(
     scope: &SearchScope,
     limits: SearchLimits,
 ) -> SearchResult {
-    let model = Model::new(environment, scope.part, scope.budget);
+    match scope.subject {
+        Subject::Day(part) => {
+            let model = Model::new(environment, part, scope.budget);
+            check(model, limits, |model, last| {
+                model.environment.describe_end(last)
+            })
+        }
+        Subject::Hosts(contest) => {
+            let model = Hosts::new(contest, scope.budget);
+            check(model, limits, |model, last| {
+                model.environment.describe_end(last)
+            })
+        }
+    }
+}
+
+/// Searches a model. `describe_end` says what a state leads to.
+fn check<M>(
+    model: M,
+    limits: SearchLimits,
+    describe_end: impl Fn(&M, &M::State) -> Vec<String>,
+) -> SearchResult
+where
+    M: stateright::Model + Send + Sync + 'static,
+    M::State: Clone + std::fmt::Debug + std::hash::Hash + PartialEq + Send + Sync,
+    M::Action: std::fmt::Debug + Clone + PartialEq,
+{
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut checker = model
         .checker()
@@ -472,8 +543,8 @@ pub(crate) fn search(
             let last = path.last_state().clone();
             let steps = path.into_actions();
             let steps = steps.iter().map(|step| format!("{step:?}"));
-            let end = if invariant == ENDS {
-                checker.model().environment.describe_end(&last)
+            let end = if [ENDS, hosts::ENDS].contains(&invariant) {
+                describe_end(checker.model(), &last)
             } else {
                 Vec::new()
             };

@@ -49,9 +49,14 @@ injects every fault into each. On a real cluster (`E2E_BACKEND=kubernetes`) they
 
 The scenarios with faults run twice without one, and once with each; their final states are compared: the
 remaining objects, except for uids and times, and what the operator created, deleted and evicted. The model
-contains one ScheduledMachine, its objects, and its Node with a pod. Equal seeds of the simulation give equal
+contains one ScheduledMachine, its objects, and its Node with a pod. In its parts `2-for-1` to `3-for-2` two or
+three ScheduledMachines of different priorities compete for one or two hosts of a class, with two replicas that
+hand over, and a class that is edited and deleted: no two have objects on one host, nothing is created before its
+host is claimed and recorded, a host is given back once the objects are gone, no edit of the class takes the host
+of a machine that exists, and a free host is taken. Equal seeds of the simulation give equal
 runs, request by request; in a quarter of them two operators use leader election
-([decision 49](decisions/0049-simulations-replay-from-a-seed.md)). Fuzzing has no guidance by coverage: an input
+([decision 49](decisions/0049-simulations-replay-from-a-seed.md)). Every fiftieth seed is a fleet of 200 machines
+of 20 classes that have fewer hosts. Fuzzing has no guidance by coverage: an input
 is kept and mutated again if its answer is new.
 
 A violation is printed with the shortest sequence of steps that leads to it (model), or with a command that

@@ -2,7 +2,7 @@
 //! settles in the desired state. This is computed here, state by state, instead of by a liveness
 //! checker, which would miss infinite cycles.
 
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::Hasher as _;
 use std::sync::PoisonError;
 
 use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name, rules};
@@ -434,7 +434,7 @@ impl Environment {
     }
 }
 
-fn fingerprint(state: &State) -> u64 {
+pub(super) fn fingerprint(state: &impl std::hash::Hash) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     state.hash(&mut hasher);
     hasher.finish()

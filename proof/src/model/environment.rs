@@ -324,7 +324,8 @@ fn scheduled_machine(is_timed: bool) -> ScheduledMachine {
     serde_json::from_value(object).expect("a ScheduledMachine")
 }
 
-fn cluster() -> Value {
+/// The Cluster.
+pub(super) fn cluster() -> Value {
     json!({
         "apiVersion": Contract::V1Beta2.api_version(), "kind": "Cluster",
         "metadata": {

@@ -165,13 +165,7 @@ impl Environment {
         {
             state.broken = Some(Invariant::Rewritten);
         }
-        // Serialised as it is sent, so that fields that are not stored are dropped. No decision
-        // reads when a condition changed, so that states need not differ in it.
-        let kept = serde_json::to_value(status).and_then(serde_json::from_value);
-        let mut kept: Option<ScheduledMachineStatus> = kept.ok();
-        for condition in kept.iter_mut().flat_map(|status| &mut status.conditions) {
-            condition.last_transition_time = Time(instant(0));
-        }
+        let kept = as_stored(status);
         if kept.as_ref() == before {
             state.broken = Some(Invariant::Idempotent);
         }
@@ -910,8 +904,21 @@ pub(crate) fn minutes(text: &str) -> SignedDuration {
     SignedDuration::from_mins(count.unwrap_or(0))
 }
 
+/// A status as it is stored. Serialised as it is sent, so that fields that are not stored are dropped. No
+/// decision reads when a condition changed, so that states need not differ in it.
+pub(super) fn as_stored(
+    status: &ScheduledMachineStatus,
+) -> Option<ScheduledMachineStatus> {
+    let kept = serde_json::to_value(status).and_then(serde_json::from_value);
+    let mut kept: Option<ScheduledMachineStatus> = kept.ok();
+    for condition in kept.iter_mut().flat_map(|status| &mut status.conditions) {
+        condition.last_transition_time = Time(instant(0));
+    }
+    kept
+}
+
 /// Applies a JSON merge patch (RFC 7386).
-fn json_merge(object: &mut Value, patch: &Value) {
+pub(super) fn json_merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();
         return;
