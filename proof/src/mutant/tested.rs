@@ -82,6 +82,8 @@ const CAPACITY: &str = "crates/plan/src/capacity.rs";
 const CAPACITY_WANTED: &str = "crates/plan/src/capacity/wanted.rs";
 const CAPACITY_WRITE: &str = "crates/plan/src/capacity/write.rs";
 const EVENT: &str = "crates/plan/src/status/event.rs";
+const SET: &str = "crates/plan/src/set.rs";
+const HOST_POOL: &str = "crates/controller/src/host_pool.rs";
 const HOST_RETURN: &str = "crates/plan/src/decide/host_return.rs";
 const USAGE: &str = "crates/plan/src/status/usage.rs";
 
@@ -102,6 +104,72 @@ macro_rules! mutants {
 }
 
 mutants! {
+    "set-one-machine-too-many", "creates one machine more than a set wants", SET,
+        "facts.wanted().saturating_sub(facts.staying().len());" => "(facts.wanted() + 1).saturating_sub(facts.staying().len());",
+        "sets::whatever_happens_a_set_has_no_machine_too_many_and_comes_to_rest";
+    "set-deletes-one-more", "deletes a machine of a set that has no machine too many", SET,
+        "staying.len().saturating_sub(facts.wanted());" => "(staying.len() + 1).saturating_sub(facts.wanted());",
+        "sets::whatever_happens_a_set_has_no_machine_too_many_and_comes_to_rest";
+    "set-counts-what-leaves", "counts the machines of a set that are being deleted as machines that stay", SET,
+        "self.machines.iter().filter(|it| !it.is_leaving).collect()" => "self.machines.iter().filter(|it| !it.is_leaving || it.is_leaving).collect()",
+        "sets::a_machine_that_is_being_deleted_keeps_its_index";
+    "set-waits-for-what-leaves", "creates no machine of a set while another one is being deleted", SET,
+        "facts.wanted().saturating_sub(facts.staying().len());" => "facts.wanted().saturating_sub(facts.machines.len());",
+        "sets::a_machine_that_is_being_deleted_keeps_its_index";
+    "set-index-used-twice", "gives a machine the index of one that is being deleted", SET,
+        "let used: BTreeSet<u32> = facts.machines.iter().map(|it| it.index).collect();" => "let used: BTreeSet<u32> = facts.staying().iter().map(|it| it.index).collect();",
+        "sets::a_machine_that_is_being_deleted_keeps_its_index";
+    "set-index-of-another-used", "uses an index whose name another ScheduledMachine has", SET,
+        "&& !facts.taken.contains(index)" => "",
+        "sets::the_lowest_free_indexes_are_created_and_each_machine_is_owned_by_the_set";
+    "set-creation-forgotten", "creates another machine while a creation is unanswered", SET,
+        "let created = again.chain(free)" => "let created = again.filter(|_| false).chain(free)",
+        "sets::a_set_has_no_machine_too_many_after_a_response_was_lost";
+    "set-creation-doubled", "uses the index of an unanswered creation for a second machine", SET,
+        "let open = &facts.unanswered.creations;" => "let none: BTreeSet<u32> = BTreeSet::new();\n    let open = &none;",
+        "sets::a_set_has_no_machine_too_many_after_a_response_was_lost";
+    "set-deletion-forgotten", "deletes another machine while a deletion is unanswered", SET,
+        "(!is_asked, it.is_active, it.priority, last_first)" => "(is_asked && false, it.is_active, it.priority, last_first)",
+        "sets::no_second_machine_is_deleted_while_a_deletion_is_unanswered";
+    "set-active-leave-first", "deletes machines of a set that are Active before others", SET,
+        "(!is_asked, it.is_active, it.priority, last_first)" => "(!is_asked, !it.is_active, it.priority, last_first)",
+        "sets::those_that_are_not_active_leave_first_then_those_of_low_priority_then_the_last";
+    "set-priority-ignored", "deletes the last machine of a set, whatever its priority", SET,
+        "(!is_asked, it.is_active, it.priority, last_first)" => "(!is_asked, it.is_active, last_first)",
+        "sets::those_that_are_not_active_leave_first_then_those_of_low_priority_then_the_last";
+    "set-deletion-unguarded", "deletes a machine of a set that has changed", SET,
+        "version: it.version.clone(),\n    });" => "version: String::new(),\n    });",
+        "sets::those_that_are_not_active_leave_first_then_those_of_low_priority_then_the_last";
+    "set-label-late", "creates machines while one of the set is not found by its label", SET,
+        "if unlabelled.is_empty() {" => "if unlabelled.is_empty() || true {",
+        "sets::a_machine_without_the_label_gets_it_before_others_are_created_or_deleted";
+    "set-acts-while-deleted", "deletes machines of a set that is being deleted", SET,
+        "if set.metadata.deletion_timestamp.is_some() {" => "if false && set.metadata.deletion_timestamp.is_some() {",
+        "sets::nothing_is_done_about_an_invalid_set_and_one_that_is_being_deleted";
+    "set-template-over-own-fields", "takes back what a person has changed on a machine of a set", SET,
+        "difference(&before, applied.clone());" => "difference(if false { &before } else { &Value::Null }, applied.clone());",
+        "sets::a_change_of_the_template_reaches_a_machine_and_leaves_its_own_fields";
+    "set-plan-unbounded", "changes all machines of a set in one plan", SET,
+        "actions.truncate(MAX_ACTIONS);" => "actions.truncate(usize::MAX);",
+        "sets::a_thousand_machines_are_created_in_bounded_steps";
+    "host-turn-without-priority", "offers a host to the first by name instead of by priority", HOST_POOL,
+        "let place = (Reverse(wish.priority), key.clone());" => "let place = (Reverse(0), key.clone());",
+        "host_pool::tests::of_machines_that_wait_the_highest_priority_comes_first";
+    "host-offered-twice", "offers one host to two machines", HOST_POOL,
+        "offer.is_none_or(|offer| offer.is_open_to(key))" => "(offer.is_none() || offer.is_some())",
+        "host_pool::tests::each_machine_is_offered_another_host_in_the_order_of_their_names";
+    "host-taken-from-those-ahead", "offers a host that one of those ahead could take", HOST_POOL,
+        "let is_enough = others == 0 || free.nth(others - 1).is_some();" => "let is_enough = others == 0 || free.nth(others - 1).is_some() || true;",
+        "host_pool::tests::of_machines_that_wait_the_highest_priority_comes_first";
+    "host-named-ahead-ignored", "offers a host that one ahead has named", HOST_POOL,
+        "                && !named_ahead.contains(*host)\n" => "",
+        "host_pool::tests::a_named_host_waits_for_that_host_alone_and_comes_before_a_lower_priority";
+    "host-offer-outlives-its-machine", "leaves a host alone that was offered to a machine that no longer waits", HOST_POOL,
+        "let freed = offers.find(|(_, offer)| offer.is_open_to(key));" => "let freed = offers.find(|(_, offer)| false && offer.is_open_to(key));",
+        "host_pool::tests::a_host_that_was_offered_and_never_claimed_wakes_who_waits";
+    "host-claim-repeated", "offers a host again and again whose claim the server has refused", HOST_POOL,
+        "offer.claimed_at.get_or_insert(now);" => "let _ = offer;",
+        "host_pool::tests::a_host_whose_claim_was_refused_is_left_alone_until_its_lease_is_shown";
     "return-unconfirmed", "returns a host that was free and has not confirmed it since", HOST_RETURN,
         "free.confirmed >= due" => "true",
         "returning::a_machine_returns_once_its_host_has_been_free_for_long_enough";
