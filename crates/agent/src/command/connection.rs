@@ -1,11 +1,12 @@
 //! The clusters of the arguments, and what the agent has there.
 
+use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use super::Failure;
@@ -72,12 +73,40 @@ impl Args {
         })
     }
 }
+
+/// Why there is no cluster.
+fn failed(error: &(dyn Error + 'static)) -> Failure {
+    let what = "finding the cluster";
+    if let Some(why) = malformed(error) {
+        return Failure {
+            what: what.to_owned(),
+            why,
+            remedy: "correct the file; it has secrets, so that no line of it is shown",
+        };
+    }
+    let remedy = "give the pod a service account, or set --kubeconfig";
+    Failure::new(what, error, remedy)
+}
+
+/// That a kubeconfig cannot be parsed, if that is among the causes. Its own error shows the lines beside
+/// the mistake, where tokens and keys are.
+fn malformed(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(KubeconfigError::Parse(error)) = error.downcast_ref() {
+            let place = error.location().map(|place| {
+                format!(" at line {}, column {}", place.line(), place.column())
+            });
+            let place = place.unwrap_or_default();
+            return Some(format!("the kubeconfig is malformed{place}"));
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// A client of the cluster that a kubeconfig names, or else of the usual one.
 async fn client(kubeconfig: Option<&Path>) -> Result<Client, Failure> {
-    let failed = |error: &dyn std::error::Error| {
-        let remedy = "give the pod a service account, or set --kubeconfig";
-        Failure::new("finding the cluster", error, remedy)
-    };
     let mut config = match kubeconfig {
         None => Config::infer().await.map_err(|error| failed(&error))?,
         Some(path) => {

@@ -264,6 +264,32 @@ fn a_failure_is_reported_with_its_reason_and_remedy() {
 
 #[test]
 fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
+#[test]
+fn a_malformed_kubeconfig_is_an_error_that_shows_nothing_of_it() {
+    let fake = FakeHost::new("malformed", "");
+    let path = fake.0.join("kubeconfig");
+    let user = "users:\n- name: desk\n  user:\n    token:";
+    for (text, place) in [
+        (
+            format!("{user} s3cret\n   - s3cret: ["),
+            " at line 5, column 4",
+        ),
+        (format!("{user} [s3cret]\n"), " at line 4, column 12"),
+        (format!("{user} \"s3cret\n"), ""),
+        ("s3cret".to_owned(), ""),
+        ("users: s3cret".to_owned(), ""),
+    ] {
+        fs::write(&path, &text).unwrap();
+        let path = path.display().to_string();
+        let given = ["--node-name", "worker-1", "--kubeconfig", &path];
+        let printed = fake.run(&given);
+        assert!(!printed.contains("s3cret"), "{text}: {printed}");
+        let wanted =
+            format!("error: finding the cluster: the kubeconfig is malformed{place}");
+        assert!(printed.starts_with(&wanted), "{text}: {printed}");
+    }
+}
+
     let check = |words: &[&str]| {
         let words = ["5spot-reclaim-agent"].iter().chain(words);
         Args::try_parse_from(words).unwrap().skip_host_id_check
