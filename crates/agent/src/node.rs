@@ -153,7 +153,7 @@ pub enum Error {
     #[error("calling the API server")]
     Api(#[from] Box<kube::Error>),
     /// No response in time.
-    #[error("the API server did not respond within {} s", REQUEST.as_secs())]
+    #[error("the API server did not respond in time")]
     Slow,
     /// The host has no machine ID.
     #[error("reading the machine ID from {path}")]

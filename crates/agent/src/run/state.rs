@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::PartialObjectMeta;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::text_of;
 use crate::config::Config;
@@ -31,6 +31,10 @@ use crate::watched::{Observed, backoff_while};
 /// How often it is checked that the API server still answers, while it has accepted a request that the
 /// operator has not acted on.
 const CHECK: Duration = Duration::from_secs(1);
+
+/// How long the first try to request a reclaim may take: its connection may be one that died unnoticed,
+/// as while the host was suspended. Further tries leave a slow server the usual time.
+const FIRST_TRY: Duration = Duration::from_secs(1);
 
 /// What a request to the API server has led to.
 #[derive(Debug)]
@@ -140,7 +144,16 @@ impl State {
                 )
             } else if self.has_work() && self.due <= now {
                 let desired = self.effective();
-                Box::pin(async move { Answer::Written(node.write(&desired).await) })
+                let is_first = desired.request.is_some() && self.failures == 0;
+                Box::pin(async move {
+                    let written = node.write(&desired);
+                    Answer::Written(if is_first {
+                        let written = timeout(FIRST_TRY, written).await;
+                        written.unwrap_or(Err(NodeError::Slow))
+                    } else {
+                        written.await
+                    })
+                })
             } else if self.may_check() && self.check_due <= now {
                 Box::pin(async move { Answer::Asked(node.ask().await) })
             } else {

@@ -99,6 +99,35 @@ async fn a_watch_that_always_ends_right_after_its_list_is_tried_with_growing_pau
     assert!(fixture.client().get(NODE).await.is_ok());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_first_request_that_is_lost_is_sent_again_after_a_second() {
+    let mut fixture = Fixture::new().await;
+    let signal = Signal::of(&mut fixture);
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    fixture.line.set(Fate::Lost);
+    let began = Instant::now();
+    signal.begin();
+    let tries = || {
+        let sent = fixture
+            .line
+            .sent(|_, uri| uri.starts_with("/api/v1/nodes/"));
+        sent.into_iter().filter(|at| *at >= began).count()
+    };
+    while tries() < 1 {
+        sleep(Duration::from_millis(10)).await;
+        assert!(began.elapsed() < Duration::from_mins(1), "no try");
+    }
+    // The connection is dead, and the server is not.
+    fixture.line.set(Fate::Answered);
+    let lost = Instant::now();
+    fixture.wait_for_request().await;
+    let took = lost.elapsed();
+    assert!(took < Duration::from_millis(1500), "{took:?}");
+}
+
 /// The played control group of the pods of a host, and a signal that does not stand yet.
 struct Pods {
     root: PathBuf,
