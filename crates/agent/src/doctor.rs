@@ -2,6 +2,7 @@
 //! reason for what is not.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use fivespot_api::name::reclaim_config_map;
 
@@ -30,11 +31,13 @@ pub(crate) async fn examine(
     let processes = processes(proc);
     let (by_events, by_scan) = (events.is_fine, processes.is_fine);
     let mut findings = vec![events, processes];
-    let mut can_write = true;
+    let hidden = hidden(proc);
+    let mut can_work = hidden.is_none();
+    findings.extend(hidden);
     match node {
         None => {}
         Some(Err(failure)) => {
-            can_write = false;
+            can_work = false;
             findings.push(Finding {
                 check: "cluster",
                 is_fine: false,
@@ -47,7 +50,7 @@ pub(crate) async fn examine(
                 policy(&node).await,
                 config(&node).await,
             ];
-            can_write = found.iter().all(|finding| finding.is_fine);
+            can_work &= found.iter().all(|finding| finding.is_fine);
             findings.extend(found);
         }
     }
@@ -66,7 +69,7 @@ pub(crate) async fn examine(
         (true, false) => "scans of /proc at poll_interval_ms",
     };
     writeln!(out, "detection: {means}")?;
-    Ok(if by_scan && can_write {
+    Ok(if by_scan && can_work {
         Outcome::Yes
     } else {
         Outcome::No
@@ -119,6 +122,37 @@ fn processes(proc: &Proc) -> Finding {
         is_fine,
         detail,
     }
+}
+
+/// That the kernel hides the processes of other users, if it does.
+fn hidden(proc: &Proc) -> Option<Finding> {
+    let path = proc.root().join("self/mountinfo");
+    let mounts = std::fs::read(path).unwrap_or_default();
+    let option = hidepid(&String::from_utf8_lossy(&mounts), proc.root())?;
+    Some(Finding {
+        check: "other users",
+        is_fine: false,
+        detail: format!(
+            "{} is mounted with {option}: an agent that is not root does not see the processes of \
+             other users, and they never match; mount it without hidepid",
+            proc.root().display()
+        ),
+    })
+}
+
+/// The option by which processes are hidden in what is mounted last at `root`, from the lines of
+/// `/proc/self/mountinfo`: `hidepid` with another value than 0.
+fn hidepid(mounts: &str, root: &Path) -> Option<String> {
+    let mut of_proc = mounts.lines().filter_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let point = mount.split(' ').nth(4)?;
+        let options = source.strip_prefix("proc ")?.split_once(' ')?.1;
+        (Path::new(point) == root).then_some(options)
+    });
+    let mut options = of_proc.next_back()?.split(',');
+    let found = options.find(|option| option.starts_with("hidepid="))?;
+    let is_off = matches!(found, "hidepid=0" | "hidepid=off");
+    (!is_off).then(|| found.to_owned())
 }
 
 async fn own_node(node: &OwnNode) -> Finding {

@@ -314,3 +314,34 @@ fn the_doctor_rejects_a_proc_without_kernel_threads() {
     exit code 1
     ");
 }
+
+#[test]
+fn the_doctor_says_that_the_kernel_hides_processes_of_other_users() {
+    let fake = FakeHost::new("hidepid", "");
+    let root = fake.0.join("proc").display().to_string();
+    fs::create_dir_all(fake.0.join("proc/self")).unwrap();
+    let printed = |lines: &str| {
+        let lines = lines.replace("ROOT", &root);
+        fs::write(fake.0.join("proc/self/mountinfo"), lines).unwrap();
+        let printed = fake.run(&["doctor"]);
+        let mut lines = printed.lines().map(str::to_owned);
+        let line = lines.find(|line| line.starts_with("other users"));
+        (line, printed.ends_with("exit code 1\n"))
+    };
+    let mount = "22 28 0:21 / ROOT rw,relatime shared:5 - proc proc rw";
+    for is_seen in [
+        "",
+        "no mount",
+        mount,
+        &format!("{mount},hidepid=0"),
+        &format!("{mount},hidepid=off"),
+        "22 28 0:21 / /elsewhere rw - proc proc rw,hidepid=2",
+        // What is mounted last is what is seen.
+        &format!("{mount},hidepid=2\n{mount}"),
+    ] {
+        assert_eq!(printed(is_seen), (None, false), "{is_seen}");
+    }
+    let (line, is_no) = printed(&format!("{mount}\n{mount},hidepid=invisible,gid=4\n"));
+    assert!(is_no);
+    insta::assert_snapshot!(line.unwrap(), @"other users     no  DIR/proc is mounted with hidepid=invisible: an agent that is not root does not see the processes of other users, and they never match; mount it without hidepid");
+}
