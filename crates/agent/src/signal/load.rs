@@ -4,6 +4,7 @@
 //! reclaim the host. What pods have used is in the control group above all of them.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,9 @@ use tokio::time::Instant;
 
 /// The maximum size in bytes of the files that are read; `/proc/stat` grows with the processors.
 const MAX_BYTES: u64 = 1024 * 1024;
+
+/// How many control groups are looked at for those of pods; a host has a dozen at its root.
+const MAX_GROUPS: usize = 256;
 
 /// How many samples the time of the limit is divided into.
 const PARTS: u32 = 12;
@@ -86,10 +90,32 @@ impl Load {
                 });
             }
         }
+        if self.has_no_pods() {
+            return Ok(Duration::ZERO);
+        }
         let groups = self.groups.display();
         Err(io::Error::other(format!(
             "{groups} has no control group of pods: what they use cannot be subtracted"
         )))
+    }
+
+    /// Whether the host has no pods at all, as while it is not in a cluster: this is the root of all
+    /// control groups of version 2, and none of pods is below one of another name. Only the root has no
+    /// `cgroup.events`; a container that sees no more than its own groups sees one.
+    fn has_no_pods(&self) -> bool {
+        let has = |file: &str| self.groups.join(file).exists();
+        if !has("cgroup.controllers") || has("cgroup.events") {
+            return false;
+        }
+        let Ok(entries) = fs::read_dir(&self.groups) else {
+            return false;
+        };
+        let entries: Vec<_> = entries.take(MAX_GROUPS + 1).collect();
+        let has_pods = |path: &Path| ALL_PODS.iter().any(|pods| path.join(pods).exists());
+        entries.len() <= MAX_GROUPS
+            && entries
+                .into_iter()
+                .all(|entry| entry.is_ok_and(|entry| !has_pods(&entry.path())))
     }
 }
 

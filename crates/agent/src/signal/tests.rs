@@ -505,6 +505,46 @@ fn load_without_the_control_group_of_pods_is_not_known() {
     }
 }
 
+#[test]
+fn load_of_a_host_without_pods_is_all_that_it_uses() {
+    // Nothing of pods is there.
+    let mut processor = Processor::new("alone", "other/cpu.stat");
+    let host_root = || ["cgroup.controllers", "other/cgroup.events"];
+    for file in host_root() {
+        processor.host.write(&format!("cgroup/{file}"), "");
+    }
+    for seconds in 0..60 {
+        assert_eq!(processor.read(seconds, seconds, 0), Ok(None), "{seconds}");
+    }
+    assert_eq!(processor.read(60, 60, 0), Ok(None));
+    assert_eq!(processor.read(70, 160, 0), Ok(Some(ABOVE.to_owned())));
+    // Its Node joins a cluster: what pods use is not load.
+    processor.group = GROUP;
+    for seconds in 71..=200 {
+        let pods = 64 * (seconds - 70);
+        let read = processor.read(seconds, 160 + pods, pods);
+        let stands = (seconds < 127).then(|| ABOVE.to_owned());
+        assert_eq!(read, Ok(stands), "{seconds}");
+    }
+}
+
+#[test]
+fn load_is_not_known_where_pods_may_be_out_of_sight() {
+    let unknown = |name: &str, files: &[&str]| {
+        let mut processor = Processor::new(name, "other/cpu.stat");
+        for file in files {
+            processor.host.write(&format!("cgroup/{file}"), "");
+        }
+        let why = processor.read(0, 0, 0).unwrap_err();
+        assert!(why.contains("has no control group of pods"), "{why}");
+    };
+    // In a control group namespace of its own.
+    unknown("namespace", &["cgroup.controllers", "cgroup.events"]);
+    unknown("version-1", &["cpu/cpu.shares"]);
+    let below = "kubelet/kubepods.slice/cpu.stat";
+    unknown("below", &["cgroup.controllers", below]);
+}
+
 /// A directory of the owner's switch in which each file belongs to the user who runs this test.
 fn switch(name: &str) -> (TestHost, u32) {
     let host = TestHost::new(&format!("signal-{name}"));
