@@ -6,6 +6,7 @@
 //! - [`event`], [`connector`]: process events of the kernel
 //! - [`detect`]: detection by either of the two, after an initial scan
 //! - [`signal`]: signals beside processes
+//! - [`bus`]: a client of a D-Bus
 //! - [`run_directory`]: what the agent and the users of its host exchange
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
 //! - [`hold`]: freezes and ends pods while no API server answers
@@ -14,6 +15,7 @@
 //! - [`command`]: the command line
 
 mod bounded;
+pub mod bus;
 pub mod command;
 pub mod config;
 pub mod connector;
