@@ -153,13 +153,13 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         })?;
         let config = once::parse(&text)?;
         let host = Host::new(&proc, args.signals(), &config);
-        return once::print(host, &config, now(), out);
+        return once::print(host, &config, now(), out).await;
     }
     let node = args.own_node(args.named()?).await?;
     if args.dry_run {
         let config = once::read(&node).await?;
         let host = Host::new(&proc, args.signals(), &config);
-        return once::print(host, &config, now(), out);
+        return once::print(host, &config, now(), out).await;
     }
     let requirement = if args.skip_policy_check {
         PolicyRequirement::NotRequired

@@ -170,6 +170,7 @@ fn signals(file: &File) -> Result<Settings, String> {
     Ok(Settings {
         files: Vec::new(),
         sessions,
+        away: None,
         load,
     })
 }

@@ -47,7 +47,8 @@ impl<'a> Host<'a> {
         Self { proc, signals }
     }
 
-    fn read_signals(&mut self, time: Timestamp) {
+    async fn read_signals(&mut self, time: Timestamp) {
+        self.signals.settle().await;
         let instant = Instant::now();
         self.signals.read(Now { time, instant });
     }
@@ -62,7 +63,7 @@ fn matches<'a>(
 }
 
 /// Prints every matching process and every signal, one per line.
-pub(crate) fn print(
+pub(crate) async fn print(
     mut host: Host<'_>,
     config: &Config,
     now: Timestamp,
@@ -81,7 +82,7 @@ pub(crate) fn print(
             process.by.as_str()
         )?;
     }
-    host.read_signals(now);
+    host.read_signals(now).await;
     for (name, reading) in host.signals.readings() {
         match reading {
             Reading::NotYet | Reading::Absent => writeln!(out, "{name}: no signal")?,
@@ -148,7 +149,7 @@ pub(crate) async fn request(
 ) -> Result<Outcome, Failure> {
     let config = read(node).await?;
     let mut host = Host::new(proc, own, &config);
-    host.read_signals(now);
+    host.read_signals(now).await;
     let found = matches(proc, &config)?.next();
     let reason = match &found {
         Some(process) => Some(process.reason()),

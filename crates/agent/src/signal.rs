@@ -1,6 +1,7 @@
 //! Signals beside processes: other ways in which a host says that its owner wants it back. Each is
 //! a [`Source`], read when its files change, and now and then.
 
+mod away;
 mod change;
 mod file;
 mod load;
@@ -11,13 +12,17 @@ mod setting;
 mod tests;
 
 use std::fmt;
-use std::future::pending;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+pub use away::Away;
+#[cfg(test)]
+pub(crate) use away::SYSTEM_BUS;
 use change::Changes;
 pub use file::SignalFile;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, pending, ready, select_all};
 use jiff::Timestamp;
 pub use load::Load;
 pub use owner::OwnerSwitch;
@@ -68,11 +73,22 @@ pub trait Source: fmt::Debug + Send {
         None
     }
 
+    /// Waits until something has changed that its directory does not show. Nothing is lost if the future
+    /// is dropped.
+    fn told(&mut self) -> BoxFuture<'_, ()> {
+        pending().boxed()
+    }
+
+    /// Waits until a first answer of whom it asks has come, or none will.
+    fn settled(&mut self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
+
     /// The signal that stands now, if any.
     ///
     /// # Errors
     /// It is not known whether one stands. This never counts as a signal: a reclaim ends the pods
-    /// of the host.
+    /// of the host. With the kind `WouldBlock` it will be known soon.
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>>;
 }
 
@@ -160,12 +176,31 @@ impl Signals {
         if self.own.is_empty() && self.configured.is_empty() {
             pending::<()>().await;
         }
-        match &self.changes {
-            None => sleep_until(self.next).await,
-            Some(changes) => tokio::select! {
-                () = sleep_until(self.next) => {}
-                () = changes.next(self.earliest) => {}
-            },
+        let (next, earliest) = (self.next, self.earliest);
+        let sources = self.own.iter_mut().chain(&mut self.configured);
+        let told = select_all(sources.map(|observed| observed.source.told()));
+        let told = async {
+            // First, so that nothing is lost if this is dropped.
+            sleep_until(earliest).await;
+            told.await;
+        };
+        let changed = async {
+            match &self.changes {
+                None => pending().await,
+                Some(changes) => changes.next(earliest).await,
+            }
+        };
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = changed => {}
+            () = told => {}
+        }
+    }
+
+    /// Waits until every source knows what it asks others.
+    pub async fn settle(&mut self) {
+        for observed in self.own.iter_mut().chain(&mut self.configured) {
+            observed.source.settled().await;
         }
     }
 
@@ -191,6 +226,7 @@ impl Signals {
                     }),
                     ..signal
                 }),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => Reading::Unreadable(with_causes(&error)),
             };
             if next != *reading {

@@ -14,7 +14,7 @@ use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
-use crate::signal::{CountedSessions, LoadLimit, Settings};
+use crate::signal::{Away, CountedSessions, LoadLimit, Settings};
 
 /// The usual time between a freeze and the end of pods.
 const FREEZE_FOR: Duration = Duration::minutes(1);
@@ -125,6 +125,17 @@ pub(crate) struct Args {
         global = true
     )]
     pub(super) login_sessions: CountedSessions,
+    /// Of those sessions, do not count one at which nobody sits, as the desktop tells systemd-logind: on
+    /// the bus of the system, at /run/dbus. While logind cannot be asked, all count
+    #[arg(
+        long,
+        env = "RECLAIM_SESSION_AWAY",
+        requires = "login_sessions",
+        value_name = "WHICH",
+        value_enum,
+        global = true
+    )]
+    pub(super) session_away: Option<Away>,
     /// Request a reclaim while processes outside pods use more than this number of processors,
     /// averaged over --load-for. Needs the control groups of the host, which show what pods use
     #[arg(
@@ -403,6 +414,8 @@ impl Args {
             let value = self.login_sessions.to_possible_value();
             words.extend(choice("login-sessions", value));
         }
+        let away = self.session_away.and_then(|away| away.to_possible_value());
+        words.extend(choice("session-away", away));
         if let Some(above) = self.load_above {
             words.push(format!("--load-above={above}"));
             words.push(format!("--load-for={}", self.load_for));
@@ -438,6 +451,7 @@ impl Args {
         Settings {
             files: self.signal_file.clone(),
             sessions: self.login_sessions.counted(),
+            away: self.session_away,
             load: self.load_above.map(|above| LoadLimit {
                 above,
                 time: self.load_for,

@@ -134,6 +134,7 @@ fn a_flag_of_a_signal_says_what_it_accepts() {
             "expected digits and a unit of s, m or h, such as '5m', found '2d'",
         ),
         (["--load-for", "1s"], "must be from 10s to 24h, not 1s"),
+        (["--session-away", "locked"], "--login-sessions"),
         (
             ["--login-sessions", "remote"],
             "[possible values: off, local, all]",
@@ -177,6 +178,7 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--machine=team-a/desk",
         "--machine-kubeconfig=/etc/5spot/management",
         "--login-sessions=all",
+        "--session-away=locked",
         "--load-above=2.5",
         "--load-for=10m",
         "--freeze-pods=false",
@@ -185,7 +187,7 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--log-format=text",
     ];
     let unit = command(&all);
-    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --load-above=2.5 --load-for=10m --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --session-away=locked --load-above=2.5 --load-for=10m --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
     assert!(command(&["--freeze-for=5m"]).ends_with(" --freeze-for=5m"));
     let printed = fake.run(&[&given[..], &all].concat());
     let credentials = printed.lines().filter(|line| line.starts_with("LoadCred"));
@@ -263,8 +265,6 @@ fn a_failure_is_reported_with_its_reason_and_remedy() {
 }
 
 #[test]
-fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
-#[test]
 fn a_malformed_kubeconfig_is_an_error_that_shows_nothing_of_it() {
     let fake = FakeHost::new("malformed", "");
     let path = fake.0.join("kubeconfig");
@@ -290,6 +290,8 @@ fn a_malformed_kubeconfig_is_an_error_that_shows_nothing_of_it() {
     }
 }
 
+#[test]
+fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
     let check = |words: &[&str]| {
         let words = ["5spot-reclaim-agent"].iter().chain(words);
         Args::try_parse_from(words).unwrap().skip_host_id_check

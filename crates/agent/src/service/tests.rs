@@ -151,6 +151,17 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
     ] {
         assert_eq!(value(key), None, "{key}");
     }
+    // It asks logind at a socket below /run, which is read-only for it and not hidden.
+    for key in [
+        "InaccessiblePaths",
+        "TemporaryFileSystem",
+        "RootDirectory",
+        "IPAddressDeny",
+    ] {
+        assert_eq!(value(key), None, "{key}");
+    }
+    let bus = std::path::Path::new(crate::signal::SYSTEM_BUS);
+    assert!(!super::HIDDEN.iter().any(|hidden| bus.starts_with(hidden)));
     // A directory that outlives a service with a dynamic user is hidden from other users.
     assert_eq!(value("RuntimeDirectoryPreserve"), None);
     // Control groups are writable for their owner: root, except for what it is given.

@@ -1,13 +1,18 @@
 //! Login sessions, as systemd-logind records them.
 //!
 //! From `/run/systemd/sessions`, which `libsystemd` reads too. The files are private to systemd, so
-//! a key that is missing or unknown counts as no session. The bus has the same and more, such as
-//! whether the screen is locked; its client would bring more code than the rest of the agent.
+//! a key that is missing or unknown counts as no session. Whether somebody sits at a session is known
+//! on the bus alone, see [`Logind`].
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, pending};
+
+use super::away::{Away, Known, Logind};
 use super::{Now, Signal, Source};
 use crate::bounded::{self, is_missing};
 
@@ -26,10 +31,12 @@ pub enum Counted {
 }
 
 /// Stands while a person is logged in, and in the foreground of a seat or connected.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sessions {
     directory: PathBuf,
     counted: Counted,
+    /// Which of them somebody sits at, if that matters.
+    logind: Option<Logind>,
 }
 
 impl Sessions {
@@ -38,6 +45,17 @@ impl Sessions {
         Self {
             directory: root.join("sessions"),
             counted,
+            logind: None,
+        }
+    }
+
+    /// Without those at which nobody sits, according to the logind of the bus with this socket. While it
+    /// cannot be asked, all count. Must be called in a runtime.
+    #[must_use]
+    pub fn without(self, away: Away, bus: &Path) -> Self {
+        Self {
+            logind: Some(Logind::ask(bus, away)),
+            ..self
         }
     }
 }
@@ -51,7 +69,37 @@ impl Source for Sessions {
         Some(&self.directory)
     }
 
+    fn told(&mut self) -> BoxFuture<'_, ()> {
+        match &mut self.logind {
+            None => pending().boxed(),
+            Some(logind) => async {
+                if logind.known.changed().await.is_err() {
+                    pending::<()>().await;
+                }
+            }
+            .boxed(),
+        }
+    }
+
+    fn settled(&mut self) -> BoxFuture<'_, ()> {
+        let logind = self.logind.as_mut();
+        async {
+            if let Some(logind) = logind {
+                let is_known = |known: &Known| *known != Known::NotYet;
+                let _ = logind.known.wait_for(is_known).await;
+            }
+        }
+        .boxed()
+    }
+
     fn read(&mut self, _: Now) -> io::Result<Option<Signal>> {
+        let known = self.logind.as_mut();
+        let known = known.map(|logind| logind.known.borrow_and_update().clone());
+        let away = match known {
+            Some(Known::NotYet) => return Err(io::ErrorKind::WouldBlock.into()),
+            None | Some(Known::Nothing) => BTreeSet::new(),
+            Some(Known::Away(names)) => names,
+        };
         let entries = fs::read_dir(&self.directory).map_err(|error| {
             let why = format!("{}: {error}", self.directory.display());
             io::Error::new(error.kind(), why)
@@ -62,7 +110,9 @@ impl Source for Sessions {
             // Beside `<id>` there are pipes `<id>.ref`, and files that are being written.
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            if !name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+                || away.contains(&*name)
+            {
                 continue;
             }
             match bounded::read(&entry.path(), MAX_BYTES) {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use fivespot_schedule::Duration;
 
-use super::{Counted, Load, Sessions, SignalFile, Source};
+use super::away::SYSTEM_BUS;
+use super::{Away, Counted, Load, Sessions, SignalFile, Source};
 
 /// The range of processors of a [`LoadLimit`].
 const ABOVE: std::ops::RangeInclusive<f64> = 0.1..=4096.0;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub files: Vec<PathBuf>,
     /// Stands while such a session is active.
     pub sessions: Option<Counted>,
+    /// Such sessions do not count.
+    pub away: Option<Away>,
     /// Stands while the processor is used more than this outside pods.
     pub load: Option<LoadLimit>,
 }
@@ -103,14 +106,19 @@ impl CountedSessions {
 }
 
 impl Settings {
-    /// The sources of these settings on this host, whose `/proc` is mounted at `proc`.
+    /// The sources of these settings on this host, whose `/proc` is mounted at `proc`. With `away`, must
+    /// be called in a runtime.
     pub fn sources(&self, proc: &Path) -> Vec<Box<dyn Source>> {
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         for path in &self.files {
             sources.push(Box::new(SignalFile::new(path.clone())));
         }
         if let Some(counted) = self.sessions {
-            sources.push(Box::new(Sessions::new(Path::new("/run/systemd"), counted)));
+            let sessions = Sessions::new(Path::new("/run/systemd"), counted);
+            sources.push(Box::new(match self.away {
+                None => sessions,
+                Some(away) => sessions.without(away, Path::new(SYSTEM_BUS)),
+            }));
         }
         if let Some(limit) = self.load {
             sources.push(Box::new(Load::new(

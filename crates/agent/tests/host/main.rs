@@ -8,6 +8,8 @@
 )]
 
 mod api_server;
+mod away;
+mod bus;
 mod fake_proc;
 mod line;
 mod outage;
