@@ -89,6 +89,15 @@ fn failed(error: &KubeconfigError) -> Failure {
                  writes one",
             );
     }
+    if let KubeconfigError::Parse(error) = error {
+        // The error itself shows the lines beside the mistake, where tokens and keys are.
+        let place = error
+            .location()
+            .map(|place| format!(" at line {}, column {}", place.line(), place.column()));
+        let why = format!("it is malformed{}", place.unwrap_or_default());
+        return Failure::new("loading the kubeconfig", why)
+            .remedy("correct the file; it has secrets, so that no line of it is shown");
+    }
     Failure::new("loading the kubeconfig", error)
         .remedy("set $KUBECONFIG, or --kubeconfig and --context")
 }
@@ -97,4 +106,24 @@ fn failed(error: &KubeconfigError) -> Failure {
 pub fn no_client(error: kube::Error) -> Failure {
     Failure::new("creating a client from the kubeconfig", error)
         .remedy("correct it, or select another with --kubeconfig and --context")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_malformed_kubeconfig_no_line_is_shown() {
+        for text in [
+            "users:\n- name: desk\n  user: {token: [s3cret]}\n",
+            "s3cret",
+        ] {
+            let error = Kubeconfig::from_yaml(text).unwrap_err();
+            assert!(matches!(error, KubeconfigError::Parse(_)), "{error}");
+            let shown = failed(&error).to_string();
+            assert!(!shown.contains("s3cret"), "{shown}");
+            let begins = "loading the kubeconfig: it is malformed";
+            assert!(shown.starts_with(begins), "{shown}");
+        }
+    }
 }
