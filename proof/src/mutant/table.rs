@@ -26,6 +26,9 @@ const BACKOFF: &str = "crates/plan/src/act/backoff.rs";
 const MEMORY: &str = "crates/plan/src/act/memory.rs";
 const LOCATION: &str = "crates/plan/src/observed/location.rs";
 const AUDIT: &str = "crates/plan/src/decide/audit.rs";
+const HOST: &str = "crates/plan/src/decide/host.rs";
+const HOST_CLAIMS: &str = "crates/plan/src/decide/host_claims.rs";
+const HOSTS: &str = "crates/plan/src/observed/hosts.rs";
 const RESOLVE: &str = "crates/plan/src/decide/resolve.rs";
 
 macro_rules! mutants {
@@ -343,4 +346,20 @@ mutants! {
         "existing.value.clone_from(&desired.value);" => "";
     "never-tainted", "does not apply the desired taints", TAINT,
         "is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))" => "(is_due && false).then(|| write::taint(node, &next, leaves_at.as_deref()))";
+    "host-not-recorded", "creates before the host is recorded", SERVE,
+        "HostNeed::Nothing => return None," => "HostNeed::Nothing => return None,\n        HostNeed::Record(_) => return None,";
+    "host-forgotten-early", "forgets its host while objects are on it", STATUS,
+        "HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone => {" => "HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone || !is_gone => {";
+    "host-released-early", "gives a recorded host back while objects are on it", HOST,
+        "recorded == Some(&of.host) && (is_own || !is_gone)" => "recorded == Some(&of.host) && (is_own || !is_gone) && case.owned.our_machine().is_some()";
+    "host-never-released", "keeps the claim of a host that it does not use", HOST_CLAIMS,
+        "outcome.actions.extend(released);" => "outcome.actions.extend(released.filter(|_| false));";
+    "host-never-sought", "waits for a host without asking for one", SERVE,
+        "HostUse::Sought,\n            Outcome::of(State::Blocked { reason, message })," => "HostUse::Wanted,\n            Outcome::of(State::Blocked { reason, message }),";
+    "host-outlives-its-machine", "removes the finalizer while a host is claimed", LIB,
+        "let is_released = !host::is_held(case);" => "let is_released = !host::is_held(case) || case.subject.is_deleting;";
+    "host-lost-by-edit", "removes a machine whose host its class does not have any more", SERVE,
+        "NamedMachine::Ours(machine) => keep_running(case, machine)," => "NamedMachine::Ours(_) if host::is_lost(case) => {\n            provisioning(shutdown::delete(case, &case.owned.providers()))\n        }\n        NamedMachine::Ours(machine) => keep_running(case, machine),";
+    "removed-host-used", "uses a claim of a host that its class does not have any more", HOSTS,
+        "own.find(|of| desired.allows(&of.host));" => "own.find(|of| desired.allows(&of.host) || !of.host.is_empty());";
 }
