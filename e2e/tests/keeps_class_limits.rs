@@ -9,28 +9,25 @@ use fivespot_testkit::{
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
-
-/// Why a promise holds on the embedded server alone for now.
-const UNTRIED: &str = "has not been tried with a real Cluster API";
+use crate::shares_hosts_of_a_class::hosts_of;
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
-    promise!(of_more_machines_than_the_class_allows_the_rest_waits_for_its_turn)
-        .on_embedded_alone(UNTRIED),
-    promise!(an_edit_of_the_limits_stops_nothing_and_lets_the_next_one_begin)
-        .on_embedded_alone(UNTRIED),
-    promise!(a_window_for_which_the_hours_of_the_week_do_not_suffice_opens_later)
-        .on_embedded_alone(UNTRIED),
+    promise!(of_more_machines_than_the_class_allows_the_rest_waits_for_its_turn),
+    promise!(an_edit_of_the_limits_stops_nothing_and_lets_the_next_one_begin),
+    promise!(a_window_for_which_the_hours_of_the_week_do_not_suffice_opens_later),
     promise!(two_replicas_keep_to_the_limits_of_a_class)
         .on_embedded_alone("runs two replicas with the same clock"),
-    promise!(machines_of_a_class_with_a_jitter_begin_one_after_the_other)
-        .on_embedded_alone(UNTRIED),
+    promise!(machines_of_a_class_with_a_jitter_begin_one_after_the_other),
     promise!(an_override_that_is_longer_than_the_class_allows_is_ignored)
-        .on_embedded_alone(UNTRIED),
+        .on_embedded_alone("measures from the creation, by the operator's clock"),
 ];
 
 /// A Friday, an hour after the opening and eight before the closing.
 const WINDOW: &str = "2026-03-06T15:00:00Z";
+
+/// More hosts than any limit here, so that each machine has an address of its own.
+const HOSTS: [&str; 6] = ["host-1", "host-2", "host-3", "host-4", "host-5", "host-6"];
 
 /// The name of the class of a test. Classes are in no namespace, and promises may share a cluster.
 fn name(cluster: &Cluster) -> String {
@@ -47,6 +44,7 @@ fn class(cluster: &Cluster, limits: &Value) -> Value {
             "clusterNames": ["production-cluster"],
             "bootstrapSpec": spec["bootstrapSpec"],
             "infrastructureSpec": spec["infrastructureSpec"],
+            "hosts": hosts_of(&HOSTS),
             "limits": limits,
             "timezone": "America/New_York",
         },
