@@ -351,7 +351,9 @@ impl Interceptor {
         let guards = &body["preconditions"];
         let is_same = guards["uid"] == found["metadata"]["uid"];
         self.state().checks += 1;
-        if !is_over && is_same && reclaimed_at(&found).is_some() {
+        // A return deletes it by its uid alone.
+        let may_return = !is_over || guards["resourceVersion"].is_null();
+        if may_return && is_same && reclaimed_at(&found).is_some() {
             self.check_return(&found, event.at).await;
             return;
         }
