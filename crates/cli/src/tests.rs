@@ -81,7 +81,7 @@ fn every_failure_has_a_remedy() {
         explain worker --kubeconfig @/nowhere
         explain worker --kubeconfig @/config.yaml
         explain a b
-        explain rule SM999
+        explain rule SM000
         generate crd -o @/empty.yaml/deploy
         generate crd --check -o @/empty.yaml
         controller --namespaces A

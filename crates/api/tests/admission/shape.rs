@@ -83,6 +83,7 @@ fn full() -> Value {
             "override": {"name": "tonight", "mode": "Run", "endTime": instant},
             "host": "desk-7",
             "lastProvisioning": {"startTime": instant, "readyTime": instant},
+            "weeklyUse": {"weekStart": instant, "seconds": 3600, "since": instant},
             "usage": {
                 "months": [{
                     "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,

@@ -526,7 +526,7 @@ fn a_rule_is_found_by_its_number() {
 
 #[test]
 fn an_unknown_rule_is_refused_with_the_valid_ids() {
-    let error = rule::explain("SM999", Format::Text, &mut Vec::new()).unwrap_err();
+    let error = rule::explain("SM000", Format::Text, &mut Vec::new()).unwrap_err();
     let error = error.to_string();
-    assert!(error.starts_with("rule SM999: not found; give an id from SM001 to SM"));
+    assert!(error.starts_with("rule SM000: not found; give an id from SM001 to SM"));
 }
