@@ -8,8 +8,9 @@ use fivespot_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::classes;
 use crate::promise::{Promise, promise};
-use crate::shares_hosts_of_a_class::hosts_of;
+use crate::shares_hosts_of_a_class::{hosts_of, ready};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -29,26 +30,13 @@ const WINDOW: &str = "2026-03-06T15:00:00Z";
 /// More hosts than any limit here, so that each machine has an address of its own.
 const HOSTS: [&str; 6] = ["host-1", "host-2", "host-3", "host-4", "host-5", "host-6"];
 
-/// The name of the class of a test. Classes are in no namespace, and promises may share a cluster.
-fn name(cluster: &Cluster) -> String {
-    format!("limited-{}", cluster.namespace("default"))
-}
-
+/// The class of the test, with these limits.
 fn class(cluster: &Cluster, limits: &Value) -> Value {
-    let spec = &scheduled_machine("worker")["spec"];
-    json!({
-        "apiVersion": "5spot.finos.org/v1alpha1",
-        "kind": "ScheduledMachineClass",
-        "metadata": {"name": name(cluster)},
-        "spec": {
-            "clusterNames": ["production-cluster"],
-            "bootstrapSpec": spec["bootstrapSpec"],
-            "infrastructureSpec": spec["infrastructureSpec"],
-            "hosts": hosts_of(&HOSTS),
-            "limits": limits,
-            "timezone": "America/New_York",
-        },
-    })
+    let mut class = classes::class(cluster);
+    class["spec"]["hosts"] = hosts_of(&HOSTS);
+    class["spec"]["limits"] = limits.clone();
+    class["spec"]["timezone"] = json!("America/New_York");
+    class
 }
 
 /// A machine of that class.
@@ -56,19 +44,10 @@ fn machine_of(cluster: &Cluster, own: &str, priority: u8) -> Value {
     let mut machine = scheduled_machine(own);
     machine["spec"] = json!({
         "schedule": machine["spec"]["schedule"],
-        "classRef": {"name": name(cluster)},
+        "classRef": {"name": classes::name(cluster)},
         "priority": priority,
     });
     machine
-}
-
-/// Waits until `Ready` has this reason.
-async fn ready(cluster: &Cluster, machine: &str, reason: &str) -> Value {
-    let has_reason =
-        |object: &Value| condition(&object["status"], "Ready")["reason"] == reason;
-    let path = machine_path(machine);
-    let object = cluster.wait_briefly(&path, has_reason).await;
-    object["status"].clone()
 }
 
 async fn set_limits(cluster: &Cluster, limits: &Value) {

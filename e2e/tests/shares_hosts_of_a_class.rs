@@ -10,6 +10,7 @@ use fivespot_testkit::{
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::classes;
 use crate::promise::{Promise, promise};
 
 /// The promises of this file.
@@ -32,25 +33,11 @@ pub(crate) const PROMISES: &[Promise] = &[
 
 const WINDOW: &str = "2026-03-06T15:00:00Z";
 
-/// The name of the class of a test. Classes are in no namespace, and promises may share a cluster.
-fn name(cluster: &Cluster) -> String {
-    format!("pool-{}", cluster.namespace("default"))
-}
-
-/// A class with these hosts.
+/// The class of the test, with these hosts.
 fn class(cluster: &Cluster, hosts: &[&str]) -> Value {
-    let spec = &scheduled_machine("worker")["spec"];
-    json!({
-        "apiVersion": "5spot.finos.org/v1alpha1",
-        "kind": "ScheduledMachineClass",
-        "metadata": {"name": name(cluster)},
-        "spec": {
-            "clusterNames": ["production-cluster"],
-            "bootstrapSpec": spec["bootstrapSpec"],
-            "infrastructureSpec": spec["infrastructureSpec"],
-            "hosts": hosts_of(hosts),
-        },
-    })
+    let mut class = classes::class(cluster);
+    class["spec"]["hosts"] = hosts_of(hosts);
+    class
 }
 
 /// Hosts of a class: each with an address of its own.
@@ -64,7 +51,7 @@ fn machine_of(cluster: &Cluster, own: &str, host: Option<&str>) -> Value {
     let mut machine = scheduled_machine(own);
     machine["spec"] = json!({
         "schedule": machine["spec"]["schedule"],
-        "classRef": {"name": name(cluster)},
+        "classRef": {"name": classes::name(cluster)},
     });
     if let Some(host) = host {
         machine["spec"]["classRef"]["host"] = json!(host);
@@ -74,14 +61,14 @@ fn machine_of(cluster: &Cluster, own: &str, host: Option<&str>) -> Value {
 
 /// The path of the Lease of a host.
 fn lease(cluster: &Cluster, host: &str) -> String {
-    let class = name(cluster);
+    let class = classes::name(cluster);
     format!(
         "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases/5spot-host.{host}.{class}"
     )
 }
 
 /// Waits until `Ready` has this reason.
-async fn ready(cluster: &Cluster, machine: &str, reason: &str) -> Value {
+pub(crate) async fn ready(cluster: &Cluster, machine: &str, reason: &str) -> Value {
     let has_reason =
         |object: &Value| condition(&object["status"], "Ready")["reason"] == reason;
     let path = machine_path(machine);
