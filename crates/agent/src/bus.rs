@@ -1,6 +1,5 @@
-//! A client of a D-Bus on this host, for the few calls of this agent: logind on the bus of the system, and
-//! notifications on that of a session. It replaces `zbus`, which takes messages of 128 MiB, twice the
-//! memory of the service, and brings 25 crates.
+//! A client of the D-Bus of the system, for the few calls of this agent to systemd-logind. `zbus` would
+//! bring 25 crates, and takes messages of 128 MiB, twice the memory of the service.
 
 mod message;
 #[cfg(test)]
