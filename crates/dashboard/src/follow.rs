@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fivespot_api::{
     ScheduleCalendar, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
+    ScheduledMachineSet,
 };
 use fivespot_controller::Key;
 use futures::StreamExt as _;
@@ -19,13 +20,14 @@ use crate::capacity::Capacity;
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::serve::Now;
+use crate::set::Set;
 use crate::state::State;
 
 /// How often the Lease of the operator is read. An operator that is gone is noticed by the time that
 /// passes, which no watch reports.
 const LEASE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Follows machines, capacities, overrides, calendars, Events and the operator's Lease until dropped.
+/// Follows machines, sets, capacities, overrides, calendars, Events and the operator's Lease until dropped.
 pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
     let leases = async {
         loop {
@@ -45,6 +47,7 @@ pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
 async fn objects(reader: &Reader, state: &State) {
     futures::join!(
         machines(reader, state),
+        sets(reader, state),
         capacities(reader, state),
         overrides(reader, state),
         calendars(reader, state),
@@ -56,6 +59,14 @@ async fn capacities(reader: &Reader, state: &State) {
     let changes = reader.undecoded::<ScheduledCapacity>();
     follow_kind(Capacity::KINDS, changes, state, |name, found| {
         state.change_capacity(&name, found.map(Capacity::of));
+    })
+    .await;
+}
+
+async fn sets(reader: &Reader, state: &State) {
+    let changes = reader.undecoded::<ScheduledMachineSet>();
+    follow_kind(Set::KINDS, changes, state, |name, found| {
+        state.change_set(&name, found.map(Set::of));
     })
     .await;
 }

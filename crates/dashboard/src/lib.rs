@@ -28,6 +28,7 @@ mod route;
 mod schedule_inputs;
 pub mod schedule_text;
 mod serve;
+mod set;
 pub mod shutdown;
 mod state;
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod instant;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod savings;
+mod sets;
 pub(crate) mod week;
 
 use std::collections::BTreeMap;

@@ -14,8 +14,9 @@ use crate::capacity::Capacity;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
 use crate::schedule_inputs::ScheduleInputs;
+use crate::set::Set;
 
-/// The largest number of machines, and of capacities, that are kept. More are counted and not shown.
+/// The largest number of machines, of capacities and of sets that are kept. More are counted and not shown.
 const MAX_MACHINES: usize = 20_000;
 
 /// The state of the fleet. Subscribers are notified when it changes.
@@ -42,6 +43,8 @@ pub(crate) struct Snapshot {
     pub(crate) capacities: BTreeMap<Key, Arc<Capacity>>,
     /// The capacities beyond the limit.
     pub(crate) omitted_capacities: BTreeSet<Key>,
+    /// The sets of machines, as many as are kept.
+    pub(crate) sets: BTreeMap<Key, Arc<Set>>,
     /// Whether what reconciles capacities holds its Lease; `None` before the first read.
     pub(crate) capacity_lease: Option<Lease>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
@@ -153,6 +156,22 @@ impl State {
                     current.omitted_capacities.insert(name.clone());
                 }
             }
+        }
+        drop(current);
+        self.notify();
+    }
+
+    /// Applies a changed or deleted set.
+    pub(crate) fn change_set(&self, name: &Key, new: Option<Set>) {
+        let mut current = self.lock();
+        let is_kept =
+            current.sets.contains_key(name) || current.sets.len() < MAX_MACHINES;
+        match new {
+            None => drop(current.sets.remove(name)),
+            Some(new) if is_kept => {
+                current.sets.insert(name.clone(), Arc::new(new));
+            }
+            Some(_) => {}
         }
         drop(current);
         self.notify();

@@ -1,4 +1,5 @@
 mod capacities;
+mod sets;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use fivespot_api::{ScheduledCapacity, ScheduledMachine};
+use fivespot_api::{ScheduledCapacity, ScheduledMachine, ScheduledMachineSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     FieldsV1, ManagedFieldsEntry, Time,
 };
@@ -34,6 +34,9 @@ pub(crate) struct Undecoded<K> {
 
 /// A ScheduledMachine.
 pub(crate) type UndecodedMachine = Undecoded<ScheduledMachine>;
+
+/// A ScheduledMachineSet.
+pub(crate) type UndecodedSet = Undecoded<ScheduledMachineSet>;
 
 /// A ScheduledCapacity.
 pub(crate) type UndecodedCapacity = Undecoded<ScheduledCapacity>;

@@ -31,6 +31,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
         },
         live: html! {
             (page::notices(snapshot, &zone))
+            (page::sets::table(snapshot, filter))
             (page::machine_counts("machines", filter, &all))
             @if machines.is_empty() {
                 @if snapshot.is_listed { p.empty { "No ScheduledMachine matches the filter." } }
