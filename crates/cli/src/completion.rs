@@ -115,7 +115,12 @@ pub(crate) fn followers(current: &OsStr) -> Vec<CompletionCandidate> {
     objects(current, named::FOLLOWERS)
 }
 
-/// The same, sets after `smset/`, and the schedules that they share after `tbss/` and `cms/`.
+/// The same, and sets after `smset/`.
+pub(crate) fn shown(current: &OsStr) -> Vec<CompletionCandidate> {
+    objects(current, named::SHOWN)
+}
+
+/// The same, and the schedules that they share after `tbss/` and `cms/`.
 pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     objects(current, named::EXPLAINED)
 }

@@ -13,7 +13,11 @@ use crate::Failure;
 /// The kinds of what follows a schedule.
 pub(crate) const FOLLOWERS: &[&Resource] = &[SCHEDULED_MACHINE, SCHEDULED_CAPACITY];
 
-/// The same, sets of machines, and the kinds of the schedules that they share.
+/// The same, and sets of machines.
+pub(crate) const SHOWN: &[&Resource] =
+    &[SCHEDULED_MACHINE, SCHEDULED_CAPACITY, SCHEDULED_MACHINE_SET];
+
+/// The same, and the kinds of the schedules that they share.
 pub(crate) const EXPLAINED: &[&Resource] = &[
     SCHEDULED_MACHINE,
     SCHEDULED_CAPACITY,
@@ -79,6 +83,12 @@ impl<'a> Named<'a> {
     /// Whether it is a ScheduledMachineSet.
     pub(crate) fn is_set(self) -> bool {
         self.resource.kind == name::SET_KIND
+    }
+
+    /// The label selector of its machines, if it is a set.
+    pub(crate) fn machine_selector(self) -> Option<String> {
+        let selector = || format!("{}={}", name::SET_LABEL, self.name);
+        self.is_set().then(selector)
     }
 
     /// Whether it is a ScheduledCapacity.

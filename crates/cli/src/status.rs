@@ -35,6 +35,7 @@ Examples:
   5spot status
   5spot status business-hours-worker
   5spot status scap/web
+  5spot status smset/desks --watch
   5spot status -A --watch
   5spot status -o wide
   5spot status -n team-a -o json";
@@ -54,17 +55,19 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Name of a ScheduledMachine, or scap/NAME of a ScheduledCapacity [default: lists all]
+    /// Name of a ScheduledMachine, scap/NAME of a ScheduledCapacity, or smset/NAME of a
+    /// ScheduledMachineSet, shown with its machines [default: lists all]
     #[arg(
         value_name = "NAME",
         conflicts_with = "all_namespaces",
-        add = ArgValueCompleter::new(completion::followers)
+        add = ArgValueCompleter::new(completion::shown)
     )]
     name: Option<String>,
     /// List all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Print a line for each change, until Ctrl-C; a ScheduledCapacity is called scap/NAME
+    /// Print a line for each change of a machine or a ScheduledCapacity, which is called scap/NAME,
+    /// until Ctrl-C
     #[arg(short, long)]
     watch: bool,
     /// Output format; with --watch, one document for each change
@@ -119,9 +122,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let named = args.name.as_deref();
-    let named = named
-        .map(|it| Named::of(it, named::FOLLOWERS))
-        .transpose()?;
+    let named = named.map(|it| Named::of(it, named::SHOWN)).transpose()?;
     let config = args.access.config().await?;
     let address = args.access.address(&config);
     let client = Client::try_from(config).map_err(cluster::no_client)?;
@@ -129,9 +130,11 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     if args.watch {
         return watch::watch(args, named, client, address, out).await;
     }
-    let objects = match named {
-        Some(named) => vec![cluster::named(&client, &address, named).await?],
-        None => listed(args, &client, &address).await?,
+    let objects = if let Some(named) = named {
+        vec![cluster::named(&client, &address, named).await?]
+    } else {
+        let api = machines(&client, args.all_namespaces);
+        listed(&api, &ListParams::default(), &address).await?
     };
     let judge = Judge::read(&client, &address, &operator).await;
     let selection = match named {
@@ -148,9 +151,21 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             },
             ..Found::default()
         },
-        Some(_) => Found {
-            machines: rows(&judge, &objects)?,
-            ..Found::default()
+        Some(named) => match named.machine_selector() {
+            None => Found {
+                machines: rows(&judge, &objects)?,
+                ..Found::default()
+            },
+            Some(selector) => {
+                let params = ListParams::default().labels(&selector);
+                let of_set = listed(&machines(&client, false), &params, &address).await?;
+                let of_set = set::owned(&objects, of_set);
+                Found {
+                    sets: Sets::of(&objects, &of_set, &judge),
+                    machines: rows(&judge, &of_set)?,
+                    ..Found::default()
+                }
+            }
         },
         None => everything(&client, selection, &judge, &objects).await?,
     };
@@ -180,8 +195,11 @@ struct Found {
 }
 
 impl Found {
-    /// The verdict about the object that was asked for by its name.
+    /// The verdict about the object that was asked for by its name. A set has none.
     fn only(&self) -> Option<&Verdict> {
+        if !self.sets.is_empty() {
+            return None;
+        }
         match (self.machines.as_slice(), self.capacities.rows.as_slice()) {
             ([machine], []) => Some(machine.verdict()),
             ([], [capacity]) => Some(capacity.verdict()),
@@ -222,14 +240,13 @@ fn machines(client: &Client, is_all: bool) -> Api<DynamicObject> {
     }
 }
 
-/// Reads the machines.
+/// Reads machines.
 async fn listed(
-    args: &Args,
-    client: &Client,
+    api: &Api<DynamicObject>,
+    params: &ListParams,
     address: &str,
 ) -> Result<Vec<DynamicObject>, Failure> {
-    let api = machines(client, args.all_namespaces);
-    let listed = api.list(&ListParams::default()).await;
+    let listed = api.list(params).await;
     let failed =
         |error| cluster::failed_request("reading ScheduledMachines", address, error);
     Ok(listed.map_err(failed)?.items)
@@ -297,7 +314,9 @@ fn print(
             let is_colored = output::is_colored(&std::io::stdout());
             capacities.print(out, instants, is_colored)?;
             if !sets.is_empty() {
-                writeln!(out)?;
+                if none_found.is_some() || !machines.is_empty() {
+                    writeln!(out)?;
+                }
                 sets.print(out)?;
             }
             if !schedules.is_empty() {

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduledMachineSet;
-use kube::Client;
-use serde_json::Value;
+use kube::api::DynamicObject;
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
 
 use crate::check::Judge;
 use crate::columns::table;
@@ -59,6 +60,21 @@ impl Sets {
         }
     }
 
+    /// Sets that were read by name, with the machines that have their label.
+    pub(super) fn of(
+        sets: &[DynamicObject],
+        machines: &[DynamicObject],
+        judge: &Judge,
+    ) -> Self {
+        let machines: Vec<Value> = machines.iter().map(|it| json!(it)).collect();
+        let state =
+            |set: &DynamicObject| SetState::of(&json!(set), machines.iter(), judge);
+        Self {
+            rows: sets.iter().map(state).collect(),
+            unreadable: None,
+        }
+    }
+
     /// Whether there is nothing to print.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.unreadable.is_none()
@@ -76,6 +92,17 @@ impl Sets {
         let rows: Vec<_> = self.rows.iter().map(cells).collect();
         table(out, heads, &rows)
     }
+}
+
+/// The machines of which one of these sets is an owner.
+pub(super) fn owned(
+    sets: &[DynamicObject],
+    mut machines: Vec<DynamicObject>,
+) -> Vec<DynamicObject> {
+    let is_set =
+        |uid: &String| sets.iter().any(|it| it.metadata.uid.as_ref() == Some(uid));
+    machines.retain(|it| it.owner_references().iter().any(|owner| is_set(&owner.uid)));
+    machines
 }
 
 fn cells(set: &SetState) -> [Cow<'_, str>; 6] {

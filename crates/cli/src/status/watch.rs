@@ -79,11 +79,13 @@ struct Watched {
 
 impl Watched {
     fn start(api: Api<DynamicObject>, named: Option<Named<'_>>) -> Self {
+        let config = watcher::Config::default();
         let config = match named {
-            None => watcher::Config::default(),
-            Some(Named { name, .. }) => {
-                watcher::Config::default().fields(&format!("metadata.name={name}"))
-            }
+            None => config,
+            Some(named) => match named.machine_selector() {
+                Some(of_set) => config.labels(&of_set),
+                None => config.fields(&format!("metadata.name={}", named.name)),
+            },
         };
         Self {
             events: Some(watcher(api, config).boxed()),
@@ -138,7 +140,7 @@ struct Watches {
 }
 
 impl Watches {
-    /// Watches the object that is named, or both kinds.
+    /// Watches the object that is named, the machines of a set, or both kinds.
     fn start(client: &Client, is_all: bool, named: Option<Named<'_>>) -> Self {
         let has_machines = named.is_none_or(|it| !it.is_capacity());
         let has_capacities = named.is_none_or(Named::is_capacity);

@@ -2,6 +2,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::set::tests::{judge, set, two_of_three};
+use crate::status::{Form, Found, print, rows};
 
 #[test]
 fn a_set_is_a_line_with_what_it_wants_and_has_and_why_that_is_less() {
@@ -15,6 +16,25 @@ fn a_set_is_a_line_with_what_it_wants_and_has_and_why_that_is_less() {
     sets.print(&mut out).unwrap();
     assert_snapshot!(String::from_utf8(out).unwrap());
     assert_snapshot!(serde_json::to_string_pretty(&sets.rows).unwrap());
+}
+
+#[test]
+fn a_set_that_is_named_is_shown_below_its_machines() {
+    let objects = |found: Vec<Value>| -> Vec<DynamicObject> {
+        serde_json::from_value(json!(found)).unwrap()
+    };
+    let named = objects(vec![set(3, ("True", "3 of 3 ScheduledMachines exist"))]);
+    let of_set = owned(&named, objects(two_of_three()));
+    let found = Found {
+        machines: rows(&judge(), &of_set).unwrap(),
+        sets: Sets::of(&named, &of_set, &judge()),
+        ..Found::default()
+    };
+    let mut out = Vec::new();
+    let instants = Form::Wide.instants(&judge());
+    print(Form::Wide, &found, None, &instants, &mut out).unwrap();
+    assert_snapshot!(String::from_utf8(out).unwrap());
+    assert!(found.only().is_none(), "a set has no verdict");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fivespot_testkit::{
 use kubemu_apiserver::User;
 
 use super::*;
-use crate::named::FOLLOWERS;
+use crate::named::SHOWN;
 
 const NOON: &str = "2026-03-06T12:00:00Z";
 
@@ -44,7 +44,7 @@ async fn cluster_with_both() -> (Cluster, fivespot_testkit::Operator) {
 
 /// What a watch prints within a moment.
 async fn watched(client: Client, form: Form, name: Option<&str>) -> String {
-    let named = name.map(|it| Named::of(it, FOLLOWERS).unwrap());
+    let named = name.map(|it| Named::of(it, SHOWN).unwrap());
     let watches = Watches::start(&client, false, named);
     let cluster = WatchedCluster {
         client,
@@ -82,6 +82,18 @@ async fn a_capacity_is_watched_among_the_machines_with_its_value() {
     assert_eq!(document["name"], "team");
     assert_eq!(document["value"], "hard.pods=4");
     assert_eq!(document["target"]["kind"], "ResourceQuota");
+}
+
+#[tokio::test]
+async fn of_a_set_its_machines_are_watched_and_no_others() {
+    let (cluster, _operator) = cluster_with_both().await;
+    let mut desk = scheduled_machine("desks-0");
+    desk["metadata"]["labels"] =
+        json!({"5spot.finos.org/scheduled-machine-set": "desks"});
+    cluster.create(&desk).await.unwrap();
+    let text = watched(cluster.client(), Form::Wide, Some("smset/desks")).await;
+    assert!(text.contains("desks-0"), "{text}");
+    assert!(!text.contains("worker") && !text.contains("team"), "{text}");
 }
 
 #[tokio::test]
