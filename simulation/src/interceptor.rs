@@ -100,8 +100,8 @@ pub(crate) struct State {
     /// The usage of each machine.
     accounts: BTreeMap<String, Account>,
     /// Whether the operator's accounts may differ from now on: its host was suspended or its clock
-    /// set, or a calendar was edited or deleted. The operator evaluates the time since its last
-    /// status with the calendars as they are.
+    /// set, or nobody sees its Nodes, or a calendar was edited or deleted. The operator evaluates the
+    /// time since its last status with the calendars as they are.
     pub(crate) accounts_differ: bool,
     departures: BTreeMap<String, Departures>,
     /// The host of each machine and its owner.

@@ -249,7 +249,7 @@ impl Run {
                     if let Some(machine) = scenario.machines.get(machine_index) {
                         self.count(&format!("{user_action:?}"));
                         self.interceptor.state().accounts_differ |=
-                            user_action.changes_calendar();
+                            user_action.changes_calendar() || self.hides_nodes();
                         user_action.perform(&self.cluster, &machine.name, at).await;
                         self.interceptor.note_inputs(at).await;
                         self.interceptor.count(at).await;
@@ -312,6 +312,15 @@ impl Run {
         for machine in &scenario.machines {
             undo_user_actions(&self.cluster, &machine.name).await;
         }
+    }
+
+    /// Whether nobody sees what becomes of a Node: the operator has no kubeconfig, and Cluster API
+    /// reports nothing while the Cluster is paused.
+    fn hides_nodes(&self) -> bool {
+        let blinds = [UserAction::LoseKubeconfig, UserAction::PauseCluster];
+        let is_done =
+            |of: &UserAction| self.user_actions.contains_key(&format!("{of:?}"));
+        blinds.iter().all(is_done)
     }
 
     /// Suspends the operators' host, or resumes it.
