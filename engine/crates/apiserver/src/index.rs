@@ -1,7 +1,8 @@
 //! Indexes for finding objects other than by name, updated with every write.
 
-use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 use serde_json::Value;
 
 use crate::meta;
@@ -19,17 +20,47 @@ impl Location {
     pub(crate) fn new(bucket: Bucket, key: Key) -> Self {
         Self { bucket, key }
     }
+
+    /// One that is not greater than any other.
+    fn first() -> Self {
+        Self::new(Bucket::FIRST, Key::new("", ""))
+    }
 }
 
 /// The current objects by uid and by owner; pods by node, and CustomResourceDefinitions by group.
-#[derive(Debug)]
+///
+/// A clone shares everything with the original until one of them is updated.
+#[derive(Clone, Debug)]
 pub(crate) struct Index {
     pods: Bucket,
     definitions: Bucket,
-    by_uid: HashMap<String, Location>,
-    dependents: HashMap<String, BTreeSet<Location>>,
-    by_node: HashMap<String, BTreeSet<Key>>,
-    by_group: HashMap<String, BTreeSet<Key>>,
+    by_uid: RedBlackTreeMapSync<Arc<str>, Location>,
+    dependents: Pairs<Location>,
+    by_node: Pairs<Key>,
+    by_group: Pairs<Key>,
+}
+
+/// What belongs to a text, in order.
+#[derive(Clone, Debug)]
+struct Pairs<T: Ord>(RedBlackTreeSetSync<(Arc<str>, T)>);
+
+impl<T: Ord + Clone> Pairs<T> {
+    fn insert(&mut self, text: &str, item: T) {
+        self.0.insert_mut((text.into(), item));
+    }
+
+    fn remove(&mut self, text: &str, item: &T) {
+        self.0.remove_mut(&(text.into(), item.clone()));
+    }
+
+    /// The items of a text. `first` is not greater than any of them.
+    fn of(&self, text: &str, first: T) -> impl Iterator<Item = &T> {
+        let text: Arc<str> = text.into();
+        let range = (text.clone(), first)..;
+        let found = self.0.range(range);
+        let found = found.take_while(move |(it, _)| *it == text);
+        found.map(|(_, item)| item)
+    }
 }
 
 impl Index {
@@ -38,10 +69,10 @@ impl Index {
         Self {
             pods,
             definitions,
-            by_uid: HashMap::new(),
-            dependents: HashMap::new(),
-            by_node: HashMap::new(),
-            by_group: HashMap::new(),
+            by_uid: RedBlackTreeMapSync::default(),
+            dependents: Pairs(RedBlackTreeSetSync::default()),
+            by_node: Pairs(RedBlackTreeSetSync::default()),
+            by_group: Pairs(RedBlackTreeSetSync::default()),
         }
     }
 
@@ -49,33 +80,28 @@ impl Index {
     pub(crate) fn update(&mut self, change: &Change) {
         let location = Location::new(change.bucket, change.key.clone());
         if let Some(before) = &change.before {
-            self.by_uid.remove(meta::uid(before));
+            self.by_uid.remove_mut(meta::uid(before));
             for uid in owner_uids(before) {
-                remove_item(&mut self.dependents, uid, &location);
+                self.dependents.remove(uid, &location);
             }
             if change.bucket == self.pods {
-                remove_item(&mut self.by_node, node(before), &location.key);
+                self.by_node.remove(node(before), &location.key);
             }
             if change.bucket == self.definitions {
-                remove_item(&mut self.by_group, group(before), &location.key);
+                self.by_group.remove(group(before), &location.key);
             }
         }
         if let Some(after) = &change.after {
             for uid in owner_uids(after) {
-                self.dependents
-                    .entry(uid.to_owned())
-                    .or_default()
-                    .insert(location.clone());
+                self.dependents.insert(uid, location.clone());
             }
             if change.bucket == self.pods {
-                let pods = self.by_node.entry(node(after).to_owned()).or_default();
-                pods.insert(location.key.clone());
+                self.by_node.insert(node(after), location.key.clone());
             }
             if change.bucket == self.definitions {
-                let same = self.by_group.entry(group(after).to_owned()).or_default();
-                same.insert(location.key.clone());
+                self.by_group.insert(group(after), location.key.clone());
             }
-            self.by_uid.insert(meta::uid(after).to_owned(), location);
+            self.by_uid.insert_mut(meta::uid(after).into(), location);
         }
     }
 
@@ -86,26 +112,17 @@ impl Index {
 
     /// The objects with this uid among their owner references, in order.
     pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Location> {
-        self.dependents.get(uid).into_iter().flatten()
+        self.dependents.of(uid, Location::first())
     }
 
     /// The pods that are bound to a node, in order.
     pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Key> {
-        self.by_node.get(node).into_iter().flatten()
+        self.by_node.of(node, Key::new("", ""))
     }
 
     /// The definitions of a group, in order.
     pub(crate) fn definitions_of(&self, group: &str) -> impl Iterator<Item = &Key> {
-        self.by_group.get(group).into_iter().flatten()
-    }
-}
-
-fn remove_item<T: Ord>(map: &mut HashMap<String, BTreeSet<T>>, key: &str, item: &T) {
-    if let Some(set) = map.get_mut(key) {
-        set.remove(item);
-        if set.is_empty() {
-            map.remove(key);
-        }
+        self.by_group.of(group, Key::new("", ""))
     }
 }
 

@@ -4,14 +4,18 @@
 //! uses [`Store::put`] or [`Store::remove`], gets the next version and is added to a log of
 //! bounded length. The versions in the log can be listed and watched; older ones return
 //! [`TooOld`].
+//!
+//! A clone shares everything with the original until one of them is written: the maps are persistent
+//! trees, of which a write copies a path.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::iter;
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use rpds::RedBlackTreeMapSync;
 use serde_json::Value;
 
 use crate::meta;
@@ -62,6 +66,11 @@ impl PartialOrd for Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Bucket(usize);
 
+impl Bucket {
+    /// The bucket that was created first.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
 /// One write.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -92,23 +101,25 @@ pub(crate) struct TooOld {
     pub(crate) oldest: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Store {
     version: u64,
     /// Lists and watches of earlier versions are too old.
     oldest: u64,
     /// The maximum number of retained changes.
     retained: usize,
-    names: HashMap<GroupResource, Bucket>,
+    names: Arc<HashMap<GroupResource, Bucket>>,
     buckets: Vec<Objects>,
-    log: VecDeque<(Bucket, Key)>,
+    /// What has changed, by version.
+    log: RedBlackTreeMapSync<u64, (Bucket, Key)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Objects {
     /// Each object with its retained versions, the newest last; `None` is a delete.
-    versions: BTreeMap<Key, VecDeque<(u64, Option<Object>)>>,
-    log: VecDeque<Arc<Change>>,
+    versions: RedBlackTreeMapSync<Key, VecDeque<(u64, Option<Object>)>>,
+    /// The changes by their version.
+    log: RedBlackTreeMapSync<u64, Arc<Change>>,
 }
 
 impl Store {
@@ -118,9 +129,9 @@ impl Store {
             version: 1,
             oldest: 1,
             retained: retained.max(1),
-            names: HashMap::new(),
+            names: Arc::default(),
             buckets: Vec::new(),
-            log: VecDeque::new(),
+            log: RedBlackTreeMapSync::default(),
         }
     }
 
@@ -136,7 +147,7 @@ impl Store {
         }
         let bucket = Bucket(self.buckets.len());
         self.buckets.push(Objects::default());
-        self.names.insert(resource.clone(), bucket);
+        Arc::make_mut(&mut self.names).insert(resource.clone(), bucket);
         bucket
     }
 
@@ -164,7 +175,7 @@ impl Store {
         let object = Arc::new(object);
         if let Some(objects) = self.buckets.get_mut(bucket.0) {
             let versions = VecDeque::from([(version, Some(object.clone()))]);
-            objects.versions.insert(key.clone(), versions);
+            objects.versions.insert_mut(key.clone(), versions);
         }
         Arc::new(Change {
             version,
@@ -230,13 +241,19 @@ impl Store {
     fn commit(&mut self, change: Change) -> Arc<Change> {
         let change = Arc::new(change);
         self.version = change.version;
-        self.log.push_back((change.bucket, change.key.clone()));
+        let logged = (change.bucket, change.key.clone());
+        self.log.insert_mut(change.version, logged);
         if let Some(objects) = self.buckets.get_mut(change.bucket.0) {
-            let versions = objects.versions.entry(change.key.clone()).or_default();
-            versions.push_back((change.version, change.after.clone()));
-            objects.log.push_back(change.clone());
+            let version = (change.version, change.after.clone());
+            if let Some(versions) = objects.versions.get_mut(&change.key) {
+                versions.push_back(version);
+            } else {
+                let versions = VecDeque::from([version]);
+                objects.versions.insert_mut(change.key.clone(), versions);
+            }
+            objects.log.insert_mut(change.version, change.clone());
         }
-        while self.log.len() > self.retained {
+        while self.log.size() > self.retained {
             self.drop_oldest();
         }
         change
@@ -244,24 +261,24 @@ impl Store {
 
     /// Drops the oldest change: the states before it cannot be requested any longer.
     fn drop_oldest(&mut self) {
-        let Some((bucket, key)) = self.log.pop_front() else {
+        let Some((version, (bucket, key))) = self.log.first() else {
             return;
         };
+        let (version, bucket, key) = (*version, *bucket, key.clone());
+        self.log.remove_mut(&version);
+        self.oldest = version;
         let Some(objects) = self.buckets.get_mut(bucket.0) else {
             return;
         };
-        let Some(change) = objects.log.pop_front() else {
-            return;
-        };
-        self.oldest = change.version;
+        objects.log.remove_mut(&version);
         let Some(versions) = objects.versions.get_mut(&key) else {
             return;
         };
-        while versions.front().is_some_and(|(it, _)| *it < change.version) {
+        while versions.front().is_some_and(|(it, _)| *it < version) {
             versions.pop_front();
         }
         if versions.len() == 1 && versions.front().is_some_and(|(_, it)| it.is_none()) {
-            objects.versions.remove(&key);
+            objects.versions.remove_mut(&key);
         }
     }
 
@@ -313,10 +330,9 @@ impl Store {
             });
         }
         let found = self.buckets.get(bucket.0).into_iter();
-        Ok(found.flat_map(move |objects| {
-            let start = objects.log.partition_point(|it| it.version <= since);
-            objects.log.range(start..)
-        }))
+        let later = (Bound::Excluded(since), Bound::Unbounded);
+        Ok(found
+            .flat_map(move |objects| objects.log.range(later).map(|(_, change)| change)))
     }
 }
 

@@ -1,8 +1,7 @@
 //! Deletes events an hour after they were last written (`--event-ttl`).
 
-use std::collections::VecDeque;
-
 use jiff::{SignedDuration, Timestamp};
+use rpds::QueueSync;
 
 use super::queue::WorkItem;
 use crate::meta;
@@ -13,10 +12,10 @@ use crate::store::{Change, Key};
 const EVENT_TTL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The events in the order in which they expire.
-#[derive(Debug, Default)]
-pub(crate) struct EventExpiry(VecDeque<ExpiringEvent>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventExpiry(QueueSync<ExpiringEvent>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ExpiringEvent {
     at: Timestamp,
     key: Key,
@@ -27,12 +26,12 @@ struct ExpiringEvent {
 impl EventExpiry {
     /// Adds a written event. Returns whether events have expired.
     fn track(&mut self, change: &Change, now: Timestamp) -> bool {
-        self.0.push_back(ExpiringEvent {
+        self.0.enqueue_mut(ExpiringEvent {
             at: now.saturating_add(EVENT_TTL).unwrap_or(Timestamp::MAX),
             key: change.key.clone(),
             version: meta::version(&change.object).to_owned(),
         });
-        self.0.front().is_some_and(|it| it.at <= now)
+        self.0.peek().is_some_and(|it| it.at <= now)
     }
 }
 
@@ -51,7 +50,8 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
 pub(super) fn delete_expired(state: &mut State) {
     let now = state.clock.now();
     let events = state.buckets.events;
-    while let Some(due) = state.expiry.0.pop_front_if(|it| it.at <= now) {
+    while let Some(due) = state.expiry.0.peek().cloned().filter(|it| it.at <= now) {
+        state.expiry.0.dequeue_mut();
         let current = state.get(events, &due.key);
         if current.is_some_and(|it| meta::version(it) == due.version) {
             state.remove(events, &due.key);

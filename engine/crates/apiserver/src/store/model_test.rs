@@ -34,6 +34,17 @@ fn run(steps: &[Step], retained: usize) -> (Store, Vec<Bucket>, Vec<Snapshot>) {
         .map(|it| store.bucket(&GroupResource::new("g", it)))
         .collect();
     let mut snapshots = vec![(store.version(), [Contents::new(), Contents::new()])];
+    go_on(&mut store, &buckets, &mut snapshots, steps);
+    (store, buckets, snapshots)
+}
+
+/// Runs further steps, and records every state.
+fn go_on(
+    store: &mut Store,
+    buckets: &[Bucket],
+    snapshots: &mut Vec<Snapshot>,
+    steps: &[Step],
+) {
     for step in steps {
         let mut state = snapshots[snapshots.len() - 1].1.clone();
         match *step {
@@ -51,7 +62,23 @@ fn run(steps: &[Step], retained: usize) -> (Store, Vec<Bucket>, Vec<Snapshot>) {
         }
         snapshots.push((store.version(), state));
     }
-    (store, buckets, snapshots)
+}
+
+/// Whether every list at a version is the state at that version, or is refused because it is too old.
+fn check_lists(
+    store: &Store,
+    buckets: &[Bucket],
+    snapshots: &[Snapshot],
+) -> Result<(), TestCaseError> {
+    for (version, state) in snapshots {
+        for (bucket, state) in buckets.iter().zip(state) {
+            match listed(store, *bucket, Some(*version)) {
+                Ok(seen) => prop_assert_eq!(&seen, state),
+                Err(too_old) => prop_assert!(*version < too_old.oldest),
+            }
+        }
+    }
+    Ok(())
 }
 
 fn listed(store: &Store, bucket: Bucket, at: Option<u64>) -> Result<Contents, TooOld> {
@@ -71,16 +98,25 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..60), retained in 1usize..40,
     ) {
         let (store, buckets, snapshots) = run(&steps, retained);
-        for (version, state) in &snapshots {
-            for (bucket, state) in buckets.iter().zip(state) {
-                match listed(&store, *bucket, Some(*version)) {
-                    Ok(seen) => prop_assert_eq!(&seen, state),
-                    Err(too_old) => prop_assert!(*version < too_old.oldest),
-                }
-            }
-        }
+        check_lists(&store, &buckets, &snapshots)?;
         let (_, last) = &snapshots[snapshots.len() - 1];
         prop_assert_eq!(&listed(&store, buckets[0], None).unwrap(), &last[0]);
+    }
+
+    #[test]
+    fn a_clone_and_its_original_do_not_see_each_others_writes(
+        steps in proptest::collection::vec(step(), 0..40),
+        own in proptest::collection::vec(step(), 0..40),
+        of_clone in proptest::collection::vec(step(), 0..40),
+        retained in 1usize..40,
+    ) {
+        let (mut store, buckets, mut snapshots) = run(&steps, retained);
+        let mut clone = store.clone();
+        let mut snapshots_of_clone = snapshots.clone();
+        go_on(&mut store, &buckets, &mut snapshots, &own);
+        go_on(&mut clone, &buckets, &mut snapshots_of_clone, &of_clone);
+        check_lists(&store, &buckets, &snapshots)?;
+        check_lists(&clone, &buckets, &snapshots_of_clone)?;
     }
 
     #[test]
