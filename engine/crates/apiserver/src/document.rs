@@ -32,6 +32,16 @@ impl DocumentCache {
         }
     }
 
+    /// A cache of its own with the documents of this one.
+    pub(crate) fn fork(&self) -> Self {
+        let schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            kube: self.kube,
+            keys: self.keys.clone(),
+            schemas: Mutex::new(schemas.clone()),
+        }
+    }
+
     /// The document at the path of a request; 404 if there is none.
     pub(crate) fn find(&self, registry: &Registry, call: &Call) -> ApiResponse {
         let parts: Vec<&str> = call.path.split('/').filter(|it| !it.is_empty()).collect();

@@ -106,7 +106,7 @@ pub use kubemu_clock::Clock;
 pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
-pub use server::{Options, Server};
+pub use server::{ForkOptions, Options, Server};
 pub use service::InProcess;
 pub use start::StartError;
 pub use state::State as Cluster;

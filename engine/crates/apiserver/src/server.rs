@@ -134,6 +134,19 @@ impl Options {
     }
 }
 
+/// What a fork has of its own.
+#[derive(Clone, Debug, Default)]
+pub struct ForkOptions {
+    /// The source of timestamps. Without it a virtual clock is a new one that stands at the same
+    /// time, and that of the system is shared.
+    pub clock: Option<Clock>,
+    /// Uids and generated names are derived from it. Without it they follow from the seed of the
+    /// forked server and the number of its forks and writes before.
+    pub seed: Option<u64>,
+    /// Records every request.
+    pub audit: Option<Audit>,
+}
+
 impl Server {
     /// A server with the four initial namespaces.
     ///
@@ -183,6 +196,57 @@ impl Server {
             audit: options.audit,
             documents,
         })))
+    }
+
+    /// A server of its own with the objects of this one, which [`fork_with`](Self::fork_with)
+    /// describes.
+    ///
+    /// ```
+    /// use kubemu_apiserver::{Clock, Options, Server};
+    /// use serde_json::json;
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let prepared = Server::new(Options::new(Clock::system())).unwrap();
+    /// let (one, other) = (prepared.fork(), prepared.fork());
+    /// let maps = "/api/v1/namespaces/default/configmaps";
+    /// let config = json!({"metadata": {"name": "colors"}});
+    /// one.client().create(maps, config).await.unwrap();
+    /// let path = format!("{maps}/colors");
+    /// assert!(one.client().get(&path).await.is_ok());
+    /// assert!(other.client().get(&path).await.is_err());
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        self.fork_with(ForkOptions::default())
+    }
+
+    /// A server of its own with the objects, the history and the work items of this one. Writes to
+    /// either do not change the other. What neither has changed is in memory once, so that a fork
+    /// takes the same time however many objects there are.
+    ///
+    /// It exists only in memory, whatever the storage of this one. Watches of this one do not see
+    /// its writes. Admission plugins are shared, so what one keeps of its own in memory, such as the
+    /// rates of EventRateLimit, is of all forks together.
+    #[must_use]
+    pub fn fork_with(&self, options: ForkOptions) -> Self {
+        let clock = options.clock.unwrap_or_else(|| {
+            let own = &self.0.clock;
+            if own.is_virtual() {
+                Clock::stopped_at(own.now())
+            } else {
+                own.clone()
+            }
+        });
+        let state = self.state().fork(clock.clone(), options.seed);
+        let fork = Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            clock,
+            audit: options.audit,
+            documents: self.0.documents.fork(),
+        }));
+        fork.spawn_worker();
+        fork
     }
 
     /// The server as an in-process tower service, authenticated as an administrator, for

@@ -69,7 +69,7 @@ pub struct State {
     /// The first stored object that is invalid.
     pub(crate) invalid: Option<StartError>,
     /// Each bucket's resource in the storage version.
-    stored_resources: HashMap<Bucket, Arc<Resource>>,
+    stored_resources: Arc<HashMap<Bucket, Arc<Resource>>>,
 }
 
 /// The buckets that the server itself uses.
@@ -237,21 +237,59 @@ impl State {
             last_modes: LastModes::default(),
             buckets,
             invalid: None,
-            stored_resources: HashMap::new(),
+            stored_resources: Arc::default(),
         };
         state.serve(initial.registry);
         state
     }
 
+    /// A state with the same objects, which changes apart from this one. It exists only in memory,
+    /// and nobody watches it yet. Without a seed its random numbers follow from those of this state.
+    pub(crate) fn fork(&mut self, clock: Clock, seed: Option<u64>) -> Self {
+        let random = match seed {
+            Some(seed) => Random::new(seed),
+            None => self.random.fork(),
+        };
+        Self {
+            queue: self.queue.fork(clock.clone()),
+            clock,
+            kube: self.kube,
+            store: self.store.clone(),
+            registry: self.registry.clone(),
+            index: self.index.clone(),
+            broadcaster: Broadcaster::default(),
+            seed: seed.unwrap_or(self.seed),
+            random,
+            expiry: self.expiry.clone(),
+            chain: self.chain.clone(),
+            policies: self.policies.clone(),
+            mutating_policies: self.mutating_policies.clone(),
+            admission_webhooks: self.admission_webhooks.clone(),
+            rules: self.rules.clone(),
+            journal: None,
+            aliases: self.aliases.clone(),
+            token_key: self.token_key.clone(),
+            authority: self.authority.clone(),
+            definitions: self.definitions.clone(),
+            webhooks: self.webhooks.clone(),
+            webhook_calls: conversion::SharedWebhookCalls::default(),
+            last_modes: self.last_modes.clone(),
+            buckets: self.buckets,
+            invalid: None,
+            stored_resources: self.stored_resources.clone(),
+        }
+    }
+
     /// Replaces the registry of served resources.
     pub(crate) fn serve(&mut self, registry: Registry) {
-        self.stored_resources.clear();
+        let mut stored_resources = HashMap::new();
         for resource in registry.all() {
             let bucket = self.store.bucket(&resource.storage);
             if resource.is_served_as(&resource.stored_as) {
-                self.stored_resources.insert(bucket, resource.clone());
+                stored_resources.insert(bucket, resource.clone());
             }
         }
+        self.stored_resources = Arc::new(stored_resources);
         self.registry = Arc::new(registry);
     }
 

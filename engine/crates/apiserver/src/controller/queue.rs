@@ -79,6 +79,18 @@ impl WorkQueue {
         }
     }
 
+    /// A queue with the same items, which no worker processes yet. They hold `clock`.
+    pub(crate) fn fork(&self, clock: Clock) -> Self {
+        Self {
+            queue: self.queue.clone(),
+            queued: self.queued.clone(),
+            rejected: self.rejected.clone(),
+            busy: (!self.is_empty()).then(|| clock.busy()),
+            clock,
+            has_worker: false,
+        }
+    }
+
     /// Adds an item unless it is queued already.
     pub(crate) fn add(&mut self, item: WorkItem) {
         if self.queued.insert(item.clone()) {

@@ -56,7 +56,7 @@ impl Mode {
 }
 
 /// The last successful mode of each user name, which is tried first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LastModes(HashMap<String, Mode>);
 
 impl LastModes {

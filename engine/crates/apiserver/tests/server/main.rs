@@ -14,6 +14,7 @@ mod definitions;
 mod document;
 mod extending;
 mod fixture;
+mod fork;
 mod impersonation;
 mod in_force;
 mod kube_client;
