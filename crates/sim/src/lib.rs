@@ -49,4 +49,4 @@ mod write;
 
 pub use contract::Contract;
 pub use crd::definitions;
-pub use run::{Options, install, run};
+pub use run::{Options, create_node, define, install, run};

@@ -40,10 +40,28 @@ pub struct Options {
 /// # Errors
 /// The API server rejects a definition that does not exist yet.
 pub async fn install(options: &Options) -> Result<(), Status> {
+    define(options).await?;
+    create_node(options).await
+}
+
+/// Defines the simulated resources. It may be called repeatedly.
+///
+/// # Errors
+/// The API server rejects a definition that does not exist yet.
+pub async fn define(options: &Options) -> Result<(), Status> {
     let api = Api::new(options.client.clone());
     for definition in definitions(options.contract) {
         api.define(definition).await?;
     }
+    Ok(())
+}
+
+/// Creates the permanent node, if it does not exist.
+///
+/// # Errors
+/// The API server rejects it.
+pub async fn create_node(options: &Options) -> Result<(), Status> {
+    let api = Api::new(options.client.clone());
     let permanent_node = node::permanent_node(options.clock.now());
     let write = Write::Create {
         collection: NODES.collection(""),

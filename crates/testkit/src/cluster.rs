@@ -16,7 +16,7 @@ use crate::name_mapping::NameMapping;
 use crate::operator::WORKLOAD;
 use crate::path::{machine_path, path_of};
 use crate::request::{self, Form};
-use crate::rights::{self, OPERATOR};
+use crate::rights::OPERATOR;
 use crate::shared_cluster::{MAX_POLLS, POLL_INTERVAL, SharedCluster};
 use crate::traffic::Traffic;
 use crate::workload;
@@ -109,7 +109,7 @@ impl Cluster {
     async fn on_embedded(clock: Clock, contract: Contract, seed: u64) -> Self {
         let embedded = Embedded::start(&clock, contract, seed).await;
         let client = Client::new(embedded.server.in_process(), "default");
-        let cluster = Self {
+        Self {
             workload: client.clone(),
             client,
             clock,
@@ -117,14 +117,7 @@ impl Cluster {
             kube_minor: kubemu_apiserver::KubeVersion::default().minor(),
             names: NameMapping::default(),
             backend: BackendState::Embedded(embedded),
-        };
-        let installed = fivespot_api::manifest::installed(cluster.kube_minor);
-        let all = installed.into_iter().chain(rights::account());
-        for object in all.chain(rights::cluster_wide()) {
-            cluster.apply(&object).await;
         }
-        cluster.clock.wait_until_idle().await;
-        cluster
     }
 
     /// The real cluster, whatever the backend of the run, with the system clock for the

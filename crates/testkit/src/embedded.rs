@@ -6,15 +6,71 @@ use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, NetworkConnect};
 use fivespot_sim::Contract;
 use kube::Client;
-use kubemu_apiserver::{Audit, AuditEvent, Credentials, Server, User};
+use kubemu_apiserver::{Audit, AuditEvent, Credentials, ForkOptions, Server, User};
 use kubemu_clock::Clock;
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
+
+use crate::{request, rights};
 
 /// The user of the simulated Cluster API in the audit log.
 const SIMULATOR: &str = "system:serviceaccount:capi-system:capi-manager";
 
 /// The address in the kubeconfig of the workload cluster; no server listens there.
 const ADDRESS: &str = "127.0.0.1:6443";
+
+/// The time at which everything was installed.
+const INSTALLED: &str = "2020-01-01T00:00:00Z";
+
+/// A server for each contract with everything installed, of which each cluster is a fork: to install
+/// it takes longer than most tests.
+static PREPARED: [OnceCell<Server>; 2] = [const { OnceCell::const_new() }; 2];
+
+async fn prepared(contract: Contract) -> &'static Server {
+    let [older, newest] = &PREPARED;
+    let cell = match contract {
+        Contract::V1Beta1 => older,
+        Contract::V1Beta2 => newest,
+    };
+    cell.get_or_init(|| install(contract)).await
+}
+
+#[expect(clippy::expect_used, clippy::panic, reason = "a panic fails the test")]
+async fn install(contract: Contract) -> Server {
+    let clock = Clock::stopped_at(INSTALLED.parse().expect("a time"));
+    let mut options = kubemu_apiserver::Options::new(clock.clone());
+    // No fork has this seed, so its uids are others.
+    options.seed = Some(u64::MAX);
+    // The simulated kubelets report their nodes ready at once.
+    options
+        .disable_plugins
+        .push("TaintNodesByCondition".to_owned());
+    let server = Server::new(options).expect("the default plugins are known");
+    fivespot_sim::define(&simulation(&server, contract))
+        .await
+        .expect("the simulated resources");
+    let minor = kubemu_apiserver::KubeVersion::default().minor();
+    let installed = fivespot_api::manifest::installed(minor).into_iter();
+    let all = installed
+        .chain(rights::account())
+        .chain(rights::cluster_wide());
+    let client = Client::new(server.in_process(), "default");
+    for object in all {
+        let applied = request::apply(&client, &object).await;
+        applied.unwrap_or_else(|error| panic!("{object}: {error}"));
+    }
+    clock.wait_until_idle().await;
+    server
+}
+
+fn simulation(server: &Server, contract: Contract) -> fivespot_sim::Options {
+    fivespot_sim::Options {
+        client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
+        clock: server.clock().clone(),
+        contract,
+        kubeconfig: None,
+    }
+}
 
 /// A cluster in this process. It ends when it is dropped.
 #[derive(Debug)]
@@ -32,34 +88,30 @@ impl Drop for Embedded {
 
 #[expect(clippy::expect_used, reason = "a panic fails the test")]
 impl Embedded {
-    /// Starts both on `clock`, with uids that are derived from `seed`.
+    /// Starts both on `clock`, with everything installed, and with uids that are derived from `seed`.
     pub(crate) async fn start(clock: &Clock, contract: Contract, seed: u64) -> Self {
         let log: Arc<Mutex<Vec<AuditEvent>>> = Arc::default();
         let recorded = log.clone();
-        let mut options = kubemu_apiserver::Options::new(clock.clone());
-        options.seed = Some(seed);
-        // The simulated kubelets report their nodes ready at once.
-        options
-            .disable_plugins
-            .push("TaintNodesByCondition".to_owned());
-        options.audit = Some(Audit::new(move |event| {
+        let audit = Audit::new(move |event| {
             recorded
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(event.clone());
-        }));
-        let server = Server::new(options).expect("the default plugins are known");
+        });
+        let server = prepared(contract).await.fork_with(ForkOptions {
+            clock: Some(clock.clone()),
+            seed: Some(seed),
+            audit: Some(audit),
+        });
         let credentials = Credentials::generate().expect("credentials");
         let address = ADDRESS.parse().expect("an address");
-        let simulation = fivespot_sim::Options {
-            client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
-            clock: clock.clone(),
-            contract,
-            kubeconfig: Some(credentials.certificate_kubeconfig(address, "workload")),
-        };
-        fivespot_sim::install(&simulation)
+        let kubeconfig = credentials.certificate_kubeconfig(address, "workload");
+        let mut simulation = simulation(&server, contract);
+        // It is as old as the cluster.
+        fivespot_sim::create_node(&simulation)
             .await
-            .expect("the simulated resources");
+            .expect("the permanent node");
+        simulation.kubeconfig = Some(kubeconfig);
         let simulator = tokio::spawn(fivespot_sim::run(simulation));
         Self {
             server,
