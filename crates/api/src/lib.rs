@@ -67,8 +67,8 @@ pub use scheduled_machine::{
 };
 pub use scheduled_machine_class::{
     ClassHost, ClassLimits, ClassProblem, ClassRef, HostPool, LimitsOfClass, MAX_HOSTS,
-    PreparedClass, ResolvedClass, ScheduledMachineClass, ScheduledMachineClassSpec,
-    merge,
+    PreparedClass, RatesOfClass, ResolvedClass, ScheduledMachineClass,
+    ScheduledMachineClassSpec, merge,
 };
 pub use scheduled_machine_set::{
     MachineOfSet, ScheduledMachineSet, ScheduledMachineSetSpec, ScheduledMachineSetStatus,

@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod rates;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use crate::{name, schema};
 
 pub use host::{HostPool, merge};
 pub use limits::{ClassLimits, LimitsOfClass};
+pub use rates::RatesOfClass;
+use rates::{MAX_ACTIVE, MAX_RATE};
 
 /// How many Clusters a class allows at most.
 pub const MAX_CLUSTERS: usize = 64;
@@ -126,6 +129,21 @@ pub struct ScheduledMachineClassSpec {
     #[serde(default = "no_time")]
     #[schemars(length(max = MAX_SHORT))]
     pub jitter: String,
+    /// How many machines of the class, in all namespaces, may begin within a minute, at most 10,000.
+    /// The others wait; the highest priority of a namespace comes first, and namespaces take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_RATE))]
+    pub starts_per_minute: Option<u32>,
+    /// How many shutdowns by schedule may begin within a minute, in all namespaces, at most 10,000.
+    /// The others wait; the lowest priority of a namespace comes first, and namespaces take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_RATE))]
+    pub stops_per_minute: Option<u32>,
+    /// How many machines of the class, in all namespaces, stay Active at least, at most 100,000: no
+    /// shutdown by schedule begins that would leave fewer. The highest priority stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = MAX_ACTIVE))]
+    pub minimum_active: Option<u32>,
 }
 
 fn no_time() -> String {
@@ -158,6 +176,8 @@ pub struct ResolvedClass {
     pub limits: Option<Arc<LimitsOfClass>>,
     /// Its jitter; zero if it has none, or does not exist.
     pub jitter: SignedDuration,
+    /// How many of its machines begin and leave in a minute, and how many stay.
+    pub rates: RatesOfClass,
     /// Why no machine is created from it; `None` if one may be.
     pub problem: Option<ClassProblem>,
 }
@@ -225,6 +245,7 @@ impl ScheduledMachineSpec {
         let limits = class.and_then(|class| class.limits.clone());
         let jitter = class.map(|class| class.spec.jitter.parse());
         let jitter: Duration = jitter.and_then(Result::ok).unwrap_or(NO_TIME);
+        let rates = class.map(|class| RatesOfClass::of(&class.spec));
         let problem = match class {
             None => Some(ClassProblem::NotFound),
             Some(PreparedClass { spec, .. }) => {
@@ -242,6 +263,7 @@ impl ScheduledMachineSpec {
             pool,
             limits,
             jitter: jitter.into(),
+            rates: rates.unwrap_or_default(),
             problem,
         });
     }

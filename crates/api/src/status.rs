@@ -119,6 +119,9 @@ pub struct ScheduledMachineStatus {
     /// When a Machine was last created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scheduled_time: Option<Timestamp>,
+    /// When a shutdown by schedule last began, where the class of the machine has stopsPerMinute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_shutdown_time: Option<Timestamp>,
     /// When the machine is created for the next window; absent while it is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_activation: Option<Timestamp>,

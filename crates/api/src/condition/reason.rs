@@ -344,11 +344,12 @@ reasons! {
     HostClaimFailed (PlatformTeam):
         "The operator creates and deletes Leases in its own namespace; the message says what it was \
          refused.", PERMISSIONS;
-    /// A limit of the class for the machines of one namespace is reached. Machines with a higher
-    /// priority come first.
+    /// A limit of the class is reached: for the machines of one namespace, or for those that begin
+    /// within a minute. Machines with a higher priority come first.
     LimitReached (PlatformTeam):
-        "The message says when the machine may be made. To have it made now, end another machine of \
-         the class, or have `spec.limits` of the class raised.", LIMITS;
+        "The message says which limit it is, and when the machine may be made. To have it made now, \
+         end another machine of the class, or have `spec.limits` or `spec.startsPerMinute` of the \
+         class raised.", LIMITS;
     /// Another ScheduledMachine has the host that the machine names.
     HostTaken (Owner):
         "Name another host in `spec.classRef.host`, or end the machine that the message names.";

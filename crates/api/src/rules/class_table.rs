@@ -41,6 +41,17 @@ const AT_MOST_HALF_AN_HOUR: Requirement = Requirement::new(
     "must be at most 30m",
 );
 
+/// Nothing may hold a machine that must be gone by the end of its window.
+const NOTHING_HELD_BY_AN_END: Requirement = Requirement::new(
+    "!has(self.shutdown) || !has(self.shutdown.endPolicy) \
+    || self.shutdown.endPolicy != 'CompleteByWindowEnd' \
+    || !has(self.stopsPerMinute) && (!has(self.minimumActive) || self.minimumActive == 0)",
+    predicate::holds_nothing_by_an_end,
+    "stopsPerMinute and minimumActive cannot hold machines whose shutdown.endPolicy is \
+    CompleteByWindowEnd",
+)
+.reading(&["minimumActive", "shutdown.endPolicy", "stopsPerMinute"]);
+
 const NAMESPACES: Examples = Examples::Json {
     accepts: &[r#"{"apiVersion": "k0smotron.io/v1beta1", "kind": "Worker", "spec": {}}"#],
     rejects: &[
@@ -48,7 +59,7 @@ const NAMESPACES: Examples = Examples::Json {
     ],
 };
 
-const OWN: [Rule; 10] = [
+const OWN: [Rule; 11] = [
     Rule {
         id: "SM845",
         path: "spec.hosts[].name",
@@ -58,6 +69,25 @@ const OWN: [Rule; 10] = [
             rejects: &["", "Desk-7", "desk.7", "-7"],
         },
         why: "The claim of a host is named after it.",
+    },
+    Rule {
+        id: "SM990",
+        path: "spec",
+        requirement: NOTHING_HELD_BY_AN_END,
+        examples: Examples::Json {
+            accepts: &[
+                "{}",
+                r#"{"stopsPerMinute": 5, "minimumActive": 3}"#,
+                r#"{"shutdown": {"endPolicy": "StartAtWindowEnd"}, "stopsPerMinute": 5}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 0}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "startsPerMinute": 5}"#,
+            ],
+            rejects: &[
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "stopsPerMinute": 5}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 3}"#,
+            ],
+        },
+        why: "A machine that waits for its turn to leave would not be gone by the end of its window.",
     },
     Rule {
         id: "SM991",

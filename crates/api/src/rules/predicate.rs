@@ -61,6 +61,12 @@ pub(super) fn is_at_most_half_an_hour(node: &Value, _: &Value) -> bool {
     })
 }
 
+pub(super) fn holds_nothing_by_an_end(node: &Value, _: &Value) -> bool {
+    let is_by_an_end = node["shutdown"]["endPolicy"] == "CompleteByWindowEnd";
+    let minimum = node["minimumActive"].as_i64().unwrap_or(0);
+    !is_by_an_end || node["stopsPerMinute"].is_null() && minimum == 0
+}
+
 pub(super) fn is_at_most_two_hours(node: &Value, _: &Value) -> bool {
     text(node, |text| {
         is_within(text, Duration::ZERO, Duration::hours(2))

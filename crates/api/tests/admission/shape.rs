@@ -27,6 +27,41 @@ fn full() -> Value {
     };
     let taint = json!({"key": "workload", "value": "batch", "effect": "NoSchedule"});
     let instant = "2026-03-06T22:00:00Z";
+    let status = json!({
+        "phase": "ShuttingDown", "message": "leaving", "ready": false, "inSchedule": false,
+        "observedGeneration": 3, "clusterName": "prod",
+        "conditions": [{
+            "type": "Ready", "status": "False", "observedGeneration": 3,
+            "lastTransitionTime": instant, "reason": "ShuttingDown", "message": "leaving",
+        }],
+        "machineRef": reference("Machine"), "bootstrapRef": reference("K0sWorkerConfig"),
+        "infrastructureRef": reference("RemoteMachine"), "specHash": "00",
+        "nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "worker", "uid": "2"},
+        "providerID": "remote-machine://10.0.0.1:22",
+        "shutdown": {"machineUID": "1", "startedAt": instant, "deadline": instant,
+                     "reason": "ScheduleEnded", "windowEnd": instant},
+        "appliedNodeTaints": [taint],
+        "returns": [{"time": instant, "overrideUID": "3"}],
+        "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
+        "nextTransition": instant,
+        "spotSchedule": {
+            "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+            "kind": "TimeBasedSpotSchedule", "name": "office", "active": true,
+            "nextTransitionTime": instant, "observedGeneration": 2,
+        },
+        "override": {"name": "tonight", "mode": "Run", "endTime": instant},
+        "host": "desk-7",
+        "lastProvisioning": {"startTime": instant, "readyTime": instant},
+        "lastShutdownTime": instant,
+        "weeklyUse": {"weekStart": instant, "seconds": 3600, "since": instant},
+        "usage": {
+            "months": [{
+                "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,
+                "provisioningSeconds": 3, "lateSeconds": 4, "auditedSeconds": 6, "reclaims": 5,
+            }],
+            "startTime": instant, "accountedTime": instant, "accountedState": "Active",
+        },
+    });
     json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduledMachine",
@@ -58,40 +93,7 @@ fn full() -> Value {
             "provisioning": {"leadTime": "10m", "timeout": "20m", "minimumRun": "30m"},
             "shutdown": {"endPolicy": "CompleteByWindowEnd", "lastCall": "0s"},
         },
-        "status": {
-            "phase": "ShuttingDown", "message": "leaving", "ready": false, "inSchedule": false,
-            "observedGeneration": 3, "clusterName": "prod",
-            "conditions": [{
-                "type": "Ready", "status": "False", "observedGeneration": 3,
-                "lastTransitionTime": instant, "reason": "ShuttingDown", "message": "leaving",
-            }],
-            "machineRef": reference("Machine"), "bootstrapRef": reference("K0sWorkerConfig"),
-            "infrastructureRef": reference("RemoteMachine"), "specHash": "00",
-            "nodeRef": {"apiVersion": "v1", "kind": "Node", "name": "worker", "uid": "2"},
-            "providerID": "remote-machine://10.0.0.1:22",
-            "shutdown": {"machineUID": "1", "startedAt": instant, "deadline": instant,
-                         "reason": "ScheduleEnded", "windowEnd": instant},
-            "appliedNodeTaints": [taint],
-            "returns": [{"time": instant, "overrideUID": "3"}],
-            "lastScheduledTime": instant, "nextActivation": instant, "nextCleanup": instant,
-            "nextTransition": instant,
-            "spotSchedule": {
-                "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
-                "kind": "TimeBasedSpotSchedule", "name": "office", "active": true,
-                "nextTransitionTime": instant, "observedGeneration": 2,
-            },
-            "override": {"name": "tonight", "mode": "Run", "endTime": instant},
-            "host": "desk-7",
-            "lastProvisioning": {"startTime": instant, "readyTime": instant},
-            "weeklyUse": {"weekStart": instant, "seconds": 3600, "since": instant},
-            "usage": {
-                "months": [{
-                    "month": "2026-03", "activeSeconds": 1, "wantedSeconds": 2,
-                    "provisioningSeconds": 3, "lateSeconds": 4, "auditedSeconds": 6, "reclaims": 5,
-                }],
-                "startTime": instant, "accountedTime": instant, "accountedState": "Active",
-            },
-        },
+        "status": status,
     })
 }
 

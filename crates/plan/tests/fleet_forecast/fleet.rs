@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_api::{HostPool, LimitsOfClass, ResolvedClass, ScheduledMachine};
+use fivespot_api::{
+    HostPool, LimitsOfClass, RatesOfClass, ResolvedClass, ScheduledMachine,
+};
 use fivespot_plan::{FleetMachine, ForecastSpan};
 use fivespot_schedule::Schedule;
 use jiff::{SignedDuration, Timestamp};
@@ -162,6 +164,7 @@ impl Fleet {
                 timezone: "UTC".to_owned(),
             })),
             jitter: SignedDuration::ZERO,
+            rates: RatesOfClass::default(),
             problem: None,
         });
         let schedule = object.spec.schedule(&BTreeMap::new()).unwrap();
