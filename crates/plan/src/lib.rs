@@ -31,6 +31,7 @@
 //! - [`set`]: those about a ScheduledMachineSet, which has many
 //! - [`forecast`](mod@forecast): which openings of many machines cannot be kept, and why
 //! - [`limits`]: which machines of a class may be made
+//! - [`rates`]: when the machines of a class begin and leave
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
 //!   `node` the workload cluster's part of it; [`location`](observed::location) lists which
 //!   objects to read; `subject` is the ScheduledMachine itself, `owned` its three objects and who
@@ -58,6 +59,7 @@ pub mod limits;
 pub mod merge_patch;
 pub mod observed;
 pub mod overrides;
+pub mod rates;
 pub mod set;
 pub mod spot_schedule;
 pub mod status;
