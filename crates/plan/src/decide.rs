@@ -11,6 +11,8 @@ pub(crate) mod host_return;
 pub(crate) mod jitter;
 pub(crate) mod machine;
 pub(crate) mod outcome;
+pub(crate) mod pace;
+pub(crate) mod pace_claim;
 pub(crate) mod precedence;
 pub(crate) mod reclaim;
 pub(crate) mod record;

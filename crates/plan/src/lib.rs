@@ -95,7 +95,8 @@ use decide::case::{Case, CaseInputs};
 use decide::outcome::{HostUse, Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{
-    audit, host, host_claims, host_return, machine, reclaim, serve, shutdown, taint, turn,
+    audit, host, host_claims, host_return, machine, pace_claim, reclaim, serve, shutdown,
+    taint, turn,
 };
 use status::{conditions, debounce, event, never_needed, stalled, undrained};
 
@@ -220,6 +221,24 @@ pub fn claim(
     let inputs = CaseInputs::of(object, observed);
     let memory = Memory::default();
     turn::claim(&inputs.case(&memory, now, &Steps::at_most(MAX_STEPS)))
+}
+
+/// What the machine claims of the rates of its class, for [`rates::rule`]. `None` if it has no class,
+/// or one without rates.
+pub fn rates_claim(
+    object: &ScheduledMachine,
+    observed: &Observed,
+    now: Timestamp,
+) -> Option<rates::Claim> {
+    let class = object.spec.class.as_ref()?;
+    let inputs = CaseInputs::of(object, observed);
+    let memory = Memory::default();
+    let steps = Steps::at_most(MAX_STEPS);
+    let case = inputs.case(&memory, now, &steps);
+    class
+        .rates
+        .holds_anything()
+        .then(|| pace_claim::claim(&case))
 }
 
 /// The outcome of a decision.

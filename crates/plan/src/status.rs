@@ -27,7 +27,7 @@ use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
 use crate::decide::taint::{DecisionAndActions, TaintStatus};
-use crate::decide::{agent, host_return, reclaim, taint, turn};
+use crate::decide::{agent, host_return, pace, reclaim, taint, turn};
 use crate::{Action, Failure, KEPT_FOR_USAGE, Step};
 
 /// How many characters of a message the status contains at most.
@@ -301,7 +301,12 @@ fn cleanup(case: &Case<'_>, shutdown: &Shutdown) -> Option<Timestamp> {
 fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatus) {
     let is_gone = case.owned.is_gone();
     match &outcome.shutdown {
-        ShutdownChange::Write(shutdown) => status.shutdown = Some(shutdown.clone()),
+        ShutdownChange::Write(shutdown) => {
+            // The kill switch may shorten one that has begun.
+            let begins = status.shutdown.is_none().then_some(shutdown.reason);
+            status.last_shutdown_time = pace::last_shutdown(case, begins);
+            status.shutdown = Some(shutdown.clone());
+        }
         ShutdownChange::Clear => status.shutdown = None,
         ShutdownChange::Keep if is_gone => status.shutdown = None,
         ShutdownChange::Keep => {}

@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::act::repeat::Repeats;
 use crate::limits::Turn;
+use crate::rates::Pace;
 use crate::{Action, Freshness, Observed, Plan, Step};
 
 /// How long until an eviction that was refused is retried, as in `kubectl drain`.
@@ -48,6 +49,7 @@ pub struct Memory {
     start_delay: Option<StartDelay>,
     offered_host: Option<String>,
     turn: Option<Turn>,
+    pace: Option<Pace>,
 }
 
 /// When a machine may start that waits because of the start limit.
@@ -278,6 +280,17 @@ impl Memory {
     /// Whether the limits of its class let the machine be made.
     pub(crate) fn turn(&self) -> Option<Turn> {
         self.turn
+    }
+
+    /// Records whether the rates of its class hold the machine; `None` if that is not known. It is not
+    /// made then, and does not leave by its schedule. See [`rule`](crate::rates::rule).
+    pub fn give_pace(&mut self, pace: Option<Pace>) {
+        self.pace = pace;
+    }
+
+    /// Whether the rates of its class hold the machine.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        self.pace
     }
 
     /// Records that the status of `plan` was written.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::Unknown;
 use crate::decide::case::Case;
-use crate::decide::reclaim;
+use crate::decide::{pace, reclaim};
 
 /// What to do about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +251,8 @@ fn remediation<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 }
 
 fn wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
-    case.is_wanted().then_some(Decision::Serve)
+    let is_served = case.is_wanted() || pace::stop_held(case).is_some();
+    is_served.then_some(Decision::Serve)
 }
 
 fn not_wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {

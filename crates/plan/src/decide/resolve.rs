@@ -12,7 +12,7 @@ use fivespot_api::scheduled_machine::{
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
     EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, LimitsOfClass,
-    MachineTemplate, NodeTaint, Resolved, ScheduleSpec, ScheduledMachine,
+    MachineTemplate, NodeTaint, RatesOfClass, Resolved, ScheduleSpec, ScheduledMachine,
     ScheduledMachineSpec, SpotScheduleRef, Unfollowable, merge, name,
 };
 use fivespot_capi::Reference;
@@ -331,6 +331,8 @@ pub(crate) struct DesiredTurn {
     pub(crate) limits: Option<Arc<LimitsOfClass>>,
     /// By how much its windows open and close later.
     pub(crate) delay: SignedDuration,
+    /// The rates of the class; none without a class.
+    pub(crate) rates: RatesOfClass,
 }
 
 impl DesiredTurn {
@@ -344,6 +346,7 @@ impl DesiredTurn {
                 .filter(|limits| limits.limits_openings())
                 .cloned(),
             delay: class.map_or(SignedDuration::ZERO, |it| jitter::delay(it.jitter, uid)),
+            rates: class.map(|it| it.rates).unwrap_or_default(),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::decide::case::Case;
 use crate::decide::host::HostNeed;
 use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
 use crate::decide::resolve::ProviderDraft;
-use crate::decide::{agent, host, machine, reclaim, shutdown, taint, turn};
+use crate::decide::{agent, host, machine, pace, reclaim, shutdown, taint, turn};
 use crate::decide::{record, record::Record};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
@@ -109,6 +109,8 @@ fn keep_running(case: &Case<'_>, machine: &Machine) -> Outcome {
     let conflict = taint::last_call::conflict(case, machine, &outcome.actions);
     outcome.events.extend(conflict);
     outcome.requeues.extend(agent::due(case));
+    let held = pace::stop_held(case);
+    outcome.requeues.extend(held.and_then(|held| held.again));
     if case.wants_replacement(machine) {
         outcome.requeues.extend(case.replaceable_from(machine));
     }
@@ -288,7 +290,7 @@ fn complete(case: &Case<'_>) -> Outcome {
     let used = case.subject.status.host.clone();
     Outcome {
         host: used.map_or(HostUse::Unused, HostUse::Used),
-        ..create(case, bootstrap, infrastructure)
+        ..create_in_turn(case, bootstrap, infrastructure)
     }
 }
 
@@ -326,6 +328,22 @@ fn with_host(case: &Case<'_>) -> Option<Outcome> {
         ),
     };
     Some(Outcome { host, ..outcome })
+}
+
+/// Creates the missing objects, the first one once the rates of the class allow it.
+fn create_in_turn(
+    case: &Case<'_>,
+    bootstrap: Option<&Provider>,
+    infrastructure: Option<&Provider>,
+) -> Outcome {
+    let held = case.owned.is_gone().then(|| pace::start_held(case));
+    let Some(held) = held.flatten() else {
+        return create(case, bootstrap, infrastructure);
+    };
+    let (reason, message) = (Reason::LimitReached, held.message);
+    let mut outcome = Outcome::of(State::Blocked { reason, message });
+    outcome.requeues.extend(held.again);
+    outcome
 }
 
 /// Creates the missing objects, once their places are recorded.

@@ -21,33 +21,40 @@ const SPANS: usize = 2;
 /// What the machine claims of the limits of its class; `None` if the class limits nothing.
 pub(crate) fn claim(case: &Case<'_>) -> Option<Claim> {
     case.desired.turn.limits.as_ref()?;
-    let schedule = case.delayed().filter(|_| is_eligible(case));
-    let mut claim = Claim {
+    let holds = holds(case);
+    Some(Claim {
         priority: case.desired.turn.priority,
-        holds: holds(case),
-        spans: schedule.map_or_else(Vec::new, |it| spans(&it, case.now)),
+        holds,
+        spans: spans_needed(case, holds),
         used: case.subject.status.weekly_use,
-    };
-    if !claim.holds {
-        // Under Hold nothing is made, and nothing for less than the shortest run.
-        let from = case.hold().map_or(Timestamp::MIN, |hold| hold.end);
-        let least = case.desired.minimum_run;
-        for span in &mut claim.spans {
-            span.start = span.start.max(from);
-        }
-        claim.spans.retain(|span| {
-            let is_long = |end: Timestamp| {
-                let rest = end.duration_since(span.start);
-                rest.is_positive() && rest >= least
-            };
-            span.end.is_none_or(is_long)
-        });
+    })
+}
+
+/// When the machine is needed next. One that does not exist is not made under Hold, nor for less than
+/// its shortest run.
+pub(crate) fn spans_needed(case: &Case<'_>, exists: bool) -> Vec<Span> {
+    let schedule = case.delayed().filter(|_| is_eligible(case));
+    let mut spans = schedule.map_or_else(Vec::new, |it| spans(&it, case.now));
+    if exists {
+        return spans;
     }
-    Some(claim)
+    let from = case.hold().map_or(Timestamp::MIN, |hold| hold.end);
+    let least = case.desired.minimum_run;
+    for span in &mut spans {
+        span.start = span.start.max(from);
+    }
+    spans.retain(|span| {
+        let is_long = |end: Timestamp| {
+            let rest = end.duration_since(span.start);
+            rest.is_positive() && rest >= least
+        };
+        span.end.is_none_or(is_long)
+    });
+    spans
 }
 
 /// Whether its schedule decides about the machine, so that it counts.
-fn is_eligible(case: &Case<'_>) -> bool {
+pub(crate) fn is_eligible(case: &Case<'_>) -> bool {
     case.desired.is_enabled
         && !case.desired.is_killed
         && !case.desired.is_audited

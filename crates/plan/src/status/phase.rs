@@ -10,7 +10,7 @@ use fivespot_schedule::Override;
 
 use crate::act::backoff;
 use crate::decide::case::Case;
-use crate::decide::{machine, reclaim, serve};
+use crate::decide::{machine, pace, reclaim, serve};
 use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::status::{conditions, never_needed, undrained};
@@ -178,7 +178,10 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
 fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary {
     let until = match case.hold() {
         Some(hold) => format!("; {}", held_by(hold)),
-        None => until(case),
+        None => match pace::stop_held(case) {
+            Some(held) => format!("; {}", held.message),
+            None => until(case),
+        },
     };
     let machine = case.owned.our_machine();
     let untouchable = machine.and_then(|it| machine::why_untouchable(case, it));

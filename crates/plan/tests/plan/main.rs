@@ -21,6 +21,7 @@ mod law;
 mod limits;
 mod problems;
 mod providers;
+mod rates;
 mod reclaiming;
 mod reporting;
 mod returning;

@@ -4,7 +4,7 @@ use fivespot_schedule::DecidedBy;
 
 use super::paused_kind;
 use crate::decide::case::Case;
-use crate::decide::{host_return, reclaim};
+use crate::decide::{host_return, pace, reclaim};
 
 pub(super) fn paused(case: &Case<'_>) -> String {
     if let Some(what) = paused_kind(case, case.owned.our_machine()) {
@@ -100,6 +100,12 @@ pub(super) fn remediation(case: &Case<'_>) -> String {
 }
 
 pub(super) fn window(case: &Case<'_>) -> String {
+    let held = pace::stop_held(case);
+    let held = held.map_or_else(String::new, |held| format!("; {}", held.message));
+    format!("{}{held}", window_state(case))
+}
+
+fn window_state(case: &Case<'_>) -> String {
     let Some(window) = case.window else {
         return "the schedule is invalid".to_owned();
     };
