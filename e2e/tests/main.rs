@@ -64,6 +64,7 @@ mod ignores_forged_status;
 mod images;
 mod installs;
 mod keeps_class_limits;
+mod keeps_class_rates;
 mod keeps_fields_of_others;
 mod keeps_to_its_windows;
 mod kill_switch_wins;
@@ -143,6 +144,7 @@ const ALL: &[&[Promise]] = &[
     images::installed::PROMISES,
     installs::PROMISES,
     keeps_class_limits::PROMISES,
+    keeps_class_rates::PROMISES,
     keeps_fields_of_others::PROMISES,
     keeps_to_its_windows::PROMISES,
     kill_switch_wins::PROMISES,

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt as _, abortable};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kubemu_clock::Clock;
 use tokio::sync::Semaphore;
@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, Resolved, name};
 
+use crate::class_rates::ClassRates;
 use crate::class_turns::ClassTurns;
 use crate::host_pool::HostPools;
 use crate::kind::{self, cache_name, scheduled_machine};
@@ -86,6 +87,8 @@ pub(crate) struct Context {
     pub(crate) host_pools: HostPools,
     /// Whose turn it is where a class limits its machines.
     pub(crate) class_turns: ClassTurns,
+    /// When machines may begin and leave where their class has rates.
+    pub(crate) class_rates: ClassRates,
     pub(crate) fence: Arc<Fence>,
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
@@ -186,6 +189,7 @@ impl Context {
             classes: ReadOnce::default(),
             host_pools: HostPools::default(),
             class_turns: ClassTurns::default(),
+            class_rates: ClassRates::default(),
             provided: ProvidedSchedules::default(),
             spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
             overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
@@ -461,9 +465,21 @@ impl Context {
         self.enqueue_keys(self.host_pools.leave(key));
     }
 
-    /// Records that `key` claims nothing of the limits of a class, and enqueues whose turn it is.
+    /// Records that `key` claims nothing of any class, and enqueues whose turn it is.
     pub(crate) fn leave_class(&self, key: &Key) {
+        self.leave_limits(key);
+        self.leave_rates(key, self.queue.now());
+    }
+
+    /// Records that `key` claims nothing of the limits of a class, and enqueues whose turn it is.
+    pub(crate) fn leave_limits(&self, key: &Key) {
         self.enqueue_keys(self.class_turns.leave(key));
+    }
+
+    /// Records that `key` claims nothing of the rates of a class, and enqueues who may begin or leave
+    /// because of that.
+    pub(crate) fn leave_rates(&self, key: &Key, now: Timestamp) {
+        self.enqueue_keys(self.class_rates.leave(key, now));
     }
 
     /// Whether this replica may act on `key`.

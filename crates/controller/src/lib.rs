@@ -24,6 +24,7 @@
 //! ```
 
 mod apply;
+mod class_rates;
 mod class_turns;
 mod connect;
 mod context;

@@ -2,6 +2,7 @@
 
 mod caches;
 mod record;
+mod turns;
 
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use kubemu_clock::{Busy, after};
 use tracing::Instrument as _;
 
 use crate::apply::{ApplyOutcome, apply};
-use crate::class_turns::Request;
 use crate::context::Context;
 use crate::failure::ErrorType;
 use crate::host_pool::{Turn, Wish};
@@ -19,7 +19,6 @@ use crate::interrupt::superseded;
 use crate::observe::confirm::confirm;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::name_conflict::watch_names;
-use crate::observe::projection::limited_term;
 use crate::observe::{
     Incomplete, Observation, Reading, Snapshot, has_failed_reads, observe,
 };
@@ -29,6 +28,7 @@ use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
 use record::{measure, record_failure, record_phase};
+use turns::{ask_for_pace, ask_for_turn};
 
 /// How often an object that no watch shows is read again.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
@@ -69,6 +69,7 @@ async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
             ask_for_turn(context, key, &snapshot);
+            ask_for_pace(context, key, &snapshot);
             make_plan(context, key, &snapshot);
         }
         Observation::Gone => context.forget(key),
@@ -368,7 +369,10 @@ impl Attempt<'_> {
 /// The plan. If the machine waits for a host of its class and one is free, the plan that claims it.
 fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
     context.state(key, |state| state.memory.offer_host(None));
-    let again = ask_for_turn(context, key, snapshot);
+    let again = ask_for_turn(context, key, snapshot)
+        .into_iter()
+        .chain(ask_for_pace(context, key, snapshot));
+    let again: Option<Timestamp> = again.min();
     let mut plan = plan_within_limit(context, key, snapshot);
     plan.requeue_at = plan.requeue_at.into_iter().chain(again).min();
     let class = snapshot.object.spec.class.as_ref();
@@ -399,40 +403,6 @@ fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
             plan
         }
     }
-}
-
-/// Says what the machine claims of the limits of its class, and records whether it is its turn.
-/// Returns when to ask again at the latest.
-fn ask_for_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
-    let Snapshot {
-        object,
-        observed,
-        now,
-        ..
-    } = snapshot;
-    if object.spec.class_ref.is_some() {
-        // Its class could not be read, and may have the same limits as before.
-        context.state(key, |state| state.memory.give_turn(None));
-        return None;
-    }
-    let class = object.spec.class.as_ref();
-    let limits = class.and_then(|class| Some((class, class.limits.as_ref()?)));
-    let Some((class, limits)) = limits.filter(|(_, limits)| limits.limits_openings())
-    else {
-        context.leave_class(key);
-        return None;
-    };
-    let request = Request {
-        class: class.name.clone(),
-        limits: limits.clone(),
-        claim: fivespot_plan::claim(object, observed, *now)?,
-    };
-    let machines = &context.scheduled_machines.store;
-    let all = || machines.found_by(&limited_term(&class.name, &key.namespace));
-    let answer = context.class_turns.ask(key, request, *now, all);
-    context.enqueue_keys(answer.others);
-    context.state(key, |state| state.memory.give_turn(answer.turn));
-    answer.again
 }
 
 /// The plan. If the rate limit allows no start yet, the plan that waits for it.
