@@ -89,6 +89,8 @@ enum Event {
     TargetsAnnotated,
     /// The class of every machine gets other hosts.
     ClassEdited,
+    /// Every machine of a class with rates is to run, by one override.
+    ClassRuns,
     /// A set of closed machines is scaled from none to this many.
     SetScaled { replicas: u32 },
     /// The provider's side of ten machines' status is overwritten by another client.
@@ -105,6 +107,8 @@ pub(crate) struct Row {
     hosts: u32,
     /// Whether the machines of a class are open, so that those without a host wait for one.
     is_open: bool,
+    /// How many machines of their class may begin within a minute; 0 if there is no such class.
+    rate: u32,
     /// Exceptions with a calendar of each machine.
     exceptions: u32,
     overrides: u32,
@@ -122,6 +126,7 @@ const fn row(machines: u32, overrides: u32, target: Target, event: Event) -> Row
         capacities: 0,
         hosts: 0,
         is_open: false,
+        rate: 0,
         exceptions: 0,
         overrides,
         target,
@@ -157,13 +162,18 @@ impl Row {
         self
     }
 
+    const fn rate(mut self, rate: u32) -> Self {
+        self.rate = rate;
+        self
+    }
+
     const fn within(mut self, millis: u64) -> Self {
         self.max_cpu = millis;
         self
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 27] = [
         row(0, 0, Target::Nobody, Event::None),
         row(0, 0, Target::Nobody, Event::None).minute(),
         row(
@@ -230,6 +240,9 @@ impl Row {
         row(1_500, 0, Target::Nobody, Event::ClassEdited)
             .hosts(10)
             .open(),
+        row(1_000, 0, Target::Nobody, Event::ClassRuns)
+            .rate(10)
+            .minute(),
         row(0, 0, Target::Nobody, Event::SetScaled { replicas: 1_000 }),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
         row(10_000, 256, Target::Nobody, Event::Start),
@@ -250,6 +263,9 @@ impl Row {
         if self.hosts > 0 {
             let state = if self.is_open { "open, " } else { "" };
             parts.push(format!("{state}a class of {} hosts", self.hosts));
+        }
+        if self.rate > 0 {
+            parts.push(format!("a class with {} starts a minute", self.rate));
         }
         if self.event == Event::SharedEdited {
             parts.push("a market that all follow".to_owned());
@@ -294,6 +310,7 @@ impl Row {
             Event::CapacitiesOpen => "the schedule opens".to_owned(),
             Event::TargetsAnnotated => "10 targets annotated".to_owned(),
             Event::ClassEdited => "the class edited".to_owned(),
+            Event::ClassRuns => "an override runs all".to_owned(),
             Event::SetScaled { replicas } => format!("a set scaled to {replicas}"),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
         }
@@ -575,8 +592,12 @@ async fn prepare(
         publish(management, false).await?;
     }
     let scales = matches!(row.event, Event::SetScaled { .. });
-    if row.hosts > 0 || scales {
-        management.create_class(class(row.hosts)).await?;
+    if row.hosts > 0 || row.rate > 0 || scales {
+        let mut class = class(row.hosts);
+        if row.rate > 0 {
+            class["spec"]["startsPerMinute"] = json!(row.rate);
+        }
+        management.create_class(class).await?;
     }
     if scales {
         let set = json!({
@@ -590,7 +611,7 @@ async fn prepare(
     }
     for number in 0..row.machines {
         let mut object = machine(number, row.exceptions);
-        if row.hosts > 0 {
+        if row.hosts > 0 || row.rate > 0 {
             let schedule = if row.is_open { open() } else { closed() };
             object["spec"] = of_class(schedule);
         }
@@ -752,6 +773,14 @@ async fn happen(
             let patch = json!({"spec": {"hosts": edited["spec"]["hosts"]}});
             management
                 .merge(&format!("{CLASSES}/tenant"), patch)
+                .await?;
+        }
+        Event::ClassRuns => {
+            let end = now + SignedDuration::from_hours(1);
+            let mut object = schedule_override(0, Target::Every, end);
+            object["spec"]["mode"] = json!("Run");
+            management
+                .create_in(TENANT, "scheduleoverrides", object)
                 .await?;
         }
         Event::SetScaled { replicas } => {
