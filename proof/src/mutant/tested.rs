@@ -76,6 +76,10 @@ const WINDOW: &str = "crates/schedule/src/window.rs";
 const CASE: &str = "crates/plan/src/decide/case.rs";
 const OVERRIDES: &str = "crates/plan/src/overrides.rs";
 const PLAN_SPOT_SCHEDULE: &str = "crates/plan/src/spot_schedule.rs";
+const PRECEDENCE: &str = "crates/plan/src/decide/precedence.rs";
+const PACE: &str = "crates/plan/src/decide/pace.rs";
+const RATES: &str = "crates/plan/src/rates.rs";
+const CLASS_RATES: &str = "crates/controller/src/class_rates.rs";
 const SERVE: &str = "crates/plan/src/decide/serve.rs";
 const SHUTDOWN: &str = "crates/plan/src/decide/shutdown.rs";
 const CAPACITY: &str = "crates/plan/src/capacity.rs";
@@ -170,6 +174,24 @@ mutants! {
     "host-claim-repeated", "offers a host again and again whose claim the server has refused", HOST_POOL,
         "offer.claimed_at.get_or_insert(now);" => "let _ = offer;",
         "host_pool::tests::a_host_whose_claim_was_refused_is_left_alone_until_its_lease_is_shown";
+    "rate-without-priority", "lets the lowest priority of a class begin first", RATES,
+        "u8::MAX.saturating_sub(priority)" => "priority",
+        "class_rates::tests::at_an_edge_the_order_in_which_machines_are_reconciled_makes_no_difference";
+    "rate-grant-forgotten", "lets another machine begin before the one that may has begun", RATES,
+        "(!is_used && self.is_recent(grant.at)).then_some(grant)" => "(!is_used && self.is_recent(grant.at) && false).then_some(grant)",
+        "class_rates::tests::the_next_one_is_woken_when_its_slot_is_free_and_not_before";
+    "rate-deleted-forgotten", "lets a class begin another machine for each that is deleted", CLASS_RATES,
+        "self.past.push((key.clone(), entry));" => "let _ = entry;",
+        "class_rates::tests::a_machine_that_is_deleted_and_created_again_gains_no_start";
+    "rate-minimum-ignored", "lets a machine leave that its class keeps", PRECEDENCE,
+        "case.is_wanted() || pace::stop_held(case).is_some()" => "case.is_wanted()",
+        "rates::a_machine_that_is_kept_stays_in_service_and_says_why";
+    "rate-holds-a-stop", "holds a machine that an override stops", PACE,
+        "let is_stopped = is_stopped_by_override(case);" => "let is_stopped = false;",
+        "rates::a_stop_override_a_kill_switch_and_a_deletion_are_never_held";
+    "rate-start-unheld", "begins a machine before the rate of its class allows it", SERVE,
+        "let held = case.owned.is_gone().then(|| pace::start_held(case));" => "let held = case.owned.is_gone().then(|| pace::start_held(case)).filter(|_| false);",
+        "rates::a_machine_that_may_not_begin_yet_is_pending_and_says_when_it_may";
     "return-unconfirmed", "returns a host that was free and has not confirmed it since", HOST_RETURN,
         "free.confirmed >= due" => "true",
         "returning::a_machine_returns_once_its_host_has_been_free_for_long_enough";
