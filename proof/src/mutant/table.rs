@@ -91,7 +91,7 @@ mutants! {
     "invalid-is-closed", "removes a machine whose schedule is invalid", PRECEDENCE,
         "if case.need.is_none() {\n        return Some(Decision::Invalid);" => "if false {\n        return Some(Decision::Invalid);";
     "always-wanted", "keeps a machine outside its window", PRECEDENCE,
-        "case.is_wanted().then_some(Decision::Serve)" => "Some(Decision::Serve)";
+        "is_served.then_some(Decision::Serve)" => "Some(Decision::Serve)";
     "never-replaced", "leaves a machine that failed a health check in service", PRECEDENCE,
         "let is_due = case.is_wanted()" => "let is_due = false && case.is_wanted()";
     "replaced-at-once", "replaces a machine again and again", CASE,
@@ -122,7 +122,7 @@ mutants! {
         "if providers.is_empty() {\n        return Outcome::of(State::Idle);"
         => "if !providers.is_empty() || providers.is_empty() {\n        return Outcome::of(State::Idle);";
     "shutdown-record-not-stored", "reports a shutdown and does not store it", STATUS,
-        "ShutdownChange::Write(shutdown) => status.shutdown = Some(shutdown.clone())," => "ShutdownChange::Write(_) => {}";
+        "status.shutdown = Some(shutdown.clone());" => "";
     "shutdown-record-not-hastened", "removes a machine at once without shortening the recorded deadline", SHUTDOWN,
         "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
     "shutdown-record-inherited", "applies the shutdown record of an earlier machine to the next one", CASE,
