@@ -151,9 +151,10 @@ impl Overrides {
         self.index.has_room_for_stop(namespace)
     }
 
-    /// Enqueues all overrides: a class has changed, and with it which of them machines ignore.
-    pub(crate) fn enqueue_all(&self) {
-        self.enqueue(self.index.overrides());
+    /// Enqueues the overrides beside machines of a class that has changed, and with it which of them
+    /// these machines ignore.
+    pub(crate) fn class_changed(&self, class: &str) {
+        self.enqueue(self.index.overrides_beside(class));
     }
 
     /// Enqueues these overrides.

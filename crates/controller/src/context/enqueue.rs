@@ -11,7 +11,7 @@ use super::Context;
 use crate::Key;
 use crate::failure;
 use crate::observe::projection::{
-    CachedKind, Target, calendar_term, cluster_term, spot_schedule_term,
+    CachedKind, Target, calendar_term, class_of_term, cluster_term, spot_schedule_term,
 };
 use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
@@ -100,7 +100,9 @@ impl Enqueue {
             match target {
                 Target::Machines(class) => {
                     context.classes.forget(class);
-                    context.overrides.enqueue_all();
+                    if let Some(class) = class_of_term(class) {
+                        context.overrides.class_changed(class);
+                    }
                 }
                 Target::Host(lease) => context.host_changed(lease),
                 _ => {}

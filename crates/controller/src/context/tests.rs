@@ -186,3 +186,55 @@ async fn a_schedule_is_not_published_while_its_calendars_cannot_be_read() {
     let again = spot_schedule::next_due(&context).now_or_never();
     assert!(again.is_some());
 }
+
+/// A platform team that edits a class delays no tenant who does not use it.
+#[tokio::test]
+async fn an_edited_class_enqueues_overrides_of_namespaces_that_use_it_and_no_others() {
+    let context = context();
+    let overrides = schedule_override::informer(&context);
+    let machines = &context.scheduled_machines;
+    let classes = kind::scheduled_machine_class();
+    let informer = context.informer(&classes, CachedKind::Class);
+    let used = Key::new("used", "worker");
+    for store in [&machines.store, &overrides.store] {
+        store.begin(&None);
+    }
+    for (key, class) in [(&used, "desks"), (&Key::new("unused", "worker"), "others")] {
+        let meta = json!({"name": key.name, "namespace": key.namespace});
+        let object = json!({"metadata": meta, "spec": {
+            "schedule": {}, "classRef": {"name": class},
+        }});
+        let object = Object::new(object, Vec::new(), Vec::new());
+        machines.store.list(&None, key.clone(), object);
+        let object = json!({"metadata": meta, "spec": {
+            "mode": "Run", "endTime": "2026-03-16T15:00:00Z",
+            "targetRef": {"name": "worker"},
+        }});
+        let object = Object::new(object, Vec::new(), Vec::new());
+        overrides.store.list(&None, key.clone(), object);
+    }
+    for store in [&machines.store, &overrides.store] {
+        store.end(&None);
+    }
+    for key in [&used, &Key::new("unused", "worker")] {
+        context.overrides.machines_changed(machines, [key]);
+        context.overrides.changed(&overrides, [key]);
+    }
+    let queue = &context.overrides.queue;
+    while queue.due() > 0 {
+        let (key, _busy) = queue.next().await;
+        queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });
+    }
+    let link = None;
+    let handler = enqueue::Enqueue {
+        context: context.clone(),
+        informer,
+        link,
+    };
+    let term = crate::observe::projection::class_term("desks");
+    let edited = BTreeSet::from([crate::observe::projection::Target::Machines(term)]);
+    fivespot_runtime::cache::Handler::changed(&handler, edited);
+    assert_eq!(queue.due(), 1);
+    let (key, _busy) = queue.next().await;
+    assert_eq!(key, used);
+}

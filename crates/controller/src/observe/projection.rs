@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::provider_specs;
 pub(crate) use capacity::{hosted_term, machine_node_term, target_group_term};
-pub(crate) use class::{claims_term, class_term, host_term, limited_term};
+pub(crate) use class::{claims_term, class_of_term, class_term, host_term, limited_term};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::FieldMask;
 use fivespot_runtime::cache::{self, CacheProjection, Projection};

@@ -151,15 +151,21 @@ impl OverrideIndex {
     /// The keys of the overrides that are in the index.
     pub(crate) fn overrides(&self) -> BTreeSet<Key> {
         let namespaces = self.namespaces();
-        let all = namespaces.iter().flat_map(|(name, namespace)| {
-            let beyond = namespace.beyond.ranked.iter().map(Rank::name);
-            let considered = namespace.considered.iter();
-            let considered = considered.filter_map(|of| of.metadata.name.as_deref());
-            beyond
-                .chain(considered)
-                .map(|of| Key::new(name.clone(), of))
-        });
-        all.collect()
+        let all = namespaces.iter();
+        all.flat_map(|(name, namespace)| namespace.keys(name))
+            .collect()
+    }
+
+    /// The keys of the overrides of namespaces in which a machine names the class.
+    pub(crate) fn overrides_beside(&self, class: &str) -> BTreeSet<Key> {
+        let namespaces = self.namespaces();
+        let is_used = |namespace: &Namespace| {
+            let mut machines = namespace.machines.values();
+            machines.any(|of| of.class.as_deref() == Some(class))
+        };
+        let used = namespaces.iter().filter(|(_, of)| is_used(of));
+        used.flat_map(|(name, namespace)| namespace.keys(name))
+            .collect()
     }
 
     /// The keys of the machines that are in the index.
@@ -336,6 +342,14 @@ impl Namespace {
         self.machines.insert(key.clone(), labelled);
         affected.extend(self.overrides_of(key));
         affected
+    }
+
+    /// The keys of all its overrides.
+    fn keys(&self, name: &str) -> impl Iterator<Item = Key> {
+        let beyond = self.beyond.ranked.iter().map(Rank::name);
+        let considered = self.considered.iter();
+        let considered = considered.filter_map(|of| of.metadata.name.as_deref());
+        beyond.chain(considered).map(move |of| Key::new(name, of))
     }
 
     /// The considered overrides of a machine.

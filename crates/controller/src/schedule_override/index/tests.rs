@@ -172,3 +172,21 @@ fn nothing_is_kept_of_objects_that_are_gone() {
     }
     assert!(index.namespaces().is_empty());
 }
+
+#[test]
+fn a_class_concerns_the_overrides_of_namespaces_in_which_a_machine_names_it() {
+    let index = index();
+    let own = an_override("o", "Run", &of_team("a"));
+    let elsewhere = Key::new("other", "o");
+    for key in [&key("o"), &elsewhere] {
+        index.change_override(key, Some(own.clone()), never);
+    }
+    assert_eq!(index.overrides_beside("desks"), keys(&[]));
+    let of_class = Machine {
+        class: Some("desks".to_owned()),
+        ..machine("b")
+    };
+    index.change_machine(&key("b-0"), Some(of_class));
+    assert_eq!(index.overrides_beside("desks"), keys(&["o"]));
+    assert_eq!(index.overrides_beside("others"), keys(&[]));
+}
