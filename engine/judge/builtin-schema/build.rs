@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let family = group.split('.').next().unwrap_or(group);
         let module = match family {
             "apiextensions" => "apiextensions_apiserver::pkg::apis::apiextensions".to_owned(),
+            "apiregistration" => "kube_aggregator::pkg::apis::apiregistration".to_owned(),
             _ => format!("api::{family}"),
         };
         let path = format!("k8s_openapi::{module}::{version}::{kind}");

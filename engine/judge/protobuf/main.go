@@ -23,10 +23,12 @@ import (
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
+	flowcontrol "k8s.io/api/flowcontrol/v1"
 	networking "k8s.io/api/networking/v1"
 	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
+	resources "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	storage "k8s.io/api/storage/v1"
 	definitions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,6 +37,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	registration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 // The groups whose kinds can be served.
@@ -43,8 +46,9 @@ var groups = []func(*runtime.Scheme) error{
 	authorization.AddToScheme, autoscaling.AddToScheme, autoscalingv2.AddToScheme,
 	batch.AddToScheme, certificates.AddToScheme, coordination.AddToScheme, core.AddToScheme,
 	definitions.AddToScheme, discovery.AddToScheme, events.AddToScheme,
-	networking.AddToScheme, node.AddToScheme, policy.AddToScheme, rbac.AddToScheme,
-	scheduling.AddToScheme, storage.AddToScheme,
+	flowcontrol.AddToScheme, networking.AddToScheme, node.AddToScheme, policy.AddToScheme,
+	rbac.AddToScheme, registration.AddToScheme, resources.AddToScheme, scheduling.AddToScheme,
+	storage.AddToScheme,
 }
 
 // The kinds that are always read, by apiVersion; a star means any.

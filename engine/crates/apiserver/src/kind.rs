@@ -12,7 +12,11 @@ mod cluster_role;
 mod cluster_role_binding;
 pub(crate) mod column;
 mod config_map;
+mod controller_revision;
 mod cron_job;
+mod csi_driver;
+mod csi_node;
+mod csi_storage_capacity;
 mod custom_resource_definition;
 mod daemon_set;
 mod data;
@@ -44,6 +48,7 @@ mod pod_disruption_budget;
 pub(crate) mod pod_preset;
 pub(crate) mod pod_security_policy;
 mod pod_spec;
+mod pod_template;
 pub(crate) mod priority_class;
 mod rbac;
 mod replica_set;
@@ -68,6 +73,8 @@ mod validating_admission_policy;
 mod validating_admission_policy_binding;
 mod validating_webhook_configuration;
 mod volume;
+mod volume_attachment;
+mod volume_attributes_class;
 mod webhook_configuration;
 mod workload;
 
@@ -368,6 +375,7 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(persistent_volume::PersistentVolume),
         Arc::new(persistent_volume_claim::PersistentVolumeClaim),
         Arc::new(pod::Pod),
+        Arc::new(pod_template::PodTemplate),
         Arc::new(resource_quota::ResourceQuota),
         Arc::new(replication_controller::ReplicationController),
         Arc::new(secret::Secret),
@@ -380,6 +388,7 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(validating_admission_policy_binding::ValidatingAdmissionPolicyBinding),
         Arc::new(validating_webhook_configuration::ValidatingWebhookConfiguration),
         Arc::new(custom_resource_definition::CustomResourceDefinition),
+        Arc::new(controller_revision::ControllerRevision),
         Arc::new(daemon_set::DaemonSet),
         Arc::new(deployment::Deployment),
         Arc::new(replica_set::ReplicaSet),
@@ -408,7 +417,12 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(role::Role),
         Arc::new(role_binding::RoleBinding),
         Arc::new(priority_class::PriorityClass),
+        Arc::new(csi_driver::CsiDriver),
+        Arc::new(csi_node::CsiNode),
+        Arc::new(csi_storage_capacity::CsiStorageCapacity),
         Arc::new(storage_class::StorageClass),
+        Arc::new(volume_attachment::VolumeAttachment),
+        Arc::new(volume_attributes_class::VolumeAttributesClass),
     ]
 }
 

@@ -3,7 +3,16 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::openapi::definitions;
+use crate::resource::Column;
 use crate::table::human_duration;
+
+/// A column with the description of a field of a definition, such as `apps.v1.ReplicaSetSpec`.
+pub(super) fn described(name: &str, kind: &str, definition: &str, field: &str) -> Column {
+    let found = definitions::find(&format!("io.k8s.api.{definition}"));
+    let text = found.and_then(|it| it["properties"][field]["description"].as_str());
+    Column::new(name, kind, text.unwrap_or_default())
+}
 
 /// The time since the object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> Value {

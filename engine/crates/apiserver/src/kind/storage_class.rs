@@ -102,37 +102,40 @@ impl BuiltinKind for StorageClass {
     }
 }
 
+/// Validates the name of a provisioner or a driver, in which case does not matter.
+pub(super) fn provisioner(field: &Field<'_>, errors: &mut Errors) {
+    if field.text().is_empty() {
+        errors.push(field.required(""));
+        return;
+    }
+    let lower = field.text().to_lowercase();
+    let wrong = name::label_key(&lower).into_iter();
+    let each = |it| FieldError::invalid(&field.path, lower.as_str().into(), it);
+    errors.extend(wrong.map(each));
+}
+
+/// Validates that parameters have keys, and are not too many.
+pub(super) fn parameters(field: &Field<'_>, errors: &mut Errors) {
+    if field.len() > MAX_PARAMETERS {
+        let most = MAX_PARAMETERS as u64;
+        errors.push(FieldError::too_long(&field.path, most));
+        return;
+    }
+    if field.entries().any(|(key, _)| key.is_empty()) {
+        let why = "field can not be empty.";
+        errors.push(FieldError::invalid(&field.path, "".into(), why));
+    }
+    let size = |(key, value): (&str, Field<'_>)| key.len() + value.text().len();
+    if field.entries().map(size).sum::<usize>() > MAX_PARAMETERS_SIZE {
+        let most = MAX_PARAMETERS_SIZE as u64;
+        errors.push(FieldError::too_long(&field.path, most));
+    }
+}
+
 fn errors(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let provisioner = text(object, "provisioner");
-    if provisioner.is_empty() {
-        errors.push(FieldError::required("provisioner", ""));
-    } else {
-        let lower = provisioner.to_lowercase();
-        let wrong = name::label_key(&lower).into_iter();
-        errors.extend(
-            wrong.map(|it| FieldError::invalid("provisioner", lower.as_str().into(), it)),
-        );
-    }
-    let parameters = object["parameters"].as_object();
-    let mut parameters: Vec<_> = parameters.into_iter().flatten().collect();
-    let size = |(key, value): &(&String, &Value)| {
-        key.len() + value.as_str().unwrap_or_default().len()
-    };
-    if parameters.len() > MAX_PARAMETERS {
-        errors.push(FieldError::too_long("parameters", MAX_PARAMETERS as u64));
-        parameters.clear();
-    }
-    if parameters.iter().any(|(key, _)| key.is_empty()) {
-        let why = "field can not be empty.";
-        errors.push(FieldError::invalid("parameters", "".into(), why));
-    }
-    if parameters.iter().map(size).sum::<usize>() > MAX_PARAMETERS_SIZE {
-        errors.push(FieldError::too_long(
-            "parameters",
-            MAX_PARAMETERS_SIZE as u64,
-        ));
-    }
+    provisioner(&Field::of(object, "provisioner"), &mut errors);
+    parameters(&Field::of(object, "parameters"), &mut errors);
     let words: [(&str, &[&str]); 2] = [
         ("reclaimPolicy", &["Delete", "Retain"]),
         ("volumeBindingMode", &["Immediate", "WaitForFirstConsumer"]),

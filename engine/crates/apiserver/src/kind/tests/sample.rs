@@ -51,6 +51,8 @@ pub(super) fn sample(resource: &Resource) -> Option<Sample> {
         .or_else(|| access(resource))
         .or_else(|| limits(resource))
         .or_else(|| volumes(resource))
+        .or_else(|| drivers(resource))
+        .or_else(|| templates(resource))
         .or_else(|| extension(resource))?;
     let object = &mut found.object;
     object["apiVersion"] = resource.api_version().into();
@@ -430,6 +432,73 @@ fn volumes(resource: &Resource) -> Option<Sample> {
             json!({"spec": {"resources": null}}),
             "spec.resources[storage]",
         ),
+        _ => return None,
+    })
+}
+
+fn templates(resource: &Resource) -> Option<Sample> {
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    Some(match resource.kind.as_str() {
+        "ControllerRevision" => {
+            Sample::of(json!({"data": {"spec": {"replicas": 1}}, "revision": 1}))
+                .refuses(json!({"data": null}), "data")
+                .refuses(json!({"data": ["a"]}), "data")
+                .refuses(json!({"revision": -1}), "revision")
+        }
+        "PodTemplate" => Sample::of(json!({"template": {"spec": spec}}))
+            .fills("/template/spec/dnsPolicy", json!("ClusterFirst"))
+            .refuses(
+                json!({"template": {"spec": {"containers": null}}}),
+                "template.spec.containers",
+            ),
+        _ => return None,
+    })
+}
+
+fn drivers(resource: &Resource) -> Option<Sample> {
+    Some(match resource.kind.as_str() {
+        "CSIDriver" => Sample::of(json!({"spec": {"attachRequired": false}}))
+            .fills("/spec/attachRequired", json!(false))
+            .fills("/spec/fsGroupPolicy", json!("ReadWriteOnceWithFSType"))
+            .fills("/spec/volumeLifecycleModes", json!(["Persistent"]))
+            .refuses(json!({"spec": {"fsGroupPolicy": "Odd"}}), "spec.fsGroupPolicy")
+            .refuses(
+                json!({"spec": {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]}}),
+                "spec.tokenRequests[1].audience",
+            )
+            .refuses(
+                json!({"spec": {"nodeAllocatableUpdatePeriodSeconds": 9}}),
+                "spec.nodeAllocatableUpdatePeriodSeconds",
+            ),
+        "CSINode" => Sample::of(json!({"spec": {"drivers": [
+            {"name": "example.com", "nodeID": "n", "topologyKeys": ["zone"]}]}}))
+        .refuses(
+            json!({"spec": {"drivers": [{"name": "example.com", "nodeID": ""}]}}),
+            "spec.drivers[0].nodeID",
+        )
+        .refuses(
+            json!({"spec": {"drivers": [{"name": "a_b", "nodeID": "n"}]}}),
+            "spec.drivers[0].name",
+        ),
+        "CSIStorageCapacity" => {
+            Sample::of(json!({"storageClassName": "fast", "capacity": "1024Mi"}))
+                .fills("/capacity", json!("1Gi"))
+                .refuses(json!({"storageClassName": "A"}), "storageClassName")
+                .refuses(json!({"capacity": "-1Gi"}), "capacity")
+        }
+        "VolumeAttachment" => Sample::of(json!({"spec": {"attacher": "example.com",
+            "nodeName": "n", "source": {"persistentVolumeName": "v"}}}))
+        .fills("/status/attached", json!(false))
+        .refuses(json!({"spec": {"attacher": "a_b"}}), "spec.attacher")
+        .refuses(
+            json!({"spec": {"source": {"persistentVolumeName": null}}}),
+            "spec.source",
+        ),
+        "VolumeAttributesClass" => {
+            Sample::of(json!({"driverName": "example.com", "parameters": {"iops": "5"}}))
+                .refuses(json!({"driverName": "a b"}), "driverName")
+                .refuses(json!({"parameters": null}), "parameters")
+        }
         _ => return None,
     })
 }
