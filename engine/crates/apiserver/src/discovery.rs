@@ -118,17 +118,27 @@ pub fn apis(registry: &Registry, form: Form) -> Value {
 /// The position of a group among the others: Kubernetes' own in order of priority (the minimum
 /// priority that each is registered with), then the others by name.
 fn rank(group: &str) -> usize {
-    const ORDER: [&str; 10] = [
+    const ORDER: [&str; 20] = [
+        "apiregistration.k8s.io",
         "apps",
         "events.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
         "networking.k8s.io",
         "policy",
         "rbac.authorization.k8s.io",
+        "storage.k8s.io",
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
+        "scheduling.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
+        "discovery.k8s.io",
+        "resource.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
     ];
     let found = ORDER.iter().position(|it| *it == group);
     found.unwrap_or(ORDER.len())

@@ -7,6 +7,7 @@
 //! Why the rules are written by hand, and what differs from Kubernetes:
 //! `internals/decisions/0127-built-in-kinds-are-judged-by-recorded-answers.md`.
 
+mod api_service;
 mod certificate_signing_request;
 mod cluster_role;
 mod cluster_role_binding;
@@ -25,10 +26,12 @@ mod endpoint_slice;
 mod endpoints;
 pub(crate) mod event;
 mod field;
+mod flow_schema;
 mod go_struct;
 mod horizontal_pod_autoscaler;
 mod ingress;
 pub(crate) mod ingress_class;
+mod ip_address;
 mod job;
 mod lease;
 mod limit_range;
@@ -50,6 +53,7 @@ pub(crate) mod pod_security_policy;
 mod pod_spec;
 mod pod_template;
 pub(crate) mod priority_class;
+mod priority_level_configuration;
 mod rbac;
 mod replica_set;
 mod replication_controller;
@@ -65,6 +69,7 @@ mod self_subject_review;
 mod self_subject_rules_review;
 mod service;
 mod service_account;
+mod service_cidr;
 mod stateful_set;
 pub(crate) mod storage_class;
 mod subject_access_review;
@@ -365,6 +370,13 @@ fn is_owned(finalizer: &str) -> bool {
 /// A kind is served only if it is listed here, given as [`Options::kinds`](crate::Options::kinds)
 /// or registered by a CustomResourceDefinition.
 pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
+    let mut all = core_kinds();
+    all.extend(group_kinds());
+    all
+}
+
+/// The kinds of the core group.
+fn core_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     vec![
         Arc::new(config_map::ConfigMap),
         Arc::new(endpoints::Endpoints),
@@ -381,6 +393,12 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(secret::Secret),
         Arc::new(service::Service),
         Arc::new(service_account::ServiceAccount),
+    ]
+}
+
+/// The kinds of the other groups.
+fn group_kinds() -> Vec<Arc<dyn BuiltinKind>> {
+    vec![
         Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
         Arc::new(mutating_admission_policy_binding::MutatingAdmissionPolicyBinding),
         Arc::new(mutating_webhook_configuration::MutatingWebhookConfiguration),
@@ -388,6 +406,7 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(validating_admission_policy_binding::ValidatingAdmissionPolicyBinding),
         Arc::new(validating_webhook_configuration::ValidatingWebhookConfiguration),
         Arc::new(custom_resource_definition::CustomResourceDefinition),
+        Arc::new(api_service::ApiService),
         Arc::new(controller_revision::ControllerRevision),
         Arc::new(daemon_set::DaemonSet),
         Arc::new(deployment::Deployment),
@@ -407,9 +426,13 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(lease::Lease),
         Arc::new(endpoint_slice::EndpointSlice),
         Arc::new(event::Events),
+        Arc::new(flow_schema::FlowSchema),
+        Arc::new(priority_level_configuration::PriorityLevelConfiguration),
         Arc::new(ingress::Ingress),
         Arc::new(ingress_class::IngressClass),
+        Arc::new(ip_address::IpAddress),
         Arc::new(network_policy::NetworkPolicy),
+        Arc::new(service_cidr::ServiceCidr),
         Arc::new(runtime_class::RuntimeClass),
         Arc::new(pod_disruption_budget::PodDisruptionBudget),
         Arc::new(cluster_role::ClusterRole),

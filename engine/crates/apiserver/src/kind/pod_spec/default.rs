@@ -22,7 +22,7 @@ pub(in crate::kind) fn fill(fields: &mut Fields, name: &str, value: impl Into<Va
 }
 
 /// Sets a number that is absent or zero.
-fn fill_number(fields: &mut Fields, name: &str, number: i64) {
+pub(in crate::kind) fn fill_number(fields: &mut Fields, name: &str, number: i64) {
     if fields.get(name).and_then(Value::as_i64).unwrap_or_default() == 0 {
         fields.insert(name.to_owned(), number.into());
     }

@@ -22,6 +22,18 @@ pub(in crate::kind) fn address(field: &Field<'_>, errors: &mut Errors) -> Option
     Some(found)
 }
 
+/// Validates an IP address that is written as Go prints it (`IsValidIP`).
+pub(in crate::kind) fn canonical_address(field: &Field<'_>, errors: &mut Errors) {
+    let before = errors.len();
+    if let Some(found) = address(field, errors)
+        && errors.len() == before
+        && found.to_string() != field.text()
+    {
+        let why = format!("must be in canonical form (\"{found}\")");
+        errors.push(field.invalid(why));
+    }
+}
+
 /// Validates that traffic can be sent to an address.
 pub(in crate::kind) fn reachable(
     field: &Field<'_>,
@@ -95,6 +107,21 @@ pub(in crate::kind) fn network(
         errors.push(field.invalid("must not have bits set beyond the prefix length"));
     }
     Some(Network { address, prefix })
+}
+
+/// Validates a CIDR that is written as Go prints it (`IsValidCIDR`). Returns the network, if it is
+/// one.
+pub(in crate::kind) fn canonical_network(
+    field: &Field<'_>,
+    errors: &mut Errors,
+) -> Option<Network> {
+    let before = errors.len();
+    let found = network(field, errors)?;
+    let text = format!("{}/{}", found.address, found.prefix);
+    if errors.len() == before && text != field.text() {
+        errors.push(field.invalid(format!("must be in canonical form (\"{text}\")")));
+    }
+    Some(found)
 }
 
 /// Parses an address whose numbers may have leading zeros (`ParseIPSloppy`).

@@ -53,6 +53,8 @@ pub(super) fn sample(resource: &Resource) -> Option<Sample> {
         .or_else(|| volumes(resource))
         .or_else(|| drivers(resource))
         .or_else(|| templates(resource))
+        .or_else(|| addresses(resource))
+        .or_else(|| server(resource))
         .or_else(|| extension(resource))?;
     let object = &mut found.object;
     object["apiVersion"] = resource.api_version().into();
@@ -499,6 +501,72 @@ fn drivers(resource: &Resource) -> Option<Sample> {
                 .refuses(json!({"driverName": "a b"}), "driverName")
                 .refuses(json!({"parameters": null}), "parameters")
         }
+        _ => return None,
+    })
+}
+
+fn addresses(resource: &Resource) -> Option<Sample> {
+    Some(match resource.kind.as_str() {
+        "ServiceCIDR" => Sample::of(json!({"spec": {"cidrs": ["10.9.0.0/24"]}}))
+            .refuses(json!({"spec": {"cidrs": null}}), "spec.cidrs")
+            .refuses(json!({"spec": {"cidrs": ["10.9.0.1/24"]}}), "spec.cidrs[0]")
+            .refuses(
+                json!({"spec": {"cidrs": ["10.9.0.0/24", "10.8.0.0/24"]}}),
+                "spec.cidrs",
+            ),
+        "IPAddress" => Sample::of(json!({"metadata": {"name": "192.0.2.1"},
+            "spec": {"parentRef": {"resource": "services", "namespace": "n", "name": "s"}}}))
+        .refuses(json!({"metadata": {"name": "s"}}), "metadata.name")
+        .refuses(json!({"spec": {"parentRef": null}}), "spec.parentRef")
+        .refuses(
+            json!({"spec": {"parentRef": {"name": null}}}),
+            "spec.parentRef.name",
+        ),
+        _ => return None,
+    })
+}
+
+fn server(resource: &Resource) -> Option<Sample> {
+    let rule = json!({"subjects": [{"kind": "User", "user": {"name": "u"}}],
+        "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}]});
+    let odd = json!({"subjects": [{"kind": "Odd"}], "nonResourceRules": [
+        {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}]});
+    Some(match resource.kind.as_str() {
+        "FlowSchema" => Sample::of(json!({"spec": {"rules": [rule],
+            "priorityLevelConfiguration": {"name": "global-default"}}}))
+        .fills("/spec/matchingPrecedence", json!(1000))
+        .refuses(
+            json!({"spec": {"matchingPrecedence": 1}}),
+            "spec.matchingPrecedence",
+        )
+        .refuses(
+            json!({"spec": {"rules": [odd]}}),
+            "spec.rules[0].subjects[0].kind",
+        ),
+        "PriorityLevelConfiguration" => {
+            let queuing = json!({"queues": 1024, "handSize": 7});
+            let response = json!({"type": "Queue", "queuing": queuing});
+            Sample::of(json!({"spec": {"type": "Limited",
+                "limited": {"limitResponse": {"type": "Reject"}}}}))
+            .fills("/spec/limited/nominalConcurrencyShares", json!(30))
+            .refuses(json!({"spec": {"type": "Odd"}}), "spec.type")
+            .refuses(
+                json!({"spec": {"limited": {"limitResponse": response}}}),
+                "spec.limited.limitResponse.queuing.handSize",
+            )
+        }
+        "APIService" => Sample::of(json!({"metadata": {"name": "v1.example.com"},
+            "spec": {"group": "example.com", "version": "v1",
+                "groupPriorityMinimum": 100, "versionPriority": 10}}))
+        .fills("/status/conditions/0/reason", json!("Local"))
+        .refuses(
+            json!({"spec": {"versionPriority": 0}}),
+            "spec.versionPriority",
+        )
+        .refuses(
+            json!({"metadata": {"name": "v2.example.com"}}),
+            "metadata.name",
+        ),
         _ => return None,
     })
 }
