@@ -22,6 +22,8 @@ mod custom_resource_definition;
 mod daemon_set;
 mod data;
 mod deployment;
+mod device;
+mod device_class;
 mod endpoint_slice;
 mod endpoints;
 pub(crate) mod event;
@@ -57,8 +59,11 @@ mod priority_level_configuration;
 mod rbac;
 mod replica_set;
 mod replication_controller;
+mod resource_claim;
+mod resource_claim_template;
 pub(crate) mod resource_name;
 mod resource_quota;
+mod resource_slice;
 mod role;
 mod role_binding;
 mod rule;
@@ -439,6 +444,10 @@ fn group_kinds() -> Vec<Arc<dyn BuiltinKind>> {
         Arc::new(cluster_role_binding::ClusterRoleBinding),
         Arc::new(role::Role),
         Arc::new(role_binding::RoleBinding),
+        Arc::new(device_class::DeviceClass),
+        Arc::new(resource_claim::ResourceClaim),
+        Arc::new(resource_claim_template::ResourceClaimTemplate),
+        Arc::new(resource_slice::ResourceSlice),
         Arc::new(priority_class::PriorityClass),
         Arc::new(csi_driver::CsiDriver),
         Arc::new(csi_node::CsiNode),

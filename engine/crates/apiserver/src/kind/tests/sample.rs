@@ -55,6 +55,7 @@ pub(super) fn sample(resource: &Resource) -> Option<Sample> {
         .or_else(|| templates(resource))
         .or_else(|| addresses(resource))
         .or_else(|| server(resource))
+        .or_else(|| devices(resource))
         .or_else(|| extension(resource))?;
     let object = &mut found.object;
     object["apiVersion"] = resource.api_version().into();
@@ -566,6 +567,52 @@ fn server(resource: &Resource) -> Option<Sample> {
         .refuses(
             json!({"metadata": {"name": "v2.example.com"}}),
             "metadata.name",
+        ),
+        _ => return None,
+    })
+}
+
+fn devices(resource: &Resource) -> Option<Sample> {
+    let request = json!({"name": "gpu", "exactly": {"deviceClassName": "gpu"}});
+    let nameless = json!({"name": "", "exactly": {"deviceClassName": "gpu"}});
+    Some(match resource.kind.as_str() {
+        "DeviceClass" => Sample::of(json!({"spec": {"selectors": [
+            {"cel": {"expression": "device.driver == \"example.com\""}}]}}))
+        .refuses(json!({"spec": {"selectors": [{}]}}), "spec.selectors[0].cel")
+        .refuses(
+            json!({"spec": {"extendedResourceName": "cpu"}}),
+            "spec.extendedResourceName",
+        ),
+        "ResourceClaim" => {
+            Sample::of(json!({"spec": {"devices": {"requests": [request]}}}))
+                .fills("/spec/devices/requests/0/exactly/count", json!(1))
+                .refuses(
+                    json!({"spec": {"devices": {"requests": [nameless]}}}),
+                    "spec.devices.requests[0].name",
+                )
+                .refuses(
+                    json!({"spec": {"devices": {"requests": [{"name": "a"}]}}}),
+                    "spec.devices.requests[0]",
+                )
+        }
+        "ResourceClaimTemplate" => {
+            Sample::of(json!({"spec": {"spec": {"devices": {"requests": [request]}}}}))
+                .fills("/spec/spec/devices/requests/0/exactly/count", json!(1))
+                .refuses(
+                    json!({"spec": {"spec": {"devices": {"requests": [request, request]}}}}),
+                    "spec.spec.devices.requests[1]",
+                )
+        }
+        "ResourceSlice" => Sample::of(json!({"spec": {"driver": "example.com",
+            "nodeName": "n", "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "a", "attributes": {"model": {"string": "m"}},
+                "capacity": {"memory": {"value": "1024Mi"}}}]}}))
+        .fills("/spec/devices/0/capacity/memory/value", json!("1Gi"))
+        .refuses(json!({"spec": {"nodeName": null}}), "spec")
+        .refuses(json!({"spec": {"pool": {"name": ""}}}), "spec.pool.name")
+        .refuses(
+            json!({"spec": {"devices": [{"name": "a", "attributes": {"model": {}}}]}}),
+            "spec.devices[0].attributes[model]",
         ),
         _ => return None,
     })
