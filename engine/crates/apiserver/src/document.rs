@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use kubemu_admission::KubeVersion;
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use crate::call::Call;
 use crate::discovery::{self, Form};
 use crate::identity::{ISSUER, TokenKey};
 use crate::meta;
+use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::route;
@@ -21,24 +23,28 @@ pub(crate) struct DocumentCache {
     kube: KubeVersion,
     keys: TokenKey,
     schemas: Mutex<Option<(u64, Arc<Documents>)>>,
+    /// The counters of the page `/metrics`.
+    pub(crate) metrics: Metrics,
 }
 
 impl DocumentCache {
-    pub(crate) fn new(kube: KubeVersion, keys: TokenKey) -> Self {
+    pub(crate) fn new(kube: KubeVersion, keys: TokenKey, now: Timestamp) -> Self {
         Self {
             kube,
             keys,
             schemas: Mutex::new(None),
+            metrics: Metrics::new(now),
         }
     }
 
-    /// A cache of its own with the documents of this one.
-    pub(crate) fn fork(&self) -> Self {
+    /// A cache of its own with the documents of this one, and counters that start at zero.
+    pub(crate) fn fork(&self, now: Timestamp) -> Self {
         let schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         Self {
             kube: self.kube,
             keys: self.keys.clone(),
             schemas: Mutex::new(schemas.clone()),
+            metrics: Metrics::new(now),
         }
     }
 
@@ -48,6 +54,8 @@ impl DocumentCache {
         let form = Form::accepted(&call.accept);
         let found = match parts.as_slice() {
             ["healthz" | "livez" | "readyz", ..] => return health(call, &parts),
+            ["metrics"] => return self.metrics.page(&self.release()),
+            ["metrics", "slis"] => return Metrics::health(),
             ["version"] => Some((Form::Plain, self.version())),
             [] => Some((Form::Plain, paths(registry))),
             ["api"] => Some((form, discovery::api(registry, form, "127.0.0.1"))),
@@ -227,6 +235,8 @@ fn paths(registry: &Registry) -> serde_json::Value {
     let rest = [
         "/healthz",
         "/livez",
+        "/metrics",
+        "/metrics/slis",
         "/openapi/v2",
         "/openapi/v3",
         "/readyz",

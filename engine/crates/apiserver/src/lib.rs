@@ -54,6 +54,7 @@ mod journal;
 mod json_type;
 mod kind;
 mod meta;
+mod metrics;
 mod namespace;
 mod nesting;
 pub mod openapi;

@@ -165,7 +165,8 @@ impl Server {
         })?;
         let registry = registry(chain.kinds().chain(options.kinds))?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::lazy);
-        let documents = DocumentCache::new(options.kube, token_key.clone());
+        let documents =
+            DocumentCache::new(options.kube, token_key.clone(), options.clock.now());
         let mut state = State::new(InitialState {
             clock: options.clock.clone(),
             kube: options.kube,
@@ -241,9 +242,9 @@ impl Server {
         let state = self.state().fork(clock.clone(), options.seed);
         let fork = Self(Arc::new(Inner {
             state: Mutex::new(state),
+            documents: self.0.documents.fork(clock.now()),
             clock,
             audit: options.audit,
-            documents: self.0.documents.fork(),
         }));
         fork.spawn_worker();
         fork
@@ -350,6 +351,11 @@ impl Server {
                 response
             }
         };
+        let code = match &response {
+            Ok(response) => response.code,
+            Err(status) => status.code,
+        };
+        self.0.documents.metrics.count(call, &route, code);
         if let Some(audit) = &self.0.audit {
             audit.record(&self.event(call, &route, &response));
         }
