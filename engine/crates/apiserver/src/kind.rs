@@ -95,7 +95,7 @@ use jiff::Timestamp;
 pub use kubemu_admission::object_meta::NameRule;
 use kubemu_admission::{FieldError, KubeVersion};
 pub(crate) use pod::annotation::{APP_ARMOR, MIRROR};
-pub(crate) use pod::qos_class;
+pub(crate) use pod::{merged_containers, qos_class};
 use serde_json::Value;
 
 use crate::meta;

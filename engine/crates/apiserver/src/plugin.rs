@@ -37,6 +37,7 @@ mod persistent_volume_label;
 mod pod;
 mod pod_node_selector;
 mod pod_preset;
+mod pod_resize_validator;
 mod pod_resources;
 mod pod_security;
 mod pod_security_policy;
@@ -224,7 +225,7 @@ pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(idle::POD_GROUP_WORKLOAD_EXISTS),
         Arc::new(idle::NODE_DECLARED_FEATURE_VALIDATOR),
         Arc::new(idle::JOB_VALIDATION),
-        Arc::new(idle::POD_RESIZE_VALIDATOR),
+        Arc::new(pod_resize_validator::PodResizeValidator),
         Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
         Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
         Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),

@@ -373,6 +373,10 @@ pub enum Subresource {
     Approval,
     /// `scale`: the object's replica count as an `autoscaling/v1` Scale.
     Scale(Scale),
+    /// `ephemeralcontainers` of a pod: get, update and patch of its ephemeral containers.
+    EphemeralContainers,
+    /// `resize` of a pod: get, update and patch of the CPU and the memory of its containers.
+    Resize,
     /// `eviction` of a pod: create only, a `policy/v1` Eviction.
     Eviction,
     /// `binding` of a pod to a node: create only.
@@ -397,6 +401,8 @@ impl Subresource {
             Self::Status => "status",
             Self::Approval => "approval",
             Self::Scale(_) => "scale",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
             Self::Eviction => "eviction",
             Self::Binding => "binding",
             Self::Finalize => "finalize",
@@ -423,16 +429,22 @@ impl Subresource {
             Self::Attach => Some(("", "v1", "PodAttachOptions")),
             Self::Exec => Some(("", "v1", "PodExecOptions")),
             Self::PortForward => Some(("", "v1", "PodPortForwardOptions")),
-            Self::Status | Self::Approval | Self::Finalize => None,
+            Self::Status
+            | Self::Approval
+            | Self::Finalize
+            | Self::EphemeralContainers
+            | Self::Resize => None,
         }
     }
 
     /// The verbs of the subresource.
     pub fn verbs(&self) -> &'static [Verb] {
         match self {
-            Self::Status | Self::Approval | Self::Scale(_) => {
-                &[Verb::Get, Verb::Patch, Verb::Update]
-            }
+            Self::Status
+            | Self::Approval
+            | Self::EphemeralContainers
+            | Self::Resize
+            | Self::Scale(_) => &[Verb::Get, Verb::Patch, Verb::Update],
             Self::Eviction | Self::Binding | Self::Token => &[Verb::Create],
             Self::Finalize => &[Verb::Update],
             Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],

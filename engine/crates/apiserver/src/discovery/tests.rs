@@ -178,6 +178,19 @@ fn the_aggregated_document_describes_pods() {
       }
     },
     {
+      "subresource": "ephemeralcontainers",
+      "verbs": [
+        "get",
+        "patch",
+        "update"
+      ],
+      "responseKind": {
+        "group": "",
+        "version": "",
+        "kind": "Pod"
+      }
+    },
+    {
       "subresource": "eviction",
       "verbs": [
         "create"
@@ -210,6 +223,19 @@ fn the_aggregated_document_describes_pods() {
         "group": "",
         "version": "",
         "kind": "PodPortForwardOptions"
+      }
+    },
+    {
+      "subresource": "resize",
+      "verbs": [
+        "get",
+        "patch",
+        "update"
+      ],
+      "responseKind": {
+        "group": "",
+        "version": "",
+        "kind": "Pod"
       }
     },
     {

@@ -4,7 +4,9 @@ pub(super) mod annotation;
 mod change;
 mod columns;
 mod default;
+mod ephemeral;
 mod quality_of_service;
+mod resize;
 mod status;
 mod validation;
 mod version_skew;
@@ -28,6 +30,16 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
     quality_of_service::class(pod)
 }
 
+/// The old spec of a pod with what a write to `ephemeralcontainers` or `resize` may change.
+pub(crate) fn merged_containers(subresource: &str, spec: &Value, old: &Value) -> Value {
+    if subresource == "resize" {
+        return resize::merged(spec, old);
+    }
+    let mut merged = old.clone();
+    meta::copy_field(spec, &mut merged, ephemeral::LIST);
+    merged
+}
+
 impl BuiltinKind for Pod {
     fn resource(&self) -> Resource {
         Resource::new("", "v1", "Pod", "pods")
@@ -37,9 +49,11 @@ impl BuiltinKind for Pod {
             .with_subresources(&[
                 Subresource::Attach,
                 Subresource::Binding,
+                Subresource::EphemeralContainers,
                 Subresource::Eviction,
                 Subresource::Exec,
                 Subresource::PortForward,
+                Subresource::Resize,
                 Subresource::Status,
             ])
             .with_columns(columns::columns())
@@ -97,6 +111,11 @@ impl BuiltinKind for Pod {
         match write.old {
             Some(old) if write.subresource == "status" => {
                 status::errors(write.object, old)
+            }
+            Some(old)
+                if matches!(write.subresource, "ephemeralcontainers" | "resize") =>
+            {
+                validation::part_errors(write.object, old, write.subresource)
             }
             old => validation::errors(write.object, old),
         }

@@ -1,5 +1,5 @@
-//! Plugins of kube-apiserver that can be named here but never act: their kinds or subresources are
-//! not served, so that no request matches them.
+//! Plugins of kube-apiserver that can be named here but never act: their kinds are not served, so
+//! that no request matches them, or no kubelet declares what they read.
 
 use kubemu_admission::KubeVersion;
 
@@ -37,8 +37,8 @@ pub(super) const POD_GROUP_WORKLOAD_EXISTS: Idle = Idle {
 
 pub(super) const NODE_DECLARED_FEATURE_VALIDATOR: Idle = Idle {
     name: "NodeDeclaredFeatureValidator",
-    description: "No effect: the pod updates that it checks are only possible through \
-                  `resize`, which is not served.",
+    description: "No effect: it checks a resize of a pod against the features that the \
+                  kubelet of its node declares, and no kubelet runs here.",
     since: 35,
 };
 
@@ -47,13 +47,6 @@ pub(super) const JOB_VALIDATION: Idle = Idle {
     description: "No effect: it checks Jobs that belong to a PodGroup, and PodGroups are \
                   not served, as in a kube-apiserver without the feature gate \
                   `GenericWorkload`.",
-    since: 36,
-};
-
-pub(super) const POD_RESIZE_VALIDATOR: Idle = Idle {
-    name: "PodResizeValidator",
-    description: "No effect: it checks `resize` of pods, which is not served because \
-                  there is no kubelet to do it.",
     since: 36,
 };
 

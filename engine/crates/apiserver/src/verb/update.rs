@@ -10,6 +10,7 @@ use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
+use crate::kind;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -240,12 +241,24 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
     match target.subresource.as_str() {
         "status" | "approval" => keep_all_but_status(resource, object, old),
         "finalize" => keep_all_but_finalizers(object, old),
+        "ephemeralcontainers" | "resize" => keep_all_but_containers(target, object, old),
         _ => {
             if resource.has_status() {
                 meta::copy_field(old, object, "status");
             }
         }
     }
+}
+
+/// A write to a part of a pod's containers changes nothing else, but the manager of the part is
+/// recorded.
+fn keep_all_but_containers(target: &Target, object: &mut Value, old: &Value) {
+    let spec =
+        kind::merged_containers(&target.subresource, &object["spec"], &old["spec"]);
+    let managers = object.take();
+    *object = old.clone();
+    meta::copy(&managers, object, "managedFields");
+    meta::fields(object).insert("spec".to_owned(), spec);
 }
 
 /// A write to a namespace's `finalize` only changes the finalizers in its spec.

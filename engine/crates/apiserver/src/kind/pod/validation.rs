@@ -3,7 +3,7 @@
 use kubemu_admission::FieldError;
 use serde_json::Value;
 
-use super::{annotation, change};
+use super::{annotation, change, ephemeral, resize};
 use crate::kind::field::{Errors, Field};
 use crate::kind::pod_spec::{self, Owner};
 
@@ -16,6 +16,28 @@ pub(super) fn errors(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     match old {
         None => on_create(&spec, &mut errors),
         Some(old) => change::errors(&spec, &old["spec"], &mut errors),
+    }
+    errors
+}
+
+/// The validation errors of a write to `ephemeralcontainers` or `resize`.
+pub(super) fn part_errors(object: &Value, old: &Value, part: &str) -> Vec<FieldError> {
+    if old["metadata"]["annotations"]
+        .get(annotation::MIRROR)
+        .is_some()
+    {
+        let why = match part {
+            "resize" => "static pods cannot be resized",
+            _ => "static pods do not support ephemeral containers",
+        };
+        return vec![FieldError::forbidden("", why)];
+    }
+    let spec = Field::of(object, "spec");
+    let mut errors = annotation::errors(object, Some(old));
+    errors.extend(pod_spec::errors(&spec, Owner::Pod));
+    match part {
+        "resize" => resize::errors(object, old, &mut errors),
+        _ => ephemeral::errors(object, old, &mut errors),
     }
     errors
 }

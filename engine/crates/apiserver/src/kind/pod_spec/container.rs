@@ -12,6 +12,49 @@ use crate::kind::rule;
 pub(super) fn all(spec: &Spec<'_>, errors: &mut Errors) {
     regular(spec, errors);
     initial(spec, errors);
+    ephemeral(spec, errors);
+}
+
+/// The fields that an ephemeral container does not have.
+const NOT_EPHEMERAL: [&str; 7] = [
+    "ports",
+    "resources",
+    "resizePolicy",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
+
+/// Validates the ephemeral containers, which have names of their own and a target that has not.
+fn ephemeral(spec: &Spec<'_>, errors: &mut Errors) {
+    let lists = ["initContainers", "containers"].map(|it| spec.child(it).items());
+    let others: BTreeSet<&str> = lists
+        .into_iter()
+        .flatten()
+        .map(|it| it.child("name").text())
+        .collect();
+    let mut names = others.clone();
+    for container in spec.child("ephemeralContainers").items() {
+        common(spec, &container, errors);
+        let name = container.child("name");
+        if !names.insert(name.text()) {
+            errors.push(FieldError::duplicate(&name.path, name.text().into()));
+        }
+        let target = container.child("targetContainerName");
+        if !target.text().is_empty() && !others.contains(target.text()) {
+            errors.push(FieldError::not_found(&target.path, target.value.clone()));
+        }
+        let is_given = |it: &Field<'_>| match it.value {
+            serde_json::Value::Null => false,
+            _ => it.len() > 0 || it.value.is_string(),
+        };
+        for field in NOT_EPHEMERAL.map(|it| container.child(it)) {
+            if is_given(&field) {
+                errors.push(field.forbidden("cannot be set for an Ephemeral Container"));
+            }
+        }
+    }
 }
 
 fn regular(spec: &Spec<'_>, errors: &mut Errors) {
