@@ -2,6 +2,7 @@
 
 mod builtin_kind;
 mod builtin_schema;
+mod controllers;
 mod creation;
 mod document;
 mod generate;
@@ -37,6 +38,10 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
 Without one:
   gen [--check]  write every generated file; with --check, print what would change and fail
   packages       package the crates, and build and run examples/operator with the packages only
+  controllers [--seconds N]
+                 run the kube-controller-manager of $KUBE_CONTROLLER_MANAGER, and the
+                 kube-scheduler of $KUBE_SCHEDULER if there is one, against `kubemu serve`, which
+                 `cargo build --workspace --bins` builds, and fail if they lack a kind
   agreement      measure the agreement of the embedded server with the recorded responses
   conformance --data DIR
                  run the conformance cases in DIR, and record and print the results
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
     let done = match texts.as_slice() {
         ["record", ..] => wait(recorder::record(&words[1..])).map(none),
         ["packages"] => package::check(&root()),
+        ["controllers", words @ ..] => controllers::run(words),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),
