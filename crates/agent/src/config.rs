@@ -6,7 +6,7 @@ use fivespot_api::reclaim::{POLL_INTERVAL_MS, Report, config_hash};
 use serde::Deserialize;
 
 use crate::pattern::Patterns;
-use crate::signal::{CountedSessions, LoadLimit, Settings};
+use crate::signal::{Away, CountedSessions, LoadLimit, Settings};
 
 /// The maximum size of a configuration in bytes; the operator writes far less.
 const MAX_BYTES: usize = 256 * 1024;
@@ -58,6 +58,7 @@ struct File {
     #[serde(default = "usual_interval")]
     poll_interval_ms: u64,
     login_sessions: Option<String>,
+    session_away: Option<String>,
     load_above: Option<f64>,
     load_for: Option<String>,
 }
@@ -150,6 +151,15 @@ fn signals(file: &File) -> Result<Settings, String> {
             .map_err(|error| named("login_sessions", error))?
             .counted(),
     };
+    let away = match &file.session_away {
+        None => None,
+        Some(_) if sessions.is_none() => {
+            return Err("session_away: has no effect without login_sessions".to_owned());
+        }
+        Some(text) => {
+            Some(Away::parse(text).map_err(|error| named("session_away", error))?)
+        }
+    };
     let time = match &file.load_for {
         None => LoadLimit::TIME,
         Some(_) if file.load_above.is_none() => {
@@ -170,7 +180,7 @@ fn signals(file: &File) -> Result<Settings, String> {
     Ok(Settings {
         files: Vec::new(),
         sessions,
-        away: None,
+        away,
         load,
     })
 }
@@ -191,7 +201,7 @@ fn toml_error(text: &str, error: &toml::de::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Config, LoadLimit, Settings};
-    use crate::signal::Counted;
+    use crate::signal::{Away, Counted};
 
     #[test]
     fn the_agent_parses_the_configuration_of_the_operator() {
@@ -219,6 +229,12 @@ mod tests {
         let signals = Config::parse("load_above = 0.5").unwrap().signals;
         assert_eq!(signals.load.unwrap().time, LoadLimit::TIME);
         assert_eq!(Config::parse("").unwrap().signals, Settings::default());
+        for (text, away) in [("locked", Away::Locked), ("idle", Away::Idle)] {
+            let text = format!("login_sessions = \"all\"\nsession_away = \"{text}\"");
+            let signals = Config::parse(&text).unwrap().signals;
+            assert_eq!(signals.sessions, Some(Counted::All));
+            assert_eq!(signals.away, Some(away));
+        }
     }
 
     #[test]
@@ -251,12 +267,20 @@ mod tests {
             (
                 "\nmatch_comands = []",
                 "line 2: unknown field `match_comands`, expected one of `match_commands`, \
-                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `load_above`, \
-                 `load_for`",
+                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `session_away`, \
+                 `load_above`, `load_for`",
             ),
             (
                 "login_sessions = \"remote\"",
                 "login_sessions: must be off, local or all, not remote",
+            ),
+            (
+                "login_sessions = \"local\"\nsession_away = \"asleep\"",
+                "session_away: must be locked or idle, not asleep",
+            ),
+            (
+                "login_sessions = \"off\"\nsession_away = \"idle\"",
+                "session_away: has no effect without login_sessions",
             ),
             (
                 "load_above = 0",
@@ -281,8 +305,8 @@ mod tests {
             (
                 "signal_file = \"/etc/shadow\"",
                 "line 1: unknown field `signal_file`, expected one of `match_commands`, \
-                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `load_above`, \
-                 `load_for`",
+                 `match_argv_substrings`, `poll_interval_ms`, `login_sessions`, `session_away`, \
+                 `load_above`, `load_for`",
             ),
             (
                 "match_commands = \"steam\"",

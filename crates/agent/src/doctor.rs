@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use fivespot_api::name::reclaim_config_map;
+use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::command::{Failure, Outcome};
 use crate::config::Config;
@@ -13,6 +15,7 @@ use crate::detect::with_causes;
 use crate::node::{Attempt, OwnNode};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
+use crate::signal::{Now, Sessions, Source as _};
 
 /// One line of the output.
 struct Finding {
@@ -24,7 +27,9 @@ struct Finding {
 /// Runs the checks and prints the results. [`Outcome::No`] if the agent could not work.
 pub(crate) async fn examine(
     proc: &Proc,
+    sessions: Option<Sessions>,
     node: Option<Result<OwnNode, Failure>>,
+    now: Timestamp,
     out: &mut dyn Write,
 ) -> io::Result<Outcome> {
     let events = events().await;
@@ -34,6 +39,9 @@ pub(crate) async fn examine(
     let hidden = hidden(proc);
     let mut can_work = hidden.is_none();
     findings.extend(hidden);
+    if let Some(sessions) = sessions {
+        findings.push(login_sessions(sessions, now).await);
+    }
     match node {
         None => {}
         Some(Err(failure)) => {
@@ -155,6 +163,24 @@ fn hidepid(mounts: &str, root: &Path) -> Option<String> {
     (!is_off).then(|| found.to_owned())
 }
 
+/// Which login sessions count, and whether logind answers if it is asked.
+async fn login_sessions(mut sessions: Sessions, time: Timestamp) -> Finding {
+    sessions.settled().await;
+    let instant = Instant::now();
+    let read = sessions.read(Now { time, instant });
+    let note = sessions.note().unwrap_or_default();
+    let (is_fine, found) = match read {
+        Ok(None) => (true, "none is active".to_owned()),
+        Ok(Some(signal)) => (true, signal.reason),
+        Err(error) => (false, with_causes(&error)),
+    };
+    Finding {
+        check: "login sessions",
+        is_fine: is_fine && !sessions.is_unanswered(),
+        detail: format!("{found}; {note}"),
+    }
+}
+
 async fn own_node(node: &OwnNode) -> Finding {
     let (is_fine, detail) = match node.check().await {
         Ok(()) => (true, format!("{} is the Node of this host", node.name)),
@@ -204,5 +230,34 @@ async fn config(node: &OwnNode) -> Finding {
         check: "configuration",
         is_fine,
         detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::login_sessions;
+    use crate::signal::{Away, Counted, Sessions};
+    use crate::test_host::TestHost;
+
+    #[tokio::test]
+    async fn the_doctor_says_which_sessions_count_and_whether_logind_answers() {
+        let host = TestHost::new("doctor-sessions");
+        let local = || Sessions::new(&host, Counted::Local);
+        let found = async |sessions| {
+            let now = "2026-11-27T09:00:00Z".parse().unwrap();
+            let found = login_sessions(sessions, now).await;
+            let verdict = if found.is_fine { "ok" } else { "no" };
+            let text = format!("{verdict} {}", found.detail);
+            text.replace(&host.display().to_string(), "DIR")
+        };
+        insta::assert_snapshot!(found(local()).await, @"no DIR/sessions: No such file or directory (os error 2); local sessions count");
+        let session = "ACTIVE=1\nSTATE=active\nREMOTE=0\nCLASS=user\n";
+        host.write("sessions/2", session);
+        insta::assert_snapshot!(found(local()).await, @"ok login-session: 1 active session; local sessions count");
+        let asking = local().without(Away::Locked, &host.join("no-bus"));
+        insta::assert_snapshot!(found(asking).await, @"no login-session: 1 active session; local sessions count, also locked ones: logind cannot be asked");
+        host.remove("sessions/2");
+        let all = Sessions::new(&host, Counted::All);
+        insta::assert_snapshot!(found(all).await, @"ok none is active; all sessions count");
     }
 }

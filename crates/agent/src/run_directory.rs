@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounded::{self, is_missing};
 use crate::detect::with_causes;
 use crate::proc::{Pid, Proc};
-use crate::signal::{OwnerSwitch, Reading, Signals};
+use crate::signal::{OwnerSwitch, Reading, Signals, Source};
 
 /// Its default path.
 pub const DEFAULT: &str = "/run/5spot";
@@ -53,6 +53,8 @@ pub(crate) struct Requested {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SignalState {
     pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) note: Option<String>,
     #[serde(flatten)]
     pub(crate) reading: ReadingState,
 }
@@ -203,7 +205,7 @@ impl Publisher {
 
 /// What signals read, in the form in which it is written.
 pub(crate) fn states(signals: &Signals) -> Vec<SignalState> {
-    let state = |(name, reading): (String, &Reading)| {
+    let state = |(source, reading): (&dyn Source, &Reading)| {
         let reading = match reading {
             Reading::NotYet | Reading::Absent => ReadingState::Absent,
             Reading::Stands(signal) => ReadingState::Stands {
@@ -213,7 +215,11 @@ pub(crate) fn states(signals: &Signals) -> Vec<SignalState> {
             },
             Reading::Unreadable(why) => ReadingState::Unreadable { why: why.clone() },
         };
-        SignalState { name, reading }
+        SignalState {
+            name: source.name(),
+            note: source.note(),
+            reading,
+        }
     };
-    signals.readings().map(state).collect()
+    signals.sources().map(state).collect()
 }

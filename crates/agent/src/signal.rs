@@ -67,6 +67,11 @@ pub trait Source: fmt::Debug + Send {
     /// What it reads, for people.
     fn name(&self) -> String;
 
+    /// What counts for it, and whether those answer whom it asks, for people.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// The directory whose entries decide what it reads. `None`: there is none, so that it has to be
     /// read once a second.
     fn directory(&self) -> Option<&Path> {
@@ -287,8 +292,14 @@ impl Signals {
 
     /// What the sources read, and their last readings.
     pub fn readings(&self) -> impl Iterator<Item = (String, &Reading)> {
+        self.sources()
+            .map(|(source, reading)| (source.name(), reading))
+    }
+
+    /// The sources, and their last readings.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&dyn Source, &Reading)> {
         let all = self.own.iter().chain(&self.configured);
-        all.map(|observed| (observed.source.name(), &observed.reading))
+        all.map(|observed| (&*observed.source, &observed.reading))
     }
 }
 

@@ -129,7 +129,9 @@ pub(crate) fn status(
     let mut stands = state.requested.is_some();
     for signal in &state.signals {
         stands |= matches!(signal.reading, ReadingState::Stands { .. });
-        rows.push((signal.name.clone(), text(&signal.reading)));
+        let note = signal.note.as_ref().map(|note| format!(" ({note})"));
+        let text = text(&signal.reading) + &note.unwrap_or_default();
+        rows.push((signal.name.clone(), text));
     }
     let width = rows.iter().map(|(name, _)| name.chars().count()).max();
     for (name, text) in &rows {

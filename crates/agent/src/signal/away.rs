@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{PAUSE, PAUSE_IN_READINGS, SELDOM};
+use super::{InvalidSetting, PAUSE, PAUSE_IN_READINGS, SELDOM};
 use crate::bus::{Bus, CallError, Service, Value, WAIT};
 use crate::detect::with_causes;
 
@@ -47,6 +47,24 @@ pub enum Away {
 }
 
 impl Away {
+    /// Parses `locked` or `idle`.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn parse(text: &str) -> Result<Self, InvalidSetting> {
+        Self::from_str(text, false).map_err(|_| {
+            InvalidSetting::new(format!("must be locked or idle, not {text}"))
+        })
+    }
+
+    /// The sessions that it leaves out, for people.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Idle => "locked or idle",
+        }
+    }
+
     /// Whether nobody sits at a session with these properties.
     fn is(self, properties: &Value) -> bool {
         let hint = |name: &str| properties.of(name) == Some(&Value::Flag(true));
@@ -70,6 +88,7 @@ pub(super) enum Known {
 #[derive(Debug)]
 pub(super) struct Logind {
     pub(super) known: watch::Receiver<Known>,
+    pub(super) away: Away,
     task: JoinHandle<()>,
 }
 
@@ -85,6 +104,7 @@ impl Logind {
         let (sender, known) = watch::channel(Known::NotYet);
         Self {
             known,
+            away,
             task: tokio::spawn(follow(bus.to_owned(), away, sender)),
         }
     }

@@ -60,9 +60,39 @@ impl Sessions {
     }
 }
 
+impl Sessions {
+    /// Whether logind is asked, and cannot be.
+    pub fn is_unanswered(&self) -> bool {
+        let known = self.logind.as_ref().map(|logind| logind.known.borrow());
+        known.is_some_and(|known| *known == Known::Nothing)
+    }
+}
+
 impl Source for Sessions {
     fn name(&self) -> String {
         "login-sessions".to_owned()
+    }
+
+    fn note(&self) -> Option<String> {
+        let counted = match self.counted {
+            Counted::Local => "local sessions count",
+            Counted::All => "all sessions count",
+        };
+        Some(match &self.logind {
+            None => counted.to_owned(),
+            Some(logind) => {
+                let away = logind.away.words();
+                match *logind.known.borrow() {
+                    Known::NotYet => {
+                        format!("{counted} unless {away}; logind has not answered yet")
+                    }
+                    Known::Away(_) => format!("{counted} unless {away}; logind answers"),
+                    Known::Nothing => {
+                        format!("{counted}, also {away} ones: logind cannot be asked")
+                    }
+                }
+            }
+        })
     }
 
     fn directory(&self) -> Option<&Path> {

@@ -53,6 +53,12 @@ pub enum CountedSessions {
 #[error("{0}")]
 pub struct InvalidSetting(String);
 
+impl InvalidSetting {
+    pub(super) fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
 impl LoadLimit {
     /// The time if none is given.
     pub const TIME: Duration = Duration::minutes(5);
@@ -106,6 +112,15 @@ impl CountedSessions {
 }
 
 impl Settings {
+    /// The login sessions of this host that count, if any do. With `away`, must be called in a runtime.
+    pub fn login_sessions(&self) -> Option<Sessions> {
+        let sessions = Sessions::new(Path::new("/run/systemd"), self.sessions?);
+        Some(match self.away {
+            None => sessions,
+            Some(away) => sessions.without(away, Path::new(SYSTEM_BUS)),
+        })
+    }
+
     /// The sources of these settings on this host, whose `/proc` is mounted at `proc`. With `away`, must
     /// be called in a runtime.
     pub fn sources(&self, proc: &Path) -> Vec<Box<dyn Source>> {
@@ -113,12 +128,8 @@ impl Settings {
         for path in &self.files {
             sources.push(Box::new(SignalFile::new(path.clone())));
         }
-        if let Some(counted) = self.sessions {
-            let sessions = Sessions::new(Path::new("/run/systemd"), counted);
-            sources.push(Box::new(match self.away {
-                None => sessions,
-                Some(away) => sessions.without(away, Path::new(SYSTEM_BUS)),
-            }));
+        if let Some(sessions) = self.login_sessions() {
+            sources.push(Box::new(sessions));
         }
         if let Some(limit) = self.load {
             sources.push(Box::new(Load::new(

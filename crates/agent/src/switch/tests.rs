@@ -137,11 +137,13 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     let host = Host::new("status");
     let signal = |name: &str, reading| SignalState {
         name: name.to_owned(),
+        note: (name == "login-sessions").then(|| "local sessions count".to_owned()),
         reading,
     };
     let quiet = State {
         signals: vec![
             signal("owner's switch", ReadingState::Absent),
+            signal("login-sessions", ReadingState::Absent),
             signal(
                 "load",
                 ReadingState::Unreadable {
@@ -155,6 +157,7 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     insta::assert_snapshot!(host.status("2026-11-27T09:00:00Z"), @"
     agent           runs for Node worker-1
     owner's switch  no signal
+    login-sessions  no signal (local sessions count)
     load            cannot be read: no control group of pods
     exit code 0
     ");
@@ -180,6 +183,7 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     agent           runs for Node worker-1
     reclaim         requested at 2026-11-27T09:00:01.123Z (process-match: steam)
     owner's switch  no signal
+    login-sessions  no signal (local sessions count)
     load            cannot be read: no control group of pods
     exit code 1
     ");

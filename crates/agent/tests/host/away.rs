@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fivespot_agent::bus::{Bus, Message, Value};
-use fivespot_agent::signal::{Away, Counted, Now, Reading, Sessions, Signals};
+use fivespot_agent::signal::{
+    Away, Counted, Now, Reading, Sessions, Signals, Source as _,
+};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
@@ -228,6 +230,28 @@ async fn an_idle_session_does_not_count_where_that_is_wanted_and_neither_does_a_
         until(&mut signals, 0).await;
         desk.set("2", false, false);
         until(&mut signals, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn people_are_told_which_sessions_count_and_that_logind_answers() {
+    let desk = Desk::with_logind();
+    for (away, note) in [
+        (
+            Away::Locked,
+            "local sessions count unless locked; logind answers",
+        ),
+        (
+            Away::Idle,
+            "local sessions count unless locked or idle; logind answers",
+        ),
+    ] {
+        let mut sessions = desk.sessions(away);
+        let unanswered = sessions.note().unwrap();
+        assert!(unanswered.ends_with("; logind has not answered yet"));
+        sessions.settled().await;
+        assert_eq!(sessions.note().as_deref(), Some(note));
+        assert!(!sessions.is_unanswered());
     }
 }
 
