@@ -398,6 +398,27 @@ mod tests {
     }
 
     #[test]
+    fn only_an_agent_that_is_not_root_is_given_the_bus_of_its_host() {
+        let given = [
+            "agent",
+            "--image",
+            "registry.example/agent:1",
+            "--login-sessions",
+        ];
+        let given = [&given[..], &["local", "--session-away", "locked"]].concat();
+        for way in [["--kernel", "6.6"], ["--detection", "scan"]] {
+            let (_, text) = generate(&[&given[..], &way].concat());
+            assert!(text.contains("--session-away=locked"), "{text}");
+            assert!(text.contains("mountPath: /run/dbus"), "{text}");
+            assert!(text.contains("runAsNonRoot: true"), "{text}");
+        }
+        let refused = run(parse(&given), &mut Vec::new()).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("--session-away"), "{refused}");
+        assert!(refused.contains("--kernel 6.6"), "{refused}");
+    }
+
+    #[test]
     fn the_identity_of_a_host_names_its_machine_and_its_node() {
         let (_, text) = generate(&["agent", "--host", "team-a/desk-042"]);
         assert!(text.contains("name: 5spot-host-desk-042\n"), "{text}");

@@ -87,6 +87,9 @@ pub enum Matching {
 pub enum Signal {
     /// Login sessions, with the agent's value of `--login-sessions`.
     LoginSessions(String),
+    /// Which of them nobody sits at, with the agent's value of `--session-away`. Not for an agent that
+    /// [needs privileges](Settings::needs_privileges): root on the bus of the system is root on the host.
+    SessionAway(String),
     /// The load outside pods, with the agent's values of `--load-above` and `--load-for`.
     Load {
         /// The number of processors.
@@ -100,6 +103,7 @@ impl Signal {
     fn arguments(&self) -> Vec<String> {
         match self {
             Self::LoginSessions(which) => vec![format!("--login-sessions={which}")],
+            Self::SessionAway(which) => vec![format!("--session-away={which}")],
             Self::Load { above, time } => {
                 vec![
                     format!("--load-above={above}"),
@@ -113,6 +117,7 @@ impl Signal {
     fn volume(&self) -> (&'static str, &'static str) {
         match self {
             Self::LoginSessions(_) => ("login-sessions", "/run/systemd"),
+            Self::SessionAway(_) => ("system-bus", "/run/dbus"),
             Self::Load { .. } => ("control-groups", "/sys/fs/cgroup"),
         }
     }
@@ -195,7 +200,7 @@ impl Settings {
     }
 
     /// Whether the kernel reports processes only to root with a capability.
-    fn needs_privileges(&self) -> bool {
+    pub fn needs_privileges(&self) -> bool {
         let is_newer = |kernel: KernelVersion| kernel >= UNPRIVILEGED_SINCE;
         self.detection == Detection::Events && !self.kernel.is_some_and(is_newer)
     }

@@ -212,6 +212,7 @@ fn the_daemon_set_starts_the_agent_with_valid_arguments() {
         matching: Matching::OutsideContainers,
         signals: [
             Signal::LoginSessions("local".to_owned()),
+            Signal::SessionAway("locked".to_owned()),
             Signal::Load {
                 above: "2.5".to_owned(),
                 time: "10m".to_owned(),
@@ -226,6 +227,7 @@ fn the_daemon_set_starts_the_agent_with_valid_arguments() {
     let args = Args::try_parse_from(["5spot-reclaim-agent"].into_iter().chain(words));
     let signals = args.unwrap().signals();
     assert!(signals.sessions.is_some());
+    assert_eq!(signals.away, Some(crate::signal::Away::Locked));
     let load = signals.load.unwrap();
     assert_eq!((load.above, load.time.to_string().as_str()), (2.5, "10m"));
 }

@@ -53,7 +53,7 @@ pub(super) struct Args {
         value_parser = machine,
         conflicts_with_all = [
             "image", "kernel", "detection", "outside_containers", "login_sessions",
-            "load_above", "operator_user", "apparmor", "egress_port",
+            "session_away", "load_above", "operator_user", "apparmor", "egress_port",
         ],
     )]
     host: Option<(String, String)>,
@@ -64,7 +64,7 @@ pub(super) struct Args {
         long,
         conflicts_with_all = [
             "host", "image", "kernel", "detection", "outside_containers", "login_sessions",
-            "load_above", "operator_user", "apparmor", "egress_port",
+            "session_away", "load_above", "operator_user", "apparmor", "egress_port",
         ],
     )]
     host_policy: bool,
@@ -95,6 +95,17 @@ pub(super) struct Args {
     /// /run/systemd of the host
     #[arg(long, value_name = "WHICH", value_parser = ["local", "all"])]
     login_sessions: Option<String>,
+
+    /// Of those sessions, do not count one at which nobody sits, as the desktop tells
+    /// systemd-logind; mounts /run/dbus of the host, and therefore needs --kernel 6.6 or
+    /// --detection scan: an agent that is not root. While logind cannot be asked, all count
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_parser = ["locked", "idle"],
+        requires = "login_sessions",
+    )]
+    session_away: Option<String>,
 
     /// Reclaim a host also while processes outside pods use more than this number of processors;
     /// mounts the control groups of the host
@@ -196,7 +207,8 @@ impl Args {
             above: above.to_string(),
             time: self.load_for.to_string(),
         });
-        sessions.into_iter().chain(load).collect()
+        let away = self.session_away.clone().map(Signal::SessionAway);
+        sessions.into_iter().chain(away).chain(load).collect()
     }
 
     /// The file for these arguments.
@@ -238,6 +250,11 @@ impl Args {
             egress_ports: self.egress_port.iter().copied().collect(),
             ..Settings::default()
         };
+        if self.session_away.is_some() && settings.needs_privileges() {
+            let why = "lets an agent that runs as root ask everything of the host";
+            return Err(Failure::new("--session-away", why)
+                .remedy("give --kernel 6.6 or --detection scan"));
+        }
         settings
             .operators
             .extend(self.operator_user.iter().cloned());

@@ -140,6 +140,13 @@ fn the_agent_sees_only_the_parts_of_the_host_that_its_signals_need_and_writes_to
             vec![agent::Signal::LoginSessions("local".to_owned())],
             vec!["/etc/machine-id", "/run/systemd"],
         ),
+        (
+            vec![
+                agent::Signal::SessionAway("locked".to_owned()),
+                agent::Signal::LoginSessions("local".to_owned()),
+            ],
+            vec!["/etc/machine-id", "/run/systemd", "/run/dbus"],
+        ),
         (vec![load], vec!["/etc/machine-id", "/sys/fs/cgroup"]),
     ] {
         let pod = agent_pod(&agent::Settings {
