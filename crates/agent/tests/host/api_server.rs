@@ -12,7 +12,7 @@ use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::reporting::OwnMachine;
 use fivespot_agent::run::{Agent, run};
 use fivespot_agent::run_directory::RunDirectory;
-use fivespot_agent::signal::Settings;
+use fivespot_agent::signal::{Sessions, Settings, Source};
 use fivespot_api::name;
 use fivespot_api::reclaim::{agent_config, config_hash};
 use fivespot_install::agent::policy;
@@ -52,6 +52,8 @@ pub(crate) struct Fixture {
     machine_id: PathBuf,
     /// The signal file of the agent, if it has one.
     pub(crate) signal_file: Option<PathBuf>,
+    /// The login sessions that the agent counts, if any.
+    pub(crate) sessions: Option<Sessions>,
     pub(crate) run_directory: Option<PathBuf>,
     /// The ScheduledMachine of the agent's host, if it reports to one.
     pub(crate) machine: Option<&'static str>,
@@ -94,6 +96,7 @@ impl Fixture {
             fake: FakeProc::new(),
             machine_id,
             signal_file: None,
+            sessions: None,
             run_directory: None,
             machine: None,
             hold: None,
@@ -170,6 +173,13 @@ impl Fixture {
     pub(crate) fn start_agent(&mut self) {
         let server = self.server.in_process_as(self.user.clone());
         let client = kube::Client::new(self.line.to(server), "default");
+        let settings = Settings {
+            files: self.signal_file.iter().cloned().collect(),
+            ..Settings::default()
+        };
+        let mut signals = settings.sources(Path::new("/nowhere"));
+        let sessions = self.sessions.take();
+        signals.extend(sessions.map(|it| Box::new(it) as Box<dyn Source>));
         let agent = Agent {
             node: OwnNode {
                 client: client.clone(),
@@ -178,11 +188,7 @@ impl Fixture {
             },
             proc: self.fake.proc(),
             mode: DetectionMode::Scan,
-            signals: Settings {
-                files: self.signal_file.iter().cloned().collect(),
-                ..Settings::default()
-            }
-            .sources(Path::new("/nowhere")),
+            signals,
             run_directory: self.run_directory.clone().map(RunDirectory::new),
             machine: self.machine.map(|name| OwnMachine {
                 client: client.clone(),
@@ -230,8 +236,13 @@ impl Fixture {
             .await
     }
 
+    pub(crate) async fn wait_for_no_request(&self) {
+        self.wait_for(|found| found["reclaim-requested"].is_null())
+            .await;
+    }
+
     /// Removes the request as the operator does.
-    async fn clear(&self) {
+    pub(crate) async fn clear(&self) {
         self.annotate(&json!({
             "5spot.finos.org/reclaim-requested": null,
             "5spot.finos.org/reclaim-reason": null,

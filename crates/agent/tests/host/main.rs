@@ -16,4 +16,5 @@ mod outage;
 mod program;
 mod reporting;
 mod running;
+mod times;
 mod users;

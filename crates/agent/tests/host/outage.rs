@@ -129,7 +129,7 @@ async fn a_first_request_that_is_lost_is_sent_again_after_a_second() {
 }
 
 /// The played control group of the pods of a host, and a signal that does not stand yet.
-struct Pods {
+pub(crate) struct Pods {
     root: PathBuf,
     signal: Signal,
 }
@@ -142,7 +142,7 @@ impl Drop for Pods {
 
 impl Pods {
     /// Those of a host whose agent ends them after a minute.
-    fn of(fixture: &mut Fixture) -> Self {
+    pub(crate) fn of(fixture: &mut Fixture) -> Self {
         let root = std::env::temp_dir().join(unique("5spot-agent-pods-"));
         let pods = Self {
             signal: Signal::of(fixture),
@@ -172,12 +172,12 @@ impl Pods {
         self.read("cgroup.freeze") == "1"
     }
 
-    fn are_ended(&self) -> bool {
+    pub(crate) fn are_ended(&self) -> bool {
         self.read("cgroup.kill") == "1"
     }
 
     /// Waits until they are frozen, or are not.
-    async fn wait(&self, are_frozen: bool) {
+    pub(crate) async fn wait(&self, are_frozen: bool) {
         let began = Instant::now();
         while self.are_frozen() != are_frozen {
             assert!(began.elapsed() < Duration::from_mins(5));

@@ -49,8 +49,8 @@ fn host() -> Host {
 }
 
 /// A server with a ScheduledMachine whose Node is away, and the agent of its host.
-struct Desk {
-    fixture: Fixture,
+pub(crate) struct Desk {
+    pub(crate) fixture: Fixture,
     directory: PathBuf,
 }
 
@@ -61,7 +61,7 @@ impl Drop for Desk {
 }
 
 impl Desk {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         now();
         let mut fixture = Fixture::new().await;
         let client = fixture.client();
@@ -122,7 +122,7 @@ impl Desk {
     }
 
     /// Stops the machine as a reclaim does, or ends that, as the operator reports it.
-    async fn is_stopped(&self, reason: &str) {
+    pub(crate) async fn is_stopped(&self, reason: &str) {
         let condition = json!({
             "type": "Scheduled", "status": "False", "reason": reason, "message": "",
             "lastTransitionTime": "2026-03-06T12:00:00Z",
@@ -155,11 +155,11 @@ impl Desk {
         found
     }
 
-    async fn is_free(&self) -> FreeHost {
+    pub(crate) async fn is_free(&self) -> FreeHost {
         self.wait_for(|found| found.is_some()).await.unwrap()
     }
 
-    async fn is_in_use(&self) {
+    pub(crate) async fn is_in_use(&self) {
         self.wait_for(|found| found.is_none()).await;
     }
 }
