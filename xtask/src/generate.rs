@@ -11,7 +11,7 @@ use fivespot_install::controller::Settings;
 use fivespot_install::file;
 
 use crate::{
-    Faults, conformance, diagram, figure, how_we_test, release, scale, upgrades,
+    Faults, conformance, desk, diagram, figure, how_we_test, release, scale, upgrades,
 };
 
 /// The crates whose public items are listed, because other projects may use them.
@@ -88,6 +88,7 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, GeneratedFile)>, Box<dyn Error>> {
     all.push((PathBuf::new(), troubleshooting));
     let pages = [
         (conformance::PATH, conformance::page(root)?),
+        (desk::PATH, desk::page(root)?),
         (how_we_test::PATH, how_we_test::page(root)?),
         (scale::PATH, scale::page(root)?),
         (release::size::PAGE, release::size::page(root)?),

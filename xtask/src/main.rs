@@ -5,6 +5,7 @@ mod circle;
 mod cluster;
 mod conformance;
 mod dependency;
+mod desk;
 mod diagram;
 mod figure;
 mod generate;

@@ -67,6 +67,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["crates/agent/benches"],
     },
     Judged {
+        results: "proof/results/desk.json",
+        crates: &[&["agent"]],
+        judges: &["crates/agent/tests"],
+    },
+    Judged {
         results: "proof/results/fuzz.json",
         crates: &[ENGINE, &["api", "webhook"]],
         judges: &["engine/fuzz/src", "fuzz/src"],
