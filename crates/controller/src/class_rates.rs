@@ -15,14 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::after;
 
 use crate::Key;
-
-/// How long after a start the machines of a class are awaited that have not claimed anything, such as
-/// one that cannot be parsed.
-const AWAITED: SignedDuration = SignedDuration::from_secs(30);
-
-/// By how much a reconcile may be behind another one. After a longer step back of the clock the ruling
-/// is made again.
-const BEHIND: SignedDuration = SignedDuration::from_mins(1);
+use crate::awaited::{self, Awaited};
 
 /// How long what a machine was allowed counts.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
@@ -44,12 +37,7 @@ struct Members {
     all: BTreeMap<Key, Entry>,
     /// Those that are deleted, and count for the rest of their minute.
     past: Vec<(Key, Entry)>,
-    /// Those that exist and have not claimed anything yet, and until when nobody is allowed because
-    /// of that.
-    awaited: BTreeSet<Key>,
-    awaited_until: Timestamp,
-    /// Those that have asked meanwhile.
-    asking: BTreeSet<Key>,
+    awaited: Awaited<Key>,
     /// Until when the last ruling holds.
     until: Timestamp,
     /// When it was made; `None` if it does not hold any more.
@@ -156,9 +144,7 @@ impl Members {
             rates,
             all: BTreeMap::new(),
             past: Vec::new(),
-            awaited: awaited.into_iter().collect(),
-            awaited_until: after(now, AWAITED),
-            asking: BTreeSet::new(),
+            awaited: Awaited::new(awaited, now),
             until: now,
             ruled_at: None,
         }
@@ -166,7 +152,7 @@ impl Members {
 
     /// Records a claim. The ruling holds on if the claim changes nothing at this time.
     fn claim(&mut self, key: &Key, claim: Claim, now: Timestamp) {
-        self.awaited.remove(key);
+        self.awaited.claimed(key);
         let next = claim.next_change(now).unwrap_or(Timestamp::MAX);
         let known = self.all.get(key);
         let is_same = match known.map(|entry| &entry.claim) {
@@ -194,16 +180,15 @@ impl Members {
     }
 
     fn leave(&mut self, key: &Key, now: Timestamp) -> Vec<Key> {
-        self.asking.remove(key);
-        self.awaited.remove(key);
+        let asked = self.awaited.gone(key);
         self.ruled_at = None;
         if let Some(mut entry) = self.all.remove(key) {
             entry.claim.stage = Stage::Aside;
             self.past.push((key.clone(), entry));
         }
         self.forget_past(now);
-        if self.awaited.is_empty() && !self.asking.is_empty() {
-            return std::mem::take(&mut self.asking).into_iter().collect();
+        if let Some(asked) = asked {
+            return asked.into_iter().collect();
         }
         // It has the others enqueued for which the next ruling is another one.
         let waiting = |entry: &Entry| entry.pace != Pace::Free;
@@ -228,16 +213,11 @@ impl Members {
         now: Timestamp,
         others: &mut BTreeSet<Key>,
     ) -> (Option<Pace>, Option<Timestamp>) {
-        if !self.awaited.is_empty() && now < self.awaited_until {
-            self.asking.insert(key.clone());
-            return (None, Some(self.awaited_until));
+        match self.awaited.ask(key.clone(), now) {
+            Ok(mut asked) => others.append(&mut asked),
+            Err(until) => return (None, Some(until)),
         }
-        self.awaited.clear();
-        others.append(&mut self.asking);
-        // Reconciles that have begun earlier may ask later.
-        let is_near = |at| after(now, BEHIND) >= at;
-        let holds = self.ruled_at.is_some_and(is_near) && now < self.until;
-        if !holds {
+        if !awaited::holds(self.ruled_at, self.until, now) {
             others.append(&mut self.rule(now));
         }
         let Some(entry) = self.all.get_mut(key) else {

@@ -9,19 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::LimitsOfClass;
 use fivespot_plan::limits::{Claim, Ruling, Turn, Week, rule};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use kubemu_clock::after;
 
 use crate::Key;
-
-/// How long after a start the machines of a class are awaited that have not claimed anything, such as
-/// one that cannot be parsed.
-const AWAITED: SignedDuration = SignedDuration::from_secs(30);
-
-/// By how much a reconcile may be behind another one. After a longer step back of the clock the ruling
-/// is made again.
-const BEHIND: SignedDuration = SignedDuration::from_mins(1);
+use crate::awaited::{self, Awaited};
 
 /// The classes with limits, by namespace.
 #[derive(Debug, Default)]
@@ -41,12 +33,7 @@ struct State {
 struct Members {
     limits: Arc<LimitsOfClass>,
     claims: BTreeMap<String, Claim>,
-    /// Those that exist and have not claimed anything yet, and until when nobody is allowed because
-    /// of that.
-    awaited: BTreeSet<String>,
-    awaited_until: Timestamp,
-    /// Those that have asked meanwhile.
-    asking: BTreeSet<String>,
+    awaited: Awaited<String>,
     ruling: Ruling,
     /// When the ruling was made; `None` if it does not hold any more.
     ruled_at: Option<Timestamp>,
@@ -93,7 +80,8 @@ impl ClassTurns {
         }
         state.group_of.insert(key.clone(), group.clone());
         let members = state.groups.entry(group).or_insert_with(|| {
-            let awaited = all().into_iter().map(|of| of.name.clone()).collect();
+            let awaited = all().into_iter().map(|of| of.name.clone());
+            let awaited = Awaited::new(awaited, now);
             Members::new(&request.limits, awaited, now)
         });
         members.limit(request.limits);
@@ -142,15 +130,13 @@ struct Found {
 impl Members {
     fn new(
         limits: &Arc<LimitsOfClass>,
-        awaited: BTreeSet<String>,
+        awaited: Awaited<String>,
         now: Timestamp,
     ) -> Self {
         Self {
             limits: limits.clone(),
             claims: BTreeMap::new(),
             awaited,
-            awaited_until: after(now, AWAITED),
-            asking: BTreeSet::new(),
             ruling: Ruling {
                 until: now,
                 waiting: BTreeMap::new(),
@@ -168,7 +154,7 @@ impl Members {
 
     /// Records a claim. The ruling holds on if the claim changes nothing at this time.
     fn claim(&mut self, name: &str, claim: Claim, now: Timestamp) {
-        self.awaited.remove(name);
+        self.awaited.claimed(name);
         let known = self.claims.insert(name.to_owned(), claim);
         let claim = &self.claims[name];
         let is_waiting = self.ruling.waiting.contains_key(name);
@@ -191,12 +177,11 @@ impl Members {
 
     fn leave(&mut self, name: &str) -> BTreeSet<String> {
         self.claims.remove(name);
-        self.asking.remove(name);
-        self.awaited.remove(name);
+        let asked = self.awaited.gone(name);
         self.ruling.waiting.remove(name);
         self.ruled_at = None;
-        if self.awaited.is_empty() && !self.asking.is_empty() {
-            return std::mem::take(&mut self.asking);
+        if let Some(asked) = asked {
+            return asked;
         }
         // It has the others enqueued for which the next ruling is another one.
         let priority = |name: &&String| self.claims.get(*name).map(|of| of.priority);
@@ -205,20 +190,17 @@ impl Members {
     }
 
     fn answer(&mut self, name: &str, now: Timestamp) -> Found {
-        if !self.awaited.is_empty() && now < self.awaited_until {
-            self.asking.insert(name.to_owned());
-            return Found {
-                turn: None,
-                again: Some(self.awaited_until),
-                names: BTreeSet::new(),
-            };
-        }
-        self.awaited.clear();
-        let mut names = std::mem::take(&mut self.asking);
-        // Reconciles that have begun earlier may ask later.
-        let is_near = |at| after(now, BEHIND) >= at;
-        let holds = self.ruled_at.is_some_and(is_near) && now < self.ruling.until;
-        if !holds {
+        let mut names = match self.awaited.ask(name.to_owned(), now) {
+            Ok(asked) => asked,
+            Err(until) => {
+                return Found {
+                    turn: None,
+                    again: Some(until),
+                    names: BTreeSet::new(),
+                };
+            }
+        };
+        if !awaited::holds(self.ruled_at, self.ruling.until, now) {
             names.append(&mut self.rule(now));
         }
         Found {

@@ -24,6 +24,7 @@
 //! ```
 
 mod apply;
+mod awaited;
 mod class_rates;
 mod class_turns;
 mod connect;

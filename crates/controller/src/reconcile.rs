@@ -7,7 +7,7 @@ mod turns;
 use std::sync::Arc;
 
 use fivespot_plan::{Freshness, Memory, Plan, Step};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kubemu_clock::{Busy, after};
 use tracing::Instrument as _;
 
@@ -28,7 +28,7 @@ use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
 use record::{measure, record_failure, record_phase};
-use turns::{ask_for_pace, ask_for_turn};
+use turns::ask_class;
 
 /// How often an object that no watch shows is read again.
 const UNWATCHED: SignedDuration = SignedDuration::from_secs(60);
@@ -68,8 +68,7 @@ async fn warm_caches(context: &Arc<Context>, key: &Key) -> ReconcileResult {
     context.leave_hosts(key);
     match observe(context, key, Freshness::Cached, &LiveReads::default()).await {
         Observation::Snapshot(snapshot) => {
-            ask_for_turn(context, key, &snapshot);
-            ask_for_pace(context, key, &snapshot);
+            ask_class(context, key, &snapshot);
             make_plan(context, key, &snapshot);
         }
         Observation::Gone => context.forget(key),
@@ -369,10 +368,7 @@ impl Attempt<'_> {
 /// The plan. If the machine waits for a host of its class and one is free, the plan that claims it.
 fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
     context.state(key, |state| state.memory.offer_host(None));
-    let again = ask_for_turn(context, key, snapshot)
-        .into_iter()
-        .chain(ask_for_pace(context, key, snapshot));
-    let again: Option<Timestamp> = again.min();
+    let again = ask_class(context, key, snapshot);
     let mut plan = plan_within_limit(context, key, snapshot);
     plan.requeue_at = plan.requeue_at.into_iter().chain(again).min();
     let class = snapshot.object.spec.class.as_ref();

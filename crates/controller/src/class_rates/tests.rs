@@ -2,6 +2,7 @@ use fivespot_plan::limits::Span;
 use fivespot_plan::rates::Rate;
 
 use super::*;
+use crate::awaited::AWAITED;
 
 struct Desks {
     all: ClassRates,

@@ -1,6 +1,9 @@
 use fivespot_plan::limits::{Limit, Span};
+use jiff::SignedDuration;
+use kubemu_clock::after;
 
 use super::*;
+use crate::awaited::AWAITED;
 
 struct Desks {
     turns: ClassTurns,

@@ -2,31 +2,38 @@
 
 use jiff::Timestamp;
 
-use crate::class_rates;
-use crate::class_turns::Request;
 use crate::context::Context;
 use crate::observe::Snapshot;
 use crate::observe::projection::{class_term, limited_term};
+use crate::{class_rates, class_turns};
 use fivespot_runtime::Key;
 
-/// Says what the machine claims of the limits of its class, and records whether it is its turn.
-/// Returns when to ask again at the latest.
-pub(super) fn ask_for_turn(
+/// Says what the machine claims of the limits and of the rates of its class, and records whether it
+/// is its turn and whether they hold it. Returns when to ask again at the latest.
+pub(super) fn ask_class(
     context: &Context,
     key: &Key,
     snapshot: &Snapshot,
 ) -> Option<Timestamp> {
+    if snapshot.object.spec.class_ref.is_some() {
+        // Its class could not be read, and may have the same limits and rates as before.
+        context.state(key, |state| {
+            state.memory.give_turn(None);
+            state.memory.give_pace(None);
+        });
+        return None;
+    }
+    let again = ask_for_turn(context, key, snapshot).into_iter();
+    again.chain(ask_for_pace(context, key, snapshot)).min()
+}
+
+fn ask_for_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
     let Snapshot {
         object,
         observed,
         now,
         ..
     } = snapshot;
-    if object.spec.class_ref.is_some() {
-        // Its class could not be read, and may have the same limits as before.
-        context.state(key, |state| state.memory.give_turn(None));
-        return None;
-    }
     let class = object.spec.class.as_ref();
     let limits = class.and_then(|class| Some((class, class.limits.as_ref()?)));
     let Some((class, limits)) = limits.filter(|(_, limits)| limits.limits_openings())
@@ -34,7 +41,7 @@ pub(super) fn ask_for_turn(
         context.leave_limits(key);
         return None;
     };
-    let request = Request {
+    let request = class_turns::Request {
         class: class.name.clone(),
         limits: limits.clone(),
         claim: fivespot_plan::claim(object, observed, *now)?,
@@ -47,24 +54,13 @@ pub(super) fn ask_for_turn(
     answer.again
 }
 
-/// Says what the machine claims of the rates of its class, and records whether they hold it.
-/// Returns when to ask again at the latest.
-pub(super) fn ask_for_pace(
-    context: &Context,
-    key: &Key,
-    snapshot: &Snapshot,
-) -> Option<Timestamp> {
+fn ask_for_pace(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
     let Snapshot {
         object,
         observed,
         now,
         ..
     } = snapshot;
-    if object.spec.class_ref.is_some() {
-        // Its class could not be read, and may have the same rates as before.
-        context.state(key, |state| state.memory.give_pace(None));
-        return None;
-    }
     let class = object.spec.class.as_ref();
     let claim = fivespot_plan::rates_claim(object, observed, *now);
     let Some((class, claim)) = class.zip(claim) else {
