@@ -51,17 +51,22 @@ impl Step {
     }
 }
 
-/// From a session to the annotation on the Node.
-async fn requested(rounds: usize) -> Step {
-    let mut step = Step::new("a session opens; the reclaim is requested");
-    let desk = away::Desk::with_logind();
+/// Starts the agent on a desk at which nobody is, and waits for its report.
+async fn start_agent(fixture: &mut Fixture, desk: &away::Desk) {
     desk.end("2");
-    let mut fixture = Fixture::new().await;
     fixture.sessions = Some(desk.sessions(Away::Locked));
     let text = config_text(&["steam"]);
     fixture.configure(&text).await;
     fixture.start_agent();
     fixture.wait_for_report(&accepted(&text)).await;
+}
+
+/// From a session to the annotation on the Node.
+async fn requested(rounds: usize) -> Step {
+    let mut step = Step::new("a session opens; the reclaim is requested");
+    let desk = away::Desk::with_logind();
+    let mut fixture = Fixture::new().await;
+    start_agent(&mut fixture, &desk).await;
     for _ in 0..rounds {
         sleep(PAUSE).await;
         let began = Instant::now();
@@ -83,14 +88,9 @@ async fn without_a_server(
 ) -> [Step; 2] {
     let [mut frozen, mut reported] = names.map(Step::new);
     let desk = away::Desk::with_logind();
-    desk.end("2");
     let mut fixture = Fixture::new().await;
     let pods = Pods::of(&mut fixture);
-    fixture.sessions = Some(desk.sessions(Away::Locked));
-    let text = config_text(&["steam"]);
-    fixture.configure(&text).await;
-    fixture.start_agent();
-    fixture.wait_for_report(&accepted(&text)).await;
+    start_agent(&mut fixture, &desk).await;
     for _ in 0..rounds {
         sleep(PAUSE).await;
         fixture.line.set(fate);
