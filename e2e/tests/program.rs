@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-/// The path of a program: the one that `cargo xtask tools` has built, or the one on the PATH. With
-/// `REQUIRE_<NAME>=1`, which `.ci/run` sets, a missing program is run nevertheless, so that its
-/// test fails.
+/// The path of a program: the one that `cargo xtask tools` or `cargo test` has built, or the one on
+/// the PATH. With `REQUIRE_<NAME>=1`, which `.ci/run` sets, a missing program is run nevertheless,
+/// so that its test fails.
 pub(crate) fn path(name: &str) -> Option<PathBuf> {
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .with_file_name("tools")
-        .join(name);
-    if built.is_file() {
+    let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
+    // A test is in `deps`, in the folder of the programs of its build.
+    let test = std::env::current_exe().unwrap_or_default();
+    let programs = test.ancestors().nth(2).map(Path::to_path_buf);
+    let mut folders = [Some(tools), programs].into_iter().flatten();
+    if let Some(built) =
+        folders.find_map(|folder| Some(folder.join(name)).filter(|it| it.is_file()))
+    {
         return Some(built);
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -29,6 +33,7 @@ pub(crate) fn remedy(name: &str) -> String {
         "actionlint" | "clusterctl" | "helm" | "kstatus" => {
             "`cargo xtask tools` builds it".to_owned()
         }
+        "5spot" => "`cargo build --bin 5spot` builds it".to_owned(),
         "target-crds" => "`cargo xtask tools` collects them".to_owned(),
         "kubectl" => "`cargo xtask kubectl` builds it".to_owned(),
         "promtool" => "it is in Debian's package `prometheus`".to_owned(),

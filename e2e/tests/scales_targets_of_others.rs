@@ -2,7 +2,9 @@
 
 use fivespot_testkit::{BEFORE_CLOSING, CLOSING, Cluster, instant, path_of};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
+use crate::folder::Folder;
 use crate::program;
 use crate::promise::{Promise, promise};
 use crate::scales_on_schedule::{capacity, wait_for_phase};
@@ -21,17 +23,25 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(workers_of_cluster_api_follow_by_their_scale_and_by_a_topology)
         .with_programs(CRDS)
         .on_embedded_alone(OWN_KINDS),
+    promise!(dev_prints_each_change_of_an_example_at_its_instant)
+        .with_programs(&["5spot", "target-crds"])
+        .on_embedded_alone("starts a server of its own"),
 ];
 
 const CRDS: &[&str] = &["target-crds"];
 const OWN_KINDS: &str = "installs the CRDs of other projects";
 
-/// Installs a CRD, and waits until its kind is served.
-async fn install(cluster: &Cluster, name: &str) {
+/// The CRD with this name.
+fn definition(name: &str) -> Value {
     let text = std::fs::read_to_string(program::path("target-crds").unwrap()).unwrap();
     let all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     let mut found = all.into_iter().filter(|it| it["metadata"]["name"] == name);
-    let definition = found.next().unwrap();
+    found.next().unwrap()
+}
+
+/// Installs a CRD, and waits until its kind is served.
+async fn install(cluster: &Cluster, name: &str) {
+    let definition = definition(name);
     cluster.apply(&definition).await;
     let is_served = |object: &Value| {
         let conditions = object["status"]["conditions"].as_array();
@@ -43,14 +53,21 @@ async fn install(cluster: &Cluster, name: &str) {
     cluster.wait_briefly(&path_of(&definition), is_served).await;
 }
 
-/// The document of an example.
+/// The path of an example.
+fn path_of_example(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    format!("{root}/../examples/capacity/{name}.yaml")
+}
+
+/// The documents of an example.
+fn documents(name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path_of_example(name)).unwrap();
+    serde_saphyr::from_multiple(&text).unwrap()
+}
+
+/// The ScheduledCapacity of an example.
 fn example(name: &str) -> Value {
-    let path = format!(
-        "{}/../examples/capacity/{name}.yaml",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut object: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut object = documents(name).pop().unwrap();
     object["metadata"]["namespace"] = json!("default");
     object
 }
@@ -79,21 +96,7 @@ async fn a_node_pool_of_karpenter_starts_machines_at_weekends_alone() {
     let cluster = Cluster::start(instant("2026-03-05T12:00:00Z")).await;
     let _operator = cluster.operator();
     install(&cluster, "nodepools.karpenter.sh").await;
-    let pool = json!({
-        "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
-        "metadata": {"name": "weekend-batch"},
-        "spec": {
-            "limits": {"cpu": "1000", "memory": "1000Gi"},
-            "template": {"spec": {
-                "nodeClassRef": {
-                    "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default",
-                },
-                "requirements": [{
-                    "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"],
-                }],
-            }},
-        },
-    });
+    let pool = documents("karpenter-weekends").swap_remove(0);
     cluster.create(&pool).await.unwrap();
     let capacity = example("karpenter-weekends");
     cluster.apply(&capacity).await;
@@ -118,6 +121,7 @@ async fn a_cluster_queue_of_kueue_lends_at_night() {
     install(&cluster, "clusterqueues.kueue.x-k8s.io").await;
     let resource = |name: &str| json!({"name": name, "nominalQuota": "1"});
     let flavor = |name: &str| json!({"name": name, "resources": [resource("memory"), resource("cpu")]});
+    // The items of the example's lists have other items before them.
     let queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
         "metadata": {"name": "batch"},
@@ -248,4 +252,57 @@ async fn workers_of_cluster_api_follow_by_their_scale_and_by_a_topology() {
     let others = &found["spec"]["topology"]["workers"]["machineDeployments"][0];
     assert_eq!(others["replicas"], 7);
     assert_eq!(cluster.operator_writes_to("machinedeployments"), [""; 0]);
+}
+
+/// The lines about a ScheduledCapacity that `5spot dev` prints for an example, from an instant until
+/// the capacity is in a phase. The CRD of the example's target is applied first.
+async fn story(
+    (definition_name, example): (&str, &str),
+    start: &str,
+    until: &str,
+) -> Vec<String> {
+    let folder = Folder::new("story");
+    let crd = folder.path().join("crd.yaml");
+    std::fs::write(&crd, definition(definition_name).to_string()).unwrap();
+    let mut dev = Command::new(program::path("5spot").unwrap());
+    dev.current_dir(folder.path())
+        .args(["dev", "--start", start, "--speed", "100000"])
+        .arg("--apply")
+        .arg(&crd)
+        .args(["--apply", &path_of_example(example)])
+        .args(["--until", &format!("ScheduledCapacity/{until}")])
+        .args(["--timeout", "60s"]);
+    let printed = program::output(&mut dev).await;
+    let about = printed.lines().filter(|line| line.contains("/scap/"));
+    about.map(str::to_owned).collect()
+}
+
+async fn dev_prints_each_change_of_an_example_at_its_instant() {
+    let weekend = story(
+        ("nodepools.karpenter.sh", "karpenter-weekends"),
+        "2026-03-07T00:00:00Z",
+        "weekend-batch=Inactive",
+    );
+    let night = story(
+        ("clusterqueues.kueue.x-k8s.io", "kueue-nights"),
+        "2026-03-05T12:00:00Z",
+        "night-batch=Active",
+    );
+    // Nothing deletes the machines of a MachineDeployment here, so that they are awaited in vain.
+    let workers = story(
+        ("machinedeployments.cluster.x-k8s.io", "machine-deployment"),
+        "2026-03-05T18:00:00Z",
+        "workers=HandbackTimedOut",
+    );
+    let all = [weekend.await, night.await, workers.await].concat();
+    insta::assert_snapshot!(all.join("\n"), @r"
+    2026-03-07T00:00:00Z  default/scap/weekend-batch  -> Active  NodePool weekend-batch has the active values until 2026-03-09T07:00:00Z
+    2026-03-09T07:00:00Z  default/scap/weekend-batch  Active -> Inactive  NodePool weekend-batch has the inactive values until 2026-03-13T19:00:00Z
+    2026-03-05T12:00:00Z  default/scap/night-batch  -> Inactive  ClusterQueue batch has the inactive values until 2026-03-05T19:00:00Z
+    2026-03-05T19:00:00Z  default/scap/night-batch  Inactive -> Active  ClusterQueue batch has the active values until 2026-03-06T05:00:00Z
+    2026-03-05T18:00:00Z  default/scap/workers  -> Inactive  MachineDeployment workers has the inactive values until 2026-03-06T06:45:00Z
+    2026-03-06T06:45:00Z  default/scap/workers  Inactive -> Active  MachineDeployment workers has the active values until 2026-03-06T17:00:00Z
+    2026-03-06T17:00:00Z  default/scap/workers  Active -> HandingBack  MachineDeployment workers has the inactive values, and is awaited: status.replicas is unknown
+    2026-03-06T17:30:00Z  default/scap/workers  HandingBack -> HandbackTimedOut  MachineDeployment workers has the inactive values, and is still in use: status.replicas is unknown; nothing is forced
+    ");
 }
