@@ -106,21 +106,22 @@ async fn follow_kind<K: Resource>(
 ) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
-    let mut listed = BTreeSet::new();
+    // What was known before a list, without what the list has.
+    let mut unlisted = BTreeSet::new();
     while let Some(change) = changes.next().await {
         match change {
-            Ok(Event::Init) => listed.clear(),
+            Ok(Event::Init) => unlisted.clone_from(&known),
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
                 let name = key(object.meta());
-                listed.insert(name.clone());
+                unlisted.remove(&name);
                 known.insert(name.clone());
                 report(name, Some(object));
             }
             Ok(Event::InitDone) => {
-                for gone in known.difference(&listed) {
-                    report(gone.clone(), None);
+                for gone in std::mem::take(&mut unlisted) {
+                    known.remove(&gone);
+                    report(gone, None);
                 }
-                known.clone_from(&listed);
                 state.set_readable(kind);
             }
             Ok(Event::Delete(object)) => {
@@ -193,5 +194,55 @@ async fn events(reader: &Reader, state: &State) {
         if let Some(record) = EventRecord::of(&event) {
             state.record_event(&name, &record);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::runtime::watcher::Event;
+
+    use super::{State, follow_kind};
+
+    fn named(name: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.namespace = Some("default".to_owned());
+        object.metadata.name = Some(name.to_owned());
+        object
+    }
+
+    #[tokio::test]
+    async fn what_a_further_list_lacks_is_reported_as_gone_once() {
+        let changes = [
+            Event::Init,
+            Event::InitApply(named("listed")),
+            Event::InitApply(named("deleted")),
+            Event::InitDone,
+            Event::Delete(named("deleted")),
+            Event::Apply(named("created")),
+            Event::Init,
+            Event::InitApply(named("listed")),
+            Event::InitDone,
+        ];
+        let reported = RefCell::new(Vec::new());
+        let report = |key: super::Key, object: Option<ConfigMap>| {
+            let change = if object.is_some() { "is" } else { "gone" };
+            reported.borrow_mut().push(format!("{} {change}", key.name));
+        };
+        let changes = futures::stream::iter(changes.map(Ok));
+        follow_kind("ConfigMaps", changes, &State::new(), report).await;
+        assert_eq!(
+            reported.into_inner(),
+            [
+                "listed is",
+                "deleted is",
+                "deleted gone",
+                "created is",
+                "listed is",
+                "created gone"
+            ]
+        );
     }
 }
