@@ -425,6 +425,7 @@ with_status!(CapitalMarketsSchedule, CAPITAL_MARKETS_SCHEDULE);
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -582,11 +583,40 @@ mod tests {
         })
     }
 
+    /// The instants of what follows a provider that publishes this schedule, half a minute after
+    /// each change, with the next one.
+    fn by_another_provider(
+        schedule: &Schedule,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Vec<(Timestamp, bool)> {
+        let mut found = Vec::new();
+        let mut published = from;
+        while published < to {
+            let window = schedule.at(published);
+            let object = json!({"status": {
+                "active": window.is_open(),
+                "nextTransitionTime": window.until().map(|until| until.to_string()),
+            }});
+            let followed = Provided::of_object(&object).unwrap();
+            let followed = followed.schedule("UTC").unwrap();
+            let next = window
+                .until()
+                .map(|until| until + SignedDuration::from_secs(30));
+            let next = next.unwrap_or(to).min(to);
+            found.extend(followed.transitions(published, next));
+            published = next;
+        }
+        found
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
         #[test]
-        fn a_schedule_has_the_same_instants_inline_and_as_an_object(spec in any_form()) {
+        fn a_schedule_has_the_same_instants_inline_as_an_object_and_by_another_provider(
+            spec in any_form(),
+        ) {
             let christmas = DateEntry::parse("03-17").unwrap();
             let calendars = BTreeMap::from([(
                 "holidays".to_owned(),
@@ -598,16 +628,16 @@ mod tests {
                 "metadata": {"name": "shared"}, "spec": spec,
             });
             let object: TimeBasedSpotSchedule = serde_json::from_value(object).unwrap();
-            let instants = |schedule: &Schedule| {
-                let from = "2026-03-01T00:00:00Z".parse().unwrap();
-                let to = "2026-04-15T00:00:00Z".parse().unwrap();
-                schedule.transitions(from, to).collect::<Vec<_>>()
-            };
-            let shared = SharedSchedule::from(SharedSpec::TimeBased(Box::new(object.spec)));
-            prop_assert_eq!(
-                instants(&inline.schedule_with(&calendars).unwrap()),
-                instants(&shared.schedule(&calendars).unwrap())
+            let (from, to) = (
+                "2026-03-01T00:00:00Z".parse().unwrap(),
+                "2026-04-15T00:00:00Z".parse().unwrap(),
             );
+            let inline = inline.schedule_with(&calendars).unwrap();
+            let instants: Vec<_> = inline.transitions(from, to).collect();
+            let shared = SharedSchedule::from(SharedSpec::TimeBased(Box::new(object.spec)));
+            let shared = shared.schedule(&calendars).unwrap();
+            prop_assert_eq!(&shared.transitions(from, to).collect::<Vec<_>>(), &instants);
+            prop_assert_eq!(by_another_provider(&inline, from, to), instants);
         }
     }
 }
