@@ -91,6 +91,9 @@ enum Event {
     ClassEdited,
     /// Every machine of a class with rates is to run, by one override.
     ClassRuns,
+    /// In each of several namespaces, one override runs twice as many machines as the limit of their
+    /// class lets run.
+    LimitsReached,
     /// A set of closed machines is scaled from none to this many.
     SetScaled { replicas: u32 },
     /// The provider's side of ten machines' status is overwritten by another client.
@@ -109,6 +112,8 @@ pub(crate) struct Row {
     is_open: bool,
     /// How many machines of their class may begin within a minute; 0 if there is no such class.
     rate: u32,
+    /// The namespaces with a limit on which the machines are spread; 0 for one namespace without.
+    limited: u32,
     /// Exceptions with a calendar of each machine.
     exceptions: u32,
     overrides: u32,
@@ -127,6 +132,7 @@ const fn row(machines: u32, overrides: u32, target: Target, event: Event) -> Row
         hosts: 0,
         is_open: false,
         rate: 0,
+        limited: 0,
         exceptions: 0,
         overrides,
         target,
@@ -167,13 +173,36 @@ impl Row {
         self
     }
 
+    const fn limited(mut self, namespaces: u32) -> Self {
+        self.limited = namespaces;
+        self
+    }
+
+    /// The namespace of a machine.
+    fn namespace(&self, machine: u32) -> String {
+        match machine.checked_rem(self.limited) {
+            Some(number) => format!("{TENANT}-{number}"),
+            None => TENANT.to_owned(),
+        }
+    }
+
+    /// How many machines a limited namespace may have.
+    fn limit(&self) -> Option<u32> {
+        Some(self.machines.checked_div(self.limited)? / 2)
+    }
+
+    /// Whether the machines have a class.
+    fn has_class(&self) -> bool {
+        self.hosts > 0 || self.rate > 0 || self.limited > 0
+    }
+
     const fn within(mut self, millis: u64) -> Self {
         self.max_cpu = millis;
         self
     }
 
     /// Every row, in the order of the table.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 28] = [
         row(0, 0, Target::Nobody, Event::None),
         row(0, 0, Target::Nobody, Event::None).minute(),
         row(
@@ -243,6 +272,9 @@ impl Row {
         row(1_000, 0, Target::Nobody, Event::ClassRuns)
             .rate(10)
             .minute(),
+        row(1_000, 0, Target::Nobody, Event::LimitsReached)
+            .limited(50)
+            .minute(),
         row(0, 0, Target::Nobody, Event::SetScaled { replicas: 1_000 }),
         row(10_000, 256, Target::Nobody, Event::TakeOver),
         row(10_000, 256, Target::Nobody, Event::Start),
@@ -266,6 +298,12 @@ impl Row {
         }
         if self.rate > 0 {
             parts.push(format!("a class with {} starts a minute", self.rate));
+        }
+        if let Some(limit) = self.limit() {
+            let namespaces = self.limited;
+            parts.push(format!(
+                "{limit} allowed in each of {namespaces} namespaces"
+            ));
         }
         if self.event == Event::SharedEdited {
             parts.push("a market that all follow".to_owned());
@@ -311,6 +349,7 @@ impl Row {
             Event::TargetsAnnotated => "10 targets annotated".to_owned(),
             Event::ClassEdited => "the class edited".to_owned(),
             Event::ClassRuns => "an override runs all".to_owned(),
+            Event::LimitsReached => "an override in each runs all".to_owned(),
             Event::SetScaled { replicas } => format!("a set scaled to {replicas}"),
             Event::StatusWritten => "status of 10 machines overwritten".to_owned(),
         }
@@ -466,7 +505,7 @@ pub(crate) async fn measure(
         Event::Start => Usage::default(),
         _ => child.usage().await?,
     };
-    let asked = management.requests_about(TENANT);
+    let asked = management.requests_about_the_tenant();
     let begun = match row.event {
         Event::Start => started,
         _ => clock.now(),
@@ -494,7 +533,7 @@ pub(crate) async fn measure(
         cpu: usage.cpu.saturating_sub(alone),
         usage,
         max_cpu: row.max_cpu,
-        requests: management.requests_about(TENANT) - asked,
+        requests: management.requests_about_the_tenant() - asked,
         memory,
         health: child.worst_health(),
         wait: management.latest(&edges),
@@ -592,8 +631,14 @@ async fn prepare(
         publish(management, false).await?;
     }
     let scales = matches!(row.event, Event::SetScaled { .. });
-    if row.hosts > 0 || row.rate > 0 || scales {
+    for number in 0..row.limited {
+        management.add_namespace(&row.namespace(number)).await?;
+    }
+    if row.has_class() || scales {
         let mut class = class(row.hosts);
+        if let Some(limit) = row.limit() {
+            class["spec"]["limits"] = json!({"machinesPerNamespace": limit});
+        }
         if row.rate > 0 {
             class["spec"]["startsPerMinute"] = json!(row.rate);
         }
@@ -611,7 +656,7 @@ async fn prepare(
     }
     for number in 0..row.machines {
         let mut object = machine(number, row.exceptions);
-        if row.hosts > 0 || row.rate > 0 {
+        if row.has_class() {
             let schedule = if row.is_open { open() } else { closed() };
             object["spec"] = of_class(schedule);
         }
@@ -627,7 +672,7 @@ async fn prepare(
             });
         }
         management
-            .create_in(TENANT, "scheduledmachines", object)
+            .create_in(&row.namespace(number), "scheduledmachines", object)
             .await?;
     }
     if row.capacities > 0 {
@@ -782,6 +827,16 @@ async fn happen(
             management
                 .create_in(TENANT, "scheduleoverrides", object)
                 .await?;
+        }
+        Event::LimitsReached => {
+            let end = now + SignedDuration::from_hours(1);
+            for number in 0..row.limited {
+                let mut object = schedule_override(0, Target::Every, end);
+                object["spec"]["mode"] = json!("Run");
+                management
+                    .create_in(&row.namespace(number), "scheduleoverrides", object)
+                    .await?;
+            }
         }
         Event::SetScaled { replicas } => {
             let path = collection(TENANT, "scheduledmachinesets");

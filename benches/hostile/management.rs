@@ -22,7 +22,7 @@ const SCHEDULED: &str =
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/5spot-system/leases";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
-/// The namespace of the tenant whose objects cost something.
+/// The namespace of the tenant whose objects cost something. Further ones begin with it.
 pub(crate) const TENANT: &str = "tenant";
 /// The namespace of the tenant whose machines must not be late.
 pub(crate) const OTHER: &str = "other";
@@ -108,15 +108,19 @@ impl Management {
         let definitions = definitions.into_iter().chain([provider_definition()]);
         let server = ApiServer::start(kubeconfig, definitions, audit).await?;
         let own = Self { server, seen };
+        own.add_cluster("default").await?;
         for namespace in [TENANT, OTHER] {
-            let object = json!({"apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": namespace}});
-            own.server.create("/api/v1/namespaces", object).await?;
-        }
-        for namespace in ["default", TENANT, OTHER] {
-            own.add_cluster(namespace).await?;
+            own.add_namespace(namespace).await?;
         }
         Ok(own)
+    }
+
+    /// A namespace with a Cluster that is ready for machines.
+    pub(crate) async fn add_namespace(&self, namespace: &str) -> Result<(), BoxError> {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": namespace}});
+        self.server.create("/api/v1/namespaces", object).await?;
+        self.add_cluster(namespace).await
     }
 
     /// A Cluster that is ready for machines.
@@ -329,9 +333,13 @@ impl Management {
         (longest < LEASE_DURATION).then_some(longest)
     }
 
-    /// The requests of the operator for a namespace so far, without watches.
-    pub(crate) fn requests_about(&self, namespace: &str) -> u64 {
+    /// The requests of the operator for the namespaces of the tenant so far, without watches.
+    pub(crate) fn requests_about_the_tenant(&self) -> u64 {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.requests.get(namespace).copied().unwrap_or_default()
+        let of_tenant = seen
+            .requests
+            .iter()
+            .filter(|(it, _)| it.starts_with(TENANT));
+        of_tenant.map(|(_, count)| count).sum()
     }
 }
