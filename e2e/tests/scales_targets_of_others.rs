@@ -1,10 +1,16 @@
 //! Values of other projects' objects follow a schedule, with the CRDs that those projects publish.
 
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
 use fivespot_testkit::{BEFORE_CLOSING, CLOSING, Cluster, instant, path_of};
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::folder::Folder;
+use crate::kubectl::session::Session;
 use crate::program;
 use crate::promise::{Promise, promise};
 use crate::scales_on_schedule::{capacity, wait_for_phase};
@@ -23,12 +29,21 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(workers_of_cluster_api_follow_by_their_scale_and_by_a_topology)
         .with_programs(CRDS)
         .on_embedded_alone(OWN_KINDS),
+    promise!(kueue_admits_a_job_when_its_quota_opens)
+        .with_variable(KUEUE)
+        .on_embedded_alone(OWN_KINDS),
     promise!(dev_prints_each_change_of_an_example_at_its_instant)
         .with_programs(&["5spot", "target-crds"])
         .on_embedded_alone("starts a server of its own"),
 ];
 
 const CRDS: &[&str] = &["target-crds"];
+/// The folder of Kueue's controller and its CRDs, which `cargo xtask tools kueue` prints.
+const KUEUE: &str = "E2E_KUEUE";
+/// Where Kueue's controller is installed, and the Secret of its certificate.
+const KUEUE_NAMESPACE: &str = "kueue-system";
+const KUEUE_SECRET: &str =
+    "/api/v1/namespaces/kueue-system/secrets/kueue-webhook-server-cert";
 const OWN_KINDS: &str = "installs the CRDs of other projects";
 
 /// The CRD with this name.
@@ -41,8 +56,12 @@ fn definition(name: &str) -> Value {
 
 /// Installs a CRD, and waits until its kind is served.
 async fn install(cluster: &Cluster, name: &str) {
-    let definition = definition(name);
-    cluster.apply(&definition).await;
+    establish(cluster, &definition(name)).await;
+}
+
+/// Applies a CRD, and waits until its kind is served.
+async fn establish(cluster: &Cluster, definition: &Value) {
+    cluster.apply(definition).await;
     let is_served = |object: &Value| {
         let conditions = object["status"]["conditions"].as_array();
         conditions.is_some_and(|all| {
@@ -50,7 +69,7 @@ async fn install(cluster: &Cluster, name: &str) {
                 .any(|it| it["type"] == "Established" && it["status"] == "True")
         })
     };
-    cluster.wait_briefly(&path_of(&definition), is_served).await;
+    cluster.wait_briefly(&path_of(definition), is_served).await;
 }
 
 /// The path of an example.
@@ -305,4 +324,134 @@ async fn dev_prints_each_change_of_an_example_at_its_instant() {
     2026-03-06T17:00:00Z  default/scap/workers  Active -> HandingBack  MachineDeployment workers has the inactive values, and is awaited: status.replicas is unknown
     2026-03-06T17:30:00Z  default/scap/workers  HandingBack -> HandbackTimedOut  MachineDeployment workers has the inactive values, and is still in use: status.replicas is unknown; nothing is forced
     ");
+}
+
+/// Installs the CRDs of Kueue with a conversion, as Kueue's own manifests do: it waits until it has put
+/// its authority into them. No object is converted, because all are written in the stored version.
+async fn install_kueue(cluster: &Cluster, folder: &Path) {
+    let text = std::fs::read_to_string(folder.join("crds.yaml")).unwrap();
+    let all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    for mut definition in all.into_iter().filter(Value::is_object) {
+        definition["spec"]["conversion"] = json!({
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://127.0.0.1:9443/convert"},
+            },
+        });
+        establish(cluster, &definition).await;
+    }
+    let metadata = json!({"name": KUEUE_NAMESPACE});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    cluster.apply(&namespace).await;
+    let metadata =
+        json!({"name": "kueue-webhook-server-cert", "namespace": KUEUE_NAMESPACE});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+    cluster.apply(&secret).await;
+}
+
+/// Starts Kueue's controller. Its certificate is that of its Secret, which no kubelet mounts here.
+async fn start_kueue(session: &Session, program: &Path) -> Child {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let config = json!({
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
+        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": port, "certDir": session.folder()},
+        "leaderElection": {"leaderElect": false},
+        "internalCertManagement": {"enable": true},
+        "integrations": {"frameworks": ["batch/job"]},
+    });
+    let file = session.folder().join("kueue.yaml");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let log = std::fs::File::create(session.folder().join("kueue.log")).unwrap();
+    let mut kueue = Command::new(program)
+        .arg("--config")
+        .arg(file)
+        .arg("--feature-gates=VisibilityOnDemand=false")
+        .env("KUBECONFIG", session.folder().join("kubeconfig"))
+        .stderr(Stdio::from(log))
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let is_issued = |secret: &Value| secret["data"]["tls.crt"].is_string();
+    let secret = eventually(&mut kueue, session, KUEUE_SECRET, is_issued).await;
+    for name in ["ca.crt", "tls.crt", "tls.key"] {
+        let text = secret["data"][name].as_str().unwrap();
+        let bytes: ByteString = serde_json::from_value(json!(text)).unwrap();
+        std::fs::write(session.folder().join(name), bytes.0).unwrap();
+    }
+    kueue
+}
+
+/// The object once Kueue has made it so. The clock stands meanwhile.
+async fn eventually(
+    kueue: &mut Child,
+    session: &Session,
+    path: &str,
+    is_so: impl Fn(&Value) -> bool,
+) -> Value {
+    loop {
+        if let Some(object) = session.cluster.get(path).await.filter(|it| is_so(it)) {
+            return object;
+        }
+        if let Some(status) = kueue.try_wait().unwrap() {
+            let log = std::fs::read_to_string(session.folder().join("kueue.log"));
+            panic!("Kueue has ended, {status}: {}", log.unwrap());
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn kueue_admits_a_job_when_its_quota_opens() {
+    let folder = PathBuf::from(std::env::var_os(KUEUE).unwrap());
+    let session = Session::start("2026-03-05T18:55:00Z").await;
+    let cluster = &session.cluster;
+    install_kueue(cluster, &folder).await;
+    let mut kueue = start_kueue(&session, &folder.join("kueue")).await;
+    let [queue, _] = documents("kueue-nights").try_into().unwrap();
+    let capacity = example("kueue-nights");
+    let metadata = json!({"name": "batch", "namespace": "default"});
+    let version = "kueue.x-k8s.io/v1beta2";
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": "render", "namespace": "default",
+            "labels": {"kueue.x-k8s.io/queue-name": "batch"},
+        },
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "render", "image": "registry.example/render:1",
+                "resources": {"requests": {"cpu": "100", "memory": "1Gi"}},
+            }],
+        }}},
+    });
+    for object in [
+        json!({"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": "default"}}),
+        queue.clone(),
+        json!({
+            "apiVersion": version, "kind": "LocalQueue", "metadata": metadata,
+            "spec": {"clusterQueue": "batch"},
+        }),
+        capacity,
+        job.clone(),
+    ] {
+        cluster.apply(&object).await;
+    }
+    cluster.advance_to("2026-03-05T18:59:59Z").await;
+    wait_for_phase(cluster, "night-batch", "Inactive").await;
+    let waits = |queue: &Value| queue["status"]["pendingWorkloads"] == 1;
+    eventually(&mut kueue, &session, &path_of(&queue), waits).await;
+    let found = cluster.get(&path_of(&job)).await.unwrap();
+    assert_eq!(found["spec"]["suspend"], true);
+    cluster.advance_to("2026-03-05T19:00:00Z").await;
+    wait_for_phase(cluster, "night-batch", "Active").await;
+    let runs = |job: &Value| job["spec"]["suspend"] == false;
+    eventually(&mut kueue, &session, &path_of(&job), runs).await;
 }

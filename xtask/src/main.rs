@@ -73,6 +73,8 @@ usage: cargo xtask <task>
                  record the sizes of the files of --dry-run for docs/releases.md
   krew DIR       write the krew manifest of the archives in DIR
   tools          build helm, clusterctl, kstatus and actionlint, and print the PATH to them (needs Go)
+  tools kueue    build Kueue's controller, and print the variable with which a promise runs it
+                 (needs Go)
 ";
 
 /// The faults that a task found, one per line; empty if there are none.
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         ["release", words @ ..] => release::task(&root(), words),
         ["krew", folder] => release::krew(Path::new(folder)).map(none),
         ["tools"] => tool::build(&root()).map(none),
+        ["tools", "kueue"] => tool::build_kueue(&root()).map(none),
         _ => return usage(),
     };
     match done {

@@ -21,6 +21,11 @@ const TOOLS: [&str; 4] = ["actionlint", "clusterctl", "helm", "kstatus"];
 /// The file of the CRDs of kinds whose objects ScheduledCapacities change.
 const TARGET_CRDS: &str = "target-crds";
 
+/// Kueue's controller, and the folder of its CRDs within its module.
+const KUEUE: &str = "kueue";
+const KUEUE_MODULE: &str = "sigs.k8s.io/kueue";
+const KUEUE_CRDS: &str = "config/components/crd/bases";
+
 /// The modules with those CRDs, and the CRDs within. Their versions are in a folder of
 /// `e2e/tools`; nothing is built of them.
 const DEFINITIONS: [(&str, &str); 5] = [
@@ -78,6 +83,29 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
     })?;
     link(&tools, &collected, TARGET_CRDS)?;
     println!("export PATH={}:$PATH", tools.display());
+    Ok(())
+}
+
+/// Builds Kueue's controller if it is missing, collects its CRDs, and prints the variable with which a
+/// promise runs it.
+///
+/// # Errors
+/// Go is not installed, or a build fails.
+pub(crate) fn build_kueue(root: &Path) -> Result<(), Box<dyn Error>> {
+    let source = root.join("e2e/tools").join(KUEUE);
+    let pins = ["go.mod", "go.sum"].map(|file| source.join(file));
+    let built = cache::programs(KUEUE, &pins, |into| {
+        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+        go::build(&source, STRIPPED, &into.join(KUEUE), &[&package])?;
+        let module = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", KUEUE_MODULE])?;
+        let mut text = String::new();
+        for file in fs::read_dir(Path::new(&module).join(KUEUE_CRDS))? {
+            text.push_str("---\n");
+            text.push_str(&fs::read_to_string(file?.path())?);
+        }
+        Ok(fs::write(into.join("crds.yaml"), text)?)
+    })?;
+    println!("export E2E_KUEUE={}", built.display());
     Ok(())
 }
 

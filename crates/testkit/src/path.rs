@@ -37,6 +37,7 @@ pub fn path_of(object: &Value) -> String {
             | "clusterrolebinding"
             | "nodepool"
             | "clusterqueue"
+            | "resourceflavor"
             | "scheduledmachineclass"
     );
     let name = text("/metadata/name");
