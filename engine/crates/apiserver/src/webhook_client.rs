@@ -67,14 +67,14 @@ impl Endpoint {
         let service = &client["service"];
         let (namespace, name) = (text(service, "namespace"), text(service, "name"));
         let port = service["port"].as_u64().unwrap_or(443);
-        let path = text(service, "path").trim_start_matches('/');
+        let path = cleaned(text(service, "path"));
         let host = format!("{name}.{namespace}.svc");
         let key = Key::new(namespace, name);
         Ok(Self {
-            url: format!("https://{host}:{port}/{path}"),
+            url: format!("https://{host}:{port}{path}"),
             name: host,
             address: resolved(state, &key, port),
-            path: format!("/{path}"),
+            path,
             bundle,
             credentials: Credentials::default(),
         })
@@ -88,11 +88,14 @@ impl Endpoint {
         let uri: Uri = url.parse().map_err(|_| format!("{url:?} is not a URL"))?;
         let host = uri.host().unwrap_or_default();
         let port = uri.port_u16().unwrap_or(443);
+        let path = cleaned(uri.path());
+        let scheme = uri.scheme_str().unwrap_or("https");
+        let authority = uri.authority().map_or(host, |it| it.as_str());
         Ok(Self {
             name: host.trim_matches(['[', ']']).to_owned(),
-            url: url.to_owned(),
+            url: format!("{scheme}://{authority}{path}"),
             address: Ok(format!("{host}:{port}")),
-            path: uri.path().to_owned(),
+            path,
             bundle,
             credentials: Credentials::default(),
         })
@@ -199,6 +202,22 @@ impl Endpoint {
         let stream = connector.connect(name, stream).await;
         stream.map_err(|error| verifier::message(&error))
     }
+}
+
+/// The path that client-go makes of that of a URL, as Go's `path.Join` does: controller-runtime's
+/// envtest writes `https://127.0.0.1:9443//validate`.
+fn cleaned(path: &str) -> String {
+    let mut kept = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                kept.pop();
+            }
+            other => kept.push(other),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// Why a connection failed, as Go prints it.

@@ -131,6 +131,22 @@ async fn a_webhook_is_sent_the_whole_request() {
 }
 
 #[tokio::test]
+async fn the_path_of_a_webhook_is_called_without_empty_and_relative_segments() {
+    let server = server();
+    let client = server.client();
+    for path in ["//v", "/u/.././v", "/v/"] {
+        let client_config = json!({"url": format!("https://127.0.0.1:1{path}")});
+        let hook = webhook("v", client_config, json!({"timeoutSeconds": 1}));
+        validating(&client, vec![hook]).await;
+        let refused = client.create(MAPS, map("x")).await.unwrap_err();
+        let called = "Post \"https://127.0.0.1:1/v?timeout=1s\":";
+        assert!(refused.message.contains(called), "{path}: {refused:?}");
+        let path = format!("{ADMISSION}/validatingwebhookconfigurations/hooks");
+        client.delete(&path, &Delete::default()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_failed_call_rejects_the_request_unless_failures_are_ignored() {
     let server = server();
     let client = server.client();
