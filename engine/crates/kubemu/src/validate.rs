@@ -12,6 +12,7 @@ mod object_result;
 mod options;
 mod policies;
 pub(crate) mod precompiled;
+pub(crate) mod prepared;
 mod refusal;
 mod report;
 mod rights;
@@ -216,6 +217,7 @@ pub fn validate(
         namespaces: given.namespaces,
         stored: Vec::new(),
         precompiled: Arc::default(),
+        prepared: Arc::default(),
         user: user(args),
         version: args.kube_version,
     };

@@ -13,6 +13,7 @@ use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
 use crate::validate::judge::{Answer, Cast, Judge};
 use crate::validate::precompiled::Precompiled;
+use crate::validate::prepared::Prepared;
 use crate::validate::{Extension, Operation};
 
 const POLICIES: [&str; 2] = ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
@@ -137,6 +138,7 @@ pub(super) struct Bench<'e> {
     subjects: &'e [Document],
     with: (KubeVersion, &'e dyn Extension),
     precompiled: Arc<Precompiled>,
+    prepared: Arc<Prepared>,
     judges: Vec<(Surroundings, Judge<'e>)>,
     /// How many judges were made.
     pub(super) created: usize,
@@ -158,6 +160,7 @@ impl<'e> Bench<'e> {
             subjects,
             with,
             precompiled: Arc::clone(precompiled),
+            prepared: Arc::default(),
             judges: Vec::new(),
             created: 0,
         }
@@ -223,6 +226,7 @@ impl<'e> Bench<'e> {
             stored: stored.map(|it| beside(it, "stored")).into_iter().collect(),
             user: user(&case.around),
             precompiled: Arc::clone(&self.precompiled),
+            prepared: Arc::clone(&self.prepared),
             ..Cast::default()
         };
         for document in self.subjects {

@@ -9,6 +9,7 @@ use http::header::{CONTENT_TYPE, WARNING};
 use http::{HeaderMap, Method, Request};
 use kube::Client;
 use kube::client::Body;
+use kubemu_admission::KubeVersion;
 use kubemu_admission::policy::User;
 use kubemu_apiserver::{Options, Registry, Resource, Server, builtin_plugins};
 use kubemu_clock::Clock;
@@ -115,6 +116,19 @@ pub(super) struct Cluster {
     has_stored: bool,
 }
 
+/// A server without objects.
+fn new_server(version: KubeVersion) -> Result<Server, Failure> {
+    let mut options = Options::new(Clock::system());
+    options.kube = version;
+    // The answer to the same manifests is the same.
+    options.seed = Some(0);
+    let known = builtin_plugins();
+    let known = |name: &&str| known.iter().any(|it| it.name() == *name);
+    let disabled = CLUSTER_PLUGINS.into_iter().filter(known);
+    options.disable_plugins = disabled.map(str::to_owned).collect();
+    Server::new(options).map_err(|it| Failure::new("validate", it))
+}
+
 /// The response of the server.
 pub(super) struct Response {
     pub(super) code: u16,
@@ -143,15 +157,35 @@ impl Cluster {
     /// # Errors
     /// The server refuses one of the given objects.
     pub(super) fn start(sources: &Sources) -> Result<Self, Failure> {
-        let mut options = Options::new(Clock::system());
-        options.kube = sources.version;
-        // The answer to the same manifests is the same.
-        options.seed = Some(0);
-        let known = builtin_plugins();
-        let known = |name: &&str| known.iter().any(|it| it.name() == *name);
-        let disabled = CLUSTER_PLUGINS.into_iter().filter(known);
-        options.disable_plugins = disabled.map(str::to_owned).collect();
-        let server = Server::new(options).map_err(|it| Failure::new("validate", it))?;
+        let rights = rights();
+        // Policies without bindings concern no request, so that stored objects need not satisfy them.
+        let (bindings, policies): (Vec<_>, Vec<_>) = sources
+            .policies
+            .iter()
+            .partition(|it| it.text("/kind").ends_with("Binding"));
+        let prepared: Vec<&Document> = rights
+            .iter()
+            .chain(&sources.definitions)
+            .chain(policies)
+            .collect();
+        let start = || {
+            let cluster = Self::of(new_server(sources.version)?, sources)?;
+            for document in &prepared {
+                cluster.store(document)?;
+            }
+            Ok(cluster.server)
+        };
+        let server = sources.prepared.fork(sources.version, &prepared, start)?;
+        let cluster = Self::of(server, sources)?;
+        let others = [&sources.namespaces, &sources.params, &sources.stored];
+        for document in others.into_iter().flatten().chain(bindings) {
+            cluster.store(document)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Requests to a server.
+    fn of(server: Server, sources: &Sources) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -166,24 +200,13 @@ impl Cluster {
                 Client::new(server.in_process(), "default"),
             )
         };
-        let cluster = Self {
+        Ok(Self {
             server,
             client,
             admin,
             runtime,
             has_stored: !sources.stored.is_empty(),
-        };
-        let documents = [
-            &sources.namespaces,
-            &sources.definitions,
-            &sources.params,
-            &sources.stored,
-            &sources.policies,
-        ];
-        for document in rights().iter().chain(documents.into_iter().flatten()) {
-            cluster.store(document)?;
-        }
-        Ok(cluster)
+        })
     }
 
     /// Stores an object that policies or updates need. Objects of a kind that is not served are

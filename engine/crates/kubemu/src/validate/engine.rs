@@ -19,6 +19,7 @@ use super::object_result::{ObjectResult, Step, Subject, Verdict};
 use super::options::request_options;
 use super::policies::Compiled;
 use super::precompiled::Precompiled;
+use super::prepared::Prepared;
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::write::{Write, set_in_metadata};
@@ -36,6 +37,8 @@ pub(super) struct Sources {
     pub(super) stored: Vec<Document>,
     /// What need not be compiled again.
     pub(super) precompiled: Arc<Precompiled>,
+    /// What need not be started again.
+    pub(super) prepared: Arc<Prepared>,
     pub(super) user: User,
     pub(super) version: KubeVersion,
 }

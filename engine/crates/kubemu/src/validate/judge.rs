@@ -12,6 +12,7 @@ use super::builtin::Cluster;
 use super::engine::{Engine, Sources};
 use super::object_result::{Subject, Verdict};
 use super::precompiled::Precompiled;
+use super::prepared::Prepared;
 use super::refusal::Refusal;
 use super::stored::Stored;
 use super::{Args, Extension, Form, Operation, user};
@@ -28,6 +29,8 @@ pub(crate) struct Cast {
     pub(crate) stored: Vec<Document>,
     /// What need not be compiled again.
     pub(crate) precompiled: Arc<Precompiled>,
+    /// What need not be started again.
+    pub(crate) prepared: Arc<Prepared>,
     /// The user of the requests: without one, that of kubectl.
     pub(crate) user: Option<User>,
 }
@@ -109,6 +112,7 @@ impl<'e> Judge<'e> {
             namespaces: cast.namespaces.clone(),
             stored: cast.stored.clone(),
             precompiled: Arc::clone(&cast.precompiled),
+            prepared: Arc::clone(&cast.prepared),
             user: cast.user.clone().unwrap_or_else(|| user(&args)),
             version,
         };
