@@ -115,33 +115,48 @@ pub fn apis(registry: &Registry, form: Form) -> Value {
     }
 }
 
-/// The position of a group among the others: Kubernetes' own in order of priority (the minimum
-/// priority that each is registered with), then the others by name.
+/// Kubernetes' own groups with the minimum priority that each is registered with, in the order of
+/// discovery.
+const PRIORITIES: [(&str, i64); 19] = [
+    ("apps", 17_800),
+    ("events.k8s.io", 17_750),
+    ("authentication.k8s.io", 17_700),
+    ("authorization.k8s.io", 17_600),
+    ("autoscaling", 17_500),
+    ("batch", 17_400),
+    ("certificates.k8s.io", 17_300),
+    ("networking.k8s.io", 17_200),
+    ("policy", 17_100),
+    ("rbac.authorization.k8s.io", 17_000),
+    ("storage.k8s.io", 16_800),
+    ("admissionregistration.k8s.io", 16_700),
+    ("apiextensions.k8s.io", 16_700),
+    ("scheduling.k8s.io", 16_600),
+    ("coordination.k8s.io", 16_500),
+    ("node.k8s.io", 16_300),
+    ("discovery.k8s.io", 16_200),
+    ("resource.k8s.io", 16_200),
+    ("flowcontrol.apiserver.k8s.io", 16_100),
+];
+
+/// The minimum priority that a group is registered with. `None` for those of CRDs, and for that of
+/// APIServices, which is not registered.
+pub(crate) fn priority(group: &str) -> Option<i64> {
+    if group.is_empty() {
+        return Some(18_000);
+    }
+    let found = PRIORITIES.iter().find(|it| it.0 == group);
+    found.map(|it| it.1)
+}
+
+/// The position of a group among the others: Kubernetes' own in order of priority, that of
+/// APIServices first, then the others by name.
 fn rank(group: &str) -> usize {
-    const ORDER: [&str; 20] = [
-        "apiregistration.k8s.io",
-        "apps",
-        "events.k8s.io",
-        "authentication.k8s.io",
-        "authorization.k8s.io",
-        "autoscaling",
-        "batch",
-        "certificates.k8s.io",
-        "networking.k8s.io",
-        "policy",
-        "rbac.authorization.k8s.io",
-        "storage.k8s.io",
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "scheduling.k8s.io",
-        "coordination.k8s.io",
-        "node.k8s.io",
-        "discovery.k8s.io",
-        "resource.k8s.io",
-        "flowcontrol.apiserver.k8s.io",
-    ];
-    let found = ORDER.iter().position(|it| *it == group);
-    found.unwrap_or(ORDER.len())
+    if group == "apiregistration.k8s.io" {
+        return 0;
+    }
+    let found = PRIORITIES.iter().position(|it| it.0 == group);
+    found.map_or(usize::MAX, |it| it + 1)
 }
 
 /// The response to `/apis/<group>`; `None` for a group that is not served.

@@ -50,6 +50,7 @@ mod empty;
 mod identity;
 mod impersonation;
 mod index;
+mod initial;
 mod journal;
 mod json_type;
 mod kind;

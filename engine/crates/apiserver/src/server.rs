@@ -20,6 +20,7 @@ use crate::conversion::WebhookCalls;
 use crate::document::DocumentCache;
 use crate::identity::{self, TokenKey};
 use crate::impersonation;
+use crate::initial;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::{Chain, Plugin, PluginSelection};
@@ -189,6 +190,7 @@ impl Server {
         }
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
+        initial::install(&mut state);
         // If the disk fails, the first write is rejected.
         let _ = state.flush();
         Ok(Self(Arc::new(Inner {

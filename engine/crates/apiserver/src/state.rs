@@ -39,7 +39,7 @@ pub struct State {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: Index,
     pub(crate) broadcaster: Broadcaster,
-    seed: u64,
+    pub(crate) seed: u64,
     pub(crate) random: Random,
     pub(crate) queue: WorkQueue,
     pub(crate) expiry: EventExpiry,

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 use super::GROUP;
 use super::rule::Rule;
-use crate::apply::{self, Writer};
-use crate::meta;
+use crate::initial::{self, Initial};
 use crate::state::State;
-use crate::store::Key;
 
 /// A rule: verbs, groups and resources, separated by spaces; `-` is the core group.
 type Row = (&'static str, &'static str, &'static str);
@@ -176,26 +174,14 @@ pub(crate) fn install(state: &mut State) {
     }
 }
 
-fn ensure(state: &mut State, plural: &str, mut object: Value) {
-    let Some(resource) = state.registry.find(GROUP, "v1", plural).cloned() else {
-        return;
+fn ensure(state: &mut State, plural: &str, object: Value) {
+    let initial = Initial {
+        group: GROUP,
+        plural,
+        manager: initial::MANAGER,
+        object,
     };
-    let bucket = state.bucket(&resource);
-    if state
-        .get(bucket, &Key::new("", meta::name(&object)))
-        .is_some()
-    {
-        return;
-    }
-    meta::set(&mut object, "uid", state.random.uid());
-    meta::set(&mut object, "creationTimestamp", state.now());
-    let writer = Writer {
-        manager: "kube-apiserver",
-        subresource: "",
-        now: state.clock.now(),
-    };
-    apply::tracked(&resource, None, &mut object, &writer);
-    state.put(bucket, object);
+    initial::ensure(state, initial, None);
 }
 
 fn roles() -> Vec<Value> {

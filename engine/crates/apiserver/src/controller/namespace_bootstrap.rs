@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::queue::WorkItem;
 use crate::apply::{self, Writer};
+use crate::initial::{self, Initial};
 use crate::meta;
-use crate::resource::GroupResource;
 use crate::state::State;
 use crate::store::{Change, Key};
 
@@ -16,6 +16,9 @@ const ACCOUNT: &str = "default";
 const AUTHORITY: &str = "kube-root-ca.crt";
 /// The annotation that describes it.
 const DESCRIPTION: &str = "kubernetes.io/description";
+
+/// The field manager of what kube-controller-manager creates.
+const MANAGER: &str = "kube-controller-manager";
 
 /// The service of the API server, in the namespace `default`.
 const SERVICE: &str = "kubernetes";
@@ -112,7 +115,7 @@ fn restore(state: &mut State, wanted: &Value, authority: &str) {
     let description = wanted["metadata"]["annotations"][DESCRIPTION].clone();
     annotations.insert(DESCRIPTION.to_owned(), description);
     let writer = Writer {
-        manager: "kube-controller-manager",
+        manager: MANAGER,
         subresource: "",
         now: state.clock.now(),
     };
@@ -120,27 +123,17 @@ fn restore(state: &mut State, wanted: &Value, authority: &str) {
     state.put(bucket, map);
 }
 
-fn ensure(state: &mut State, mut object: Value) {
-    let plural = match object["kind"].as_str() {
-        Some("ConfigMap") => "configmaps",
-        Some("Service") => "services",
-        _ => "serviceaccounts",
+fn ensure(state: &mut State, object: Value) {
+    let (plural, manager) = match object["kind"].as_str() {
+        Some("ConfigMap") => ("configmaps", MANAGER),
+        Some("ServiceAccount") => ("serviceaccounts", MANAGER),
+        _ => ("services", initial::MANAGER),
     };
-    let Some(resource) = state.registry.find("", "v1", plural).cloned() else {
-        return;
+    let initial = Initial {
+        group: "",
+        plural,
+        manager,
+        object,
     };
-    let bucket = state.store.bucket(&GroupResource::new("", plural));
-    let key = Key::new(meta::namespace(&object), meta::name(&object));
-    if state.get(bucket, &key).is_some() {
-        return;
-    }
-    meta::set(&mut object, "uid", state.random.uid());
-    meta::set(&mut object, "creationTimestamp", state.now());
-    let writer = Writer {
-        manager: "kube-controller-manager",
-        subresource: "",
-        now: state.clock.now(),
-    };
-    apply::tracked(&resource, None, &mut object, &writer);
-    state.put(bucket, object);
+    initial::ensure(state, initial, None);
 }

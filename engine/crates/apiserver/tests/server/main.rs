@@ -17,6 +17,7 @@ mod fixture;
 mod fork;
 mod impersonation;
 mod in_force;
+mod initial;
 mod kube_client;
 mod kubelets;
 mod listing;

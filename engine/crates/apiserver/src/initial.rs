@@ -1,0 +1,182 @@
+//! What a kube-apiserver creates when it starts, besides namespaces, roles and its own Service: the
+//! system PriorityClasses, the ServiceCIDR of `--service-cluster-ip-range`, the endpoints of its own
+//! Service, the suggested and the mandatory configuration of API Priority and Fairness, and an
+//! APIService for each group that it serves.
+
+mod flow_control;
+
+use std::mem;
+
+use serde_json::{Value, json};
+
+use crate::apply::{self, Writer};
+use crate::discovery;
+use crate::kind::priority_class::SYSTEM_CLASSES;
+use crate::meta;
+use crate::random::Random;
+use crate::state::State;
+use crate::store::Key;
+
+/// The field manager of most of them.
+pub(crate) const MANAGER: &str = "kube-apiserver";
+
+/// The name of the server's own Service, and of what belongs to it.
+const OWN: &str = "kubernetes";
+
+/// An object, and who writes it.
+pub(crate) struct Initial<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) plural: &'a str,
+    /// The field manager.
+    pub(crate) manager: &'a str,
+    pub(crate) object: Value,
+}
+
+/// A condition that another manager writes, and the manager.
+type Condition<'a> = (&'a str, Value);
+
+/// Creates those that are missing.
+pub(crate) fn install(state: &mut State) {
+    // Their uids are drawn apart, so that those of the objects of clients do not depend on them.
+    let own = Random::new(!state.seed);
+    let of_clients = mem::replace(&mut state.random, own);
+    install_all(state);
+    state.random = of_clients;
+}
+
+fn install_all(state: &mut State) {
+    for (name, value, description) in SYSTEM_CLASSES {
+        let class = Initial {
+            group: "scheduling.k8s.io",
+            plural: "priorityclasses",
+            manager: MANAGER,
+            object: json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": {"name": name, "generation": 1}, "value": value,
+                "description": description, "preemptionPolicy": "PreemptLowerPriority"}),
+        };
+        ensure(state, class, None);
+    }
+    service_cidr(state);
+    own_endpoints(state);
+    flow_control::install(state);
+    api_services(state);
+}
+
+fn service_cidr(state: &mut State) {
+    let network = Initial {
+        group: "networking.k8s.io",
+        plural: "servicecidrs",
+        manager: MANAGER,
+        object: json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+            "metadata": {"name": OWN}, "spec": {"cidrs": ["10.0.0.0/24"]}}),
+    };
+    let ready = json!({"type": "Ready", "status": "True", "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+        "lastTransitionTime": state.now()});
+    let status = ("kubernetes-service-cidr-controller", ready);
+    ensure(state, network, Some(status));
+}
+
+/// The endpoints of the server's own Service. A server that listens on loopback has no address that they admit, and one in a
+/// process does not listen: they have an address of a network that exists only in documents
+/// (RFC 5737), so that nobody reaches something else by it.
+fn own_endpoints(state: &mut State) {
+    let address = "192.0.2.1";
+    let port = json!({"name": "https", "port": 6443, "protocol": "TCP"});
+    let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints",
+        "metadata": {"name": OWN, "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": address}], "ports": [port]}]});
+    let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {"name": OWN, "namespace": "default", "generation": 1,
+            "labels": {"kubernetes.io/service-name": OWN}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+        "ports": [port]});
+    for (group, plural, object) in [
+        ("", "endpoints", endpoints),
+        ("discovery.k8s.io", "endpointslices", slice),
+    ] {
+        let initial = Initial {
+            group,
+            plural,
+            manager: MANAGER,
+            object,
+        };
+        ensure(state, initial, None);
+    }
+}
+
+/// An APIService for every group and version of the built-in kinds.
+fn api_services(state: &mut State) {
+    let registry = state.registry.clone();
+    for group in registry.groups() {
+        let Some(priority) = discovery::priority(group) else {
+            continue;
+        };
+        for version in registry.versions(group) {
+            let version_priority = match (group, version) {
+                ("", _) => 1,
+                ("autoscaling", "v2") => 30,
+                ("flowcontrol.apiserver.k8s.io" | "resource.k8s.io", _) => 21,
+                _ => 15,
+            };
+            let service = Initial {
+                group: "apiregistration.k8s.io",
+                plural: "apiservices",
+                manager: MANAGER,
+                object: json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+                    "metadata": {"name": format!("{version}.{group}"),
+                        "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}},
+                    "spec": {"group": group, "version": version,
+                        "groupPriorityMinimum": priority, "versionPriority": version_priority},
+                    "status": {"conditions": [{"type": "Available", "status": "True",
+                        "lastTransitionTime": state.now(), "reason": "Local",
+                        "message": "Local APIServices are always available"}]}}),
+            };
+            ensure(state, service, None);
+        }
+    }
+}
+
+/// Creates an object unless it exists, or its kind is not served.
+pub(crate) fn ensure(
+    state: &mut State,
+    initial: Initial<'_>,
+    condition: Option<Condition<'_>>,
+) {
+    let Initial {
+        group,
+        plural,
+        manager,
+        mut object,
+    } = initial;
+    let Some(resource) = state.registry.find(group, "v1", plural).cloned() else {
+        return;
+    };
+    let bucket = state.bucket(&resource);
+    let key = Key::new(meta::namespace(&object), meta::name(&object));
+    if state.get(bucket, &key).is_some() {
+        return;
+    }
+    meta::set(&mut object, "uid", state.random.uid());
+    meta::set(&mut object, "creationTimestamp", state.now());
+    let now = state.clock.now();
+    let writer = |manager, subresource| Writer {
+        manager,
+        subresource,
+        now,
+    };
+    apply::tracked(&resource, None, &mut object, &writer(manager, ""));
+    if let Some((manager, condition)) = condition {
+        let old = object.clone();
+        object["status"] = json!({"conditions": [condition]});
+        apply::tracked(
+            &resource,
+            Some(&old),
+            &mut object,
+            &writer(manager, "status"),
+        );
+    }
+    state.put(bucket, object);
+}

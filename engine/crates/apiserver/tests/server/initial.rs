@@ -1,0 +1,103 @@
+//! The objects that exist when a server has started.
+
+use kubemu_apiserver::{Client, Selector};
+use serde_json::{Value, json};
+
+use crate::fixture::server;
+
+async fn names(client: &Client, path: &str) -> Vec<String> {
+    let list = client.list(path, &Selector::default()).await.unwrap();
+    let items = list.items.iter();
+    items
+        .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_configuration_of_priority_and_fairness_is_that_of_kubernetes() {
+    let server = server();
+    let client = server.client();
+    let group = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let schemas = names(&client, &format!("{group}/flowschemas")).await;
+    assert_eq!(
+        schemas.join(" "),
+        "catch-all exempt global-default kube-controller-manager kube-scheduler \
+         kube-system-service-accounts probes service-accounts system-leader-election \
+         system-node-high system-nodes"
+    );
+    let levels = names(&client, &format!("{group}/prioritylevelconfigurations")).await;
+    assert_eq!(
+        levels.join(" "),
+        "catch-all exempt global-default leader-election node-high system workload-high \
+         workload-low"
+    );
+    for schema in schemas {
+        let path = format!("{group}/flowschemas/{schema}");
+        let schema = client.get(&path).await.unwrap();
+        let level = &schema["spec"]["priorityLevelConfiguration"]["name"];
+        assert!(levels.iter().any(|it| level == it.as_str()), "{schema}");
+        assert_eq!(schema["status"]["conditions"][0]["status"], "False");
+        // What is there satisfies the rules of its kind, and lacks no default.
+        let updated = client.update(&path, Value::clone(&schema)).await.unwrap();
+        assert_eq!(updated, schema);
+    }
+}
+
+#[tokio::test]
+async fn an_api_service_stands_for_each_version_of_the_built_in_groups() {
+    let server = server();
+    let client = server.client();
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let services = names(&client, path).await;
+    assert_eq!(services.len(), 21, "{services:?}");
+    for (name, priorities) in [
+        ("v1.", [18_000, 1]),
+        ("v1.apps", [17_800, 15]),
+        ("v2.autoscaling", [17_500, 30]),
+        ("v1.flowcontrol.apiserver.k8s.io", [16_100, 21]),
+    ] {
+        let service = client.get(&format!("{path}/{name}")).await.unwrap();
+        let spec = &service["spec"];
+        let found = json!([spec["groupPriorityMinimum"], spec["versionPriority"]]);
+        assert_eq!(found, json!(priorities), "{name}");
+        assert_eq!(service["status"]["conditions"][0]["reason"], "Local");
+    }
+}
+
+#[tokio::test]
+async fn the_service_of_the_server_has_endpoints_that_nobody_listens_at() {
+    let server = server();
+    let client = server.client();
+    let of = |group: &str, plural: &str| {
+        format!("{group}/namespaces/default/{plural}/kubernetes")
+    };
+    let endpoints = client.get(&of("/api/v1", "endpoints")).await.unwrap();
+    assert_eq!(
+        endpoints["subsets"],
+        json!([{"addresses": [{"ip": "192.0.2.1"}],
+            "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}])
+    );
+    let path = of("/apis/discovery.k8s.io/v1", "endpointslices");
+    let slice = client.get(&path).await.unwrap();
+    assert_eq!(
+        slice["endpoints"],
+        json!([{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}])
+    );
+    let path = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes";
+    let network = client.get(path).await.unwrap();
+    assert_eq!(network["spec"], json!({"cidrs": ["10.0.0.0/24"]}));
+    assert_eq!(network["status"]["conditions"][0]["status"], "True");
+}
+
+#[tokio::test]
+async fn the_system_priority_classes_exist() {
+    let server = server();
+    let client = server.client();
+    let path = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    assert_eq!(
+        names(&client, path).await,
+        ["system-cluster-critical", "system-node-critical"]
+    );
+    let path = format!("{path}/system-node-critical");
+    assert_eq!(client.get(&path).await.unwrap()["value"], 2_000_001_000);
+}
