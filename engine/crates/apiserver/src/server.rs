@@ -110,6 +110,9 @@ pub struct Options {
     /// The certificate authority with which clients verify the server, PEM; every namespace
     /// has it in a ConfigMap `kube-root-ca.crt`. Without it that ConfigMap does not exist.
     pub authority: Option<String>,
+    /// Whether namespaces have neither a ServiceAccount `default` nor a ConfigMap
+    /// `kube-root-ca.crt`, as with a kube-apiserver without kube-controller-manager.
+    pub bare_namespaces: bool,
 }
 
 impl Options {
@@ -131,6 +134,7 @@ impl Options {
             storage: None,
             token_key: None,
             authority: None,
+            bare_namespaces: false,
         }
     }
 }
@@ -178,6 +182,7 @@ impl Server {
             aliases: options.aliases,
             token_key,
             authority: options.authority.map(Arc::from),
+            bare_namespaces: options.bare_namespaces,
         });
         if let Some(storage) = options.storage {
             state.restore(storage);

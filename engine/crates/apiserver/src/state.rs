@@ -58,6 +58,8 @@ pub struct State {
     pub(crate) token_key: TokenKey,
     /// The certificate of the server's authority, if clients need it; PEM.
     pub(crate) authority: Option<Arc<str>>,
+    /// Whether nothing is created in new namespaces.
+    pub(crate) bare_namespaces: bool,
     pub(crate) definitions: Definitions,
     /// `spec.conversion.webhook` of the definitions with webhook conversion.
     pub(crate) webhooks: HashMap<GroupResource, Arc<Value>>,
@@ -149,6 +151,7 @@ pub(crate) struct InitialState {
     pub(crate) aliases: Vec<GroupAlias>,
     pub(crate) token_key: TokenKey,
     pub(crate) authority: Option<Arc<str>>,
+    pub(crate) bare_namespaces: bool,
 }
 
 /// The interface for plugins.
@@ -231,6 +234,7 @@ impl State {
             aliases: initial.aliases,
             token_key: initial.token_key,
             authority: initial.authority,
+            bare_namespaces: initial.bare_namespaces,
             definitions: Definitions::new(),
             webhooks: HashMap::new(),
             webhook_calls: conversion::SharedWebhookCalls::default(),
@@ -270,6 +274,7 @@ impl State {
             aliases: self.aliases.clone(),
             token_key: self.token_key.clone(),
             authority: self.authority.clone(),
+            bare_namespaces: self.bare_namespaces,
             definitions: self.definitions.clone(),
             webhooks: self.webhooks.clone(),
             webhook_calls: conversion::SharedWebhookCalls::default(),

@@ -33,6 +33,20 @@ pub struct ServerFlags {
     /// Allow --enable-admission-plugins to name plugins that Kubernetes has removed
     #[arg(long)]
     removed_admission_plugins: bool,
+    /// Create no ServiceAccount and no kube-root-ca.crt in namespaces, like a kube-apiserver without
+    /// kube-controller-manager
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value_t = false,
+        action = clap::ArgAction::Set,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    bare_namespaces: bool,
     /// Read the configurations of admission plugins from this AdmissionConfiguration
     #[arg(long, value_name = "FILE")]
     admission_control_config_file: Option<PathBuf>,
@@ -61,6 +75,7 @@ impl ServerFlags {
             .disable_plugins
             .clone_from(&self.disable_admission_plugins);
         options.removed_plugins = self.removed_admission_plugins;
+        options.bare_namespaces = self.bare_namespaces;
         if let Some(path) = &self.admission_control_config_file {
             let read = kubemu_apiserver::read_admission_configuration(path);
             options.plugin_configurations = read.map_err(|error| {

@@ -62,6 +62,16 @@ pub(crate) fn reconcile(state: &mut State, namespace: &str) {
     if found.is_none_or(|it| meta::is_deleting(it)) {
         return;
     }
+    if !state.bare_namespaces {
+        fill(state, namespace);
+    }
+    if namespace == "default" {
+        ensure(state, own_service());
+    }
+}
+
+/// Creates what kube-controller-manager creates in a namespace.
+fn fill(state: &mut State, namespace: &str) {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": ACCOUNT, "namespace": namespace}});
     ensure(state, account);
@@ -76,9 +86,6 @@ pub(crate) fn reconcile(state: &mut State, namespace: &str) {
             "data": {"ca.crt": *authority}});
         restore(state, &map, &authority);
         ensure(state, map);
-    }
-    if namespace == "default" {
-        ensure(state, own_service());
     }
 }
 

@@ -1,6 +1,7 @@
 //! The objects that exist when a server has started.
 
-use kubemu_apiserver::{Client, Selector};
+use kubemu_apiserver::{Client, Options, Selector, Server};
+use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::fixture::server;
@@ -100,4 +101,19 @@ async fn the_system_priority_classes_exist() {
     );
     let path = format!("{path}/system-node-critical");
     assert_eq!(client.get(&path).await.unwrap()["value"], 2_000_001_000);
+}
+
+#[tokio::test]
+async fn bare_namespaces_have_no_objects_that_a_controller_creates() {
+    let mut options = Options::new(Clock::system());
+    options.authority = Some("certificate".to_owned());
+    options.bare_namespaces = true;
+    let server = Server::new(options).unwrap();
+    let client = server.client();
+    for plural in ["serviceaccounts", "configmaps"] {
+        let path = format!("/api/v1/namespaces/default/{plural}");
+        assert_eq!(names(&client, &path).await, Vec::<String>::new());
+    }
+    let service = "/api/v1/namespaces/default/services/kubernetes";
+    client.get(service).await.unwrap();
 }
