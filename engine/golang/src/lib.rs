@@ -13,12 +13,17 @@ const USUAL_GO: &str = "/usr/local/go/bin/go";
 /// once. Debug information is left out, because no tool reads it.
 pub const FLAGS: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false"];
 
+/// The program to run for Go.
+pub fn program() -> &'static str {
+    if is_on_path("go") { "go" } else { USUAL_GO }
+}
+
 /// Runs Go in a folder and returns what it printed, trimmed.
 ///
 /// # Errors
 /// Go is not installed, or it fails.
 pub fn run(directory: &Path, words: &[&str]) -> Result<String, Box<dyn Error>> {
-    let program = if is_on_path("go") { "go" } else { USUAL_GO };
+    let program = program();
     let done = Command::new(program)
         .args(words)
         .current_dir(directory)

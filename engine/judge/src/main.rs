@@ -5,6 +5,7 @@ mod builtin_schema;
 mod controllers;
 mod creation;
 mod document;
+mod envtest;
 mod generate;
 mod library;
 mod package;
@@ -42,6 +43,9 @@ Without one:
                  run the kube-controller-manager of $KUBE_CONTROLLER_MANAGER, and the
                  kube-scheduler of $KUBE_SCHEDULER if there is one, against `kubemu serve`, which
                  `cargo build --workspace --bins` builds, and fail if they lack a kind
+  envtest        run the tests of engine/go, and controller-runtime's own suites with its package
+                 in place of envtest, against the `kubemu` that `cargo build --workspace --bins`
+                 builds (needs Go)
   agreement      measure the agreement of the embedded server with the recorded responses
   conformance --data DIR
                  run the conformance cases in DIR, and record and print the results
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         ["record", ..] => wait(recorder::record(&words[1..])).map(none),
         ["packages"] => package::check(&root()),
         ["controllers", words @ ..] => controllers::run(words),
+        ["envtest"] => envtest::run(&root()),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),
