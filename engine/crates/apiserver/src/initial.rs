@@ -9,7 +9,7 @@ use std::mem;
 
 use serde_json::{Value, json};
 
-use crate::apply::{self, Writer};
+use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::discovery;
 use crate::kind::priority_class::SYSTEM_CLASSES;
 use crate::meta;
@@ -32,7 +32,7 @@ pub(crate) struct Initial<'a> {
     pub(crate) object: Value,
 }
 
-/// A condition that another manager writes, and the manager.
+/// A condition that another manager applies, and the manager.
 type Condition<'a> = (&'a str, Value);
 
 /// Creates those that are missing.
@@ -70,7 +70,7 @@ fn service_cidr(state: &mut State) {
         object: json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
             "metadata": {"name": OWN}, "spec": {"cidrs": ["10.0.0.0/24"]}}),
     };
-    let ready = json!({"type": "Ready", "status": "True", "reason": "",
+    let ready = json!({"type": "Ready", "status": "True",
         "message": "Kubernetes default Service CIDR is ready",
         "lastTransitionTime": state.now()});
     let status = ("kubernetes-service-cidr-controller", ready);
@@ -121,6 +121,11 @@ fn api_services(state: &mut State) {
                 ("flowcontrol.apiserver.k8s.io" | "resource.k8s.io", _) => 21,
                 _ => 15,
             };
+            let mut spec = json!({"group": group, "version": version,
+                "groupPriorityMinimum": priority, "versionPriority": version_priority});
+            if group.is_empty() {
+                meta::fields(&mut spec).shift_remove("group");
+            }
             let service = Initial {
                 group: "apiregistration.k8s.io",
                 plural: "apiservices",
@@ -128,8 +133,7 @@ fn api_services(state: &mut State) {
                 object: json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
                     "metadata": {"name": format!("{version}.{group}"),
                         "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}},
-                    "spec": {"group": group, "version": version,
-                        "groupPriorityMinimum": priority, "versionPriority": version_priority},
+                    "spec": spec,
                     "status": {"conditions": [{"type": "Available", "status": "True",
                         "lastTransitionTime": state.now(), "reason": "Local",
                         "message": "Local APIServices are always available"}]}}),
@@ -169,14 +173,22 @@ pub(crate) fn ensure(
     };
     apply::tracked(&resource, None, &mut object, &writer(manager, ""));
     if let Some((manager, condition)) = condition {
-        let old = object.clone();
-        object["status"] = json!({"conditions": [condition]});
-        apply::tracked(
-            &resource,
-            Some(&old),
-            &mut object,
-            &writer(manager, "status"),
-        );
+        let config = json!({"apiVersion": object["apiVersion"], "kind": object["kind"],
+            "metadata": {"name": meta::name(&object)}, "status": {"conditions": [condition]}});
+        let config = Configuration {
+            object: &config,
+            on_conflict: OnConflict::Force,
+        };
+        let writer = writer(manager, "status");
+        // A condition that its schema does not admit is left out.
+        if let Ok(applied) = apply::applied(&resource, Some(&object), &config, &writer) {
+            object = applied;
+        }
+        // Kubernetes prints an empty reason.
+        if let Some(Value::Object(condition)) = object.pointer_mut("/status/conditions/0")
+        {
+            condition.entry("reason").or_insert_with(|| "".into());
+        }
     }
     state.put(bucket, object);
 }
