@@ -231,28 +231,44 @@ func TestAWebhookOfAFileIsCalledWithTheCertificatesOfTheEnvironment(t *testing.T
 
 func TestANamespaceHasNothingThatAControllerCreates(t *testing.T) {
 	_, c := started(t, &envtest.Environment{})
-	ctx := context.Background()
-	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
-		t.Fatal(err)
+	if volumes := volumesOfAPod(t, c); volumes != 0 {
+		t.Errorf("%d volumes of a pod", volumes)
 	}
+	accounts := &corev1.ServiceAccountList{}
+	if err := c.List(context.Background(), accounts); err != nil || len(accounts.Items) != 0 {
+		t.Errorf("%v %v", accounts.Items, err)
+	}
+	maps := &corev1.ConfigMapList{}
+	if err := c.List(context.Background(), maps); err != nil || len(maps.Items) != 0 {
+		t.Errorf("%v %v", maps.Items, err)
+	}
+}
+
+func TestWhatAControllerCreatesCanBeHad(t *testing.T) {
+	env := &envtest.Environment{}
+	env.ControlPlane.GetAPIServer().Configure().
+		Set("bare-namespaces", "false").
+		Set("disable-admission-plugins")
+	_, c := started(t, env)
+	if volumes := volumesOfAPod(t, c); volumes != 1 {
+		t.Errorf("%d volumes of a pod, not that of its token", volumes)
+	}
+}
+
+// volumesOfAPod creates a namespace with a pod, and returns how many volumes the pod has.
+func volumesOfAPod(t *testing.T, c client.Client) int {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
-	if err := c.Create(ctx, pod); err != nil {
-		t.Fatal(err)
+	for _, object := range []client.Object{namespace, pod} {
+		if err := c.Create(context.Background(), object); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(pod.Spec.Volumes) != 0 {
-		t.Errorf("volumes of a pod: %v", pod.Spec.Volumes)
-	}
-	accounts := &corev1.ServiceAccountList{}
-	if err := c.List(ctx, accounts); err != nil || len(accounts.Items) != 0 {
-		t.Errorf("%v %v", accounts.Items, err)
-	}
-	maps := &corev1.ConfigMapList{}
-	if err := c.List(ctx, maps); err != nil || len(maps.Items) != 0 {
-		t.Errorf("%v %v", maps.Items, err)
-	}
+	return len(pod.Spec.Volumes)
 }
 
 func TestAUserHasOnlyTheRightsOfItsGroups(t *testing.T) {
