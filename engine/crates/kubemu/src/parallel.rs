@@ -9,10 +9,18 @@ const MIN_ITEMS_PER_THREAD: usize = 32;
 
 /// Applies `each` to all `items` and returns the results in their order.
 pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec<R> {
+    map_shares(items, |share| share.into_iter().map(&each).collect())
+}
+
+/// Applies `each` to the share of every thread, and returns the results of all in their order.
+pub(crate) fn map_shares<T: Send, R: Send>(
+    items: Vec<T>,
+    each: impl Fn(Vec<T>) -> Vec<R> + Sync,
+) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = processors.min(items.len() / MIN_ITEMS_PER_THREAD);
     if workers < 2 {
-        return items.into_iter().map(each).collect();
+        return each(items);
     }
     let share = items.len().div_ceil(workers);
     let mut items = items.into_iter();
@@ -22,7 +30,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Sync) -> Vec
     thread::scope(|scope| {
         let working: Vec<_> = shares
             .into_iter()
-            .map(|share| scope.spawn(move || share.into_iter().map(each).collect()))
+            .map(|share| scope.spawn(move || each(share)))
             .collect();
         let done = working.into_iter().map(|worker| {
             let done: thread::Result<Vec<R>> = worker.join();

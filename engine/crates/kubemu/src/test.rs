@@ -107,7 +107,7 @@ pub fn run(
             covered.add(&rules, &coverage);
             tested?
         } else {
-            suite.test(with)?
+            suite.test_in_parallel(with)?
         };
         if args.mutants {
             let mutants = report.mutants.get_or_insert_default();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::kaptest;
 use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
+use crate::parallel;
 use crate::validate::judge::{Answer, Cast, Judge};
 use crate::validate::precompiled::Precompiled;
 use crate::validate::prepared::Prepared;
@@ -109,18 +110,33 @@ impl Suite {
         Arc::new(Precompiled::of(&self.subjects, version))
     }
 
-    /// The responses to the cases, in their order.
+    /// The responses to the cases, in their order. What they evaluate can be recorded.
     ///
     /// # Errors
     /// A server would refuse a CRD or a policy.
     pub(super) fn test(
         &self,
-        (version, extension): (KubeVersion, &dyn Extension),
+        with: (KubeVersion, &dyn Extension),
     ) -> Result<Vec<Tested>, Failure> {
-        let precompiled = self.precompiled(version);
-        let mut bench = Bench::of(&self.subjects, (version, extension), &precompiled);
-        let cases = self.cases.iter();
-        cases.map(|case| bench.test(case)).collect()
+        let precompiled = self.precompiled(with.0);
+        let mut bench = Bench::of(&self.subjects, with, &precompiled);
+        self.cases.iter().map(|case| bench.test(case)).collect()
+    }
+
+    /// The same on all processors, where what threads evaluate is not recorded.
+    ///
+    /// # Errors
+    /// As for [`test`](Self::test).
+    pub(super) fn test_in_parallel(
+        &self,
+        with: (KubeVersion, &dyn Extension),
+    ) -> Result<Vec<Tested>, Failure> {
+        let precompiled = self.precompiled(with.0);
+        let tested = parallel::map_shares(self.cases.iter().collect(), |cases| {
+            let mut bench = Bench::of(&self.subjects, with, &precompiled);
+            cases.into_iter().map(|case| bench.test(case)).collect()
+        });
+        tested.into_iter().collect()
     }
 }
 
