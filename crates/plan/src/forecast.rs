@@ -1,16 +1,19 @@
 //! Which openings of a coming time cannot be kept, and why: no host of the class is free, a limit of
-//! the class is reached, or the lead time is shorter than provisioning takes.
+//! the class is reached, too many of its machines begin within a minute, or the lead time is shorter
+//! than provisioning takes.
 //!
 //! A forecast goes through the instants at which machines are needed and leave, in order, and gives
 //! out hosts as the operator does: the highest priority first, then the first name; each takes the
 //! first free host by name, or the one that it names. It assumes that nobody edits or reclaims
 //! anything, and that a machine leaves its host when its `gracefulShutdownTimeout` is over. Under a
-//! Hold nothing begins to wait for a host or leaves one.
+//! Hold nothing begins to wait for a host or leaves one. `stopsPerMinute` and `minimumActive` of a
+//! class are not counted: a machine that they keep leaves its host later.
 
 mod hosts;
 mod limits;
 mod message;
 mod opening;
+mod starts;
 
 use std::collections::BTreeMap;
 
@@ -102,6 +105,13 @@ pub enum BrokenBy {
         /// The Clusters that it allows.
         allowed: Vec<String>,
     },
+    /// The class does not select the namespace of the machine.
+    NamespaceNotSelected,
+    /// As many machines of the class begin as may within a minute.
+    StartsReached {
+        /// How many may.
+        most: u32,
+    },
     /// A limit of the class for the machines of a namespace is reached.
     LimitReached {
         /// Which one.
@@ -125,8 +135,12 @@ impl BrokenBy {
             Self::NoHostFree { .. } => Reason::NoHostFree.as_str(),
             Self::HostTaken { .. } => Reason::HostTaken.as_str(),
             Self::HostNotFound { .. } => Reason::HostNotFound.as_str(),
-            Self::ClusterNotAllowed { .. } => Reason::ClassNotAllowed.as_str(),
-            Self::LimitReached { .. } => Reason::LimitReached.as_str(),
+            Self::ClusterNotAllowed { .. } | Self::NamespaceNotSelected => {
+                Reason::ClassNotAllowed.as_str()
+            }
+            Self::StartsReached { .. } | Self::LimitReached { .. } => {
+                Reason::LimitReached.as_str()
+            }
             Self::LeadTimeTooShort { .. } => "LeadTimeTooShort",
         }
     }
@@ -165,7 +179,7 @@ pub fn forecast(
             continue;
         }
         found.refused(place);
-        if class.pool.is_some() {
+        if class.pool.is_some() || class.rates.starts.is_some() {
             pools.entry(&class.name).or_default().push(place);
         } else {
             found.all_on_time(place);
@@ -204,9 +218,11 @@ fn limited<'m>(
     groups.into_values()
 }
 
-/// Why no machine is ever made from its class. A class that is not known, and the labels of
-/// namespaces, are not part of a forecast.
+/// Why no machine is ever made from its class. A class that is not known is not part of a forecast.
 fn fault(class: &ResolvedClass) -> Option<BrokenBy> {
+    if class.problem == Some(ClassProblem::NamespaceNotSelected) {
+        return Some(BrokenBy::NamespaceNotSelected);
+    }
     if let Some(ClassProblem::ClusterNotAllowed(allowed)) = &class.problem {
         let allowed = allowed.clone();
         return Some(BrokenBy::ClusterNotAllowed { allowed });

@@ -74,6 +74,12 @@ impl Schedule {
         self.overrides.at(floor(now)).strongest
     }
 
+    /// When another override has precedence than at `now`, or none any more. `None` if that never
+    /// changes.
+    pub fn next_override_change(&self, now: Timestamp) -> Option<Timestamp> {
+        Timestamp::from_second(self.overrides.at(floor(now)).until).ok()
+    }
+
     /// What decides at `now`. Under [`OverrideMode::Hold`] that is the schedule without
     /// overrides.
     pub fn decided_by(&self, now: Timestamp) -> DecidedBy<'_> {

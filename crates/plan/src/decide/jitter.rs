@@ -4,10 +4,14 @@
 //! Overrides are not delayed: they are about an instant. Nor is the end of a machine that must be gone
 //! by the end of its window. What runs goes on when a jitter is set.
 
+use std::iter;
+
 use fivespot_schedule::{Need, Schedule, Steps};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::MAX_STEPS;
 use crate::act::memory::after;
+use crate::limits::Span;
 
 /// The delay of the machine with this uid, at most `jitter`. It is the same in every release.
 pub(crate) fn delay(jitter: SignedDuration, uid: &str) -> SignedDuration {
@@ -63,6 +67,58 @@ impl Delayed<'_> {
         let then = after(from, -self.delay);
         let found = self.schedule.next_need_of(length, then, steps)?;
         Some(after(found, self.delay))
+    }
+
+    /// The spans in which a machine is needed that overlap `from..to`, in order; the first one starts
+    /// at `from` if it began earlier. A machine that is made for one exists until its end.
+    pub(crate) fn needed_spans(
+        &self,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> impl Iterator<Item = Span> {
+        let own = self.delay.is_zero().then(|| {
+            let spans = self.schedule.needed_spans(from, to);
+            spans.map(|of| Span {
+                start: of.start,
+                end: of.end,
+            })
+        });
+        let mut at = Some(from).filter(|_| own.is_none());
+        let mut delayed = *self;
+        delayed.exists &= self.next_with(true, from, to) == Some(from);
+        let later = iter::from_fn(move || {
+            let start = delayed.next_with(true, at.take()?, to)?;
+            delayed.exists = true;
+            let end = delayed.next_with(false, start, Timestamp::MAX);
+            delayed.exists = false;
+            at = end.filter(|end| *end < to);
+            Some(Span { start, end })
+        });
+        own.into_iter().flatten().chain(later)
+    }
+
+    /// The first instant from `at` on and before `to` at which a machine is needed, or is not.
+    fn next_with(
+        &self,
+        is_needed: bool,
+        mut at: Timestamp,
+        to: Timestamp,
+    ) -> Option<Timestamp> {
+        let overrides = |at| self.schedule.next_override_change(at);
+        while at < to {
+            let need = self.needed(at, &Steps::at_most(MAX_STEPS));
+            if need.is_needed() == is_needed {
+                return Some(at);
+            }
+            let then = after(at, -self.delay);
+            let changes = [
+                need.until().or(need.known_until()),
+                overrides(at),
+                overrides(then).map(|then| after(then, self.delay)),
+            ];
+            at = changes.into_iter().flatten().filter(|it| *it > at).min()?;
+        }
+        None
     }
 
     /// The same by the delay later.

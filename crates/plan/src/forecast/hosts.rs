@@ -1,9 +1,10 @@
-//! The hosts of one class, given out in the order of the operator.
+//! The machines of one class, which get their hosts and begin in the order of the operator.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::opening::Needs;
+use super::starts::Starts;
 use super::{BrokenBy, Findings, FleetMachine, ForecastSpan};
 
 /// How many of the machines that have hosts a finding names.
@@ -30,6 +31,8 @@ struct Member<'f, 'm> {
     named: Option<usize>,
     /// The place of the host that it has.
     host: Option<usize>,
+    /// Whether its Machine exists.
+    is_made: bool,
     /// The place of the opening that it is needed for.
     needed_for: Option<usize>,
     /// When its host is free, after it has left.
@@ -39,7 +42,9 @@ struct Member<'f, 'm> {
 }
 
 struct Pool<'f, 'm> {
-    names: Vec<&'m str>,
+    /// The names of the hosts; `None` if the class has no hosts, and its machines need none.
+    names: Option<Vec<&'m str>>,
+    starts: Starts<'m>,
     members: Vec<Member<'f, 'm>>,
     free: BTreeSet<usize>,
     /// The member that has each host that is not free.
@@ -50,7 +55,7 @@ struct Pool<'f, 'm> {
     waiting_for: BTreeMap<usize, BTreeSet<usize>>,
 }
 
-/// Gives the hosts of a class to those machines of the fleet that are its members.
+/// Goes through what happens to those machines of the fleet that are of a class, its `members`.
 pub(super) fn give_out<'f, 'm>(
     fleet: &[FleetMachine<'m>],
     needs: &'f [Needs<'m>],
@@ -59,26 +64,33 @@ pub(super) fn give_out<'f, 'm>(
     found: &mut Findings<'f, 'm>,
 ) {
     let since = span.since.as_second();
-    let Some(mut pool) = Pool::of(fleet, needs, members) else {
-        return;
-    };
+    let mut pool = Pool::of(fleet, needs, members, since);
     let changes = pool.changes(since);
-    for at_once in changes.chunk_by(|(one, ..), (other, ..)| one == other) {
-        let at = at_once.first().map_or(since, |(at, ..)| *at);
+    let mut rest = changes.as_slice();
+    loop {
+        let next = rest.first().map(|(at, ..)| *at);
+        let turn = pool.starts.next_turn();
+        let Some(at) = next.into_iter().chain(turn).min() else {
+            return;
+        };
+        let now = rest.partition_point(|(due, ..)| *due <= at);
+        let (happens, later) = rest.split_at(now);
+        rest = later;
         let mut candidates = BTreeSet::new();
         let mut arrived = Vec::new();
-        for (_, change, member) in at_once.iter().copied() {
+        for (_, change, member) in happens.iter().copied() {
             match change {
-                Change::Leaves => pool.leaves(member, at, found),
+                Change::Leaves => candidates.extend(pool.leaves(member, at, found)),
                 Change::Left => candidates.extend(pool.left(member, at)),
-                Change::GivesUp => pool.gives_up(member, found),
+                Change::GivesUp => candidates.extend(pool.gives_up(member, found)),
                 Change::Needed(opening) => {
                     candidates.extend(pool.needed(member, opening, found));
                     arrived.push(member);
                 }
             }
         }
-        pool.give(candidates, at, found);
+        pool.give(candidates);
+        pool.begin(at, found);
         for member in arrived {
             pool.note_why(member);
         }
@@ -90,10 +102,11 @@ impl<'f, 'm> Pool<'f, 'm> {
         fleet: &[FleetMachine<'m>],
         needs: &'f [Needs<'m>],
         mut places: Vec<usize>,
-    ) -> Option<Self> {
+        since: i64,
+    ) -> Self {
         let class = |place: usize| fleet.get(place)?.object.spec.class.as_ref();
         let hosts = places.iter().find_map(|place| class(*place)?.pool.as_ref());
-        let names: Vec<&str> = hosts?.names().collect();
+        let names: Option<Vec<&str>> = hosts.map(|hosts| hosts.names().collect());
         places.sort_by_key(|place| {
             let machine = fleet.get(*place);
             machine.map(|it| {
@@ -101,36 +114,43 @@ impl<'f, 'm> Pool<'f, 'm> {
                 (Reverse(it.object.spec.priority), it.namespace, name)
             })
         });
-        let host_place = |name: &str| names.binary_search(&name).ok();
-        let members = places.into_iter().filter_map(|place| {
-            Some(Member {
+        let host_place = |name: &str| names.as_ref()?.binary_search(&name).ok();
+        let most = places.iter().find_map(|place| class(*place)?.rates.starts);
+        let mut starts = Starts::at_most(most);
+        let mut free: BTreeSet<usize> = (0..names.as_ref().map_or(0, Vec::len)).collect();
+        let mut holders = BTreeMap::new();
+        let mut members = Vec::new();
+        for place in places {
+            let (Some(machine), Some(needs)) = (fleet.get(place), needs.get(place))
+            else {
+                continue;
+            };
+            let member = members.len();
+            let host = needs.host.and_then(host_place);
+            let host = host.filter(|host| free.remove(host));
+            holders.extend(host.map(|host| (host, member)));
+            starts.add(machine.namespace, needs.started.filter(|at| *at <= since));
+            members.push(Member {
                 place,
-                needs: needs.get(place)?,
-                named: class(place)?.host.as_deref().and_then(host_place),
-                host: None,
+                needs,
+                named: class(place).and_then(|it| host_place(it.host.as_deref()?)),
+                host,
+                is_made: host.is_some() || names.is_none() && needs.exists,
                 needed_for: None,
                 free_at: i64::MIN,
                 waits: None,
-            })
-        });
-        let mut pool = Self {
-            free: (0..names.len()).collect(),
-            members: members.collect(),
-            holders: BTreeMap::new(),
+            });
+        }
+        starts.forget(since);
+        Self {
+            names,
+            starts,
+            members,
+            free,
+            holders,
             waiting: BTreeSet::new(),
             waiting_for: BTreeMap::new(),
-            names,
-        };
-        for (member, of) in pool.members.iter_mut().enumerate() {
-            let names = &pool.names;
-            let host = of.needs.host;
-            let host = host.and_then(|host| names.binary_search(&host).ok());
-            if let Some(host) = host.filter(|host| pool.free.remove(host)) {
-                of.host = Some(host);
-                pool.holders.insert(host, member);
-            }
         }
-        Some(pool)
     }
 
     /// All that happens, in order.
@@ -139,7 +159,7 @@ impl<'f, 'm> Pool<'f, 'm> {
         for (member, of) in self.members.iter().enumerate() {
             let leaves_within = of.needs.leaves_within;
             let first = of.needs.openings.first();
-            if of.host.is_some() && first.is_none_or(|first| first.start > since) {
+            if of.is_made && first.is_none_or(|first| first.start > since) {
                 let left = since.saturating_add(leaves_within);
                 changes.push((left, Change::Left, member));
             }
@@ -167,9 +187,13 @@ impl<'f, 'm> Pool<'f, 'm> {
     ) -> Option<(usize, usize)> {
         let of = self.members.get_mut(member)?;
         of.needed_for = Some(opening);
-        if of.host.is_some() {
+        if of.is_made {
             let opening = of.needs.openings.get(opening)?;
             found.created(of.place, opening, opening.start, None);
+            return None;
+        }
+        if self.names.is_none() {
+            self.starts.join(member);
             return None;
         }
         match of.named {
@@ -184,24 +208,36 @@ impl<'f, 'm> Pool<'f, 'm> {
         }
     }
 
-    fn leaves(&mut self, member: usize, at: i64, found: &mut Findings<'f, 'm>) {
-        self.gives_up(member, found);
+    /// The machine is not needed any more. Returns as [`free`](Self::free).
+    fn leaves(
+        &mut self,
+        member: usize,
+        at: i64,
+        found: &mut Findings<'f, 'm>,
+    ) -> Option<(usize, usize)> {
+        let freed = self.gives_up(member, found);
         if let Some(of) = self.members.get_mut(member) {
             of.needed_for = None;
             of.free_at = at.saturating_add(of.needs.leaves_within);
         }
+        freed
     }
 
-    /// The machine waits no longer, if it does.
-    fn gives_up(&mut self, member: usize, found: &mut Findings<'f, 'm>) {
-        let Some(of) = self.members.get_mut(member) else {
-            return;
-        };
+    /// The machine waits no longer, if it does. Returns as [`free`](Self::free).
+    fn gives_up(
+        &mut self,
+        member: usize,
+        found: &mut Findings<'f, 'm>,
+    ) -> Option<(usize, usize)> {
+        let of = self.members.get_mut(member)?;
         let opening = of.needed_for.and_then(|at| of.needs.openings.get(at));
         if let (Some(cause), Some(opening)) = (of.waits.take(), opening) {
             found.broken(of.place, opening, None, cause);
         }
+        let is_made = of.is_made;
         self.stop_waiting(member);
+        self.starts.leave(member);
+        if is_made { None } else { self.free(member) }
     }
 
     fn stop_waiting(&mut self, member: usize) {
@@ -212,11 +248,20 @@ impl<'f, 'm> Pool<'f, 'm> {
         }
     }
 
-    /// The host of the machine is free. Returns who waits for it alone.
+    /// What there was of the machine is gone, unless it is needed again. Returns as
+    /// [`free`](Self::free).
     fn left(&mut self, member: usize, at: i64) -> Option<(usize, usize)> {
         let of = self.members.get_mut(member)?;
-        let has_left = of.needed_for.is_none() && of.free_at <= at;
-        let host = of.host.take_if(|_| has_left)?;
+        if of.needed_for.is_some() || of.free_at > at {
+            return None;
+        }
+        of.is_made = false;
+        self.free(member)
+    }
+
+    /// The host of the machine is free, if it has one. Returns who is the first to wait for it alone.
+    fn free(&mut self, member: usize) -> Option<(usize, usize)> {
+        let host = self.members.get_mut(member)?.host.take()?;
         self.holders.remove(&host);
         self.free.insert(host);
         let first = self.waiting_for.get(&host)?.first().copied()?;
@@ -224,12 +269,7 @@ impl<'f, 'm> Pool<'f, 'm> {
     }
 
     /// Gives free hosts to those that wait. `candidates` wait for one host alone, which is free.
-    fn give(
-        &mut self,
-        mut candidates: BTreeSet<(usize, usize)>,
-        at: i64,
-        found: &mut Findings<'f, 'm>,
-    ) {
+    fn give(&mut self, mut candidates: BTreeSet<(usize, usize)>) {
         loop {
             let any = self.waiting.first().filter(|_| !self.free.is_empty());
             let (member, host) = match (candidates.first(), any) {
@@ -248,10 +288,20 @@ impl<'f, 'm> Pool<'f, 'm> {
             let Some(host) = host else { continue };
             self.stop_waiting(member);
             self.holders.insert(host, member);
+            if let Some(of) = self.members.get_mut(member) {
+                of.host = Some(host);
+            }
+            self.starts.join(member);
+        }
+    }
+
+    /// Those that have all that they need begin, as far as the class lets them.
+    fn begin(&mut self, at: i64, found: &mut Findings<'f, 'm>) {
+        for member in self.starts.begin(at) {
             let Some(of) = self.members.get_mut(member) else {
-                return;
+                continue;
             };
-            of.host = Some(host);
+            of.is_made = true;
             let cause = of.waits.take();
             let opening = of.needed_for.and_then(|at| of.needs.openings.get(at));
             if let Some(opening) = opening {
@@ -266,12 +316,16 @@ impl<'f, 'm> Pool<'f, 'm> {
         let Some(of) = self.members.get(member) else {
             return;
         };
-        if of.host.is_some() || of.needed_for.is_none() {
+        if of.is_made || of.needed_for.is_none() {
             return;
         }
-        let cause = match of.named {
-            None => Some(BrokenBy::NoHostFree {
-                hosts: self.names.len(),
+        let cause = match (&self.names, of.host, of.named) {
+            (None, ..) | (_, Some(_), _) => self
+                .starts
+                .most()
+                .map(|most| BrokenBy::StartsReached { most }),
+            (Some(names), None, None) => Some(BrokenBy::NoHostFree {
+                hosts: names.len(),
                 holders: self
                     .holders
                     .values()
@@ -279,7 +333,7 @@ impl<'f, 'm> Pool<'f, 'm> {
                     .filter_map(place)
                     .collect(),
             }),
-            Some(host) => self.names.get(host).and_then(|name| {
+            (Some(names), None, Some(host)) => names.get(host).and_then(|name| {
                 Some(BrokenBy::HostTaken {
                     host: (*name).to_owned(),
                     holder: self.holders.get(&host).and_then(place)?,

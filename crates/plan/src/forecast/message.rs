@@ -55,6 +55,13 @@ impl BrokenOpening {
                     (one_line(cluster), one_line(&allowed.join(", ")));
                 format!("{class} does not allow Cluster {cluster}, only {allowed}")
             }
+            BrokenBy::NamespaceNotSelected => {
+                let namespace = fleet.get(self.machine).map_or("", |it| it.namespace);
+                format!("{class} does not select namespace {}", one_line(namespace))
+            }
+            BrokenBy::StartsReached { most } => {
+                format!("startsPerMinute {most} of {class} is reached")
+            }
             BrokenBy::LimitReached { limit, most } => {
                 let namespace = fleet.get(self.machine).map_or("", |it| it.namespace);
                 let namespace = one_line(namespace);
@@ -88,6 +95,12 @@ impl BrokenOpening {
             BrokenBy::HostNotFound { .. } => "correct spec.classRef.host".to_owned(),
             BrokenBy::ClusterNotAllowed { .. } => {
                 "correct spec.clusterName, or have it added to the class".to_owned()
+            }
+            BrokenBy::NamespaceNotSelected => {
+                "name another class, or have the namespace labelled".to_owned()
+            }
+            BrokenBy::StartsReached { .. } => {
+                "set a lead time, or have startsPerMinute raised".to_owned()
             }
             BrokenBy::LimitReached { .. } => {
                 "have the limit raised, or let other machines run less".to_owned()

@@ -1,10 +1,11 @@
 //! When a machine is needed, as far as a forecast reads its schedule.
 
-use fivespot_api::Enforcement;
+use fivespot_api::{EndPolicy, Enforcement};
 use fivespot_schedule::{Duration, OverrideMode, Schedule};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{FleetMachine, ForecastSpan, TooManyOpenings};
+use crate::decide::jitter::{self, Delayed};
 use crate::limits::Limit;
 
 /// A time in which a machine is needed, in seconds.
@@ -40,6 +41,10 @@ pub(super) struct Needs<'m> {
     minimum_run: i64,
     /// The host that it has at the beginning.
     pub(super) host: Option<&'m str>,
+    /// Whether its Machine exists at the beginning.
+    pub(super) exists: bool,
+    /// When it last began, in seconds.
+    pub(super) started: Option<i64>,
 }
 
 impl Opening {
@@ -80,11 +85,24 @@ impl<'m> Needs<'m> {
             host: status
                 .and_then(|status| status.host.as_deref())
                 .filter(|_| !is_audited),
+            exists: status.is_some_and(|status| status.machine_ref.is_some()),
+            started: status
+                .and_then(|status| status.last_scheduled_time)
+                .map(Timestamp::as_second),
         };
         let is_leaving = object.metadata.deletion_timestamp.is_some();
         let schedule = machine.schedule.filter(|_| !is_audited && !is_leaving);
         if let Some(schedule) = schedule {
-            needs.read(schedule, span, left)?;
+            let class = spec.class.as_ref();
+            let jitter = class.map_or(SignedDuration::ZERO, |class| class.jitter);
+            let uid = object.metadata.uid.as_deref();
+            let delayed = Delayed {
+                schedule,
+                delay: uid.map_or(SignedDuration::ZERO, |uid| jitter::delay(jitter, uid)),
+                keeps_end: spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd,
+                exists: needs.exists || needs.host.is_some(),
+            };
+            needs.read(&delayed, span, left)?;
         }
         Ok(needs)
     }
@@ -98,15 +116,16 @@ impl<'m> Needs<'m> {
 
     fn read(
         &mut self,
-        schedule: &Schedule,
+        delayed: &Delayed<'_>,
         span: ForecastSpan,
         left: &mut usize,
     ) -> Result<(), TooManyOpenings> {
+        let schedule = delayed.schedule;
         let since = span.since.as_second();
         // One whose window opens within the time was created before.
         let begin = since.saturating_sub(self.lead_time).saturating_sub(1);
         let begin = Timestamp::from_second(begin).unwrap_or(Timestamp::MIN);
-        for needed in schedule.needed_spans(begin, span.to) {
+        for needed in delayed.needed_spans(begin, span.to) {
             *left = left.checked_sub(1).ok_or(TooManyOpenings)?;
             let start = needed.start.as_second();
             let created = after_hold(schedule, start);

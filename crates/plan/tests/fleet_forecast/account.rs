@@ -31,15 +31,32 @@ fn needs(desk: &Desk) -> Vec<(i64, i64)> {
     let wanted: Vec<_> = wanted
         .map(|(from, to)| (from - desk.lead, to - early))
         .collect();
+    let own = |minute: i64| {
+        let mut wanted = wanted.iter();
+        wanted.any(|(from, to)| (*from..*to).contains(&minute))
+    };
+    if desk.delay == 0 {
+        return runs(own);
+    }
+    // What is there stays until the later one of both ends, unless it must be gone by its own.
+    let mut is_there = desk.host.is_some();
     runs(|minute| {
-        wanted
-            .iter()
-            .any(|(from, to)| (*from..*to).contains(&minute))
+        if minute < -desk.lead - 1 {
+            return false;
+        }
+        let (own, later) = (own(minute), own(minute - desk.delay));
+        is_there = match (is_there, desk.is_gone_at_end) {
+            (true, true) => own,
+            (true, false) => own || later,
+            (false, true) => own && later,
+            (false, false) => later,
+        };
+        is_there
     })
 }
 
 /// The spans of minutes for which something is true.
-fn runs(is_true: impl Fn(i64) -> bool) -> Vec<(i64, i64)> {
+fn runs(mut is_true: impl FnMut(i64) -> bool) -> Vec<(i64, i64)> {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for minute in (-MARGIN..WEEK + MARGIN).filter(|minute| is_true(*minute)) {
         match runs.last_mut() {
@@ -54,8 +71,12 @@ fn runs(is_true: impl Fn(i64) -> bool) -> Vec<(i64, i64)> {
 struct State {
     needs: Vec<(i64, i64)>,
     host: Option<usize>,
+    /// Whether it has begun.
+    is_made: bool,
     /// When its host is free.
     leaves: Option<i64>,
+    /// When it had a host for each of its needs, by their places.
+    hosted: Vec<Option<i64>>,
     /// When each of its needs was met, by their places.
     met: Vec<Option<i64>>,
     /// When each of its needs was allowed by the limits of the class.
@@ -80,6 +101,8 @@ pub(crate) fn account(fleet: &Fleet) -> Found {
             needs.retain(|(from, to)| *to > 0 && *from < WEEK);
             let host = fleet.host_of(desk);
             State {
+                is_made: host.is_some(),
+                hosted: vec![None; needs.len()],
                 met: vec![None; needs.len()],
                 allowed: vec![None; needs.len()],
                 leaves: host.map(|_| fleet.desks[desk].grace),
@@ -93,7 +116,7 @@ pub(crate) fn account(fleet: &Fleet) -> Found {
         let desk = &fleet.desks[*place];
         (Reverse(desk.priority), desk.is_other, *place)
     });
-    let mut used = [0; 2];
+    let (mut used, mut last) = ([0; 2], [None; 2]);
     for minute in 0..WEEK + MARGIN {
         for (is_other, used) in [false, true].into_iter().zip(&mut used) {
             if minute % WEEK == 0 {
@@ -102,6 +125,7 @@ pub(crate) fn account(fleet: &Fleet) -> Found {
             *used += limit(fleet, &mut states, (&turns, is_other), minute, *used);
         }
         step(fleet, &mut states, &turns, minute);
+        begin(fleet, &mut states, &turns, minute, &mut last);
     }
     report(fleet, &states)
 }
@@ -150,30 +174,32 @@ fn limit(
     open
 }
 
+impl State {
+    /// The need of a minute for which the machine is there, or may still begin.
+    fn allowed_need(&self, desk: &Desk, minute: i64) -> Option<usize> {
+        let need = self.need(desk, minute)?;
+        let is_enough = self.needs[need].1 - minute >= desk.minimum_run;
+        (self.allowed[need].is_some() && (self.is_made || is_enough)).then_some(need)
+    }
+}
+
 /// One minute: machines leave, hosts become free, and those that need one take one in their turn.
 fn step(fleet: &Fleet, states: &mut [State], turns: &[usize], minute: i64) {
     for (desk, state) in fleet.desks.iter().zip(states.iter_mut()) {
-        let need = state.need(desk, minute);
-        let is_needed = need.is_some_and(|need| state.allowed[need].is_some());
-        if is_needed {
+        if state.allowed_need(desk, minute).is_some() {
             state.leaves = None;
         } else if state.host.is_some() {
-            let leaves = *state.leaves.get_or_insert(minute + desk.grace);
+            let grace = if state.is_made { desk.grace } else { 0 };
+            let leaves = *state.leaves.get_or_insert(minute + grace);
             if leaves <= minute {
-                (state.host, state.leaves) = (None, None);
+                (state.host, state.leaves, state.is_made) = (None, None, false);
             }
         }
     }
     for desk in turns {
-        let Some(need) = states[*desk].need(&fleet.desks[*desk], minute) else {
-            continue;
-        };
-        if states[*desk].allowed[need].is_none() {
-            continue;
-        }
-        let (_, until) = states[*desk].needs[need];
-        let is_enough = until - minute >= fleet.desks[*desk].minimum_run;
-        if states[*desk].host.is_none() && is_enough {
+        let need = states[*desk].allowed_need(&fleet.desks[*desk], minute);
+        let Some(need) = need else { continue };
+        if states[*desk].host.is_none() {
             let is_free = |host: &usize| states.iter().all(|it| it.host != Some(*host));
             let mut hosts = match fleet.named(*desk) {
                 Some(host) => host..host + 1,
@@ -182,16 +208,59 @@ fn step(fleet: &Fleet, states: &mut [State], turns: &[usize], minute: i64) {
             states[*desk].host = hosts.find(is_free);
         }
         if states[*desk].host.is_some() {
-            states[*desk].met[need].get_or_insert(minute);
+            states[*desk].hosted[need].get_or_insert(minute);
         }
+    }
+}
+
+/// Those that have a host begin, as many as the class says: each time one of the namespace of which
+/// fewer have begun in this minute, and if that is none, of which the last one began earlier.
+fn begin(
+    fleet: &Fleet,
+    states: &mut [State],
+    turns: &[usize],
+    minute: i64,
+    last: &mut [Option<i64>; 2],
+) {
+    let mut begun = [0; 2];
+    let before = *last;
+    for (desk, state) in states.iter_mut().enumerate() {
+        if state.is_made {
+            begun_for(fleet, state, desk, minute);
+        }
+    }
+    while fleet.starts.is_none_or(|most| begun[0] + begun[1] < most) {
+        let waits = |desk: &&usize| {
+            let state = &states[**desk];
+            let need = state.allowed_need(&fleet.desks[**desk], minute);
+            need.is_some() && state.host.is_some() && !state.is_made
+        };
+        let next = turns.iter().filter(waits).min_by_key(|desk| {
+            let of = usize::from(fleet.desks[**desk].is_other);
+            (begun[of], before[of])
+        });
+        let Some(desk) = next else { return };
+        let of = usize::from(fleet.desks[*desk].is_other);
+        begun[of] += 1;
+        last[of] = Some(minute);
+        begun_for(fleet, &mut states[*desk], *desk, minute);
+    }
+}
+
+/// The machine is there for what it is needed for.
+fn begun_for(fleet: &Fleet, state: &mut State, desk: usize, minute: i64) {
+    state.is_made = true;
+    if let Some(need) = state.allowed_need(&fleet.desks[desk], minute) {
+        state.met[need].get_or_insert(minute);
     }
 }
 
 fn report(fleet: &Fleet, states: &[State]) -> Found {
     let mut found = Found::default();
     for (place, (desk, state)) in fleet.desks.iter().zip(states).enumerate() {
-        let outcomes = state.met.iter().zip(&state.allowed);
-        for ((from, to), (met, allowed)) in state.needs.iter().zip(outcomes) {
+        for (need, (from, to)) in state.needs.iter().enumerate() {
+            let (met, allowed) = (&state.met[need], &state.allowed[need]);
+            let hosted = &state.hosted[need];
             let opens = from + desk.lead;
             let is_reported = (fleet.from..WEEK).contains(&opens) && *from >= -desk.lead;
             if !is_reported || to - from.max(&0) < desk.minimum_run {
@@ -210,6 +279,8 @@ fn report(fleet: &Fleet, states: &[State]) -> Found {
                     "LimitReached"
                 }
                 _ if *met == Some(begin) => "LeadTimeTooShort",
+                // It has waited for its turn to begin.
+                _ if hosted.is_some() && hosted == allowed => "LimitReached",
                 Some(_) => "HostTaken",
                 None => "NoHostFree",
             };

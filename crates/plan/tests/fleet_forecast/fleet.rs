@@ -50,7 +50,18 @@ pub(crate) struct Desk {
     pub(crate) took: Option<i64>,
     /// The host that it has at the beginning, unless another one has it.
     pub(crate) host: Option<usize>,
+    /// By how much its windows open and close later: one of [`DELAYS`].
+    pub(crate) delay: i64,
 }
+
+/// Delays in minutes of a jitter of half an hour, and uids of machines that have them.
+const DELAYS: [(i64, &str); 5] = [
+    (0, "uid-603"),
+    (1, "uid-4437"),
+    (5, "uid-4545"),
+    (15, "uid-1667"),
+    (30, "uid-3026"),
+];
 
 /// Machines that share some hosts, for a week.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +71,8 @@ pub(crate) struct Fleet {
     /// How many machines of a namespace may be needed at the same time, and for how many hours.
     pub(crate) machines: Option<u32>,
     pub(crate) hours: Option<u32>,
+    /// How many machines may begin within a minute.
+    pub(crate) starts: Option<u32>,
     /// The first minute that is reported.
     pub(crate) from: i64,
 }
@@ -131,9 +144,11 @@ impl Fleet {
         } else {
             "StartAtWindowEnd"
         };
+        let uid = DELAYS.iter().find(|(delay, _)| *delay == desk.delay);
+        let uid = uid.map(|(_, uid)| uid);
         let object = json!({
             "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
-            "metadata": {"name": format!("m-{place}"), "namespace": "team"},
+            "metadata": {"name": format!("m-{place}"), "namespace": "team", "uid": uid},
             "spec": {
                 "schedule": {"windows": windows, "timezone": "UTC"},
                 "clusterName": "c", "priority": desk.priority,
@@ -163,8 +178,11 @@ impl Fleet {
                 max_override: None,
                 timezone: "UTC".to_owned(),
             })),
-            jitter: SignedDuration::ZERO,
-            rates: RatesOfClass::default(),
+            jitter: SignedDuration::from_mins(30),
+            rates: RatesOfClass {
+                starts: self.starts,
+                ..RatesOfClass::default()
+            },
             problem: None,
         });
         let schedule = object.spec.schedule(&BTreeMap::new()).unwrap();
@@ -195,24 +213,30 @@ fn desk() -> impl Strategy<Value = Desk> {
         option::weighted(0.3, 0..4_usize),
     );
     let took = (option::of(0..30_i64), any::<bool>());
-    (schedule, lengths, host, took).prop_map(|(schedule, lengths, host, took)| {
-        let ((windows, is_gone_at_end), (lead, grace, minimum_run)) = (schedule, lengths);
-        let (priority, named, host) = host;
-        let (took, is_other) = took;
-        Desk {
-            priority,
-            is_other,
-            // One that has a host and names another one gives it back at once.
-            named: named.filter(|named| host.is_none_or(|host| host == *named)),
-            windows,
-            lead,
-            grace,
-            is_gone_at_end,
-            minimum_run,
-            took,
-            host,
-        }
-    })
+    let delay =
+        prop_oneof![2 => Just(0), 1 => select(DELAYS.map(|(delay, _)| delay).to_vec())];
+    (schedule, lengths, host, took, delay).prop_map(
+        |(schedule, lengths, host, took, delay)| {
+            let ((windows, is_gone_at_end), (lead, grace, minimum_run)) =
+                (schedule, lengths);
+            let (priority, named, host) = host;
+            let (took, is_other) = took;
+            Desk {
+                priority,
+                is_other,
+                // One that has a host and names another one gives it back at once.
+                named: named.filter(|named| host.is_none_or(|host| host == *named)),
+                windows,
+                lead,
+                grace,
+                is_gone_at_end,
+                minimum_run,
+                took,
+                host,
+                delay,
+            }
+        },
+    )
 }
 
 /// One to three hosts and up to seven machines.
@@ -220,13 +244,15 @@ pub(crate) fn fleet() -> impl Strategy<Value = Fleet> {
     let limits = (
         option::weighted(0.4, 1..4_u32),
         option::weighted(0.4, 5..80_u32),
+        option::weighted(0.4, 1..3_u32),
     );
     (1..5_usize, vec(desk(), 1..8), limits, 0..2 * DAY).prop_map(
-        |(hosts, desks, (machines, hours), from)| Fleet {
+        |(hosts, desks, (machines, hours, starts), from)| Fleet {
             hosts,
             desks,
             machines,
             hours,
+            starts,
             from,
         },
     )

@@ -141,6 +141,39 @@ fn a_limit_of_the_class_makes_a_machine_wait_and_hours_are_those_of_a_week() {
 }
 
 #[test]
+fn machines_that_may_not_begin_within_the_same_minute_take_turns_and_are_late() {
+    let mut fleet = desks(&[(8, 12), (8, 12), (8, 12), (8, 12)]);
+    fleet.hosts = 4;
+    fleet.starts = Some(1);
+    fleet.desks[2].priority = 90;
+    fleet.desks[3].is_other = true;
+    let eight = DAY + 8 * 60;
+    let late = |machine, late| (eight, machine, "LimitReached", Some(late));
+    let expected = [late(0, 2), late(1, 3), late(3, 1)];
+    assert_eq!(forecast_of(&fleet).broken, expected);
+    // It suffices to begin early.
+    for desk in &mut fleet.desks {
+        desk.lead = 3;
+    }
+    assert_eq!(forecast_of(&fleet).broken, []);
+}
+
+#[test]
+fn windows_open_and_close_later_by_the_part_of_the_jitter_of_a_machine() {
+    let mut fleet = desks(&[(8, 12), (12, 14)]);
+    fleet.desks[0].delay = 5;
+    let late = |late| (DAY + 12 * 60, 1, "NoHostFree", Some(late));
+    assert_eq!(forecast_of(&fleet).broken, [late(5)]);
+    fleet.desks[1].delay = 5;
+    assert_eq!(forecast_of(&fleet).broken, []);
+    fleet.desks[0].grace = 2;
+    let later = (DAY + 12 * 60 + 5, 1, "NoHostFree", Some(2));
+    assert_eq!(forecast_of(&fleet).broken, [later]);
+    fleet.desks[0].is_gone_at_end = true;
+    assert_eq!(forecast_of(&fleet).broken, []);
+}
+
+#[test]
 fn what_was_used_this_week_and_who_runs_count() {
     let mut fleet = desks(&[(8, 12), (8, 12)]);
     fleet.hosts = 2;
