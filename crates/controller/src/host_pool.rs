@@ -36,10 +36,23 @@ struct Pool {
     waiting: BTreeMap<Place, Option<String>>,
     /// By host: who was offered it.
     offers: BTreeMap<String, Offer>,
+    /// Those that name a free host which is left to one ahead of them that takes any.
+    passed_over: BTreeSet<Key>,
     /// How often the claims have changed.
     changes: u64,
     /// The number of changes, and the hosts, with which no host was free.
     full_at: Option<(u64, Arc<HostPool>)>,
+}
+
+/// What there is for a machine.
+#[derive(Debug, PartialEq, Eq)]
+enum Find {
+    /// This host.
+    Host(String),
+    /// The one that it names is free, and left to one ahead of it.
+    PassedOver,
+    /// None.
+    None,
 }
 
 /// A host that one machine may claim.
@@ -93,7 +106,9 @@ impl HostPools {
         });
         let found = pool.find(&place, &wish, is_taken);
         pool.offers.retain(|_, offer| !offer.is_open_to(key));
-        if let Some(host) = found {
+        pool.passed_over.remove(key);
+        let is_passed_over = found == Find::PassedOver;
+        if let Find::Host(host) = found {
             let offer = Offer {
                 to: key.clone(),
                 claimed_at: None,
@@ -106,6 +121,9 @@ impl HostPools {
         let is_first = pool.waiting.range(..&place).next().is_none();
         if wish.named.is_none() && is_first && pool.offers.is_empty() {
             pool.full_at = Some((pool.changes, wish.hosts));
+        }
+        if is_passed_over {
+            pool.passed_over.insert(key.clone());
         }
         pool.waiting.insert(place, wish.named);
         Turn::Wait(again)
@@ -133,7 +151,7 @@ impl HostPools {
         for offer in pool.offers.values_mut().filter(|of| of.to == *key) {
             offer.claimed_at.get_or_insert(now);
         }
-        pool.next().into_iter().collect()
+        pool.next_for_any()
     }
 
     /// `key` needs no further host. Returns whose turn is next.
@@ -144,15 +162,18 @@ impl HostPools {
         };
         let pool = state.pools.entry(class).or_default();
         pool.waiting.remove(&place);
+        pool.passed_over.remove(key);
         pool.changes += 1;
         let mut offers = pool.offers.iter();
         let freed = offers.find(|(_, offer)| offer.is_open_to(key));
         let next = match freed.map(|(host, _)| host.clone()) {
             Some(host) => {
                 pool.offers.remove(&host);
-                pool.next_for(&host)
+                let mut next = pool.next_for(&host);
+                next.extend(std::mem::take(&mut pool.passed_over));
+                next
             }
-            None => pool.next().into_iter().collect(),
+            None => pool.next_for_any(),
         };
         state.pools.retain(|_, pool| !pool.is_unused());
         next
@@ -182,6 +203,7 @@ impl State {
         };
         if let Some(pool) = self.pools.get_mut(&before) {
             pool.waiting.remove(&place);
+            pool.passed_over.remove(key);
             if before != class {
                 pool.offers.retain(|_, offer| !offer.is_open_to(key));
             }
@@ -198,12 +220,7 @@ impl Offer {
 
 impl Pool {
     /// The host that is offered at this place: if those ahead each have one left.
-    fn find(
-        &self,
-        place: &Place,
-        wish: &Wish,
-        is_taken: impl Fn(&str) -> bool,
-    ) -> Option<String> {
+    fn find(&self, place: &Place, wish: &Wish, is_taken: impl Fn(&str) -> bool) -> Find {
         let (_, key) = place;
         let ahead = || {
             self.waiting
@@ -217,20 +234,34 @@ impl Pool {
                 && !named_ahead.contains(*host)
                 && !is_taken(host)
         };
+        let others = || ahead().filter(Option::is_none).count();
         if let Some(host) = &wish.named {
-            return is_free(&host.as_str()).then(|| host.clone());
+            if !is_free(&host.as_str()) {
+                return Find::None;
+            }
+            // Each of the others takes the first one by name.
+            let others = others();
+            let before = wish.hosts.names().take_while(|name| *name < host.as_str());
+            return if others == 0 || before.filter(is_free).count() >= others {
+                Find::Host(host.clone())
+            } else {
+                Find::PassedOver
+            };
         }
         let is_full = self.full_at.as_ref().is_some_and(|(changes, hosts)| {
             *changes == self.changes && Arc::ptr_eq(hosts, &wish.hosts)
         });
         if is_full {
-            return None;
+            return Find::None;
         }
-        let others = ahead().filter(Option::is_none).count();
+        let others = others();
         let mut free = wish.hosts.names().filter(is_free);
-        let first = free.next()?;
-        let is_enough = others == 0 || free.nth(others - 1).is_some();
-        is_enough.then(|| first.to_owned())
+        match free.next() {
+            Some(first) if others == 0 || free.nth(others - 1).is_some() => {
+                Find::Host(first.to_owned())
+            }
+            Some(_) | None => Find::None,
+        }
     }
 
     fn is_unused(&self) -> bool {
@@ -242,6 +273,12 @@ impl Pool {
         let mut waiting = self.waiting.iter();
         let first = waiting.find(|(_, named)| named.is_none());
         first.map(|((_, key), _)| key.clone())
+    }
+
+    /// Whose turn it is when one that was ahead of others waits no longer.
+    fn next_for_any(&mut self) -> Vec<Key> {
+        let passed_over = std::mem::take(&mut self.passed_over);
+        self.next().into_iter().chain(passed_over).collect()
     }
 
     /// Whose turn it is when this host may be free: the first that takes any, and those that take

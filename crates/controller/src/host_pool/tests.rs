@@ -76,6 +76,23 @@ fn of_machines_that_wait_the_highest_priority_comes_first() {
 }
 
 #[test]
+fn one_that_names_a_host_does_not_take_it_from_one_ahead_that_takes_any() {
+    let mut desks = desks(&["a", "b"]);
+    desks.taken.extend(["a", "b"]);
+    assert_eq!(desks.seek("first", 50), Turn::Wait(None));
+    assert_eq!(desks.seek_named("second", 50, Some("a")), Turn::Wait(None));
+    assert_eq!(desks.seek_named("third", 50, Some("b")), Turn::Wait(None));
+    assert_eq!(desks.freed("a"), [key("first"), key("second")]);
+    assert_eq!(desks.seek_named("second", 50, Some("a")), Turn::Wait(None));
+    // It takes the first one by name.
+    desks.freed("b");
+    assert_eq!(desks.seek_named("third", 50, Some("b")), offered("b"));
+    // It needs none any more.
+    assert_eq!(desks.pools.leave(&key("first")), [key("second")]);
+    assert_eq!(desks.seek_named("second", 50, Some("a")), offered("a"));
+}
+
+#[test]
 fn as_many_machines_as_hosts_become_free_have_their_turn() {
     let mut desks = desks(&["a", "b"]);
     desks.taken.extend(["a", "b"]);
