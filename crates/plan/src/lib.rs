@@ -73,6 +73,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use act::action::{Action, Call, Request, Side, Step, Target};
 pub use act::memory::{Cause, Failure, Memory};
 pub use capacity::{CapacityFacts, CapacityPlan, CapacityWrite, plan_capacity};
+pub use decide::jitter::delay_of;
 pub use decide::record::Precondition;
 pub use explain::{Explanation, PrecedenceReport, explain};
 pub use forecast::{FleetForecast, FleetMachine, ForecastSpan, forecast};
@@ -223,16 +224,19 @@ pub fn claim(
     turn::claim(&inputs.case(&memory, now, &Steps::at_most(MAX_STEPS)))
 }
 
-/// What the machine claims of the rates of its class, for [`rates::rule`]. `None` if it has no class,
-/// or one without rates.
+/// What the machine claims of the rates of its class, for [`rates::rule`]. `turn` is whether the limits
+/// of the class let it be made, as far as that is known. `None` if it has no class, or one without
+/// rates.
 pub fn rates_claim(
     object: &ScheduledMachine,
     observed: &Observed,
     now: Timestamp,
+    turn: Option<limits::Turn>,
 ) -> Option<rates::Claim> {
     let class = object.spec.class.as_ref()?;
     let inputs = CaseInputs::of(object, observed);
-    let memory = Memory::default();
+    let mut memory = Memory::default();
+    memory.give_turn(turn);
     let steps = Steps::at_most(MAX_STEPS);
     let case = inputs.case(&memory, now, &steps);
     class

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::observe::Snapshot;
 use crate::observe::projection::{class_term, limited_term};
 use crate::{class_rates, class_turns};
+use fivespot_plan::limits::Turn;
 use fivespot_runtime::Key;
 
 /// Says what the machine claims of the limits and of the rates of its class, and records whether it
@@ -23,11 +24,17 @@ pub(super) fn ask_class(
         });
         return None;
     }
-    let again = ask_for_turn(context, key, snapshot).into_iter();
-    again.chain(ask_for_pace(context, key, snapshot)).min()
+    let (turn, again) = ask_for_turn(context, key, snapshot).unzip();
+    let pace = ask_for_pace(context, key, snapshot, turn.flatten());
+    again.flatten().into_iter().chain(pace).min()
 }
 
-fn ask_for_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
+/// Its turn, if that is known, and when to ask again; `None` if the class limits nothing.
+fn ask_for_turn(
+    context: &Context,
+    key: &Key,
+    snapshot: &Snapshot,
+) -> Option<(Option<Turn>, Option<Timestamp>)> {
     let Snapshot {
         object,
         observed,
@@ -51,10 +58,15 @@ fn ask_for_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Tim
     let answer = context.class_turns.ask(key, request, *now, all);
     context.enqueue_keys(answer.others);
     context.state(key, |state| state.memory.give_turn(answer.turn));
-    answer.again
+    Some((answer.turn, answer.again))
 }
 
-fn ask_for_pace(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Timestamp> {
+fn ask_for_pace(
+    context: &Context,
+    key: &Key,
+    snapshot: &Snapshot,
+    turn: Option<Turn>,
+) -> Option<Timestamp> {
     let Snapshot {
         object,
         observed,
@@ -62,7 +74,7 @@ fn ask_for_pace(context: &Context, key: &Key, snapshot: &Snapshot) -> Option<Tim
         ..
     } = snapshot;
     let class = object.spec.class.as_ref();
-    let claim = fivespot_plan::rates_claim(object, observed, *now);
+    let claim = fivespot_plan::rates_claim(object, observed, *now, turn);
     let Some((class, claim)) = class.zip(claim) else {
         context.leave_rates(key, *now);
         return None;

@@ -6,6 +6,7 @@
 
 use std::iter;
 
+use fivespot_api::ScheduledMachine;
 use fivespot_schedule::{Need, Schedule, Steps};
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,8 +14,19 @@ use crate::MAX_STEPS;
 use crate::act::memory::after;
 use crate::limits::Span;
 
+/// By how much the windows of a machine open and close later: its part of the jitter of its class. `None`
+/// if it has no uid yet, from which that follows; zero if its class has no jitter.
+pub fn delay_of(object: &ScheduledMachine) -> Option<SignedDuration> {
+    let class = object.spec.class.as_ref();
+    let jitter = class.map(|class| class.jitter).filter(|it| !it.is_zero());
+    let Some(jitter) = jitter else {
+        return Some(SignedDuration::ZERO);
+    };
+    Some(delay(jitter, object.metadata.uid.as_deref()?))
+}
+
 /// The delay of the machine with this uid, at most `jitter`. It is the same in every release.
-pub(crate) fn delay(jitter: SignedDuration, uid: &str) -> SignedDuration {
+fn delay(jitter: SignedDuration, uid: &str) -> SignedDuration {
     // FNV-1a.
     let hash = uid.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

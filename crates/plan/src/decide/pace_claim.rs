@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::decide::case::Case;
 use crate::decide::precedence::{self, Decision};
 use crate::decide::turn::{is_eligible, spans_needed};
-use crate::limits::Span;
+use crate::limits::{Span, Turn};
 use crate::rates::{Claim, Stage};
 use crate::status::conditions;
 
@@ -69,7 +69,7 @@ fn stage(case: &Case<'_>) -> Stage {
     }
 }
 
-/// Whether something other than its turn keeps the machine from being made.
+/// Whether something other than the rates keeps the machine from being made.
 fn is_prevented(case: &Case<'_>) -> bool {
     let ready = condition::find(&case.subject.status.conditions, ConditionType::Ready);
     let seeks_host = ready.is_some_and(|ready| {
@@ -77,7 +77,9 @@ fn is_prevented(case: &Case<'_>) -> bool {
             .iter()
             .any(|reason| ready.reason == reason.as_str())
     });
+    let is_limited = case.desired.turn.limits.is_some();
     seeks_host
+        || is_limited && case.memory.turn() != Some(Turn::Open)
         || conditions::outdated(case).is_some()
         || conditions::obstacle(case).is_some()
 }

@@ -338,14 +338,13 @@ pub(crate) struct DesiredTurn {
 impl DesiredTurn {
     fn of(object: &ScheduledMachine) -> Self {
         let spec = &object.spec;
-        let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let class = spec.class.as_ref();
         Self {
             priority: spec.priority,
             limits: limits(spec)
                 .filter(|limits| limits.limits_openings())
                 .cloned(),
-            delay: class.map_or(SignedDuration::ZERO, |it| jitter::delay(it.jitter, uid)),
+            delay: jitter::delay_of(object).unwrap_or(SignedDuration::ZERO),
             rates: class.map(|it| it.rates).unwrap_or_default(),
         }
     }

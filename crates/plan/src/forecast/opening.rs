@@ -93,12 +93,9 @@ impl<'m> Needs<'m> {
         let is_leaving = object.metadata.deletion_timestamp.is_some();
         let schedule = machine.schedule.filter(|_| !is_audited && !is_leaving);
         if let Some(schedule) = schedule {
-            let class = spec.class.as_ref();
-            let jitter = class.map_or(SignedDuration::ZERO, |class| class.jitter);
-            let uid = object.metadata.uid.as_deref();
             let delayed = Delayed {
                 schedule,
-                delay: uid.map_or(SignedDuration::ZERO, |uid| jitter::delay(jitter, uid)),
+                delay: jitter::delay_of(object).unwrap_or(SignedDuration::ZERO),
                 keeps_end: spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd,
                 exists: needs.exists || needs.host.is_some(),
             };

@@ -1,8 +1,11 @@
 //! Machines of a class that says how many begin and leave in a minute, and how many stay.
 
+use std::sync::Arc;
+
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_api::{Phase, RatesOfClass, ResolvedClass, ShutdownReason};
+use fivespot_api::{LimitsOfClass, Phase, RatesOfClass, ResolvedClass, ShutdownReason};
 use fivespot_capi::Contract;
+use fivespot_plan::limits::{Limit, Turn};
 use fivespot_plan::rates::{Pace, Rate, Stage, Wish};
 use fivespot_plan::{Memory, rates_claim};
 use fivespot_schedule::{Override, OverrideMode};
@@ -61,7 +64,7 @@ fn ready(simulation: &Simulation) -> String {
 
 fn stage_and_wish(simulation: &Simulation) -> (Stage, Wish) {
     let now = simulation.now;
-    let claim = rates_claim(simulation.sm(), &simulation.observed(), now).unwrap();
+    let claim = rates_claim(simulation.sm(), &simulation.observed(), now, None).unwrap();
     (claim.stage, claim.wish(now))
 }
 
@@ -127,6 +130,30 @@ fn nothing_begins_before_it_is_known_whether_it_may_and_after_a_restart_the_mess
     simulation.settle(&mut Memory::default());
     assert_eq!(ready(&simulation), known);
     assert_eq!(simulation.log.len(), writes, "no write after a restart");
+}
+
+#[test]
+fn one_that_a_limit_refuses_takes_no_turn_from_one_that_may_begin() {
+    let mut simulation = before();
+    simulation.edit(|machine| {
+        let class = machine.spec.class.as_mut().unwrap();
+        class.limits = Some(Arc::new(LimitsOfClass {
+            machines: Some(1),
+            hours: None,
+            max_override: None,
+            timezone: "UTC".to_owned(),
+        }));
+    });
+    simulation.run_until(&mut Memory::default(), NOON);
+    let stage = |turn| {
+        let (object, observed) = (simulation.sm(), simulation.observed());
+        let claim = rates_claim(object, &observed, simulation.now, turn);
+        claim.unwrap().stage
+    };
+    assert_eq!(stage(Some(Turn::Open)), Stage::Absent);
+    let (limit, again) = (Limit::Machines, None);
+    assert_eq!(stage(Some(Turn::Wait { limit, again })), Stage::Aside);
+    assert_eq!(stage(None), Stage::Aside);
 }
 
 #[test]
