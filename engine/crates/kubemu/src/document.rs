@@ -128,16 +128,7 @@ struct ParsedText {
 }
 
 fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_documents: MAX_DOCUMENTS,
-            max_nodes: MAX_VALUES,
-            // A value has at most an event for its beginning, one for its end, and its document's.
-            max_events: 4 * (MAX_VALUES + MAX_DOCUMENTS),
-        },
-    };
-    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
-        .map_err(|error| Malformed::of(origin, &error))?;
+    let documents = values(text).map_err(|error| Malformed::of(origin, &error))?;
     let several = documents.len() > 1;
     let file = origin;
     let mut texts = sections(text);
@@ -178,6 +169,62 @@ fn parse_text(origin: &str, text: &str) -> Result<ParsedText, Malformed> {
         documents: all,
         has_list,
     })
+}
+
+/// The values of the documents of a text, without those that are empty.
+fn values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let parts = parts(text);
+    if parts.len() > 1 {
+        // Together they have at most as many values as a whole text.
+        let most = MAX_VALUES / parts.len();
+        let read = parallel::map(parts, |part| values_of(part, most));
+        let read: Result<Vec<_>, _> = read.into_iter().collect();
+        let documents = read.map(|it| it.into_iter().flatten().collect::<Vec<_>>());
+        if let Ok(documents) = documents
+            && documents.len() <= MAX_DOCUMENTS
+        {
+            return Ok(documents);
+        }
+        // What is wrong is said with its place in the whole text.
+    }
+    values_of(text, MAX_VALUES)
+}
+
+fn values_of(text: &str, most: usize) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_documents: MAX_DOCUMENTS,
+            max_nodes: most,
+            // A value has at most an event for its beginning, one for its end, and its document's.
+            max_events: 4 * (most + MAX_DOCUMENTS),
+        },
+    };
+    serde_saphyr::from_multiple_with_options(text, options)
+}
+
+/// The least size of a part of a text, in bytes, but for the last one.
+const MIN_PART: usize = 16 << 10;
+
+/// The text in parts of whole documents that can be parsed apart. A line with a marker begins a
+/// document wherever it is; directives are about the document after them, so a text with some is one
+/// part.
+fn parts(text: &str) -> Vec<&str> {
+    let has_directives = || text.lines().any(|line| line.starts_with('%'));
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((at, _)) = rest
+        .match_indices("\n---\n")
+        .find(|(at, _)| *at >= MIN_PART)
+    {
+        let (part, more) = rest.split_at(at + 1);
+        parts.push(part);
+        rest = more;
+    }
+    if parts.is_empty() || has_directives() {
+        return vec![text];
+    }
+    parts.push(rest);
+    parts
 }
 
 /// The failure for a file that cannot be read.
@@ -274,6 +321,37 @@ mod tests {
         let large = io::repeat(b' ').take(MAX_BYTES + 1);
         let refused = read_bounded("a.yaml", large).unwrap_err().message();
         assert!(refused.contains("larger than 64 MiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_long_text_has_the_documents_of_its_parts_and_says_where_it_is_wrong() {
+        let document = |number: usize| {
+            format!(
+                "kind: A\nnumber: {number}\ntext: |\n  ---\n  {}\n",
+                "a".repeat(900)
+            )
+        };
+        let all: Vec<String> = (0..200).map(document).collect();
+        let text = format!("# First.\n---\n{}---\n# Last.\n", all.join("---\n"));
+        assert!(parts(&text).len() > 5);
+        assert_eq!(parts(&text).concat(), text);
+        let found = parse("a.yaml", &text).unwrap();
+        assert_eq!(values_of(&text, MAX_VALUES).unwrap().len(), 200);
+        for (of, number) in found.iter().zip(0..) {
+            assert_eq!(of.object["number"], number);
+            assert_eq!(of.origin, format!("a.yaml, document {}", number + 1));
+            let location = of.location.as_ref().map(|it| it.line);
+            assert_eq!(location, Some(3 + 6 * number));
+        }
+        assert_eq!(found.len(), 200);
+        let wrong = format!("{text}---\nkind: [\n");
+        let message = |error: serde_saphyr::Error| error.to_string();
+        let whole = values_of(&wrong, MAX_VALUES).map_err(message);
+        assert_eq!(values(&wrong).map_err(message), whole);
+        assert!(whole.unwrap_err().contains(" 120"));
+        // A directive is about the document after it.
+        let directed = format!("{text}...\n%YAML 1.2\n---\nkind: A\n");
+        assert_eq!(parts(&directed), [&*directed]);
     }
 
     #[test]
