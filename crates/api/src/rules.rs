@@ -33,7 +33,7 @@ use crate::resource::{
 use crate::schedule_calendar::ScheduleCalendar;
 use crate::schedule_override::ScheduleOverride;
 use crate::scheduled_capacity::ScheduledCapacity;
-use crate::scheduled_machine::{NodeTaint, ScheduledMachine};
+use crate::scheduled_machine::{NodeTaint, ScheduleSpec, ScheduledMachine};
 use crate::scheduled_machine_class::ScheduledMachineClass;
 use crate::scheduled_machine_set::ScheduledMachineSet;
 use crate::schema::MAX_NAME;
@@ -250,6 +250,15 @@ pub fn check(object: &ScheduledMachine) -> Vec<Violation> {
     )
 }
 
+/// The violations of [`check`] that are about `spec.schedule`, without a look at the rest of the object.
+pub fn check_schedule(schedule: &ScheduleSpec) -> Vec<Violation> {
+    let rules = SCHEDULED_MACHINE.rules().iter();
+    check_rules(
+        rules.filter(|rule| rule.path.starts_with("spec.schedule")),
+        &json!({"spec": {"schedule": schedule}}),
+    )
+}
+
 /// Whether `spec.nodeTaints` may contain that taint: it is within the schema's bounds and
 /// satisfies SM042, SM043 and SM044. If a record of applied taints contains any other taint,
 /// the operator did not write it.
@@ -308,8 +317,15 @@ pub(crate) fn check_shared(spec: &SharedSpec) -> Vec<Violation> {
 
 /// As [`check`], for an object of that kind in JSON form.
 pub(crate) fn check_value(resource: &Resource, object: &Value) -> Vec<Violation> {
+    check_rules(resource.rules().iter(), object)
+}
+
+fn check_rules<'r>(
+    rules: impl Iterator<Item = &'r Rule>,
+    object: &Value,
+) -> Vec<Violation> {
     let mut broken = Vec::new();
-    for rule in resource.rules() {
+    for rule in rules {
         let Some(holds) = rule.requirement.predicate else {
             continue;
         };

@@ -298,7 +298,7 @@ async fn effective_schedule(
             Failure::new(format!("the schedule of ScheduledMachine {name}"), why)
                 .remedy("create it")
         })?;
-    let schedule = spec.schedule(&context.calendars(&namespace));
+    let schedule = spec.schedule(context.calendars(&namespace));
     let schedule = schedule.map_err(|error| {
         Failure::new(format!("the schedule of ScheduledMachine {name}"), error)
             .remedy("correct the schedule")

@@ -11,10 +11,12 @@ use std::path::PathBuf;
 use fivespot_api::name;
 use fivespot_drawing::most_frequent_zone;
 use fivespot_plan::forecast::BrokenOpening;
-use fivespot_plan::{FleetForecast, FleetMachine, ForecastSpan, forecast};
+use fivespot_plan::{FleetForecast, FleetMachine, ForecastSpan, delay_of, forecast};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use kubemu::parallel;
 use kubemu_clock::Clock;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cluster::Access;
 use crate::columns::table;
@@ -38,13 +40,15 @@ const LINES: usize = 50;
 /// Show which openings of the next weeks cannot be kept, and why
 ///
 /// An opening cannot be kept if no host of the class is free, if the host that the machine names is
-/// in use, if a limit of the class is reached, if the class does not allow what the machine names, or
-/// if the lead time is shorter than the last provisioning took (status.lastProvisioning). Calendars,
-/// overrides, shared schedules and classes count if they are among the files or in the cluster. A
+/// in use, if a limit or startsPerMinute of the class is reached, if the class does not allow what the
+/// machine names, or if the lead time is shorter than the last provisioning took
+/// (status.lastProvisioning). Calendars, overrides, shared schedules and classes count if they are
+/// among the files or in the cluster, and so does whether a class selects a Namespace. A
 /// ScheduledMachineSet counts as its machines.
 ///
 /// Hosts are given out as by the operator: the highest priority first, then the first name. A machine
-/// that leaves is counted on its host until its gracefulShutdownTimeout is over.
+/// that leaves is counted on its host until its gracefulShutdownTimeout is over. What stopsPerMinute
+/// and minimumActive of a class keep longer is not counted.
 ///
 /// Exit codes: 0 every opening can be kept, 1 one cannot or an object cannot be evaluated, 2 error.
 #[derive(Debug, clap::Args)]
@@ -82,40 +86,66 @@ struct Fleet {
     warnings: Vec<String>,
 }
 
+/// What was found. The openings that cannot be kept are described where they are printed: there may be
+/// a hundred thousand of them, of which a text shows a few.
+#[derive(Debug)]
+struct Report {
+    machines: Vec<PlannedMachine>,
+    from: Timestamp,
+    to: Timestamp,
+    openings: usize,
+    broken: Vec<BrokenOpening>,
+    not_evaluated: Vec<Unevaluated>,
+    notes: Vec<String>,
+}
+
 /// The JSON and YAML output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct Printed<'r> {
     from: Timestamp,
     to: Timestamp,
     /// How many openings there are.
     openings: usize,
     /// Those that cannot be kept.
-    broken: Vec<Row>,
+    broken: Rows<'r>,
     /// The objects that cannot be evaluated.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_evaluated: Vec<Unevaluated>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    not_evaluated: &'r [Unevaluated],
     /// What else to know.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'r [String],
+}
+
+/// The openings of a report that cannot be kept.
+#[derive(Debug)]
+struct Rows<'r> {
+    report: &'r Report,
+    members: Vec<FleetMachine<'r>>,
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
 }
 
 /// An opening that cannot be kept.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct Row<'r> {
     time: Timestamp,
-    namespace: String,
-    name: String,
+    namespace: &'r str,
+    name: &'r str,
     reason: &'static str,
     /// How long after the opening the machine is there; absent if it is not before the window ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     late_seconds: Option<i64>,
     message: String,
     remedy: String,
-    /// The time in the zone of the schedule.
+    /// The zone of the schedule.
     #[serde(skip)]
-    local: String,
+    zone: &'r TimeZone,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
@@ -137,8 +167,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     let report = report(fleet, &range, known_since)?;
     match args.output {
         Format::Text => text(out, &report, if args.all { usize::MAX } else { LINES })?,
-        Format::Json => output::json(out, &report)?,
-        Format::Yaml => output::yaml(out, &report)?,
+        Format::Json => output::json(out, &report.printed())?,
+        Format::Yaml => output::yaml(out, &report.printed())?,
     }
     Ok(report.outcome())
 }
@@ -157,17 +187,21 @@ impl Fleet {
         };
         let mut machines = BTreeMap::new();
         let mut first_failure = None;
-        for document in source::previewed(documents) {
-            if document.text("/kind") == name::CAPACITY_KIND {
-                continue;
-            }
-            match PlannedMachine::of(&document, &context, namespace) {
+        let mut documents = source::previewed(documents);
+        documents.retain(|document| document.text("/kind") != name::CAPACITY_KIND);
+        let planned = parallel::map(documents, |document| {
+            PlannedMachine::of(&document, &context, namespace).map_err(|failure| {
+                let wrong = Unevaluated::of(&document, namespace, &failure);
+                (wrong, failure)
+            })
+        });
+        for planned in planned {
+            match planned {
                 Ok(planned) => {
                     let key = (planned.namespace.clone(), planned.name.clone());
                     machines.insert(key, planned);
                 }
-                Err(failure) => {
-                    let wrong = Unevaluated::of(&document, namespace, &failure);
+                Err((wrong, failure)) => {
                     fleet.not_evaluated.push(wrong);
                     first_failure.get_or_insert(failure);
                 }
@@ -223,12 +257,7 @@ fn report(
     } = fleet;
     let zones = machines.iter().map(|it| it.schedule.zone_name());
     let Span { from, to } = range.span(&most_frequent_zone(zones))?;
-    let members = machines.iter().map(|planned| FleetMachine {
-        namespace: &planned.namespace,
-        object: &planned.object,
-        schedule: planned.active_schedule(),
-    });
-    let members: Vec<FleetMachine<'_>> = members.collect();
+    let members = members(&machines);
     let span = ForecastSpan {
         since: known_since.map_or(from, |since| since.min(from)),
         from,
@@ -238,17 +267,41 @@ fn report(
         Failure::new("--to", format!("{error} until {to}"))
             .remedy("give an earlier time, or fewer machines")
     })?;
-    let rows = found.broken.iter();
-    let rows =
-        rows.filter_map(|it| Some(Row::of(it, machines.get(it.machine)?, &members)));
+    let notes = warnings.into_iter().chain(no_lead_time(&found));
     Ok(Report {
         from,
         to,
         openings: found.openings,
-        broken: rows.collect(),
+        notes: notes.chain(unknown_jitter(&machines)).collect(),
+        broken: found.broken,
         not_evaluated,
-        notes: warnings.into_iter().chain(no_lead_time(&found)).collect(),
+        machines,
     })
+}
+
+/// The machines as they are forecast.
+fn members(machines: &[PlannedMachine]) -> Vec<FleetMachine<'_>> {
+    let members = machines.iter().map(|planned| FleetMachine {
+        namespace: &planned.namespace,
+        object: &planned.object,
+        schedule: planned.active_schedule(),
+    });
+    members.collect()
+}
+
+/// A sentence about machines whose part of the jitter of their class follows from a uid that they do
+/// not have yet.
+fn unknown_jitter(machines: &[PlannedMachine]) -> Option<String> {
+    let is_unknown = |planned: &&PlannedMachine| delay_of(&planned.object).is_none();
+    let machines = match machines.iter().filter(is_unknown).count() {
+        0 => return None,
+        1 => "1 machine has".to_owned(),
+        several => format!("{} machines have", human::count(several)),
+    };
+    Some(format!(
+        "{machines} a class with jitter and no uid yet, from which its part follows: the windows are \
+         taken to open without it."
+    ))
 }
 
 /// A sentence about machines that nobody expects to be ready when their windows open.
@@ -266,6 +319,24 @@ fn no_lead_time(found: &FleetForecast) -> Option<String> {
 }
 
 impl Report {
+    fn printed(&self) -> Printed<'_> {
+        Printed {
+            from: self.from,
+            to: self.to,
+            openings: self.openings,
+            broken: self.rows(),
+            not_evaluated: &self.not_evaluated,
+            notes: &self.notes,
+        }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows {
+            report: self,
+            members: members(&self.machines),
+        }
+    }
+
     fn outcome(&self) -> Outcome {
         if self.broken.is_empty() && self.not_evaluated.is_empty() {
             Outcome::Yes
@@ -289,29 +360,30 @@ impl Report {
     }
 }
 
-impl Row {
-    fn of(
-        broken: &BrokenOpening,
-        machine: &PlannedMachine,
-        fleet: &[FleetMachine<'_>],
-    ) -> Self {
-        let zone = machine.schedule.time_zone().clone();
-        Self {
-            time: broken.opens,
-            namespace: machine.namespace.clone(),
-            name: machine.name.clone(),
-            reason: broken.cause.as_str(),
-            late_seconds: broken.late.map(|late| late.as_secs()),
-            message: broken.message(fleet),
-            remedy: broken.remedy(fleet),
-            local: human::local(&broken.opens.to_zoned(zone)),
-        }
+impl<'r> Rows<'r> {
+    fn iter(&self) -> impl Iterator<Item = Row<'r>> {
+        let report = self.report;
+        report.broken.iter().filter_map(|broken| {
+            let machine = report.machines.get(broken.machine)?;
+            Some(Row {
+                time: broken.opens,
+                namespace: &machine.namespace,
+                name: &machine.name,
+                reason: broken.cause.as_str(),
+                late_seconds: broken.late.map(|late| late.as_secs()),
+                message: broken.message(&self.members),
+                remedy: broken.remedy(&self.members),
+                zone: machine.schedule.time_zone(),
+            })
+        })
     }
+}
 
-    fn cells(&self) -> [Cow<'_, str>; 5] {
+impl Row<'_> {
+    fn cells(&self) -> [Cow<'static, str>; 5] {
         let late = self.late_seconds.map(SignedDuration::from_secs);
         let cells = [
-            self.local.clone(),
+            human::local(&self.time.to_zoned(self.zone.clone())),
             format!("{}/{}", self.namespace, self.name),
             late.map_or_else(|| "whole window".to_owned(), |late| format!("{late:#}")),
             self.reason.to_owned(),
@@ -324,8 +396,9 @@ impl Row {
 /// Prints at most `shown` openings, and how many can be kept.
 fn text(out: &mut dyn Write, report: &Report, shown: usize) -> Result<(), Failure> {
     if !report.broken.is_empty() {
-        let rows = report.broken.iter().take(shown);
-        let rows: Vec<_> = rows.map(Row::cells).collect();
+        let rows = report.rows();
+        let rows = rows.iter().take(shown);
+        let rows: Vec<_> = rows.map(|row| row.cells()).collect();
         table(
             out,
             ["OPENS", "MACHINE", "LATE", "REASON", "MESSAGE"],

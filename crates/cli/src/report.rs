@@ -314,7 +314,7 @@ fn machine(
     let observed = observed.and_then(|status| status.spot_schedule.as_ref());
     let _ = context.resolve(&mut object.spec.schedule, &namespace, observed);
     let metadata = &object.metadata;
-    let schedule = object.spec.schedule(&context.calendars(&namespace)).ok();
+    let schedule = object.spec.schedule(context.calendars(&namespace)).ok();
     let schedule = schedule
         .filter(|_| object.spec.is_enabled())
         .map(|it| it.with_overrides(context.overrides(&object, &namespace)));

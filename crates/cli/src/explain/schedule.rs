@@ -134,7 +134,11 @@ pub(super) async fn inspect(
     let calendars = match calendars {
         Ok(documents) => {
             let namespace = client.default_namespace();
-            Some(Context::of(&documents, Some(namespace)).calendars(namespace))
+            Some(
+                Context::of(&documents, Some(namespace))
+                    .calendars(namespace)
+                    .clone(),
+            )
         }
         Err(unreadable) => {
             not_readable.push(unreadable);

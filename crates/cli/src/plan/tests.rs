@@ -248,6 +248,77 @@ fn json_has_every_broken_opening_with_its_reason_and_remedy() {
     ];
     let report = report_of(&fleet.concat(), ("2026-03-09", "2026-03-10")).unwrap();
     let mut out = Vec::new();
-    crate::output::json(&mut out, &report).unwrap();
+    crate::output::json(&mut out, &report.printed()).unwrap();
     assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn a_class_that_does_not_select_a_namespace_is_for_none_of_its_machines() {
+    let select =
+        "  namespaceSelector: {matchLabels: {tier: night}}\n  hosts: [{name: desk-2}";
+    let classes = CLASSES.replacen("  hosts: [{name: desk-2}", select, 1);
+    let namespace = |labels: &str| {
+        format!(
+            "\
+apiVersion: v1
+kind: Namespace
+metadata: {{name: render, labels: {labels}}}
+---
+"
+        )
+    };
+    let of = |namespace: &str| {
+        let fleet = [
+            &*classes,
+            namespace,
+            &machine("a", "{name: desks}", "9", ""),
+        ];
+        planned(&fleet.concat(), TWO_DAYS)
+    };
+    let refused = of(&namespace("{tier: day}"));
+    let row = "render/a  whole window  ClassNotAllowed  ScheduledMachineClass desks does not select \
+               namespace render; name another class, or have the namespace labelled\n";
+    assert!(refused.contains(row), "{refused}");
+    let kept = "All 2 openings";
+    assert!(of(&namespace("{tier: night}")).starts_with(kept));
+    // Its labels are not known.
+    assert!(of("").starts_with(kept));
+}
+
+#[test]
+fn machines_that_may_not_begin_at_once_are_late_and_jitter_is_that_of_the_uid() {
+    let rates = "  startsPerMinute: 1\n  hosts: [{name: desk-2}";
+    let classes = CLASSES.replacen("  hosts: [{name: desk-2}", rates, 1);
+    let [a, b] = ["a", "b"].map(|name| machine(name, "{name: desks}", "9", ""));
+    let late = planned(&[&*classes, &a, &b].concat(), ("2026-03-09", "2026-03-10"));
+    let row = "render/b  1m    LimitReached  startsPerMinute 1 of ScheduledMachineClass desks is \
+               reached; set a lead time, or have startsPerMinute raised\n";
+    assert!(late.contains(row), "{late}");
+    let classes = classes.replacen("  startsPerMinute: 1", "  jitter: 30m", 1);
+    let fleet =
+        |b: &str| [&*classes, &a, b, &machine("c", "{name: desks}", "9", "")].concat();
+    let unknown = planned(&fleet(&b), ("2026-03-09", "2026-03-10"));
+    assert!(
+        unknown.contains("3 machines have a class with jitter and no uid"),
+        "{unknown}"
+    );
+    assert!(
+        unknown.contains("Mon 2026-03-09 09:00  render/c"),
+        "{unknown}"
+    );
+    // The last of them opens later than the others.
+    let with_uid = |name: &str| {
+        let of = |uid: &str| format!("namespace: render, uid: {uid}");
+        machine(name, "{name: desks}", "9", "").replace(
+            "namespace: render",
+            &of("0b0e6d57-3a6c-4b0e-9a1c-5d3c1f0c2a11"),
+        )
+    };
+    let known = planned(&fleet(&with_uid("b")), ("2026-03-09", "2026-03-10"));
+    assert!(
+        known.contains("2 machines have a class with jitter and no uid"),
+        "{known}"
+    );
+    assert!(!known.contains("09:00  render/c"), "{known}");
+    assert!(known.contains("render/b"), "{known}");
 }

@@ -7,7 +7,7 @@ use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
     FollowedSchedule, PreparedClass, Provided, Resolved, ScheduleCalendar,
     ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClass,
-    ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
+    ScheduledMachineClassSpec, ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
 };
 use fivespot_plan::overrides::is_longer;
 use fivespot_schedule::{Dates, Override};
@@ -23,9 +23,31 @@ pub(crate) struct Context {
     /// The schedules that machines follow, by namespace, kind and name.
     shared: BTreeMap<[String; 3], Resolved>,
     /// The classes of machines, by name.
-    classes: BTreeMap<String, PreparedClass>,
+    classes: BTreeMap<String, Class>,
+    /// The labels of namespaces, by name.
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
     warnings: Vec<String>,
 }
+
+/// A class of machines.
+#[derive(Debug)]
+struct Class {
+    prepared: PreparedClass,
+    /// The same for a namespace whose labels are not known: they are taken to be right.
+    anywhere: PreparedClass,
+}
+
+impl From<ScheduledMachineClassSpec> for Class {
+    fn from(spec: ScheduledMachineClassSpec) -> Self {
+        let prepared = PreparedClass::from(spec);
+        let mut anywhere = prepared.clone();
+        anywhere.spec.namespace_selector = None;
+        Self { prepared, anywhere }
+    }
+}
+
+/// The label of each namespace with its name, which the API server sets.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 impl Context {
     /// The calendars and overrides among `documents`, without those that cannot be decoded.
@@ -52,6 +74,9 @@ impl Context {
                         let name = class.metadata.name.unwrap_or_default();
                         (name, class.spec.into())
                     }));
+                }
+                "Namespace" if document.text("/apiVersion") == "v1" => {
+                    context.add_namespace(document);
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
                     if let Some(it) = context.read(document) {
@@ -91,6 +116,17 @@ impl Context {
         of_namespace.insert(name, calendar.spec.dates());
     }
 
+    fn add_namespace(&mut self, document: &Document) {
+        let labels = document.object["metadata"]["labels"].as_object();
+        let labels = labels.into_iter().flatten();
+        let labels =
+            labels.filter_map(|(key, of)| Some((key.clone(), of.as_str()?.to_owned())));
+        let name = document.text("/metadata/name").to_owned();
+        let named = (NAME_LABEL.to_owned(), name.clone());
+        self.namespaces
+            .insert(name, labels.chain([named]).collect());
+    }
+
     fn add_shared(&mut self, namespace: &str, document: &Document) {
         let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));
         let key = [namespace, kind, name].map(ToOwned::to_owned);
@@ -104,12 +140,19 @@ impl Context {
         }
     }
 
-    /// Takes what the class of a machine sets. Returns the name of a class that is not known.
-    pub(crate) fn take_class(&self, spec: &mut ScheduledMachineSpec) -> Option<String> {
+    /// Takes what the class of a machine in a namespace sets. Returns the name of a class that is not
+    /// known.
+    pub(crate) fn take_class(
+        &self,
+        spec: &mut ScheduledMachineSpec,
+        namespace: &str,
+    ) -> Option<String> {
         let name = spec.class_ref.as_ref()?.name.clone();
         let class = self.classes.get(&name);
-        // Whether the namespace is selected says nothing about the schedule.
-        spec.resolve(class, &BTreeMap::new());
+        match self.namespaces.get(namespace) {
+            Some(labels) => spec.resolve(class.map(|of| &of.prepared), labels),
+            None => spec.resolve(class.map(|of| &of.anywhere), &BTreeMap::new()),
+        }
         class.is_none().then_some(name)
     }
 
@@ -176,8 +219,9 @@ impl Context {
     }
 
     /// The calendars of a namespace, by name.
-    pub(crate) fn calendars(&self, namespace: &str) -> BTreeMap<String, Dates> {
-        self.calendars.get(namespace).cloned().unwrap_or_default()
+    pub(crate) fn calendars(&self, namespace: &str) -> &BTreeMap<String, Dates> {
+        static NONE: BTreeMap<String, Dates> = BTreeMap::new();
+        self.calendars.get(namespace).unwrap_or(&NONE)
     }
 
     /// The overrides of a machine in its namespace, in the form that its schedule uses, without those

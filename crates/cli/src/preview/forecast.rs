@@ -43,6 +43,9 @@ pub(super) struct Forecast {
     /// What the operator says about the override that stops the machine after a reclaim.
     #[serde(skip)]
     pub(super) reclaimed: Option<String>,
+    /// What the jitter of the class does to the windows.
+    #[serde(skip)]
+    pub(super) jitter: Option<String>,
     /// Why the schedule does not apply.
     #[serde(skip)]
     pub(super) off: Option<Off>,
@@ -169,6 +172,7 @@ impl Forecast {
             name,
             verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
             reclaimed: reclaimed(&machine),
+            jitter: planned::jitter(&machine),
             is_audited: machine.spec.enforcement == Enforcement::Audit,
             off,
             span,
@@ -182,13 +186,15 @@ impl Forecast {
         Ok(forecast)
     }
 
-    /// A sentence for each calendar that does not exist, and for a class that is not known.
+    /// A sentence for each calendar that does not exist, for a class that is not known, and for one
+    /// with jitter.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let calendars = self.missing_calendars.iter();
         let class = self.unknown_class.iter();
         calendars
             .map(|it| planned::calendar_not_found(it))
             .chain(class.map(|it| planned::class_not_found(it)))
+            .chain(self.jitter.clone())
     }
 
     /// The use that the schedule plans within the span.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{EnabledField, ScheduledCapacity, ScheduledMachine, rules};
-use fivespot_plan::MAX_STEPS;
+use fivespot_plan::{MAX_STEPS, delay_of};
 use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize as _;
 
 use crate::document::Document;
 use crate::preview::Context;
@@ -40,9 +41,8 @@ impl PlannedMachine {
         context: &Context,
         namespace: Option<&str>,
     ) -> Result<Self, Failure> {
-        let mut object: ScheduledMachine =
-            serde_json::from_value(document.object.clone())
-                .map_err(|error| undecodable(&document.origin, error))?;
+        let mut object = ScheduledMachine::deserialize(&document.object)
+            .map_err(|error| undecodable(&document.origin, error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let location =
@@ -50,7 +50,7 @@ impl PlannedMachine {
             Failure::new(location, why).remedy("correct the schedule")
         };
         let namespace = namespace_of(&object.metadata, namespace);
-        let unknown_class = context.take_class(&mut object.spec);
+        let unknown_class = context.take_class(&mut object.spec, &namespace);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         context
@@ -59,20 +59,16 @@ impl PlannedMachine {
         let calendars = context.calendars(&namespace);
         let schedule = object
             .spec
-            .schedule(&calendars)
+            .schedule(calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
             .with_overrides(context.overrides(&object, &namespace))
             .looking_back();
-        let violations = rules::check(&object);
-        let violation = violations
-            .iter()
-            .find(|it| it.field.starts_with("spec.schedule"));
-        if let Some(violation) = violation {
+        if let Some(violation) = rules::check_schedule(&object.spec.schedule).first() {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
         Ok(Self {
             off: Off::of(&object),
-            missing_calendars: missing(&object.spec.schedule, &calendars),
+            missing_calendars: missing(&object.spec.schedule, calendars),
             unknown_class,
             object,
             namespace,
@@ -129,9 +125,8 @@ impl PlannedCapacity {
         context: &Context,
         namespace: Option<&str>,
     ) -> Result<Self, Failure> {
-        let mut object: ScheduledCapacity =
-            serde_json::from_value(document.object.clone())
-                .map_err(|error| undecodable(&document.origin, error))?;
+        let mut object = ScheduledCapacity::deserialize(&document.object)
+            .map_err(|error| undecodable(&document.origin, error))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let fault = |field: &str, why: String| {
             let location =
@@ -152,13 +147,13 @@ impl PlannedCapacity {
         let schedule = object
             .spec
             .schedule
-            .schedule_with(&calendars)
+            .schedule_with(calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
             .with_overrides(context.overrides_of_capacity(&name, &namespace))
             .with_lead_time(lead_time);
         Ok(Self {
             off: Off::of_capacity(&object),
-            missing_calendars: missing(&object.spec.schedule, &calendars),
+            missing_calendars: missing(&object.spec.schedule, calendars),
             object,
             namespace,
             name,
@@ -289,6 +284,25 @@ pub(crate) fn class_not_found(class: &str) -> String {
     format!(
         "ScheduledMachineClass {class} was not found; its lead time and end policy are left out."
     )
+}
+
+/// A sentence about a machine whose windows open and close later because of the jitter of its class.
+pub(super) fn jitter(machine: &ScheduledMachine) -> Option<String> {
+    let class = machine.spec.class.as_ref()?;
+    let text = match delay_of(machine) {
+        Some(delay) if delay.is_zero() => return None,
+        Some(delay) => format!(
+            "Windows open and close {delay:#} later than shown: its part of the jitter of \
+             ScheduledMachineClass {}.",
+            class.name
+        ),
+        None => format!(
+            "Windows open and close up to {:#} later than shown: the jitter of \
+             ScheduledMachineClass {}, of which the part of a machine follows from its uid.",
+            class.jitter, class.name
+        ),
+    };
+    Some(text)
 }
 
 /// The field that an error of the schedule engine is about.

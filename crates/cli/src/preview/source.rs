@@ -12,6 +12,7 @@ use fivespot_api::{
     name,
 };
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
@@ -127,8 +128,8 @@ pub(crate) fn from_cluster(
     })
 }
 
-/// Reads all ScheduledMachines of the cluster with what their schedules depend on, and the current
-/// time of the cluster.
+/// Reads all ScheduledMachines of the cluster with what their schedules depend on, the namespaces, and
+/// the current time of the cluster.
 ///
 /// # Errors
 /// The cluster is unreachable or returns an error.
@@ -141,7 +142,11 @@ pub(crate) fn machines_of_cluster(
             address,
             now,
         } = access.connect().await?;
-        Ok((read(client, &address, Selection::All).await?, now))
+        let mut documents = read(client.clone(), &address, Selection::All).await?;
+        // Who may not read namespaces is not told that a class does not select one.
+        let namespaces = listed::<Namespace>(&client, Selection::All).await;
+        documents.extend(namespaces.unwrap_or_default());
+        Ok((documents, now))
     })
 }
 

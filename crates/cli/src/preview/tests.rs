@@ -437,6 +437,42 @@ spec:
 }
 
 #[test]
+fn the_jitter_of_a_class_is_told_by_how_much_it_moves_windows() {
+    let class = "\
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachineClass
+metadata: {name: desks}
+spec:
+  clusterNames: [production]
+  jitter: 30m
+  bootstrapSpec: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: K0sWorkerConfig, spec: {}}
+  infrastructureSpec:
+    {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: RemoteMachine, spec: {}}
+";
+    let of = |metadata: &str| {
+        let worker = format!(
+            "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata: {{name: worker{metadata}}}
+spec: {{schedule: {OFFICE}, classRef: {{name: desks}}}}
+{class}"
+        );
+        preview_of(&worker, view(Form::Text), CHRISTMAS)
+    };
+    let known = "\nWindows open and close 19m later than shown: its part of the jitter of \
+                 ScheduledMachineClass desks.\n";
+    let text = of(", uid: uid-820");
+    assert!(text.contains(known), "{text}");
+    let text = of("");
+    assert!(
+        text.contains("\nWindows open and close up to 30m later than shown"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_calendar_that_is_missing_is_named_and_left_out() {
     let note = "ScheduleCalendar zurich was not found; its exceptions are left out.";
     let text = preview(NIGHTS, Form::Text, CHRISTMAS);
