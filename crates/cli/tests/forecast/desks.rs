@@ -2,8 +2,6 @@
 //! through that month, and the time in which there are Machines and Nodes is counted here, by what is
 //! written to the API server.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
