@@ -1,7 +1,8 @@
 //! Which machine of this replica may claim which host of a class next.
 //!
 //! The Lease of a host decides who has it. What is here spares claims that cannot succeed, and says
-//! whose turn it is: that of the highest priority. All of it may be lost.
+//! whose turn it is: that of the highest priority, also of those that may need a host at the same
+//! instant and have not asked yet. All of it may be lost.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,9 @@ use crate::Key;
 /// How long a host is left alone whose claim was sent, until the cache shows the Lease.
 const SHOWN_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
+/// For how long one that may need a host is left its place until it asks.
+const ASKS_WITHIN: SignedDuration = SignedDuration::from_secs(1);
+
 /// The classes whose hosts machines wait for or have just claimed.
 #[derive(Debug, Default)]
 pub(crate) struct HostPools(Mutex<State>);
@@ -25,6 +29,8 @@ struct State {
     pools: BTreeMap<String, Pool>,
     /// The class and the place of each machine that waits or was offered a host.
     seeking: BTreeMap<Key, (String, Place)>,
+    /// The class, the instant and the place of each machine that may need a host then.
+    expected: BTreeMap<Key, (String, Timestamp, Place)>,
 }
 
 /// The order of those that wait: by priority, then by name.
@@ -36,7 +42,9 @@ struct Pool {
     waiting: BTreeMap<Place, Option<String>>,
     /// By host: who was offered it.
     offers: BTreeMap<String, Offer>,
-    /// Those that name a free host which is left to one ahead of them that takes any.
+    /// Those that may need one at an instant, as those that wait.
+    expected: BTreeMap<Timestamp, BTreeMap<Place, Option<String>>>,
+    /// Those for which a host is free that is left to one ahead of them.
     passed_over: BTreeSet<Key>,
     /// How often the claims have changed.
     changes: u64,
@@ -49,9 +57,9 @@ struct Pool {
 enum Find {
     /// This host.
     Host(String),
-    /// The one that it names is free, and left to one ahead of it.
+    /// One is free, and left to one ahead of it.
     PassedOver,
-    /// None.
+    /// None that is free.
     None,
 }
 
@@ -88,6 +96,20 @@ impl HostPools {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `key` needs no host now, and may need one at an instant.
+    pub(crate) fn expect(&self, key: &Key, wish: Wish, at: Timestamp) {
+        let mut state = self.state();
+        state.forget_expected(key);
+        let place = (Reverse(wish.priority), key.clone());
+        let expected = (wish.class.clone(), at, place.clone());
+        state.expected.insert(key.clone(), expected);
+        let pool = state.pools.entry(wish.class).or_default();
+        pool.expected
+            .entry(at)
+            .or_default()
+            .insert(place, wish.named);
+    }
+
     /// Offers `key` a host that is not taken, the first by name, unless others that wait come first.
     pub(crate) fn seek(
         &self,
@@ -98,16 +120,23 @@ impl HostPools {
     ) -> Turn {
         let mut state = self.state();
         let place = (Reverse(wish.priority), key.clone());
+        state.forget_expected(key);
         state.enter(key, &wish.class, place.clone());
         let pool = state.pools.entry(wish.class.clone()).or_default();
         pool.offers.retain(|_, offer| {
             let left = |at| after(at, SHOWN_WITHIN) > now;
             offer.claimed_at.is_none_or(left)
         });
-        let found = pool.find(&place, &wish, is_taken);
+        while let Some(first) = pool.expected.first_entry()
+            && after(*first.key(), ASKS_WITHIN) <= now
+        {
+            first.remove();
+        }
+        let found = pool.find(&place, &wish, now, is_taken);
         pool.offers.retain(|_, offer| !offer.is_open_to(key));
         pool.passed_over.remove(key);
         let is_passed_over = found == Find::PassedOver;
+        let is_due_ahead = is_passed_over && pool.has_due_ahead(&place, now);
         if let Find::Host(host) = found {
             let offer = Offer {
                 to: key.clone(),
@@ -117,12 +146,15 @@ impl HostPools {
             return Turn::Offered(host);
         }
         let claimed = pool.offers.values().filter_map(|offer| offer.claimed_at);
-        let again = claimed.min().map(|at| after(at, SHOWN_WITHIN));
-        let is_first = pool.waiting.range(..&place).next().is_none();
+        let shown = claimed.map(|at| after(at, SHOWN_WITHIN));
+        let asked = is_due_ahead.then(|| after(now, ASKS_WITHIN));
+        let again = shown.chain(asked).min();
+        let is_first = pool.ahead(&place, now).next().is_none();
         if wish.named.is_none() && is_first && pool.offers.is_empty() {
             pool.full_at = Some((pool.changes, wish.hosts));
         }
-        if is_passed_over {
+        // Those that wait for any host are asked in their order anyway.
+        if is_due_ahead || is_passed_over && wish.named.is_some() {
             pool.passed_over.insert(key.clone());
         }
         pool.waiting.insert(place, wish.named);
@@ -157,8 +189,16 @@ impl HostPools {
     /// `key` needs no further host. Returns whose turn is next.
     pub(crate) fn leave(&self, key: &Key) -> Vec<Key> {
         let mut state = self.state();
+        let expected = state.forget_expected(key);
         let Some((class, place)) = state.seeking.remove(key) else {
-            return Vec::new();
+            let Some(class) = expected else {
+                return Vec::new();
+            };
+            let passed_over = state.passed_over(&class);
+            if state.pools.get(&class).is_some_and(Pool::is_unused) {
+                state.pools.remove(&class);
+            }
+            return passed_over;
         };
         let pool = state.pools.entry(class).or_default();
         pool.waiting.remove(&place);
@@ -195,6 +235,26 @@ impl HostPools {
 }
 
 impl State {
+    /// `key` is not expected any more. Returns the class in which it was.
+    fn forget_expected(&mut self, key: &Key) -> Option<String> {
+        let (class, at, place) = self.expected.remove(key)?;
+        let pool = self.pools.get_mut(&class)?;
+        if let Some(expected) = pool.expected.get_mut(&at) {
+            expected.remove(&place);
+            if expected.is_empty() {
+                pool.expected.remove(&at);
+            }
+        }
+        Some(class)
+    }
+
+    /// Those of a class that were passed over, which are to ask again.
+    fn passed_over(&mut self, class: &str) -> Vec<Key> {
+        let pool = self.pools.get_mut(class);
+        let passed_over = pool.map(|pool| std::mem::take(&mut pool.passed_over));
+        passed_over.into_iter().flatten().collect()
+    }
+
     /// Records the place of `key`, which does not wait elsewhere any more.
     fn enter(&mut self, key: &Key, class: &str, place: Place) {
         let sought = (class.to_owned(), place);
@@ -219,22 +279,38 @@ impl Offer {
 }
 
 impl Pool {
+    /// The only hosts that those take which are ahead of a place, by waiting or because they may need
+    /// one by now.
+    fn ahead(&self, place: &Place, now: Timestamp) -> impl Iterator<Item = Option<&str>> {
+        let due = self.expected.range(..=now);
+        let due = due.flat_map(move |(_, expected)| expected.range(..place));
+        let ahead = self.waiting.range(..place).chain(due);
+        ahead.map(|(_, named)| named.as_deref())
+    }
+
+    /// Whether one that may need a host by now is ahead of a place.
+    fn has_due_ahead(&self, place: &Place, now: Timestamp) -> bool {
+        let mut due = self.expected.range(..=now);
+        due.any(|(_, expected)| expected.range(..place).next().is_some())
+    }
+
     /// The host that is offered at this place: if those ahead each have one left.
-    fn find(&self, place: &Place, wish: &Wish, is_taken: impl Fn(&str) -> bool) -> Find {
+    fn find(
+        &self,
+        place: &Place,
+        wish: &Wish,
+        now: Timestamp,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> Find {
         let (_, key) = place;
-        let ahead = || {
-            self.waiting
-                .range(..place)
-                .map(|(_, named)| named.as_deref())
-        };
+        let ahead = || self.ahead(place, now);
         let named_ahead: BTreeSet<&str> = ahead().flatten().collect();
+        let others = || ahead().filter(Option::is_none).count();
         let is_free = |host: &&str| {
             let offer = self.offers.get(*host);
-            offer.is_none_or(|offer| offer.is_open_to(key))
-                && !named_ahead.contains(*host)
-                && !is_taken(host)
+            offer.is_none_or(|offer| offer.is_open_to(key)) && !is_taken(host)
         };
-        let others = || ahead().filter(Option::is_none).count();
+        let is_left = |host: &&str| is_free(host) && !named_ahead.contains(*host);
         if let Some(host) = &wish.named {
             if !is_free(&host.as_str()) {
                 return Find::None;
@@ -242,10 +318,11 @@ impl Pool {
             // Each of the others takes the first one by name.
             let others = others();
             let before = wish.hosts.names().take_while(|name| *name < host.as_str());
-            return if others == 0 || before.filter(is_free).count() >= others {
-                Find::Host(host.clone())
-            } else {
+            let is_others = others > 0 && before.filter(is_left).count() < others;
+            return if is_others || !is_left(&host.as_str()) {
                 Find::PassedOver
+            } else {
+                Find::Host(host.clone())
             };
         }
         let is_full = self.full_at.as_ref().is_some_and(|(changes, hosts)| {
@@ -255,17 +332,18 @@ impl Pool {
             return Find::None;
         }
         let others = others();
-        let mut free = wish.hosts.names().filter(is_free);
-        match free.next() {
-            Some(first) if others == 0 || free.nth(others - 1).is_some() => {
+        let mut left = wish.hosts.names().filter(is_left);
+        match left.next() {
+            Some(first) if others == 0 || left.nth(others - 1).is_some() => {
                 Find::Host(first.to_owned())
             }
-            Some(_) | None => Find::None,
+            None if !wish.hosts.names().any(|host| is_free(&host)) => Find::None,
+            Some(_) | None => Find::PassedOver,
         }
     }
 
     fn is_unused(&self) -> bool {
-        self.waiting.is_empty() && self.offers.is_empty()
+        self.waiting.is_empty() && self.offers.is_empty() && self.expected.is_empty()
     }
 
     /// The first that takes any host.

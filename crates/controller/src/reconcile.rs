@@ -377,16 +377,22 @@ fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
         context.leave_hosts(key);
         return plan;
     };
-    if !plan.seeks_host {
-        context.leave_hosts(key);
-        return plan;
-    }
     let wish = Wish {
         class: class.name.clone(),
         hosts,
         named: class.host.clone(),
         priority: snapshot.object.spec.priority,
     };
+    if !plan.seeks_host {
+        context.leave_hosts(key);
+        let status = snapshot.object.status.as_ref();
+        let has_host = status.is_some_and(|status| status.host.is_some());
+        // What it asks again for may be that its window opens.
+        if let Some(at) = plan.requeue_at.filter(|_| !has_host) {
+            context.host_pools.expect(key, wish, at);
+        }
+        return plan;
+    }
     let is_taken = |host: &str| context.is_host_taken(&class.name, host, key);
     let now = context.queue.now();
     match context.host_pools.seek(key, wish, now, is_taken) {

@@ -157,17 +157,23 @@ mutants! {
         "actions.truncate(MAX_ACTIONS);" => "actions.truncate(usize::MAX);",
         "sets::a_thousand_machines_are_created_in_bounded_steps";
     "host-turn-without-priority", "offers a host to the first by name instead of by priority", HOST_POOL,
-        "let place = (Reverse(wish.priority), key.clone());" => "let place = (Reverse(0), key.clone());",
+        "let place = (Reverse(wish.priority), key.clone());\n        state.forget_expected" => "let place = (Reverse(0), key.clone());\n        state.forget_expected",
         "host_pool::tests::of_machines_that_wait_the_highest_priority_comes_first";
     "host-offered-twice", "offers one host to two machines", HOST_POOL,
         "offer.is_none_or(|offer| offer.is_open_to(key))" => "(offer.is_none() || offer.is_some())",
         "host_pool::tests::each_machine_is_offered_another_host_in_the_order_of_their_names";
     "host-taken-from-those-ahead", "offers a host that one of those ahead could take", HOST_POOL,
-        "let is_enough = others == 0 || free.nth(others - 1).is_some();" => "let is_enough = others == 0 || free.nth(others - 1).is_some() || true;",
+        "Some(first) if others == 0 || left.nth(others - 1).is_some()" => "Some(first) if others == 0 || left.nth(others - 1).is_some() || true",
         "host_pool::tests::of_machines_that_wait_the_highest_priority_comes_first";
     "host-named-ahead-ignored", "offers a host that one ahead has named", HOST_POOL,
-        "                && !named_ahead.contains(*host)\n" => "",
+        "is_free(host) && !named_ahead.contains(*host)" => "is_free(host)",
         "host_pool::tests::a_named_host_waits_for_that_host_alone_and_comes_before_a_lower_priority";
+    "host-named-before-those-ahead", "offers a named host that one ahead would take", HOST_POOL,
+        "let is_others = others > 0 &&" => "let is_others = false && others > 0 &&",
+        "host_pool::tests::one_that_names_a_host_does_not_take_it_from_one_ahead_that_takes_any";
+    "host-left-for-ever", "does not ask again for a host that was left to one that never asks", HOST_POOL,
+        "let mut due = self.expected.range(..=now);" => "let mut due = self.expected.range(..now);",
+        "host_pool::tests::one_that_may_need_a_host_at_the_same_instant_keeps_its_place_until_it_asks";
     "host-offer-outlives-its-machine", "leaves a host alone that was offered to a machine that no longer waits", HOST_POOL,
         "let freed = offers.find(|(_, offer)| offer.is_open_to(key));" => "let freed = offers.find(|(_, offer)| false && offer.is_open_to(key));",
         "host_pool::tests::a_host_that_was_offered_and_never_claimed_wakes_who_waits";

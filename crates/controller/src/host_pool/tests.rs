@@ -32,13 +32,17 @@ impl Desks {
         self.seek_named(name, priority, None)
     }
 
-    fn seek_named(&self, name: &str, priority: u8, named: Option<&str>) -> Turn {
-        let wish = Wish {
+    fn wish(&self, priority: u8, named: Option<&str>) -> Wish {
+        Wish {
             class: "desks".to_owned(),
             hosts: self.hosts.clone(),
             named: named.map(str::to_owned),
             priority,
-        };
+        }
+    }
+
+    fn seek_named(&self, name: &str, priority: u8, named: Option<&str>) -> Turn {
+        let wish = self.wish(priority, named);
         let is_taken = |host: &str| self.taken.contains(host);
         self.pools.seek(&key(name), wish, self.now, is_taken)
     }
@@ -80,16 +84,42 @@ fn one_that_names_a_host_does_not_take_it_from_one_ahead_that_takes_any() {
     let mut desks = desks(&["a", "b"]);
     desks.taken.extend(["a", "b"]);
     assert_eq!(desks.seek("first", 50), Turn::Wait(None));
-    assert_eq!(desks.seek_named("second", 50, Some("a")), Turn::Wait(None));
     assert_eq!(desks.seek_named("third", 50, Some("b")), Turn::Wait(None));
-    assert_eq!(desks.freed("a"), [key("first"), key("second")]);
-    assert_eq!(desks.seek_named("second", 50, Some("a")), Turn::Wait(None));
+    assert_eq!(desks.freed("b"), [key("first"), key("third")]);
+    assert_eq!(desks.seek_named("third", 50, Some("b")), Turn::Wait(None));
     // It takes the first one by name.
-    desks.freed("b");
+    assert_eq!(desks.freed("a"), [key("first")]);
     assert_eq!(desks.seek_named("third", 50, Some("b")), offered("b"));
+    assert_eq!(desks.seek_named("second", 50, Some("a")), Turn::Wait(None));
     // It needs none any more.
     assert_eq!(desks.pools.leave(&key("first")), [key("second")]);
     assert_eq!(desks.seek_named("second", 50, Some("a")), offered("a"));
+}
+
+#[test]
+fn one_that_may_need_a_host_at_the_same_instant_keeps_its_place_until_it_asks() {
+    let mut desks = desks(&["a"]);
+    let expect = |desks: &Desks, name: &str, priority, seconds| {
+        let at = after(desks.now, SignedDuration::from_secs(seconds));
+        desks
+            .pools
+            .expect(&key(name), desks.wish(priority, None), at);
+    };
+    expect(&desks, "high", 90, 0);
+    expect(&desks, "later", 90, 60);
+    expect(&desks, "low", 10, 0);
+    let again = Some(after(desks.now, ASKS_WITHIN));
+    assert_eq!(desks.seek("middle", 50), Turn::Wait(again));
+    // It does not need one after all.
+    assert_eq!(desks.pools.leave(&key("high")), [key("middle")]);
+    assert_eq!(desks.seek("middle", 50), offered("a"));
+    // Nobody waits for long for one that does not ask.
+    desks.pools.leave(&key("middle"));
+    expect(&desks, "high", 90, 0);
+    assert_eq!(desks.seek("middle", 50), Turn::Wait(again));
+    desks.after(1);
+    assert_eq!(desks.seek("middle", 50), offered("a"));
+    assert_eq!(desks.seek("high", 90), Turn::Wait(None));
 }
 
 #[test]
