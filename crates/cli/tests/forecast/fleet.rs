@@ -1,10 +1,8 @@
 //! Random fleets: machines of one or two classes that need a few hosts on a Monday and a Tuesday.
 //!
-//! The forecast cannot know how much of its time a shutdown takes, nor which of two namespaces comes first
-//! when machines of both need a host at the same instant. So here no machine begins to need a host
-//! within the time in which another one may leave it, nor at the instant at which one of the other
-//! namespace does: windows open five minutes after the half hour and close on it, those of the second
-//! namespace a quarter of an hour later, and a shutdown may last four minutes.
+//! The forecast cannot know how much of its time a shutdown takes. So here no machine begins to need a
+//! host within the time in which another one may leave it: windows open five minutes after the half
+//! hour and close on it, and a shutdown may last four minutes.
 
 use std::array;
 
@@ -87,10 +85,7 @@ pub(crate) fn monday() -> Timestamp {
     "2026-03-09T00:00:00Z".parse().unwrap()
 }
 
-/// How many minutes after the half hour windows of the second namespace close.
-const QUARTER: u64 = 15;
-
-/// How many minutes later windows open.
+/// How many minutes after the half hour windows open.
 const OPENS: u64 = 5;
 
 impl Fleet {
@@ -134,7 +129,7 @@ impl Fleet {
         };
         let windows = machine.windows.iter();
         let openings = windows.map(|window| {
-            let (opens, closes) = machine.minutes(window);
+            let (opens, closes) = Machine::minutes(window);
             Opening {
                 start: at(opens) - class.lead,
                 opens: at(opens),
@@ -235,20 +230,15 @@ impl Machine {
     }
 
     /// The minutes since Monday at which a window opens and closes.
-    fn minutes(&self, (begin, length): &(u64, u64)) -> (u64, u64) {
-        let later = if self.namespace == NAMESPACES[0] {
-            0
-        } else {
-            QUARTER
-        };
-        (begin * 30 + later + OPENS, (begin + length) * 30 + later)
+    fn minutes((begin, length): &(u64, u64)) -> (u64, u64) {
+        (begin * 30 + OPENS, (begin + length) * 30)
     }
 
     fn object(&self, classes: &[Class]) -> Value {
         let windows = self.windows.iter().zip(0..);
         let windows: Vec<_> = windows
             .map(|(window, number)| {
-                let (opens, closes) = self.minutes(window);
+                let (opens, closes) = Self::minutes(window);
                 let of_day = opens % (OF_A_DAY * 30);
                 json!({
                     "name": format!("w-{number}"),

@@ -13,7 +13,7 @@ use crate::fleet::{Fleet, Machine, NAMESPACES, Opening, monday};
 
 /// The fleets of the test.
 const FIRST_SEED: u64 = 0;
-const FLEETS: u64 = 12;
+const FLEETS: u64 = 8;
 
 const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
