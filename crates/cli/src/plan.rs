@@ -192,7 +192,7 @@ impl Fleet {
         let planned = parallel::map(documents, |document| {
             PlannedMachine::of(&document, &context, namespace).map_err(|failure| {
                 let wrong = Unevaluated::of(&document, namespace, &failure);
-                (wrong, failure)
+                Box::new((wrong, failure))
             })
         });
         for planned in planned {
@@ -201,7 +201,8 @@ impl Fleet {
                     let key = (planned.namespace.clone(), planned.name.clone());
                     machines.insert(key, planned);
                 }
-                Err((wrong, failure)) => {
+                Err(failed) => {
+                    let (wrong, failure) = *failed;
                     fleet.not_evaluated.push(wrong);
                     first_failure.get_or_insert(failure);
                 }
