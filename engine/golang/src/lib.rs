@@ -70,9 +70,39 @@ pub fn build(
     Ok(())
 }
 
+/// The linker flags for a program of Kubernetes: without debug information and, as Kubernetes' own build
+/// sets it, with its version. A program that lacks it reports version 0.
+pub fn kubernetes_link_flags(version: &str) -> String {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    let component = "k8s.io/component-base/version";
+    format!(
+        "-s -w -X {component}.gitVersion={version} -X {component}.gitMajor={major} \
+         -X {component}.gitMinor={minor}"
+    )
+}
+
 /// Whether a program is on the PATH.
 pub fn is_on_path(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| {
         env::split_paths(&path).any(|directory| directory.join(program).is_file())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_kubernetes_gets_its_version_in_full_and_in_parts() {
+        assert_eq!(
+            kubernetes_link_flags("v1.36.3"),
+            "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+             -X k8s.io/component-base/version.gitMajor=1 \
+             -X k8s.io/component-base/version.gitMinor=36"
+        );
+    }
 }

@@ -146,7 +146,7 @@ impl Programs {
                 .collect();
             let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
             // The slash at the end makes it a folder.
-            go::build(&source, &link_flags(&version), &into.join(""), &packages)
+            go::build(&source, &go::kubernetes_link_flags(&version), &into.join(""), &packages)
         })
     }
 
@@ -214,21 +214,6 @@ fn copy_configuration(from: &Path, programs: &Path) -> io::Result<()> {
     )
 }
 
-/// The linker flags that set the version, as Kubernetes' own build does. Without them the programs
-/// report version 0.
-fn link_flags(version: &str) -> String {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    let (major, minor) = (
-        numbers.next().unwrap_or_default(),
-        numbers.next().unwrap_or_default(),
-    );
-    let component = "k8s.io/component-base/version";
-    format!(
-        "{STRIPPED} -X {component}.gitVersion={version} -X {component}.gitMajor={major} \
-         -X {component}.gitMinor={minor}"
-    )
-}
-
 /// Copies the files whose names begin with `start` into a new folder.
 fn copy_files(from: &Path, start: &str, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
@@ -239,19 +224,4 @@ fn copy_files(from: &Path, start: &str, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_gets_its_version_in_full_and_in_parts() {
-        assert_eq!(
-            link_flags("v1.36.3"),
-            "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-             -X k8s.io/component-base/version.gitMajor=1 \
-             -X k8s.io/component-base/version.gitMinor=36"
-        );
-    }
 }
