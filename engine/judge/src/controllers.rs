@@ -1,24 +1,21 @@
 //! `cargo judge controllers`: Kubernetes' own controllers against `kubemu serve`.
 //!
-//! The programs are those of a release, given by their paths. No kubelet runs: this file plays two
-//! of them, and the scheduler unless one is given. A line of a controller's log about a kind that is
+//! The programs are those of a release, given by their paths. No kubelet runs: two of them are played,
+//! and the scheduler unless one is given. A line of a controller's log about a kind that is
 //! not served is a fault, and so are pods that a StatefulSet, a DaemonSet or a Deployment lacks.
 
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use http::{Method, Request};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use kubemu_clock::Clock;
+use http::Method;
 use kubemu_judge::record::BoxError;
 use serde_json::{Value, json};
 
+use crate::played_kubelet::{Binder, Kubelets, get, send};
+use crate::program::{PAUSE, Program, connect, flag, serve};
 use crate::{Faults, target, wait};
 
 /// The variable with the path of kube-controller-manager.
@@ -27,12 +24,6 @@ const MANAGER: &str = "KUBE_CONTROLLER_MANAGER";
 const SCHEDULER: &str = "KUBE_SCHEDULER";
 /// How long the controllers run, unless the command says otherwise.
 const USUAL: Duration = Duration::from_secs(40);
-/// The pause between two looks at the pods.
-const PAUSE: Duration = Duration::from_millis(200);
-/// How often a kubelet says that its node is ready.
-const HEARTBEAT: Duration = Duration::from_secs(10);
-/// How long `kubemu serve` may take to start.
-const START: Duration = Duration::from_secs(20);
 /// How many of the faults in a log are printed.
 const SHOWN: usize = 20;
 
@@ -50,8 +41,6 @@ const WORKLOADS: [(&str, &str, &str, i64); 3] = [
     ("daemonsets", "DaemonSet", "numberReady", 2),
     ("deployments", "Deployment", "readyReplicas", 3),
 ];
-
-const NODES: [&str; 2] = ["n1", "n2"];
 
 /// Runs the controllers for a time, and returns what they lacked.
 ///
@@ -74,13 +63,7 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     let folder = target().join("controllers");
     fs::create_dir_all(&folder)?;
     let kubeconfig = folder.join("kubeconfig");
-    if kubeconfig.exists() {
-        fs::remove_file(&kubeconfig)?;
-    }
-    let serve = env::current_exe()?.with_file_name("kubemu");
-    let arguments = ["serve".to_owned(), flag("kubeconfig", &kubeconfig)];
-    let _server = Program::start(&serve, &arguments, &folder.join("kubemu.log"))?;
-    wait(connect(&kubeconfig))?;
+    let _server = serve(&folder, &kubeconfig)?;
     let mut programs = Vec::new();
     for (path, extra) in [
         (Some(manager), "--use-service-account-credentials=false"),
@@ -101,8 +84,11 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
         ];
         programs.push((Program::start(&path, &arguments, &log)?, log));
     }
-    let is_scheduled = scheduler.is_some();
-    let mut faults = wait(play(&kubeconfig, time, is_scheduled))?;
+    let binder = match scheduler {
+        Some(_) => Binder::Scheduler,
+        None => Binder::Played,
+    };
+    let mut faults = wait(play(&kubeconfig, time, binder))?;
     for (mut program, log) in programs {
         if let Some(status) = program.child.try_wait()? {
             faults.push(format!("{}: ended: {status}", log.display()));
@@ -110,10 +96,6 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
         faults.extend(missing(&fs::read_to_string(&log)?));
     }
     Ok(faults)
-}
-
-fn flag(name: &str, path: &Path) -> String {
-    format!("--{name}={}", path.display())
 }
 
 /// The lines of a log about what is missing, each without its head.
@@ -129,90 +111,22 @@ fn missing(log: &str) -> Faults {
     found
 }
 
-/// A program that ends when it is dropped.
-struct Program {
-    child: Child,
-}
-
-impl Program {
-    fn start(
-        path: &Path,
-        arguments: &[String],
-        log: &Path,
-    ) -> Result<Self, Box<dyn Error>> {
-        let output = File::create(log)?;
-        let child = Command::new(path)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self { child })
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // A program that has ended already needs no signal.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A client of the server, which writes the kubeconfig when it listens.
-async fn connect(kubeconfig: &Path) -> Result<Client, BoxError> {
-    let end = Instant::now() + START;
-    loop {
-        if let Ok(read) = Kubeconfig::read_from(kubeconfig) {
-            let options = KubeConfigOptions::default();
-            let config = Config::from_custom_kubeconfig(read, &options).await?;
-            let client = Client::try_from(config)?;
-            if client.apiserver_version().await.is_ok() {
-                return Ok(client);
-            }
-        }
-        if Instant::now() > end {
-            return Err("`kubemu serve` did not start".into());
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
 /// Creates nodes and workloads, plays the kubelets until the time is over, and returns what the
 /// workloads lack then.
 async fn play(
     kubeconfig: &Path,
     time: Duration,
-    is_scheduled: bool,
+    binder: Binder,
 ) -> Result<Faults, BoxError> {
     let client = &connect(kubeconfig).await?;
     let end = Instant::now() + time;
-    for name in NODES {
-        let node =
-            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
-        send(client, Method::POST, "/api/v1/nodes", &node).await?;
-        ready_node(client, name).await?;
-    }
+    let mut kubelets = Kubelets::start(client.clone(), binder).await?;
     for (plural, kind, _, count) in WORKLOADS {
         let path = format!("/apis/apps/v1/namespaces/default/{plural}");
         send(client, Method::POST, &path, &workload(kind, count)).await?;
     }
-    let mut beat = Instant::now();
     while Instant::now() < end {
-        let pods = get(client, "/api/v1/namespaces/default/pods").await?;
-        for (index, pod) in pods["items"].as_array().into_iter().flatten().enumerate() {
-            // A controller may have written or deleted the pod: it is looked at again.
-            if let Err(refused) = run_pod(client, pod, index, is_scheduled).await {
-                eprintln!("{refused}");
-            }
-        }
-        if beat.elapsed() > HEARTBEAT {
-            beat = Instant::now();
-            for name in NODES {
-                ready_node(client, name).await?;
-            }
-        }
+        kubelets.step().await?;
         tokio::time::sleep(PAUSE).await;
     }
     let mut faults = Faults::new();
@@ -247,79 +161,6 @@ fn workload(kind: &str, count: i64) -> Value {
         spec["replicas"] = count.into();
     }
     json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec})
-}
-
-/// Makes a node ready, and removes the taints of one that is not.
-async fn ready_node(client: &Client, name: &str) -> Result<(), BoxError> {
-    let path = format!("/api/v1/nodes/{name}");
-    let status = json!({"status": {
-        "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
-        "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"},
-        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
-            "lastHeartbeatTime": Clock::system().now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()}]}});
-    patch(client, &format!("{path}/status"), &status).await?;
-    patch(client, &path, &json!({"spec": {"taints": null}})).await
-}
-
-/// Binds a pod that has no node, and makes one ready that has.
-async fn run_pod(
-    client: &Client,
-    pod: &Value,
-    index: usize,
-    is_scheduled: bool,
-) -> Result<(), BoxError> {
-    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-    let path = format!("/api/v1/namespaces/default/pods/{name}");
-    if pod["spec"]["nodeName"].is_null() {
-        if is_scheduled {
-            return Ok(());
-        }
-        let node = wanted_node(pod).unwrap_or(NODES[index % NODES.len()]);
-        let binding = json!({"apiVersion": "v1", "kind": "Binding",
-            "metadata": {"name": name}, "target": {"kind": "Node", "name": node}});
-        let path = format!("{path}/binding");
-        send(client, Method::POST, &path, &binding).await?;
-    } else if pod["status"]["phase"] == "Pending" {
-        let status = json!({"status": {"phase": "Running", "conditions": [
-            {"type": "Ready", "status": "True"}]}});
-        patch(client, &format!("{path}/status"), &status).await?;
-    }
-    Ok(())
-}
-
-/// The node for which a DaemonSet has made a pod.
-fn wanted_node(pod: &Value) -> Option<&str> {
-    let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
-                 /nodeSelectorTerms/0/matchFields/0/values/0";
-    pod.pointer(terms)?.as_str()
-}
-
-async fn get(client: &Client, path: &str) -> Result<Value, BoxError> {
-    let request = Request::get(path).body(Vec::new())?;
-    Ok(client.request(request).await?)
-}
-
-async fn patch(client: &Client, path: &str, change: &Value) -> Result<(), BoxError> {
-    let request = Request::patch(path)
-        .header("content-type", "application/strategic-merge-patch+json")
-        .body(change.to_string().into_bytes())?;
-    client.request::<Value>(request).await?;
-    Ok(())
-}
-
-async fn send(
-    client: &Client,
-    method: Method,
-    path: &str,
-    object: &Value,
-) -> Result<(), BoxError> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", "application/json")
-        .body(object.to_string().into_bytes())?;
-    client.request::<Value>(request).await?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ mod generate;
 mod library;
 mod package;
 mod page;
+mod played_kubelet;
 mod pod_security;
+mod program;
 mod protobuf;
 mod recorder;
 
