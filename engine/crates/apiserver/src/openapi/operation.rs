@@ -313,8 +313,11 @@ impl Operation<'_> {
             "tags": [naming::tag(resource)],
             "description": self.summary,
             "operationId": self.id,
-            "parameters": parameters,
         });
+        // Kubernetes' types write no empty list.
+        if !parameters.is_empty() {
+            value["parameters"] = parameters.into();
+        }
         if let Some((media_types, schema)) = self.body {
             let content = content(media_types, schema);
             // Every field of DeleteOptions has a default.

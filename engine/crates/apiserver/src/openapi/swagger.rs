@@ -162,8 +162,9 @@ fn convert_operation(operation: &mut Value) {
         let parameter =
             json!({"name": "body", "in": "body", "required": required, "schema": schema});
         operation["consumes"] = media.into();
-        if let Value::Array(parameters) = &mut operation["parameters"] {
-            parameters.push(parameter);
+        match &mut operation["parameters"] {
+            Value::Array(parameters) => parameters.push(parameter),
+            none => *none = json!([parameter]),
         }
     }
     if let Value::Object(fields) = operation {

@@ -40,6 +40,16 @@ fn every_reference_in_a_document_is_resolved_in_it() {
     }
 }
 
+/// Go's types of the document write no empty list, so a document with one is not read as it was written.
+#[test]
+fn no_operation_has_an_empty_list_of_parameters() {
+    let registry = registry();
+    let documents = Documents::new(&registry, "v1.36.0");
+    for (path, document) in &documents.all {
+        assert!(!document.text.contains(r#""parameters":[]"#), "{path}");
+    }
+}
+
 #[test]
 fn the_index_links_each_document_with_its_hash() {
     let documents = Documents::new(&registry(), "v1.36.0");
