@@ -84,10 +84,6 @@ impl BuiltinKind for Pod {
 
     fn prepare_create(&self, object: &mut Value) {
         version_skew::fill_in(object);
-        let grace = object.pointer_mut("/spec/terminationGracePeriodSeconds");
-        if let Some(grace) = grace.filter(|it| it.as_i64() < Some(0)) {
-            *grace = 1.into();
-        }
         let class = quality_of_service::class(object);
         let status = json!({"phase": "Pending", "qosClass": class});
         meta::fields(object).insert("status".to_owned(), status);

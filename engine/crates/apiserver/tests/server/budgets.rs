@@ -130,6 +130,21 @@ async fn a_running_pod_is_deleted_after_its_kubelet_confirms() {
     assert_eq!(client.get(&path).await.unwrap_err().code, 404);
 }
 
+/// Only of a pod: a template keeps what is written.
+#[tokio::test]
+async fn a_negative_grace_period_is_one_when_a_pod_is_created_and_replaced() {
+    let server = server();
+    let client = server.client();
+    let mut web = pod("a", "n1", "web");
+    web["spec"]["terminationGracePeriodSeconds"] = (-1).into();
+    let mut created = Value::clone(&*client.create(PODS, web).await.unwrap());
+    let grace = |pod: &Value| pod["spec"]["terminationGracePeriodSeconds"].clone();
+    assert_eq!(grace(&created), 1);
+    created["spec"]["terminationGracePeriodSeconds"] = (-1).into();
+    let replaced = client.update(&format!("{PODS}/a"), created).await.unwrap();
+    assert_eq!(grace(&replaced), 1);
+}
+
 /// A server with a running pod `a`, at its path, with a grace period of 30 seconds.
 async fn one_pod() -> (Server, String) {
     let server = server();

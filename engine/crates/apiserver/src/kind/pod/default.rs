@@ -16,6 +16,12 @@ pub(super) fn fill_in(object: &mut Value) {
         }
     }
     pod_requests(spec);
+    // Not in the template of a pod, which keeps what is written.
+    if let Some(grace) = spec.get_mut("terminationGracePeriodSeconds")
+        && grace.as_i64().is_some_and(|it| it < 0)
+    {
+        *grace = 1.into();
+    }
     fill(spec, "enableServiceLinks", true);
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         for list in ["initContainers", "containers"] {
