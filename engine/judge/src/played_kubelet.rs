@@ -1,7 +1,7 @@
 //! Two kubelets that are played: nodes that are ready, and pods that run on them without containers.
 //!
 //! A pod is bound to a node unless it asks for one that there is not. It runs until it is deleted,
-//! unless a Job owns it: then it ends at once, as its command says, if that does not sleep.
+//! unless a Job owns it: then it ends at once as the `exit` in its command says, if there is one.
 
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,11 @@ impl Kubelets {
             return Ok(());
         }
         if meta["deletionTimestamp"].is_string() {
+            if pod["status"]["phase"] == "Running" {
+                // A Job waits for the end of its pods, which its finalizer keeps.
+                let status = json!({"status": stopped(pod)});
+                patch(&self.client, &format!("{path}/status"), &status).await?;
+            }
             let options =
                 json!({"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}});
             return send(&self.client, Method::DELETE, &path, &options).await;
@@ -168,8 +173,26 @@ fn started(pod: &Value, number: usize) -> Value {
             condition("ContainersReady", is_ready)]})
 }
 
-/// How a pod of a Job ends: as the `exit` in its command says. `None` for one that sleeps, and for
-/// the pods of others.
+/// The status of a running pod whose containers are stopped.
+fn stopped(pod: &Value) -> Value {
+    let now = Clock::system()
+        .now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string();
+    let mut containers = pod["status"]["containerStatuses"].clone();
+    for container in containers.as_array_mut().into_iter().flatten() {
+        container["ready"] = false.into();
+        container["started"] = false.into();
+        container["state"] = json!({"terminated": {"exitCode": 137, "reason": "Error",
+            "startedAt": now, "finishedAt": now}});
+    }
+    json!({"phase": "Failed", "containerStatuses": containers, "conditions": [
+        {"type": "Ready", "status": "False", "lastTransitionTime": now},
+        {"type": "ContainersReady", "status": "False", "lastTransitionTime": now}]})
+}
+
+/// How a pod of a Job ends: as the `exit` in its command says. `None` for one without a command or
+/// with one that sleeps, and for the pods of others.
 fn exit_code(pod: &Value) -> Option<i64> {
     let mut owners = pod["metadata"]["ownerReferences"]
         .as_array()
@@ -182,7 +205,7 @@ fn exit_code(pod: &Value) -> Option<i64> {
     if words.contains("sleep") {
         return None;
     }
-    let code = words.split("exit ").nth(1).unwrap_or_default();
+    let code = words.split("exit ").nth(1)?;
     let digits: String = code.chars().take_while(char::is_ascii_digit).collect();
     Some(digits.parse().unwrap_or(0))
 }
@@ -263,6 +286,17 @@ mod tests {
         assert_eq!(phase(&["sh", "-c", "exit 0"]), "Succeeded");
         assert_eq!(phase(&["sh", "-c", "exit 3"]), "Failed");
         assert_eq!(phase(&["sleep", "300"]), "Running");
+        assert_eq!(phase(&[]), "Running");
+    }
+
+    #[test]
+    fn a_pod_that_is_stopped_has_failed() {
+        let mut pod = pod_of_a_job(&[]);
+        pod["status"] = started(&pod, 1);
+        let status = stopped(&pod);
+        assert_eq!(status["phase"], "Failed");
+        let code = &status["containerStatuses"][0]["state"]["terminated"]["exitCode"];
+        assert_eq!(code, 137);
     }
 
     #[test]
