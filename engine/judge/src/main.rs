@@ -15,6 +15,7 @@ mod pod_security;
 mod program;
 mod protobuf;
 mod recorder;
+mod upstream;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
                  send generated requests about every built-in kind to it and to the embedded
                  server, and compare the responses, printing K of the causes that differ; start
                  it with --plugins NodeRestriction
+  upstream --real
+                 run Kubernetes' own end-to-end tests on it, as below
   creation       measure the creation of a Pod on the embedded server and on it, and keep the times
 
 Without one:
@@ -69,6 +72,10 @@ With Kubernetes' own libraries (these need Go):
                  evaluate the questions of a file with both, one per line:
                  {\"id\": .., \"question\": ..}, print each difference and count them; needs no
                  Go if each line has the answer of Kubernetes' libraries under \"kubernetes\"
+  upstream [--record] [--only TEXT]... [--processes N]
+                 run the specs of Kubernetes' own end-to-end tests that need no container on `kubemu
+                 serve`, and fail if one does not pass that a real server passes, unless
+                 judge/upstream/differences.yaml says why; with --only, the specs with these texts
   gostd [--seed S]
                  call Go's standard library and crates/gostd with 20,000 generated texts for
                  each function, and compare the results
@@ -87,6 +94,7 @@ fn main() -> ExitCode {
         ["packages"] => package::check(&root()),
         ["controllers", words @ ..] => controllers::run(words),
         ["envtest"] => envtest::run(&root()),
+        ["upstream", words @ ..] => upstream::run(&root(), words),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),

@@ -7,6 +7,7 @@ mod answers;
 mod creation;
 pub(crate) mod engine;
 mod servers;
+mod upstream;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -40,6 +41,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "Generated requests to a real API server",
         text: servers::text,
+    },
+    Section {
+        heading: "Kubernetes' own end-to-end tests",
+        text: upstream::text,
     },
     Section {
         heading: "The time of a creation",

@@ -45,6 +45,11 @@ impl Program {
             .map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self { child })
     }
+
+    /// A process that ends when this is dropped.
+    pub(crate) fn of(child: Child) -> Self {
+        Self { child }
+    }
 }
 
 impl Drop for Program {

@@ -112,6 +112,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["engine/judge/src"],
     },
     Judged {
+        results: "engine/judge/upstream/results.json",
+        crates: &[ENGINE, &["apiserver", "kubemu"]],
+        judges: &["engine/judge/src/upstream", "engine/judge/upstream/specs.txt"],
+    },
+    Judged {
         results: "engine/judge/oracle/agreement.json",
         crates: &[ENGINE],
         judges: &["engine/judge/src/library"],
