@@ -106,6 +106,10 @@ impl Kubelets {
             let status = json!({"status": started(pod, self.turn)});
             return patch(&self.client, &format!("{path}/status"), &status).await;
         }
+        if is_due(pod, Clock::system().now()) {
+            let status = json!({"status": readiness(&pod["status"], true)});
+            return patch(&self.client, &format!("{path}/status"), &status).await;
+        }
         Ok(())
     }
 
@@ -164,13 +168,55 @@ fn started(pod: &Value, number: usize) -> Value {
         Some(0) => "Succeeded",
         Some(_) => "Failed",
     };
-    let is_ready = if end.is_none() { "True" } else { "False" };
-    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now});
     let address = format!("10.244.{}.{}", number / 250 % 250, number % 250 + 1);
-    json!({"phase": phase, "startTime": now, "hostIP": "127.0.0.1", "podIP": address,
-        "podIPs": [{"ip": address}], "containerStatuses": containers,
-        "conditions": [condition("Initialized", "True"), condition("Ready", is_ready),
-            condition("ContainersReady", is_ready)]})
+    let mut status = readiness(
+        &json!({"containerStatuses": containers}),
+        end.is_none() && delay(pod) == 0,
+    );
+    let own = json!({"phase": phase, "startTime": now, "hostIP": "127.0.0.1", "podIP": address,
+        "podIPs": [{"ip": address}]});
+    if let (Some(status), Value::Object(own)) = (status.as_object_mut(), own) {
+        status.extend(own);
+    }
+    status
+}
+
+/// How many seconds after its start a pod becomes ready: as long as its probes wait.
+fn delay(pod: &Value) -> i64 {
+    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    let delays =
+        containers.filter_map(|it| it["readinessProbe"]["initialDelaySeconds"].as_i64());
+    delays.max().unwrap_or_default()
+}
+
+/// Whether it is time that a running pod with such a probe becomes ready.
+fn is_due(pod: &Value, now: jiff::Timestamp) -> bool {
+    let status = &pod["status"];
+    let mut containers = status["containerStatuses"].as_array().into_iter().flatten();
+    let is_waiting = status["phase"] == "Running"
+        && delay(pod) > 0
+        && containers.any(|it| it["ready"] == false);
+    let started = status["startTime"].as_str().and_then(|it| it.parse().ok());
+    is_waiting
+        && started.is_some_and(|started: jiff::Timestamp| {
+            now.as_second() - started.as_second() >= delay(pod)
+        })
+}
+
+/// The parts of a status that say whether a pod is ready.
+fn readiness(status: &Value, is_ready: bool) -> Value {
+    let now = Clock::system()
+        .now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string();
+    let mut containers = status["containerStatuses"].clone();
+    for container in containers.as_array_mut().into_iter().flatten() {
+        container["ready"] = is_ready.into();
+    }
+    let word = if is_ready { "True" } else { "False" };
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "lastTransitionTime": now});
+    json!({"containerStatuses": containers, "conditions": [condition("Initialized", "True"),
+        condition("Ready", word), condition("ContainersReady", word)]})
 }
 
 /// The status of a running pod whose containers are stopped.
@@ -179,16 +225,15 @@ fn stopped(pod: &Value) -> Value {
         .now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string();
-    let mut containers = pod["status"]["containerStatuses"].clone();
-    for container in containers.as_array_mut().into_iter().flatten() {
-        container["ready"] = false.into();
+    let mut status = readiness(&pod["status"], false);
+    status["phase"] = "Failed".into();
+    let containers = status["containerStatuses"].as_array_mut();
+    for container in containers.into_iter().flatten() {
         container["started"] = false.into();
         container["state"] = json!({"terminated": {"exitCode": 137, "reason": "Error",
             "startedAt": now, "finishedAt": now}});
     }
-    json!({"phase": "Failed", "containerStatuses": containers, "conditions": [
-        {"type": "Ready", "status": "False", "lastTransitionTime": now},
-        {"type": "ContainersReady", "status": "False", "lastTransitionTime": now}]})
+    status
 }
 
 /// How a pod of a Job ends: as the `exit` in its command says. `None` for one without a command or
@@ -297,6 +342,18 @@ mod tests {
         assert_eq!(status["phase"], "Failed");
         let code = &status["containerStatuses"][0]["state"]["terminated"]["exitCode"];
         assert_eq!(code, 137);
+    }
+
+    #[test]
+    fn a_pod_becomes_ready_when_its_probe_has_waited() {
+        let mut pod = json!({"spec": {"containers": [
+            {"name": "c", "readinessProbe": {"initialDelaySeconds": 20}}]}});
+        pod["status"] = started(&pod, 1);
+        assert_eq!(pod["status"]["containerStatuses"][0]["ready"], false);
+        pod["status"]["startTime"] = "2026-03-06T21:30:00Z".into();
+        let is_due = |time: &str| is_due(&pod, time.parse().expect("a time"));
+        assert!(!is_due("2026-03-06T21:30:19Z"));
+        assert!(is_due("2026-03-06T21:30:20Z"));
     }
 
     #[test]
