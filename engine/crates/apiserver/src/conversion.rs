@@ -17,7 +17,7 @@ use crate::random::Random;
 use crate::resource::{Resource, version_of};
 use crate::state::State;
 use crate::status::{Reason, Status};
-use crate::store::Object;
+use crate::store::{Key, Object};
 use crate::webhook_client::Endpoint;
 use webhook::Webhook;
 
@@ -129,6 +129,8 @@ pub(crate) struct Conversion {
     definition: Option<Arc<Crd>>,
     /// The conversion webhook, or why it cannot be called; `None` if the server converts.
     webhook: Option<Result<Webhook, String>>,
+    /// The version of the store in which the definition was written.
+    defined: u64,
     calls: SharedWebhookCalls,
 }
 
@@ -139,7 +141,10 @@ impl Conversion {
             return Self::default();
         }
         let webhook = state.webhooks.get(&resource.storage);
+        let key = Key::new("", &resource.storage.to_string());
+        let definition = state.get(state.buckets.definitions, &key);
         Self {
+            defined: definition.and_then(|it| written(it)).unwrap_or_default(),
             definition: state.definitions.get(&resource.storage).cloned(),
             webhook: webhook.map(|it| Webhook::of(state, it)),
             calls: state.webhook_calls.clone(),
@@ -155,6 +160,7 @@ impl Conversion {
         resource: &Resource,
         stored: &Object,
     ) -> Result<Object, Status> {
+        let stored = &self.completed(stored);
         let api_version = stored["apiVersion"].as_str();
         if api_version.is_some_and(|it| resource.is_served_as(it)) {
             return Ok(stored.clone());
@@ -162,6 +168,24 @@ impl Conversion {
         let object = Value::clone(stored);
         let converted = self.converted(resource, object, &resource.api_version())?;
         Ok(Arc::new(converted))
+    }
+
+    /// A stored object with the defaults, and without the unknown fields, of a definition that has
+    /// changed since the object was written.
+    fn completed(&self, stored: &Object) -> Object {
+        let is_older = written(stored).is_some_and(|it| it < self.defined);
+        let definition = self.definition.as_ref().filter(|_| is_older);
+        let api_version = stored["apiVersion"].as_str().unwrap_or_default();
+        let version = definition.and_then(|it| it.version(version_of(api_version)));
+        let Some(version) = version else {
+            return stored.clone();
+        };
+        let mut object = Value::clone(stored);
+        version.decode(&mut object);
+        if object == **stored {
+            return stored.clone();
+        }
+        Arc::new(object)
     }
 
     /// An object in the version of `resource`, converted to the stored version.
@@ -256,6 +280,11 @@ impl Conversion {
         }
         object
     }
+}
+
+/// The version of the store in which an object was written.
+fn written(object: &Value) -> Option<u64> {
+    meta::version(object).parse().ok()
 }
 
 /// The error 500, with Kubernetes' message, for an object that a webhook has not converted.

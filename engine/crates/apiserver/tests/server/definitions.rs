@@ -80,6 +80,24 @@ async fn a_status_default_is_in_reads_and_not_in_the_response_to_a_create() {
 }
 
 #[tokio::test]
+async fn objects_are_read_with_the_defaults_that_their_definition_got_later() {
+    let server = server();
+    let client = server.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    client.create(THINGS, thing("x")).await.unwrap();
+    let mut changed = definition();
+    let schema = &mut changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["color"] = json!({"type": "string", "default": "blue"});
+    let schema = json!({"spec": {"versions": changed["spec"]["versions"]}});
+    let path = format!("{DEFINITIONS}/things.example.com");
+    client.patch(&path, Patch::Merge(schema)).await.unwrap();
+    let read = client.get(&format!("{THINGS}/x")).await.unwrap();
+    assert_eq!(read["color"], "blue");
+    let listed = client.list(THINGS, &Selector::default()).await.unwrap();
+    assert_eq!(listed.items[0]["color"], "blue");
+}
+
+#[tokio::test]
 async fn an_update_of_a_custom_object_requires_a_resource_version() {
     let server = server();
     let client = server.client();
