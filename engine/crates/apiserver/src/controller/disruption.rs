@@ -1,12 +1,15 @@
 //! Counts the pods of PodDisruptionBudgets (pkg/controller/disruption).
 //!
-//! There are no workload controllers here with replica counts: the pods that exist are the expected
-//! pods.
+//! The expected pods are the replicas of the pods' controllers. In contrast to Kubernetes, a pod without
+//! such a controller is expected too: no workload controllers run here.
+
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::Controller;
+use super::garbage_collector::group_and_version;
 use super::queue::WorkItem;
 use crate::meta;
 use crate::selector::matches_label_selector;
@@ -92,14 +95,16 @@ fn status_of(state: &State, budget: &Value) -> Value {
         .filter(|it| matches_label_selector(selector, it) && !is_finished(it))
         .collect();
     let disrupted = still_disrupted(budget, &pods, now);
-    let there = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-    let (expected, desired) = expected_and_desired(&budget["spec"], there);
+    let (expected, desired) = match budget["spec"]["minAvailable"].as_i64() {
+        Some(least) => (count(pods.len()), least),
+        None => expected_and_desired(&budget["spec"], replicas(state, &pods)),
+    };
     let healthy = pods.iter().filter(|pod| {
         is_ready(pod)
             && !meta::is_deleting(pod)
             && !disrupted.contains_key(meta::name(pod))
     });
-    let healthy = i64::try_from(healthy.count()).unwrap_or(i64::MAX);
+    let healthy = count(healthy.count());
     let allowed = if expected > 0 {
         (healthy - desired).max(0)
     } else {
@@ -117,6 +122,65 @@ fn status_of(state: &State, budget: &Value) -> Value {
     }
     status["conditions"] = json!([condition(budget, allowed, now)]);
     status
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many pods there should be: the replicas of the controllers of these pods, and the pods without
+/// a controller.
+fn replicas(state: &State, pods: &[&Object]) -> i64 {
+    let mut of_controllers = BTreeMap::new();
+    let mut alone: i64 = 0;
+    for pod in pods {
+        match scale(state, pod) {
+            Some((uid, replicas)) => {
+                of_controllers.insert(uid, replicas);
+            }
+            None => alone += 1,
+        }
+    }
+    let sum = of_controllers.into_values();
+    sum.fold(alone, i64::saturating_add)
+}
+
+/// The reference to an object's controller.
+fn controller(object: &Value) -> Option<&Value> {
+    meta::owners(object)
+        .iter()
+        .find(|it| it["controller"] == true)
+}
+
+/// The uid and the replicas of an object's controller, or of the Deployment that controls that.
+fn scale(state: &State, object: &Value) -> Option<(String, i64)> {
+    let owner = controller(object)?;
+    let (group, version) = group_and_version(owner);
+    let [kind, name] = ["kind", "name"].map(|it| owner[it].as_str().unwrap_or_default());
+    let is_known = match group {
+        "" => kind == "ReplicationController",
+        "apps" => matches!(kind, "ReplicaSet" | "StatefulSet" | "Deployment"),
+        _ => false,
+    };
+    if !is_known {
+        return None;
+    }
+    let resource = state.registry.of_kind(group, version, kind)?;
+    let bucket = state.store.known_bucket(&resource.storage)?;
+    let found = state.get(bucket, &Key::new(meta::namespace(object), name))?;
+    if owner["uid"] != meta::uid(found) {
+        return None;
+    }
+    // A ReplicaSet of another one, which users may write, counts for itself.
+    let is_deployed = controller(found).is_some_and(|it| it["kind"] == "Deployment");
+    if kind == "ReplicaSet" && is_deployed {
+        let of_deployment = scale(state, found);
+        if of_deployment.is_some() {
+            return of_deployment;
+        }
+    }
+    let replicas = found["spec"]["replicas"].as_i64().unwrap_or(1);
+    Some((meta::uid(found).to_owned(), replicas))
 }
 
 /// The number of expected pods, and of those that must stay healthy. A budget without

@@ -191,7 +191,8 @@ fn owner_state(state: &State, object: &Value, owner: &Value) -> Option<OwnerStat
     })
 }
 
-fn group_and_version(owner: &Value) -> (&str, &str) {
+/// Group and version of an owner reference.
+pub(super) fn group_and_version(owner: &Value) -> (&str, &str) {
     let api_version = owner["apiVersion"].as_str().unwrap_or_default();
     api_version.rsplit_once('/').unwrap_or(("", api_version))
 }

@@ -103,6 +103,34 @@ async fn two_consecutive_evictions_cannot_both_use_the_last_disruption() {
 }
 
 #[tokio::test]
+async fn a_budget_expects_the_replicas_of_the_controller_of_its_pods() {
+    let server = server();
+    let client = server.client();
+    let limit = json!({"maxUnavailable": 1});
+    client.create(BUDGETS, budget(&limit)).await.unwrap();
+    let labels = json!({"app": "web"});
+    let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3,
+        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+            "spec": pod("a", "n1", "web")["spec"]}}});
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    let set = client.create(sets, set).await.unwrap();
+    for name in ["a", "b", "c"] {
+        let mut pod = pod(name, "n1", "web");
+        // It is gone when it is evicted.
+        pod["spec"]["terminationGracePeriodSeconds"] = 0.into();
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1",
+            "kind": "ReplicaSet", "name": "web", "uid": set["metadata"]["uid"],
+            "controller": true}]);
+        create_running_pod(&client, pod).await;
+    }
+    assert_eq!(status(&server).await["expectedPods"], 3);
+    client.evict("default", "a").await.unwrap();
+    let seen = status(&server).await;
+    assert_eq!(seen["expectedPods"], 3);
+    assert_eq!(client.evict("default", "b").await.unwrap_err().code, 429);
+}
+
+#[tokio::test]
 async fn a_running_pod_is_deleted_after_its_kubelet_confirms() {
     let server = server();
     let client = server.client();
