@@ -122,7 +122,7 @@ impl BuiltinKind for Job {
                 if let Some(old) = old {
                     // As in Kubernetes, a changed spec is checked twice.
                     selected_spec(write.object, &mut errors);
-                    spec::change_errors(write.object, old, &mut errors);
+                    spec::change_errors(write, old, &mut errors);
                 }
             }
         }

@@ -1,11 +1,11 @@
 //! The spec of a job (`ValidateJobSpec` in pkg/apis/batch/validation).
 
-use kubemu_admission::FieldError;
-use serde_json::Value;
+use kubemu_admission::{FieldError, KubeVersion};
+use serde_json::{Map, Value};
 
 use super::policy;
 use crate::kind::field::{Errors, Field};
-use crate::kind::{go_struct, pod_spec, rule};
+use crate::kind::{Write, go_struct, pod_spec, rule};
 use crate::meta;
 
 /// The maximum parallelism of an indexed job, and the maximum of its failed indexes.
@@ -137,8 +137,8 @@ fn not_indexed(spec: &Field<'_>, errors: &mut Errors) {
 
 /// The errors of changes to immutable fields of a job. Kubernetes shows a changed template as a Go
 /// struct; here it is shown as JSON.
-pub(super) fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
-    let (spec, before) = (Field::of(object, "spec"), Field::of(old, "spec"));
+pub(super) fn change_errors(write: &Write<'_>, old: &Value, errors: &mut Errors) {
+    let (spec, before) = (Field::of(write.object, "spec"), Field::of(old, "spec"));
     completions(&spec, &before, errors);
     let selector = spec.child("selector");
     if *selector.value != old["spec"]["selector"] {
@@ -146,11 +146,16 @@ pub(super) fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
         errors.push(go_struct::invalid(&selector, &shown, "field is immutable"));
     }
     let template = spec.child("template");
-    let is_suspended = before.child("suspend").is_true();
-    if fixed_template(template.value, is_suspended)
-        != fixed_template(&old["spec"]["template"], is_suspended)
-    {
-        errors.push(template.invalid("field is immutable"));
+    let mutable = Mutable::of(old, write.kube);
+    let [next, previous] =
+        [template.value, &old["spec"]["template"]].map(|it| mutable.fixed_template(it));
+    if next != previous {
+        let place = if mutable.resources {
+            template.child("spec")
+        } else {
+            template
+        };
+        errors.push(place.invalid("field is immutable"));
     }
     for name in [
         "completionMode",
@@ -163,19 +168,64 @@ pub(super) fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// A template without its mutable fields: for a suspended job these are labels, annotations and
-/// scheduling constraints.
-fn fixed_template(template: &Value, is_suspended: bool) -> Value {
-    let mut fixed = template.clone();
-    if !is_suspended {
-        return fixed;
+/// What may be changed in the template of a suspended job.
+#[derive(Clone, Copy)]
+struct Mutable {
+    /// Labels, annotations and scheduling constraints.
+    scheduling: bool,
+    /// The resources of containers.
+    resources: bool,
+}
+
+impl Mutable {
+    /// As the stored job decides: since 1.36 its pods must have ended, before it must never have run.
+    fn of(old: &Value, kube: KubeVersion) -> Self {
+        let status = &old["status"];
+        let is_suspended = old["spec"]["suspend"] == true;
+        let never_ran = status["startTime"].is_null();
+        if !kube.is_at_least(36) {
+            return Self {
+                scheduling: is_suspended && never_ran,
+                resources: false,
+            };
+        }
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let has_stopped =
+            conditions.any(|it| it["type"] == "Suspended" && it["status"] == "True");
+        let has_no_pods = status["active"].as_i64().unwrap_or_default() == 0;
+        let is_idle = is_suspended && (never_ran || has_stopped) && has_no_pods;
+        Self {
+            scheduling: is_idle,
+            resources: is_idle,
+        }
     }
-    let fields = meta::fields(&mut fixed);
-    let metadata = meta::field(fields, "metadata");
-    for field in ["labels", "annotations"] {
-        metadata.shift_remove(field);
+
+    /// A template without its mutable fields.
+    fn fixed_template(self, template: &Value) -> Value {
+        let mut fixed = template.clone();
+        let fields = meta::fields(&mut fixed);
+        if self.scheduling {
+            let metadata = meta::field(fields, "metadata");
+            for field in ["labels", "annotations"] {
+                metadata.shift_remove(field);
+            }
+            remove_scheduling(meta::field(fields, "spec"));
+        }
+        if self.resources {
+            let spec = meta::field(fields, "spec");
+            for list in ["initContainers", "containers"] {
+                let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+                for container in containers.into_iter().flatten() {
+                    meta::fields(container).shift_remove("resources");
+                }
+            }
+        }
+        fixed
     }
-    let spec = meta::field(fields, "spec");
+}
+
+/// Removes the scheduling constraints of a pod.
+fn remove_scheduling(spec: &mut Map<String, Value>) {
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
         spec.shift_remove(field);
     }
@@ -187,7 +237,6 @@ fn fixed_template(template: &Value, is_suspended: bool) -> Value {
     if is_empty {
         spec.shift_remove("affinity");
     }
-    fixed
 }
 
 /// The completions of an indexed job may only change together with its parallelism.
@@ -202,5 +251,70 @@ fn completions(spec: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     if changed && completions.is_set() && !together {
         let why = "can only be modified in tandem with spec.parallelism";
         errors.push(completions.invalid(why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The paths of the errors if the template of a job with this status changes.
+    fn refused(release: &str, job: &Value, change: &Value) -> Vec<String> {
+        let mut old = json!({"spec": {"completions": 1, "template": {"spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}}});
+        json_patch::merge(&mut old, job);
+        let mut object = old.clone();
+        json_patch::merge(&mut object["spec"]["template"], change);
+        let write = Write {
+            object: &object,
+            old: Some(&old),
+            kube: release.parse().expect("a release"),
+            subresource: "",
+        };
+        let mut errors = Errors::new();
+        change_errors(&write, &old, &mut errors);
+        errors.into_iter().map(|it| it.path).collect()
+    }
+
+    fn larger() -> Value {
+        json!({"spec": {"containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}]}})
+    }
+
+    #[test]
+    fn the_resources_of_a_suspended_job_without_pods_are_mutable_since_1_36() {
+        let suspended = json!({"spec": {"suspend": true}});
+        assert_eq!(refused("1.36", &suspended, &larger()), Vec::<String>::new());
+        assert_eq!(refused("1.35", &suspended, &larger()), ["spec.template"]);
+        assert_eq!(refused("1.36", &json!({}), &larger()), ["spec.template"]);
+        let image = json!({"spec": {"containers": [{"name": "c", "image": "j"}]}});
+        assert_eq!(refused("1.36", &suspended, &image), ["spec.template.spec"]);
+    }
+
+    #[test]
+    fn the_template_of_a_job_that_ran_is_mutable_when_its_pods_have_ended() {
+        let ran = |status: Value| {
+            let mut job =
+                json!({"spec": {"suspend": true}, "status": {"startTime": "t"}});
+            json_patch::merge(&mut job["status"], &status);
+            job
+        };
+        let stopped = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+        let mut stopping = stopped.clone();
+        stopping["active"] = 1.into();
+        let selector = json!({"spec": {"nodeSelector": {"disk": "fast"}}});
+        let none = Vec::<String>::new();
+        assert_eq!(refused("1.36", &ran(stopped.clone()), &selector), none);
+        assert_eq!(
+            refused("1.36", &ran(stopping), &selector),
+            ["spec.template"]
+        );
+        assert_eq!(
+            refused("1.36", &ran(json!({})), &selector),
+            ["spec.template"]
+        );
+        assert_eq!(refused("1.35", &ran(stopped), &selector), ["spec.template"]);
     }
 }
