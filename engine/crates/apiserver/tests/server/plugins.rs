@@ -214,6 +214,31 @@ async fn a_quota_counts_objects_of_any_resource() {
 }
 
 #[tokio::test]
+async fn a_quota_counts_the_devices_of_each_class() {
+    let server = with(&[]);
+    let client = server.client();
+    let hard = json!({"gold.deviceclass.resource.k8s.io/devices": "3"});
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
+    client.create(QUOTAS, quota).await.unwrap();
+    let claim = |name: &str, count: i64| {
+        json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [
+            {"name": "r", "exactly": {"deviceClassName": "gold", "count": count}},
+            {"name": "s", "exactly": {"deviceClassName": "silver", "count": 9}}]}}})
+    };
+    let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    client.create(claims, claim("a", 2)).await.unwrap();
+    let refused = client.create(claims, claim("b", 2)).await.unwrap_err();
+    let why = "exceeded quota: q, requested: gold.deviceclass.resource.k8s.io/devices=2, used: \
+               gold.deviceclass.resource.k8s.io/devices=2, limited: \
+               gold.deviceclass.resource.k8s.io/devices=3";
+    assert!(refused.message.ends_with(why), "{}", refused.message);
+    server.clock().wait_until_idle().await;
+    let quota = client.get(&format!("{QUOTAS}/q")).await.unwrap();
+    let used = &quota["status"]["used"];
+    assert_eq!(used["gold.deviceclass.resource.k8s.io/devices"], "2");
+}
+
+#[tokio::test]
 async fn a_compute_quota_requires_that_containers_set_the_resources() {
     let client = with(&[]).client();
     let hard = json!({"requests.cpu": "1", "limits.memory": "1Gi", "pods": "2"});

@@ -29,6 +29,8 @@ pub(super) struct Evaluator {
 enum Kind {
     Pods,
     Claims,
+    /// Claims of devices.
+    DeviceClaims,
     Services,
     /// Counted by number of objects, also under another name if there is one.
     Counted(Option<&'static str>),
@@ -62,6 +64,10 @@ const ALIASES: [&str; 4] = [
     "replicationcontrollers",
     "secrets",
 ];
+/// What follows the name of a device class whose devices are limited.
+const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
+/// The number of devices that a request for all of them counts for: the most that a claim can get.
+const ALL_DEVICES: i64 = 32;
 /// The separator between a storage class and its limited resource.
 const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
 
@@ -75,6 +81,8 @@ impl Evaluator {
             Kind::Claims
         } else if is("services") {
             Kind::Services
+        } else if *resource == GroupResource::new("resource.k8s.io", "resourceclaims") {
+            Kind::DeviceClaims
         } else {
             Kind::Counted(ALIASES.iter().find(plural).copied())
         };
@@ -98,7 +106,9 @@ impl Evaluator {
                 creates || updates && changed
             }
             (Kind::Pods, "resize") | (Kind::Claims, "status") => updates,
-            (Kind::Claims | Kind::Services, "") => creates || updates,
+            (Kind::Claims | Kind::DeviceClaims | Kind::Services, "") => {
+                creates || updates
+            }
             (Kind::Counted(_), "") => creates,
             _ => false,
         }
@@ -134,6 +144,7 @@ impl Evaluator {
                 ["services", "services.nodeports", "services.loadbalancers"]
                     .contains(&resource)
             }
+            Kind::DeviceClaims => resource.ends_with(DEVICES),
             Kind::Counted(alias) => alias == Some(resource),
         }
     }
@@ -148,7 +159,7 @@ impl Evaluator {
         match self.kind {
             Kind::Pods => scope::matches_pod(selector, object),
             Kind::Claims => scope::matches_claim(selector, object),
-            Kind::Services | Kind::Counted(_) => false,
+            Kind::DeviceClaims | Kind::Services | Kind::Counted(_) => false,
         }
     }
 
@@ -216,6 +227,7 @@ impl Evaluator {
                 }
             }
             Kind::Claims => usage.extend(claim_usage(object)),
+            Kind::DeviceClaims => usage.extend(device_usage(object)),
             Kind::Services => usage.extend(service_usage(object)),
             Kind::Counted(alias) => {
                 usage.extend(alias.map(|it| (it.to_owned(), one)));
@@ -281,6 +293,32 @@ fn claim_usage(claim: &Value) -> Amounts {
         usage.insert(resource.to_owned(), amount);
     }
     usage
+}
+
+/// The devices that a claim may get, by class. Of alternatives those with the most devices of each class
+/// count. Devices in place of extended resources are not counted for those.
+fn device_usage(claim: &Value) -> Amounts {
+    let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+    for request in list(&claim["spec"]["devices"], "requests") {
+        let mut most: BTreeMap<&str, i64> = BTreeMap::new();
+        let exactly = request.get("exactly");
+        for one in list(request, "firstAvailable").iter().chain(exactly) {
+            let number = match text(one, "allocationMode") {
+                "ExactCount" => one["count"].as_i64().unwrap_or_default(),
+                "All" => ALL_DEVICES,
+                _ => 0,
+            };
+            let of_class = most.entry(text(one, "deviceClassName")).or_default();
+            *of_class = number.max(*of_class);
+        }
+        for (class, number) in most {
+            let sum = sums.entry(class).or_default();
+            *sum = sum.saturating_add(number);
+        }
+    }
+    let sums = sums.into_iter();
+    sums.map(|(class, sum)| (format!("{class}{DEVICES}"), Quantity::count(sum)))
+        .collect()
 }
 
 fn service_usage(service: &Value) -> Amounts {
