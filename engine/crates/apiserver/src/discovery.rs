@@ -1,6 +1,9 @@
 //! Discovery: `/api`, `/apis` and below.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::registry::Registry;
 use crate::resource::{Resource, Subresource, Verb};
@@ -217,7 +220,35 @@ fn main_entry(resource: &Resource) -> Value {
         "verbs": verb_names(&resource.verbs),
     });
     names(resource, &mut entry);
+    // What is stored can be watched.
+    if resource.verbs.contains(&Verb::Watch) {
+        entry["storageVersionHash"] = storage_version_hash(resource).into();
+    }
     entry
+}
+
+/// The kinds that Kubernetes still stores in `v1beta1` of their group, for servers of the release before.
+const STORED_OLDER: [(&str, &str); 3] = [
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding",
+    ),
+];
+
+/// The hash by which clients tell that objects are stored in another version than before.
+fn storage_version_hash(resource: &Resource) -> String {
+    let kind = resource.kind.as_str();
+    let stored = resource.stored_as.as_str();
+    let (group, version) = stored.rsplit_once('/').unwrap_or(("", stored));
+    let version = if STORED_OLDER.contains(&(group, kind)) {
+        "v1beta1"
+    } else {
+        version
+    };
+    let hash = Sha256::digest(format!("{group}/{version}/{kind}"));
+    BASE64.encode(hash.get(..8).unwrap_or_default())
 }
 
 fn subresource_entry(resource: &Resource, subresource: &Subresource) -> Value {

@@ -255,3 +255,26 @@ fn the_aggregated_document_describes_pods() {
 }
 "#);
 }
+
+/// The hashes are those of a real server.
+#[test]
+fn the_hash_of_a_kind_is_that_of_the_version_it_is_stored_in() {
+    let registry = registry();
+    let hash = |group: &str, of: &str, plural: &str| {
+        let list = version(&registry, group, of).unwrap();
+        let resources = list["resources"].as_array().unwrap();
+        let found = resources.iter().find(|it| it["name"] == plural).unwrap();
+        found["storageVersionHash"].clone()
+    };
+    let autoscalers = "horizontalpodautoscalers";
+    assert_eq!(hash("", "v1", "pods"), "xPOwRZ+Yhw8=");
+    assert_eq!(hash("autoscaling", "v1", autoscalers), "qwQve8ut294=");
+    assert_eq!(hash("events.k8s.io", "v1", "events"), "r2yiGXH7wu8=");
+    let definitions = "customresourcedefinitions";
+    assert_eq!(
+        hash("apiextensions.k8s.io", "v1", definitions),
+        "jfWCUB31mvA="
+    );
+    let reviews = "selfsubjectreviews";
+    assert_eq!(hash("authentication.k8s.io", "v1", reviews), Value::Null);
+}
