@@ -41,8 +41,7 @@ impl Kubelets {
     /// A request fails.
     pub(crate) async fn start(client: Client, binder: Binder) -> Result<Self, BoxError> {
         for name in NODES {
-            let labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64"});
+            let labels = labels(name);
             let node = json!({"apiVersion": "v1", "kind": "Node",
                 "metadata": {"name": name, "labels": labels}});
             match send(&client, Method::POST, "/api/v1/nodes", &node).await {
@@ -117,15 +116,16 @@ impl Kubelets {
         let spec = &pod["spec"];
         let is_held =
             |field: &str| spec[field].as_array().is_some_and(|it| !it.is_empty());
-        let is_choosy = spec["nodeSelector"]
-            .as_object()
-            .is_some_and(|it| !it.is_empty());
-        if self.binder == Binder::Scheduler || is_held("schedulingGates") || is_choosy {
+        if self.binder == Binder::Scheduler || is_held("schedulingGates") {
             return Ok(());
         }
         self.turn += 1;
-        let next = NODES.get(self.turn % NODES.len()).copied();
-        let node = wanted_node(pod).or(next);
+        let fitting: Vec<&str> = NODES.into_iter().filter(|it| fits(spec, it)).collect();
+        let turn = self.turn.checked_rem(fitting.len());
+        let next = turn.and_then(|turn| fitting.get(turn).copied());
+        let Some(node) = wanted_node(pod).or(next) else {
+            return Ok(());
+        };
         let binding = json!({"apiVersion": "v1", "kind": "Binding",
             "metadata": {"name": pod["metadata"]["name"]},
             "target": {"kind": "Node", "name": node}});
@@ -272,6 +272,19 @@ async fn ready_node(client: &Client, name: &str) -> Result<(), BoxError> {
     patch(client, &path, &json!({"spec": {"taints": null}})).await
 }
 
+/// The labels of a node.
+fn labels(node: &str) -> Value {
+    json!({"kubernetes.io/hostname": node, "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64"})
+}
+
+/// Whether a node has the labels that the spec of a pod selects.
+fn fits(spec: &Value, node: &str) -> bool {
+    let labels = labels(node);
+    let mut selected = spec["nodeSelector"].as_object().into_iter().flatten();
+    selected.all(|(label, value)| labels[label] == *value)
+}
+
 /// The node for which a DaemonSet has made a pod.
 fn wanted_node(pod: &Value) -> Option<&str> {
     let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
@@ -354,6 +367,14 @@ mod tests {
         let is_due = |time: &str| is_due(&pod, time.parse().expect("a time"));
         assert!(!is_due("2026-03-06T21:30:19Z"));
         assert!(is_due("2026-03-06T21:30:20Z"));
+    }
+
+    #[test]
+    fn a_pod_runs_on_a_node_that_it_selects() {
+        let spec = |label: &str, value: &str| json!({"nodeSelector": {label: value}});
+        let host = "kubernetes.io/hostname";
+        assert!(fits(&spec(host, "n2"), "n2") && !fits(&spec(host, "n2"), "n1"));
+        assert!(!fits(&spec("disk", "fast"), "n1") && fits(&json!({}), "n1"));
     }
 
     #[test]
