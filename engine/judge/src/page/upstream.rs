@@ -20,7 +20,8 @@ fn render(expectations: &Expectations) -> String {
 need no container (`judge/upstream/specs.txt`) on `kubemu serve`; with `--real`, on a real
 `kube-apiserver`. Both get the same nodes and pods from two kubelets that are played, and the same
 controllers of workloads from `kube-controller-manager`. What the real server passes here is asked of
-the embedded one.
+the embedded one. The result of a spec is that of its last recorded run (`--record`), which may have been
+one of a few specs (`--only`).
 
 | area | specs | pass on kube-apiserver | of these pass here | do not pass here |
 |---|---:|---:|---:|---:|

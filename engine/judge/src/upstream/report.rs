@@ -8,12 +8,15 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+/// Most characters that are kept of why a spec did not pass: some print all that they were answered.
+const MAX_MESSAGE_CHARS: usize = 200;
+
 /// What became of a spec.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Ginkgo's word: `passed`, `failed`, `panicked`, `timedout` or, by its own decision, `skipped`.
     pub(crate) state: String,
-    /// The first line of why it did not pass.
+    /// The beginning of the first line of why it did not pass.
     pub(crate) message: String,
     /// Whether it passed in a second attempt only.
     pub(crate) is_flaky: bool,
@@ -86,7 +89,7 @@ fn outcomes(suites: Vec<Suite>) -> Result<BTreeMap<String, Outcome>, Box<dyn Err
             texts.retain(|it| !it.is_empty());
             let outcome = Outcome {
                 is_flaky: spec.state == "passed" && spec.num_attempts > 1,
-                message: message.lines().next().unwrap_or_default().to_owned(),
+                message: short(&message),
                 state: spec.state,
             };
             outcomes.insert(texts.join(" "), outcome);
@@ -96,6 +99,12 @@ fn outcomes(suites: Vec<Suite>) -> Result<BTreeMap<String, Outcome>, Box<dyn Err
         return Err(format!("no spec ran: {}", reasons.join("; ")).into());
     }
     Ok(outcomes)
+}
+
+/// The beginning of the first line.
+fn short(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    line.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
 #[cfg(test)]
