@@ -146,7 +146,12 @@ impl Programs {
                 .collect();
             let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
             // The slash at the end makes it a folder.
-            go::build(&source, &go::kubernetes_link_flags(&version), &into.join(""), &packages)
+            go::build(
+                &source,
+                &go::kubernetes_link_flags(&version),
+                &into.join(""),
+                &packages,
+            )
         })
     }
 

@@ -114,7 +114,10 @@ pub(super) const JUDGED: &[Judged] = &[
     Judged {
         results: "engine/judge/upstream/results.json",
         crates: &[ENGINE, &["apiserver", "kubemu"]],
-        judges: &["engine/judge/src/upstream", "engine/judge/upstream/specs.txt"],
+        judges: &[
+            "engine/judge/src/upstream",
+            "engine/judge/upstream/specs.txt",
+        ],
     },
     Judged {
         results: "engine/judge/oracle/agreement.json",
