@@ -21,8 +21,20 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("e2e/browser", _) => browser(result),
         ("benches/bursts", _) => burst(result),
         ("benches/results" | "benches/crowd", _) => opening(result),
+        ("engine/judge/upstream", _) => upstream(result),
         _ => String::new(),
     }
+}
+
+fn upstream(result: &Value) -> String {
+    let specs = || result.as_object().into_iter().flat_map(|it| it.values());
+    let is_asked = |it: &&Value| it["real"] == "passed";
+    let asked = specs().filter(is_asked);
+    format!(
+        "{} of {} specs that kube-apiserver passes",
+        asked.filter(|it| it["ours"] == "passed").count(),
+        specs().filter(is_asked).count()
+    )
 }
 
 fn model(result: &Value) -> String {
