@@ -26,6 +26,7 @@ mod free;
 pub mod hold;
 pub mod node;
 mod once;
+mod opening;
 pub mod pattern;
 pub mod policy_check;
 pub mod proc;

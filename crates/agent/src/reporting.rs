@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::detect::{Detection, DetectionMode, with_causes};
 use crate::free::{Change, Look, Seen};
 use crate::node::{Attempt, Error, REQUEST, attempt, test_write};
+use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::scan::scan;
 use crate::watched::{Observed, Watched, backoff, watch_object};
@@ -92,11 +93,16 @@ impl OwnMachine {
 
 /// A task that reports. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reporting(JoinHandle<()>);
+pub(crate) struct Reporting {
+    /// When the machine is created next. The last one that was seen, also while its cluster cannot be
+    /// reached.
+    pub(crate) opening: watch::Receiver<Option<Opening>>,
+    task: JoinHandle<()>,
+}
 
 impl Drop for Reporting {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -110,8 +116,10 @@ impl Reporting {
     ) -> Self {
         let objects = watch_object(machine.api(), machine.name.clone());
         let (proc, mode) = host;
+        let (opening, openings) = watch::channel(None);
         let reporter = Reporter {
             machine,
+            opening,
             proc,
             mode,
             now,
@@ -123,7 +131,10 @@ impl Reporting {
             write_due: Instant::now(),
             failures: 0,
         };
-        Self(tokio::spawn(reporter.run(objects, is_quiet)))
+        Self {
+            opening: openings,
+            task: tokio::spawn(reporter.run(objects, is_quiet)),
+        }
     }
 }
 
@@ -140,6 +151,7 @@ struct Reporter {
     proc: Proc,
     mode: DetectionMode,
     now: fn() -> Timestamp,
+    opening: watch::Sender<Option<Opening>>,
     /// `None`: the machine does not wait for its host.
     wanted: Option<Wanted>,
     seen: Seen,
@@ -205,11 +217,13 @@ impl Reporter {
     fn apply(&mut self, observed: &Observed<ScheduledMachine>) {
         let Observed::Is(object) = observed else {
             if *observed == Observed::Absent {
+                self.opens(None);
                 self.reported = None;
                 self.stop();
             }
             return;
         };
+        self.opens(Opening::of(object));
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let annotations = object.metadata.annotations.as_ref();
         let reported = annotations.and_then(|all| all.get(HOST_FREE_ANNOTATION));
@@ -249,6 +263,11 @@ impl Reporter {
                 self.stop();
             }
         }
+    }
+
+    fn opens(&self, next: Option<Opening>) {
+        self.opening
+            .send_if_modified(|before| std::mem::replace(before, next) != next);
     }
 
     /// The machine does not wait any more.

@@ -70,6 +70,8 @@ enum Input {
     Process(ProcessMatch),
     Signals,
     Answer(Answer),
+    /// The time has changed at which this host is lent next.
+    Opening,
     /// Something has to be sent or decided.
     Due,
 }
@@ -82,6 +84,7 @@ struct Inputs {
     signals: Signals,
     /// What the agent has sent, one request at a time.
     request: Option<BoxFuture<'static, Answer>>,
+    reporting: Option<Reporting>,
 }
 
 impl Inputs {
@@ -98,12 +101,14 @@ impl Inputs {
                 Input::Process(process?)
             }
             () = self.signals.due() => Input::Signals,
+            () = opening(&mut self.reporting) => Input::Opening,
             () = at(state.next(is_idle)) => Input::Due,
         })
     }
 
     /// The configuration that is observed now.
-    fn apply_config(&mut self, state: &mut State, is_kept: bool, proc: &Proc) {
+    fn apply_config(&mut self, state: &mut State, proc: &Proc) {
+        let is_kept = self.reporting.is_some();
         let observed = self.configs.observed.borrow_and_update().clone();
         if state.apply_config(&observed)
             && let Some(detection) = &mut self.detection
@@ -128,6 +133,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         detection: None,
         signals: signals(agent.signals, directory),
         request: None,
+        reporting: None,
     };
     inputs.signals.watch();
     let holder = holder(agent.hold, &agent.proc, agent.now);
@@ -135,7 +141,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
     let host = (agent.proc.clone(), agent.mode);
     let absent = inputs.signals.are_absent();
     let machine = agent.machine.clone();
-    let reporting = machine.map(|it| Reporting::start(it, host, absent, agent.now));
+    inputs.reporting = machine.map(|it| Reporting::start(it, host, absent, agent.now));
     let mut stop = pin!(stop);
     loop {
         if !state.is_watching() {
@@ -155,9 +161,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
         let might_request = state.may_request();
         let signals = &mut inputs.signals;
         match input {
-            Input::Config => {
-                inputs.apply_config(&mut state, reporting.is_some(), &agent.proc);
-            }
+            Input::Config => inputs.apply_config(&mut state, &agent.proc),
             Input::Node => state.apply_node(&inputs.nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
             Input::Signals => state.apply_signals(signals, (agent.now)()),
@@ -165,7 +169,7 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
                 inputs.request = None;
                 state.apply_answer(answer, signals.standing().is_some());
             }
-            Input::Due => {}
+            Input::Opening | Input::Due => {}
         }
         if inputs.request.is_none() {
             inputs.request = state.send(&agent.node, agent.machine.as_ref());
@@ -176,7 +180,11 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             // What stood may have ended.
             signals.hasten();
         }
-        publisher.publish(state.requested(), state.account(), signals);
+        let opening = inputs
+            .reporting
+            .as_ref()
+            .and_then(|it| *it.opening.borrow());
+        publisher.publish(state.requested(), state.account(), opening, signals);
     }
 }
 
@@ -209,6 +217,17 @@ async fn answer(request: &mut Option<BoxFuture<'static, Answer>>) -> Answer {
     match request {
         Some(request) => request.await,
         None => pending().await,
+    }
+}
+
+/// Waits until this host is lent at another time; forever if that is not known.
+async fn opening(reporting: &mut Option<Reporting>) {
+    let changed = match reporting {
+        Some(reporting) => reporting.opening.changed().await,
+        None => pending().await,
+    };
+    if changed.is_err() {
+        pending::<()>().await;
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded::{self, is_missing};
 use crate::detect::with_causes;
+use crate::opening::Opening;
 use crate::proc::{Pid, Proc};
 use crate::signal::{OwnerSwitch, Reading, Signals, Source};
 
@@ -38,6 +39,9 @@ pub(crate) struct State {
     /// What was done with pods while no API server answered.
     #[serde(default)]
     pub(crate) pods: Option<String>,
+    /// When this host is lent next.
+    #[serde(default)]
+    pub(crate) opening: Option<Opening>,
     pub(crate) signals: Vec<SignalState>,
 }
 
@@ -180,6 +184,7 @@ impl Publisher {
         &mut self,
         requested: Option<Requested>,
         pods: Option<String>,
+        opening: Option<Opening>,
         signals: &Signals,
     ) {
         let Some(directory) = &self.directory else {
@@ -189,6 +194,7 @@ impl Publisher {
         let next = State {
             requested,
             pods,
+            opening,
             signals,
             ..self.last.clone()
         };

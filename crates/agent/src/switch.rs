@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::command::{Failure, Outcome};
+use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, RunDirectory, State, states};
 use crate::service::Installed;
@@ -126,6 +127,11 @@ pub(crate) fn status(
         rows.push(("reclaim".to_owned(), text));
     }
     rows.extend(state.pods.map(|account| ("pods".to_owned(), account)));
+    rows.extend(state.opening.map(|Opening { at, until }| {
+        let until = until.map(|until| format!(" until {until:.0}"));
+        let text = format!("from {at:.0}{}", until.unwrap_or_default());
+        ("lent next".to_owned(), text)
+    }));
     let mut stands = state.requested.is_some();
     for signal in &state.signals {
         stands |= matches!(signal.reading, ReadingState::Stands { .. });

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use jiff::Timestamp;
 
 use super::{End, reclaim, status, take_back};
+use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, Requested, RunDirectory, SignalState, State};
 use crate::service::Installed;
@@ -177,11 +178,16 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
             reason: "process-match: steam".to_owned(),
             at: "2026-11-27T09:00:01.123Z".to_owned(),
         }),
+        opening: Some(Opening {
+            at: at("2026-11-27T17:00:00Z"),
+            until: Some(at("2026-11-28T06:00:00Z")),
+        }),
         ..quiet.clone()
     });
     insta::assert_snapshot!(host.status("2026-11-27T09:00:00Z"), @"
     agent           runs for Node worker-1
     reclaim         requested at 2026-11-27T09:00:01.123Z (process-match: steam)
+    lent next       from 2026-11-27T17:00:00Z until 2026-11-28T06:00:00Z
     owner's switch  no signal
     login-sessions  no signal (local sessions count)
     load            cannot be read: no control group of pods
