@@ -1,6 +1,8 @@
-//! A client of the D-Bus of the system, for the few calls of this agent to systemd-logind. `zbus` would
-//! bring 25 crates, and takes messages of 128 MiB, twice the memory of the service.
+//! A client of a D-Bus: for the few calls of this agent to systemd-logind on the bus of the system, and
+//! to the notifications of a desktop on that of its session. `zbus` would bring 25 crates, and takes
+//! messages of 128 MiB, twice the memory of the service.
 
+mod address;
 mod message;
 #[cfg(test)]
 mod tests;
@@ -11,6 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+pub use address::socket;
 pub use message::{Kind, MAX_BYTES, Message};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;

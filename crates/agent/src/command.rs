@@ -6,18 +6,22 @@ mod connection;
 mod tests;
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use argument::{Args, Command, LogFormat};
 use clap::Parser as _;
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::bus::socket;
 use crate::detect::with_causes;
+use crate::notify::Desktop;
 use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
+use crate::proc::Proc;
 use crate::run::{Agent, run};
 use crate::run_directory::{DEFAULT, RunDirectory};
 use crate::switch::{self, End};
@@ -126,6 +130,9 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             let service = service::installed(Path::new("/"))?;
             switch::status(&directory, &args.proc()?, service, now(), out)
         }
+        Some(Command::Notify { before }) => {
+            notify(directory, args.proc()?, (*before).into()).await
+        }
         Some(Command::Install {
             only_shown,
             root,
@@ -142,6 +149,48 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             service::uninstall(root, *only_shown, out)
         }
     }
+}
+
+/// Notifies the user of this session until it ends.
+async fn notify(
+    directory: RunDirectory,
+    proc: Proc,
+    before: SignedDuration,
+) -> Result<Outcome, Failure> {
+    let desktop = Desktop {
+        bus: session_bus()?,
+        directory,
+        proc,
+        before,
+        zone: local_zone(),
+        now,
+    };
+    let Err(error) = desktop.watch().await;
+    let remedy = "log in to a desktop again, which starts it";
+    Err(Failure::new("using the session bus", &error, remedy))
+}
+
+/// The time zone of this host. UTC if it is not known: what the user reads then is UTC.
+fn local_zone() -> TimeZone {
+    let bytes = std::fs::read("/etc/localtime").ok();
+    let zone = bytes.and_then(|bytes| TimeZone::tzif("local", &bytes).ok());
+    zone.unwrap_or(TimeZone::UTC)
+}
+
+/// The socket of the bus of this session.
+fn session_bus() -> Result<PathBuf, Failure> {
+    const ADDRESS: &str = "DBUS_SESSION_BUS_ADDRESS";
+    let addresses = std::env::var(ADDRESS).unwrap_or_default();
+    let why = match socket(&addresses) {
+        Some(path) => return Ok(path),
+        None if addresses.is_empty() => format!("{ADDRESS} is not set"),
+        None => format!("{ADDRESS} names no socket of this host"),
+    };
+    Err(Failure {
+        what: "finding the session bus".to_owned(),
+        why,
+        remedy: "run this in the session of a desktop",
+    })
 }
 
 /// Watches this host, or looks at it once.

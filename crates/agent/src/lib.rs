@@ -6,7 +6,7 @@
 //! - [`event`], [`connector`]: process events of the kernel
 //! - [`detect`]: detection by either of the two, after an initial scan
 //! - [`signal`]: signals beside processes
-//! - [`bus`]: a client of a D-Bus
+//! - [`bus`]: a client of a D-Bus; [`notify`]: says on a desktop that the host is about to be lent
 //! - [`run_directory`]: what the agent and the users of its host exchange
 //! - [`config`]: `reclaim.toml`; [`node`]: the annotations on the Node; [`run`]: the main loop
 //! - [`hold`]: freezes and ends pods while no API server answers
@@ -25,6 +25,7 @@ pub mod event;
 mod free;
 pub mod hold;
 pub mod node;
+pub mod notify;
 mod once;
 mod opening;
 pub mod pattern;

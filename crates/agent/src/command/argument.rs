@@ -18,6 +18,8 @@ use crate::signal::{Away, CountedSessions, LoadLimit, Settings};
 
 /// The usual time between a freeze and the end of pods.
 const FREEZE_FOR: Duration = Duration::minutes(1);
+/// How long before a user is told that the host is lent.
+const BEFORE: Duration = Duration::minutes(10);
 /// Where control groups usually are.
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
@@ -276,6 +278,23 @@ Examples:
     Return,
     /// Show whether the agent runs, and which signals ask for this host, since when and until when
     Status,
+    /// Say on this user's desktop that the host is about to be lent, and ask whether it may
+    ///
+    /// Runs until the session ends, without rights in the cluster; `install --desktop` has every
+    /// session start it. Needs the session bus, an agent that runs here with --machine, and
+    /// spec.reclaim.return in that machine. While something asks for the host it says nothing.
+    /// \"Not tonight\" is `reclaim --until` the end of the window, or 08:00 if that is not known;
+    /// \"In an hour\" is `reclaim --for 1h`.
+    Notify {
+        /// How long before: digits and one of s, m, h, from 1m to 30m
+        #[arg(
+            long,
+            value_name = "DURATION",
+            value_parser = before,
+            default_value_t = BEFORE
+        )]
+        before: Duration,
+    },
     /// Run the agent as a service of this host: write units of systemd
     ///
     /// The service has the other options that are given here, such as --outside-containers. It is
@@ -313,6 +332,14 @@ fn freeze_for(text: &str) -> Result<Duration, String> {
     let time = text.parse::<Duration>();
     let time = time.map_err(|error| error.to_string())?;
     let within = time.within(Duration::seconds(0), Duration::hours(24));
+    within.map_err(|error| error.to_string())
+}
+
+fn before(text: &str) -> Result<Duration, String> {
+    let time = text.parse::<Duration>();
+    let time = time.map_err(|error| error.to_string())?;
+    // An hour from then on must not be over before the host is lent.
+    let within = time.within(Duration::minutes(1), Duration::minutes(30));
     within.map_err(|error| error.to_string())
 }
 

@@ -119,7 +119,7 @@ fn a_dry_run_prints_the_signals_of_flags_and_configuration() {
 }
 
 #[test]
-fn a_flag_of_a_signal_says_what_it_accepts() {
+fn a_flag_says_what_it_accepts() {
     let rows = [
         (
             ["--load-above", "none"],
@@ -135,6 +135,11 @@ fn a_flag_of_a_signal_says_what_it_accepts() {
         ),
         (["--load-for", "1s"], "must be from 10s to 24h, not 1s"),
         (["--session-away", "locked"], "--login-sessions"),
+        (
+            ["notify", "--before=31m"],
+            "must be from 1m to 30m, not 31m",
+        ),
+        (["notify", "--before=0s"], "must be from 1m to 30m, not 0s"),
         (
             ["--login-sessions", "remote"],
             "[possible values: off, local, all]",

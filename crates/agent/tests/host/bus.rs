@@ -62,6 +62,12 @@ impl PlayedBus {
         calls.iter().filter(|call| call.member == member).count()
     }
 
+    /// The last call of a member.
+    pub(crate) fn last(&self, member: &str) -> Option<Message> {
+        let calls = self.calls.lock().unwrap();
+        calls.iter().rfind(|call| call.member == member).cloned()
+    }
+
     /// Sends a signal to everybody.
     pub(crate) fn emit(
         &self,

@@ -12,6 +12,7 @@ mod away;
 mod bus;
 mod fake_proc;
 mod line;
+mod notify;
 mod outage;
 mod program;
 mod reporting;

@@ -21,7 +21,7 @@ use crate::program::unique;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const MACHINES: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines";
-const MACHINE: &str =
+pub(crate) const MACHINE: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/team-a/scheduledmachines/desk";
 const HOST: &str = "system:serviceaccount:team-a:5spot-host-desk";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
@@ -32,7 +32,7 @@ std::thread_local! {
 }
 
 /// Noon when the test starts, and then as the clock of the test.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let passed = START.with(Instant::elapsed);
     let noon: Timestamp = "2026-03-06T12:00:00Z".parse().unwrap();
     noon + SignedDuration::try_from(passed).unwrap()
