@@ -135,10 +135,11 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         }
         Some(Command::Install {
             only_shown,
+            desktop,
             root,
             program,
         }) => {
-            let service = args.service(program.clone())?;
+            let service = args.service(program.clone(), *desktop)?;
             if *only_shown {
                 service::show(&service, out)
             } else {

@@ -1,5 +1,5 @@
 //! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by units of
-//! systemd.
+//! systemd, and an entry by which the sessions of desktops notify their users.
 //!
 //! The agent talks to the network and has no privileges. What it needs to hold pods, two files of their
 //! control group, is given to it by a second service: it has one capability, no network and no input.
@@ -19,14 +19,19 @@ use crate::command::{Failure, Outcome};
 const UNIT: &str = "5spot-reclaim-agent.service";
 /// The name of the unit that lets the agent hold pods.
 const PODS_UNIT: &str = "5spot-reclaim-agent-pods.service";
-/// Both, in the order in which they are removed.
-const UNITS: [&str; 2] = [UNIT, PODS_UNIT];
-/// The directory for the units of an administrator.
-const DIRECTORY: &str = "etc/systemd/system";
+/// The entry by which the session of every desktop notifies its user.
+const ENTRY: &str = "5spot-reclaim-agent.desktop";
+/// All that is written, in the order in which it is removed, with its directory: those of an
+/// administrator.
+const FILES: [(&str, &str); 3] = [(UNIT, UNITS), (PODS_UNIT, UNITS), (ENTRY, AUTOSTART)];
+/// The directory of units.
+const UNITS: &str = "etc/systemd/system";
+/// The directory of what every session starts.
+const AUTOSTART: &str = "etc/xdg/autostart";
 /// How the first line begins; the hash of the lines after it follows.
 const WRITTEN: &str =
     "# Written by 5spot-reclaim-agent install, sha256 of what follows: ";
-/// The maximum size of a unit in bytes that is compared.
+/// The maximum size of a file in bytes that is compared.
 const MAX_BYTES: u64 = 256 * 1024;
 /// Directories that the service does not see.
 const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
@@ -146,9 +151,11 @@ pub(crate) struct Service {
     pub(crate) signal_files: Vec<PathBuf>,
     /// Whether it may hold the pods of the host.
     pub(crate) holds_pods: bool,
+    /// Whether the users of desktops are told before the host is lent.
+    pub(crate) notifies: bool,
 }
 
-/// What a unit file is to this program.
+/// What a file is to this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Installed {
     Absent,
@@ -163,13 +170,17 @@ fn refused(what: impl Into<String>, why: &str, remedy: &'static str) -> Failure 
 }
 
 impl Service {
-    /// The units, with their names.
-    fn units(&self) -> Result<Vec<(&'static str, String)>, Failure> {
-        let mut units = vec![(UNIT, written(&self.text()?))];
+    /// The files, each with its name.
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Failure> {
+        let mut files = vec![(UNIT, written(&self.text()?))];
         if self.holds_pods {
-            units.push((PODS_UNIT, written(PODS)));
+            files.push((PODS_UNIT, written(PODS)));
         }
-        Ok(units)
+        if self.notifies {
+            let program = plain("--program", &self.program)?;
+            files.push((ENTRY, written(&entry(program))));
+        }
+        Ok(files)
     }
 
     /// The agent's unit.
@@ -217,6 +228,14 @@ impl Service {
             let why = "may be changed by users other than its owner";
             return Err(refused("--program", why, "install it with mode 0755"));
         }
+        if self.notifies && !root.join(AUTOSTART).is_dir() {
+            let why = format!("there is no {}", root.join(AUTOSTART).display());
+            return Err(refused(
+                "--desktop",
+                &why,
+                "leave it out on a host without one",
+            ));
+        }
         let machine = self.machine_kubeconfig.as_ref();
         let machine = machine.map(|path| ("--machine-kubeconfig", path));
         for (flag, path) in [("--kubeconfig", &self.kubeconfig)]
@@ -232,7 +251,22 @@ impl Service {
     }
 }
 
-/// A unit with the line by which it is known.
+/// The entry for the sessions of desktops.
+fn entry(program: &str) -> String {
+    format!(
+        "\
+[Desktop Entry]
+Type=Application
+Name=5-Spot
+Comment=Says before this computer is lent, and asks
+TryExec={program}
+Exec={program} notify
+NoDisplay=true
+"
+    )
+}
+
+/// A file with the line by which it is known.
 fn written(text: &str) -> String {
     format!("{WRITTEN}{}\n{text}", config_hash(text))
 }
@@ -288,13 +322,16 @@ fn quoted(argument: &str) -> Result<String, Failure> {
     })
 }
 
-fn path(root: &Path, unit: &str) -> PathBuf {
-    root.join(DIRECTORY).join(unit)
+/// Where a file of this name is.
+fn path(root: &Path, name: &str) -> PathBuf {
+    let found = FILES.iter().find(|(file, _)| *file == name);
+    let directory = found.map_or(UNITS, |(_, directory)| directory);
+    root.join(directory).join(name)
 }
 
 /// Whether the units are there, and as they were written.
 pub(crate) fn installed(root: &Path) -> Result<Installed, Failure> {
-    let [agent, pods] = UNITS.map(|unit| state(&path(root, unit)));
+    let [agent, pods] = [UNIT, PODS_UNIT].map(|unit| state(&path(root, unit)));
     Ok(match (agent?, pods?) {
         (Installed::Absent, Installed::Absent) => Installed::Absent,
         (Installed::Changed, _) | (_, Installed::Changed) => Installed::Changed,
@@ -302,7 +339,7 @@ pub(crate) fn installed(root: &Path) -> Result<Installed, Failure> {
     })
 }
 
-/// Whether one unit is there, and as it was written.
+/// Whether one file is there, and as it was written.
 fn state(path: &Path) -> Result<Installed, Failure> {
     match bounded::read(path, MAX_BYTES) {
         Ok((text, _)) => {
@@ -324,10 +361,10 @@ fn state(path: &Path) -> Result<Installed, Failure> {
     }
 }
 
-/// The paths of the units that are there. A failure if one is not as it was written.
+/// The paths of the files that are there. A failure if one is not as it was written.
 fn own(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
-    for path in UNITS.map(|unit| path(root, unit)) {
+    for path in FILES.map(|(name, _)| path(root, name)) {
         match state(&path)? {
             Installed::Absent => {}
             Installed::Changed => return Err(changed(&path)),
@@ -337,31 +374,32 @@ fn own(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// Prints the units that [`install`] would write.
+/// Prints the files that [`install`] would write.
 pub(crate) fn show(service: &Service, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    for (index, (unit, text)) in service.units()?.iter().enumerate() {
+    for (index, (name, text)) in service.files()?.iter().enumerate() {
         let space = if index == 0 { "" } else { "\n" };
-        write!(out, "{space}# /{DIRECTORY}/{unit}\n{text}")?;
+        let path = path(Path::new("/"), name);
+        write!(out, "{space}# {}\n{text}", path.display())?;
     }
     Ok(Outcome::Yes)
 }
 
-/// Writes the units below `root`, in place of those that are as this program wrote them.
+/// Writes the files below `root`, in place of those that are as this program wrote them.
 pub(crate) fn install(
     service: &Service,
     root: &Path,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let units = service.units()?;
+    let files = service.files()?;
     service.check(root)?;
     let before = own(root)?;
     // The agent's unit last: it wants the other one.
-    for (unit, text) in units.iter().rev() {
-        let path = path(root, unit);
+    for (name, text) in files.iter().rev() {
+        let path = path(root, name);
         replace(&path, text)?;
         writeln!(out, "wrote {}", path.display())?;
     }
-    let is_left = |path: &&PathBuf| units.iter().all(|(unit, _)| !path.ends_with(unit));
+    let is_left = |path: &&PathBuf| files.iter().all(|(name, _)| !path.ends_with(name));
     for path in before.iter().filter(is_left) {
         remove(path)?;
         writeln!(out, "removed {}", path.display())?;
@@ -374,7 +412,9 @@ pub(crate) fn install(
 }
 
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let new = path.with_extension("service.new");
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
     let written = fs::write(&new, text)
         .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o644)))
         .and_then(|()| fs::rename(&new, path));
@@ -392,7 +432,7 @@ fn remove(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Removes the units that [`install`] has written, and nothing else. [`Outcome::No`] if there are
+/// Removes the files that [`install`] has written, and nothing else. [`Outcome::No`] if there are
 /// none.
 pub(crate) fn uninstall(
     root: &Path,
@@ -405,10 +445,7 @@ pub(crate) fn uninstall(
         writeln!(out, "not installed: there is no {}", path.display())?;
         return Ok(Outcome::No);
     }
-    let link = root
-        .join(DIRECTORY)
-        .join("multi-user.target.wants")
-        .join(UNIT);
+    let link = root.join(UNITS).join("multi-user.target.wants").join(UNIT);
     if fs::symlink_metadata(&link).is_ok() {
         let path = path(root, UNIT);
         let remedy = "run systemctl disable --now 5spot-reclaim-agent.service first";
@@ -430,7 +467,11 @@ pub(crate) fn uninstall(
 
 fn changed(path: &Path) -> Failure {
     let why = "is not as this program wrote it";
-    let remedy = "remove it by hand; changes belong into a drop-in (systemctl edit)";
+    let remedy = if path.ends_with(ENTRY) {
+        "remove it by hand; a user changes it by a copy in ~/.config/autostart"
+    } else {
+        "remove it by hand; changes belong into a drop-in (systemctl edit)"
+    };
     refused(path.display().to_string(), why, remedy)
 }
 

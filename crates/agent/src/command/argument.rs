@@ -307,9 +307,13 @@ Examples:
   5spot-reclaim-agent install --node-name worker-1 --kubeconfig /etc/5spot/kubeconfig \\
     --login-sessions local --signal-file /run/desk/in-use --dry-run")]
     Install {
-        /// Print the units, and write nothing
+        /// Print the files, and write nothing
         #[arg(long = "dry-run")]
         only_shown: bool,
+        /// Also write an entry in /etc/xdg/autostart, by which the session of every desktop starts
+        /// `notify`
+        #[arg(long)]
+        desktop: bool,
         /// Directory that is the root of the host, for an image or a package
         #[arg(long, value_name = "DIR", default_value = "/")]
         root: PathBuf,
@@ -317,7 +321,7 @@ Examples:
         #[arg(long, value_name = "PATH")]
         program: Option<PathBuf>,
     },
-    /// Remove the units that `install` has written, and nothing else
+    /// Remove the files that `install` has written, and nothing else
     Uninstall {
         /// Say what would be removed, and remove nothing
         #[arg(long = "dry-run")]
@@ -373,7 +377,11 @@ impl Args {
     }
 
     /// The service that runs with these arguments.
-    pub(super) fn service(&self, program: Option<PathBuf>) -> Result<Service, Failure> {
+    pub(super) fn service(
+        &self,
+        program: Option<PathBuf>,
+        notifies: bool,
+    ) -> Result<Service, Failure> {
         let program = match program {
             Some(program) => program,
             None => std::env::current_exe().map_err(|error| {
@@ -403,6 +411,13 @@ impl Args {
                 remedy: "leave it out",
             });
         }
+        if notifies && self.machine.is_none() {
+            return Err(Failure {
+                what: "--desktop".to_owned(),
+                why: "needs --machine: it says when the host is lent".to_owned(),
+                remedy: "give the ScheduledMachine of this host",
+            });
+        }
         Ok(Service {
             program,
             kubeconfig,
@@ -410,6 +425,7 @@ impl Args {
             arguments: self.arguments_of_service(self.named()?),
             signal_files: self.signal_file.clone(),
             holds_pods: self.freeze_pods,
+            notifies,
         })
     }
 

@@ -203,6 +203,10 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
     ");
     insta::assert_snapshot!(command(&["--state-directory=/var/lib/x"]), @"error: --state-directory: is that of the service; leave it out");
     insta::assert_snapshot!(command(&["--run-directory=/run/other"]), @"error: --run-directory: is /run/5spot for a service; leave it out");
+    insta::assert_snapshot!(command(&["--desktop"]), @"error: --desktop: needs --machine: it says when the host is lent; give the ScheduledMachine of this host");
+    let printed = fake.run(&[&given[..], &all, &["--desktop"]].concat());
+    let entry = "\n# /etc/xdg/autostart/5spot-reclaim-agent.desktop\n# Written by ";
+    assert!(printed.contains(entry), "{printed}");
     insta::assert_snapshot!(
         fake.run(&["install", "--dry-run", "--node-name", "worker-1"]),
         @"error: --kubeconfig: is missing; give the file with which the agent reaches the cluster of its Node"

@@ -70,6 +70,7 @@ fn service() -> Service {
         ],
         signal_files: vec!["/run/desk/in use".into()],
         holds_pods: true,
+        notifies: false,
     }
 }
 
@@ -94,7 +95,7 @@ fn keys(unit: &str) -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn the_units_are_as_people_read_them() {
-    for (unit, text) in service().units().unwrap() {
+    for (unit, text) in service().files().unwrap() {
         let (first, rest) = text.split_once('\n').unwrap();
         let hash = fivespot_api::reclaim::config_hash(rest);
         assert!(first.ends_with(&format!(": {hash}")), "{first}");
@@ -217,7 +218,7 @@ fn systemd_accepts_the_units() {
         program: "/bin/true".into(),
         ..service()
     };
-    let units = program.units().unwrap();
+    let units = program.files().unwrap();
     let paths = units.iter().map(|(unit, text)| {
         let path = host.unit().with_file_name(unit);
         fs::write(&path, text).unwrap();
@@ -282,6 +283,65 @@ fn what_is_installed_is_removed_and_nothing_else() {
     with_drop_in.push(format!("etc/systemd/system/{UNIT}.d/own.conf"));
     with_drop_in.sort_unstable();
     assert_eq!(host.files(), with_drop_in);
+}
+
+#[test]
+fn the_entry_of_desktops_is_written_and_removed_with_the_service() {
+    let host = Host::new("desktop");
+    let service = Service {
+        notifies: true,
+        ..service()
+    };
+    insta::assert_snapshot!(host.install(&service), @"
+    error: --desktop: there is no DIR/etc/xdg/autostart; leave it out on a host without one
+    exit code 2
+    ");
+    assert!(!host.unit().exists());
+    fs::create_dir_all(host.0.join("etc/xdg/autostart")).unwrap();
+    host.install(&service);
+    let path = host.0.join("etc/xdg/autostart/5spot-reclaim-agent.desktop");
+    let text = fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.starts_with("# Written by "), "{first}");
+    insta::assert_snapshot!(rest, @"
+    [Desktop Entry]
+    Type=Application
+    Name=5-Spot
+    Comment=Says before this computer is lent, and asks
+    TryExec=/usr/bin/agent
+    Exec=/usr/bin/agent notify
+    NoDisplay=true
+    ");
+    let validate = Command::new("desktop-file-validate").arg(&path).output();
+    match validate {
+        Err(error) => eprintln!("NOT TESTED, needs desktop-file-validate: {error}"),
+        Ok(output) => {
+            let printed = [output.stdout, output.stderr].concat();
+            let printed = String::from_utf8_lossy(&printed);
+            assert!(output.status.success() && printed.is_empty(), "{printed}");
+        }
+    }
+    // Somebody has changed it.
+    fs::write(&path, text.replace("5-Spot", "Desk")).unwrap();
+    insta::assert_snapshot!(host.uninstall(), @"
+    error: DIR/etc/xdg/autostart/5spot-reclaim-agent.desktop: is not as this program wrote it; remove it by hand; a user changes it by a copy in ~/.config/autostart
+    exit code 2
+    ");
+    assert!(host.unit().exists());
+    fs::write(&path, text).unwrap();
+    // It goes with the wish for it.
+    let none = Service {
+        notifies: false,
+        ..service.clone()
+    };
+    let printed = host.install(&none);
+    let removed = "removed DIR/etc/xdg/autostart/5spot-reclaim-agent.desktop";
+    assert!(printed.contains(removed) && !path.exists(), "{printed}");
+    host.install(&service);
+    let printed = host.uninstall();
+    assert!(printed.contains(removed) && !path.exists(), "{printed}");
+    let autostart = fs::read_dir(host.0.join("etc/xdg/autostart")).unwrap();
+    assert_eq!(autostart.count(), 0);
 }
 
 #[test]
