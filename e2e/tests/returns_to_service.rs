@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use fivespot_agent::detect::DetectionMode;
 use fivespot_agent::node::{Identity, OwnNode};
@@ -16,7 +17,9 @@ use fivespot_api::name::HOST_FREE_ANNOTATION;
 use fivespot_api::reclaim::FreeHost;
 use fivespot_install::agent::Settings;
 use fivespot_install::agent::host::{Host, Part, policy};
-use fivespot_testkit::{Cluster, condition, instant, machine_path, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, ConnectionSwitch, condition, instant, machine_path, scheduled_machine,
+};
 use jiff::{SignedDuration, Timestamp};
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
@@ -25,20 +28,22 @@ use tokio::task::JoinHandle;
 use crate::promise::{Promise, promise};
 
 /// The promises of this file.
-pub(crate) const PROMISES: &[Promise] = &[promise!(
-    a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more
-)];
+pub(crate) const PROMISES: &[Promise] = &[
+    promise!(a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more),
+    promise!(a_desk_is_taken_and_lent_again_also_while_the_server_is_stopped)
+        .on_embedded_alone("stops the server"),
+];
 
 const IN_WINDOW: &str = "2026-03-06T15:00:00Z";
 /// The session of a person at a desktop, as logind records it.
 const SESSION: &str = "UID=1000\nACTIVE=1\nSTATE=active\nREMOTE=0\nTYPE=wayland\nCLASS=user\n\
                        SEAT=seat0\n";
 
-/// The clock of the host, which is that of the operator. One promise uses it.
-static CLOCK: Mutex<Option<Clock>> = Mutex::new(None);
+/// The clock of the host of each promise, which is that of its operator.
+static CLOCKS: [Mutex<Option<Clock>>; 2] = [Mutex::new(None), Mutex::new(None)];
 
-fn now() -> Timestamp {
-    let clock = CLOCK.lock().expect("the clock");
+fn now<const DESK: usize>() -> Timestamp {
+    let clock = CLOCKS[DESK].lock().expect("the clock");
     clock.as_ref().expect("a clock").now()
 }
 
@@ -58,8 +63,8 @@ impl Drop for Desk {
 }
 
 impl Desk {
-    fn new() -> Self {
-        let name = format!("5spot-desk-{}", std::process::id());
+    fn new(number: usize) -> Self {
+        let name = format!("5spot-desk-{number}-{}", std::process::id());
         let root = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&root);
         for directory in ["proc", "sessions"] {
@@ -99,7 +104,11 @@ impl Desk {
     }
 
     /// Starts the agent with the identity of the host.
-    async fn starts_agent(&mut self, cluster: &Cluster) {
+    async fn starts_agent<const DESK: usize>(
+        &mut self,
+        cluster: &Cluster,
+        line: &ConnectionSwitch,
+    ) {
         let mut host = Host {
             namespace: cluster.namespace("default"),
             machine: "worker".to_owned(),
@@ -116,7 +125,7 @@ impl Desk {
         let account = (host.namespace.as_str(), &*host.account());
         let agent = Agent {
             node: OwnNode {
-                client: cluster.client_of(account, None).await,
+                client: line.client(cluster.client_of(account, None).await),
                 name: host.node.clone(),
                 identity: Identity::Unchecked,
             },
@@ -128,13 +137,13 @@ impl Desk {
             ))],
             run_directory: None,
             machine: Some(OwnMachine {
-                client: cluster.management_client_of(account).await,
+                client: line.client(cluster.management_client_of(account).await),
                 namespace: host.namespace.clone(),
                 name: host.machine.clone(),
             }),
             hold: None,
             requirement: PolicyRequirement::Required,
-            now,
+            now: now::<DESK>,
         };
         self.agent = Some(tokio::spawn(async move {
             // Errors of the agent become visible because its writes are missing.
@@ -184,13 +193,16 @@ async fn pass(cluster: &Cluster, minutes: u32) {
     }
 }
 
-async fn a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more() {
-    let cluster = Cluster::start(instant(IN_WINDOW)).await;
-    CLOCK
+/// A cluster in which the host serves, with an agent, until its owner comes.
+async fn lent<const DESK: usize>(
+    cluster: &Cluster,
+    returning: Value,
+    line: &ConnectionSwitch,
+) -> Desk {
+    CLOCKS[DESK]
         .lock()
         .expect("the clock")
         .replace(cluster.clock().clone());
-    let _operator = cluster.operator();
     for document in Settings::default().documents() {
         if document["kind"] != "DaemonSet" {
             cluster.apply_to_workload(&document).await;
@@ -198,17 +210,25 @@ async fn a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more() {
     }
     let mut worker = scheduled_machine("worker");
     worker["spec"]["reclaim"] = json!({
-        "commands": ["owners-game"], "return": {"after": "3m", "maxPerDay": 1},
+        "commands": ["owners-game"], "return": returning,
     });
     cluster.bring_up(&worker).await;
-    let mut desk = Desk::new();
-    desk.starts_agent(&cluster).await;
+    let mut desk = Desk::new(DESK);
+    desk.starts_agent::<DESK>(cluster, line).await;
     let is_running = async || {
         let status = cluster.status("worker").await;
         condition(&status, "AgentReady")["reason"] == "Running"
     };
     cluster.eventually(is_running).await;
-    assert_eq!(reported(&cluster).await, None, "it serves");
+    assert_eq!(reported(cluster).await, None, "it serves");
+    desk
+}
+
+async fn a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more() {
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let _operator = cluster.operator();
+    let returning = json!({"after": "3m", "maxPerDay": 1});
+    let desk = lent::<0>(&cluster, returning, &ConnectionSwitch::default()).await;
 
     desk.starts_program("owners-game");
     is_out(&cluster).await;
@@ -239,4 +259,118 @@ async fn a_host_that_is_free_again_serves_again_so_often_a_day_and_no_more() {
     let message = message.as_str().unwrap_or_default();
     let words = "as often as spec.reclaim.return.maxPerDay allows";
     assert!(message.contains(words), "{message}");
+}
+
+/// What a step took at most: on the clock of the cluster, which stands still while everybody has
+/// something to do, and of the machine that runs the test.
+struct Step {
+    name: &'static str,
+    rounds: u32,
+    cluster: SignedDuration,
+    real: Duration,
+}
+
+impl Step {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            rounds: 0,
+            cluster: SignedDuration::ZERO,
+            real: Duration::ZERO,
+        }
+    }
+
+    /// It began at these instants and ends now.
+    fn ends(&mut self, cluster: &Cluster, (at, began): (Timestamp, Instant)) {
+        let took = cluster.clock().now().duration_since(at);
+        self.rounds += 1;
+        self.cluster = self.cluster.max(took);
+        self.real = self.real.max(began.elapsed());
+    }
+
+    fn row(&self) -> Value {
+        let real = (self.real.as_secs_f64() * 1e4).round() / 10.0;
+        let cluster = self.cluster.as_secs_f64();
+        println!("{:<72} {cluster:>7.1} s {real:>8.1} ms", self.name);
+        json!({"step": self.name, "rounds": self.rounds, "cluster": cluster, "real": real})
+    }
+}
+
+const AFTER: u32 = 3;
+
+/// With `RECORD_DESK=FILE` it runs more often, and keeps the times in that file.
+async fn a_desk_is_taken_and_lent_again_also_while_the_server_is_stopped() {
+    let file = std::env::var_os("RECORD_DESK");
+    let rounds = if file.is_some() { 10 } else { 1 };
+    let cluster = Cluster::start(instant(IN_WINDOW)).await;
+    let line = ConnectionSwitch::default();
+    let _operator = cluster.operator_behind(Arc::new(line.clone()), |_| {});
+    let returning = json!({"after": format!("{AFTER}m"), "maxPerDay": 24});
+    let desk = lent::<1>(&cluster, returning, &line).await;
+    let mut taken = Step::new("a session opens; the Machine is gone");
+    let mut back = Step::new("the session ends; the machine serves again");
+    let mut late =
+        Step::new("a session has opened, and the server is back; the Machine is gone");
+    let mut held =
+        Step::new("the session ends, the server stops and is back; it serves again");
+    let now = || (cluster.clock().now(), Instant::now());
+    let serves = async || {
+        let limit = cluster.clock().now() + SignedDuration::from_mins(10);
+        cluster.wait_for_phase("worker", "Active", limit).await;
+    };
+    for _ in 0..rounds {
+        let began = now();
+        desk.logs_in();
+        is_out(&cluster).await;
+        taken.ends(&cluster, began);
+        let began = now();
+        desk.logs_out();
+        is_free(&cluster).await;
+        pass(&cluster, AFTER).await;
+        serves().await;
+        back.ends(&cluster, began);
+
+        // The agent has asked, and nobody has answered.
+        line.disconnect();
+        let before = line.refused();
+        desk.logs_in();
+        cluster.eventually(async || line.refused() > before).await;
+        line.connect();
+        let began = now();
+        is_out(&cluster).await;
+        late.ends(&cluster, began);
+        let began = now();
+        desk.logs_out();
+        is_free(&cluster).await;
+        pass(&cluster, 1).await;
+        line.disconnect();
+        let minute = SignedDuration::from_mins(1);
+        cluster.advance_until(cluster.clock().now() + minute).await;
+        line.connect();
+        pass(&cluster, AFTER - 2).await;
+        serves().await;
+        held.ends(&cluster, began);
+    }
+    let steps = [taken, back, late, held];
+    let after = SignedDuration::from_mins(AFTER.into());
+    for step in &steps {
+        let wait = if step.name.ends_with("again") {
+            after
+        } else {
+            SignedDuration::ZERO
+        };
+        let most = wait + SignedDuration::from_mins(5);
+        assert!(
+            (wait..most).contains(&step.cluster),
+            "{}: {}",
+            step.name,
+            step.cluster
+        );
+    }
+    let rows: Vec<Value> = steps.iter().map(Step::row).collect();
+    if let Some(file) = file {
+        let times = json!({"after": AFTER, "steps": rows});
+        let text = serde_json::to_string_pretty(&times).expect("JSON");
+        fs::write(file, text + "\n").expect("written");
+    }
 }
