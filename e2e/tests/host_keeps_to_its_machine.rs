@@ -18,6 +18,7 @@ use crate::promise::{Promise, promise};
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_thief_of_its_kubeconfig_can_annotate_its_two_objects),
     promise!(a_thief_of_its_kubeconfig_can_do_nothing_else),
+    promise!(a_thief_of_its_kubeconfig_is_refused_every_resource_of_both_clusters),
     promise!(the_records_of_the_operator_do_not_depend_on_the_policy_of_hosts),
 ];
 
@@ -403,6 +404,99 @@ async fn a_thief_of_its_kubeconfig_can_do_nothing_else() {
         answers.push(format!("{what}: {words}"));
     }
     insta::assert_snapshot!(answers.join("\n"));
+    theft.end().await;
+}
+
+/// What every user may ask about themselves.
+const ABOUT_ONESELF: [&str; 3] = [
+    "selfsubjectreviews",
+    "selfsubjectaccessreviews",
+    "selfsubjectrulesreviews",
+];
+
+/// A request for each verb that a resource has, except for watches, with the verb.
+fn requests(version: &str, resource: &Value) -> Vec<(String, Method, String)> {
+    let text = |field: &str| resource[field].as_str().unwrap_or_default();
+    let (plural, part) = text("name").split_once('/').unwrap_or((text("name"), ""));
+    let root = match version {
+        "v1" => "/api/v1".to_owned(),
+        _ => format!("/apis/{version}"),
+    };
+    let namespace = match resource["namespaced"].as_bool() {
+        Some(true) => "/namespaces/default",
+        _ => "",
+    };
+    let all = format!("{root}{namespace}/{plural}");
+    let one = match part {
+        "" => format!("{all}/nobody"),
+        part => format!("{all}/nobody/{part}"),
+    };
+    let created = if part.is_empty() { &all } else { &one };
+    let requests = [
+        ("list", Method::GET, &all),
+        ("deletecollection", Method::DELETE, &all),
+        ("create", Method::POST, created),
+        ("get", Method::GET, &one),
+        ("update", Method::PUT, &one),
+        ("patch", Method::PATCH, &one),
+        ("delete", Method::DELETE, &one),
+    ];
+    let verbs = resource["verbs"].as_array().cloned().unwrap_or_default();
+    requests
+        .into_iter()
+        .filter(|(verb, ..)| verbs.iter().any(|it| it == verb))
+        .map(|(verb, method, path)| (verb.to_owned(), method, path.clone()))
+        .collect()
+}
+
+/// The resources that a server has, each with its group and version.
+async fn resources(client: &Client) -> Vec<(String, Value)> {
+    let read = async |path: String| {
+        let request = http::Request::get(path)
+            .body(Vec::new())
+            .expect("a request");
+        client.request::<Value>(request).await.expect("discovery")
+    };
+    let groups = read("/apis".to_owned()).await;
+    let groups = groups["groups"].as_array().cloned().unwrap_or_default();
+    let versions = groups.iter().flat_map(|group| group["versions"].as_array());
+    let versions = versions.flatten().map(|it| it["groupVersion"].clone());
+    let versions = versions.filter_map(|it| it.as_str().map(str::to_owned));
+    let mut found = Vec::new();
+    for version in std::iter::once("v1".to_owned()).chain(versions) {
+        let path = match version.as_str() {
+            "v1" => "/api/v1".to_owned(),
+            version => format!("/apis/{version}"),
+        };
+        let listed = read(path).await;
+        let all = listed["resources"].as_array().cloned().unwrap_or_default();
+        found.extend(all.into_iter().map(|it| (version.clone(), it)));
+    }
+    found
+}
+
+async fn a_thief_of_its_kubeconfig_is_refused_every_resource_of_both_clusters() {
+    let theft = Theft::begin().await;
+    let body = json!({});
+    let mut refused = 0;
+    for client in [&theft.management, &theft.workload] {
+        for (version, resource) in resources(client).await {
+            let name = resource["name"].as_str().unwrap_or_default();
+            if ABOUT_ONESELF.contains(&name) {
+                continue;
+            }
+            for (verb, method, path) in requests(&version, &resource) {
+                let words = theft.ask(client, method, &path, &body).await;
+                let wanted = format!(
+                    "User \"system:serviceaccount:default:5spot-host-worker\" cannot {verb} \
+                     resource \"{name}\""
+                );
+                assert!(words.contains(&wanted), "{verb} {path}: {words}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 500, "{refused}");
     theft.end().await;
 }
 
