@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use fivespot_api::name::reclaim_config_map;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::command::{Failure, Outcome};
@@ -60,6 +60,7 @@ pub(crate) async fn examine(
             ];
             can_work &= found.iter().all(|finding| finding.is_fine);
             findings.extend(found);
+            findings.extend(clock(&node, now).await);
         }
     }
     for Finding {
@@ -181,6 +182,40 @@ async fn login_sessions(mut sessions: Sessions, time: Timestamp) -> Finding {
     }
 }
 
+/// How far the clock of this host may be from that of the API server. The operator takes no report of a
+/// free host that is a minute ahead of its own clock, or five minutes behind, of which one passes
+/// between two reports.
+const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
+
+/// Whether this host and the API server agree on the time, if that says it.
+async fn clock(node: &OwnNode, now: Timestamp) -> Option<Finding> {
+    let (is_fine, detail) = match node.server_time().await {
+        Err(error) => (false, with_causes(&error)),
+        Ok(None) => return None,
+        Ok(Some(server)) => {
+            let apart = now.duration_since(server);
+            let which = if apart.is_negative() {
+                "behind"
+            } else {
+                "ahead of"
+            };
+            let text = format!("{:#} {which} that of the API server", apart.abs());
+            if apart.abs() < CLOCKS_APART {
+                (true, text)
+            } else {
+                let why = "the operator does not believe that this host is free; set it, such as by \
+                           timedatectl set-ntp true";
+                (false, format!("{text}: {why}"))
+            }
+        }
+    };
+    Some(Finding {
+        check: "clock",
+        is_fine,
+        detail,
+    })
+}
+
 async fn own_node(node: &OwnNode) -> Finding {
     let (is_fine, detail) = match node.check().await {
         Ok(()) => (true, format!("{} is the Node of this host", node.name)),
@@ -235,7 +270,11 @@ async fn config(node: &OwnNode) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::login_sessions;
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::{clock, login_sessions};
+    use crate::node::{Identity, OwnNode};
     use crate::signal::{Away, Counted, Sessions};
     use crate::test_host::TestHost;
 
@@ -259,5 +298,36 @@ mod tests {
         host.remove("sessions/2");
         let all = Sessions::new(&host, Counted::All);
         insta::assert_snapshot!(found(all).await, @"ok none is active; all sessions count");
+    }
+
+    #[tokio::test]
+    async fn the_doctor_compares_the_clock_with_that_of_the_api_server() {
+        let found = async |date: Option<&'static str>| {
+            let service = tower::service_fn(move |request: Request<Body>| {
+                assert_eq!(request.uri().path(), "/version");
+                let mut answer = Response::new(Body::empty());
+                let date = date.map(|date| date.parse().unwrap());
+                answer
+                    .headers_mut()
+                    .extend(date.map(|date| (http::header::DATE, date)));
+                std::future::ready(Ok::<_, std::io::Error>(answer))
+            });
+            let node = OwnNode {
+                client: kube::Client::new(service, "default"),
+                name: "worker-1".to_owned(),
+                identity: Identity::Unchecked,
+            };
+            let now = "2026-11-27T09:00:00Z".parse().unwrap();
+            let found = clock(&node, now).await?;
+            let verdict = if found.is_fine { "ok" } else { "no" };
+            Some(format!("{verdict} {}", found.detail))
+        };
+        for silent in [None, Some("today")] {
+            assert_eq!(found(silent).await, None);
+        }
+        let said = async |date| found(Some(date)).await.unwrap();
+        insta::assert_snapshot!(said("Fri, 27 Nov 2026 08:59:58 GMT").await, @"ok 2s ahead of that of the API server");
+        insta::assert_snapshot!(said("Fri, 27 Nov 2026 09:07:00 GMT").await, @"no 7m behind that of the API server: the operator does not believe that this host is free; set it, such as by timedatectl set-ntp true");
+        insta::assert_snapshot!(said("Fri, 27 Nov 2026 08:58:59 GMT").await, @"no 1m 1s ahead of that of the API server: the operator does not believe that this host is free; set it, such as by timedatectl set-ntp true");
     }
 }

@@ -11,12 +11,15 @@ use fivespot_api::name::{
     RECLAIM_REQUESTED_AT_ANNOTATION,
 };
 use fivespot_api::reclaim::{REQUESTED, Report};
+use http::header::DATE;
 use jiff::Timestamp;
+use jiff::fmt::rfc2822;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{
     Api, GetParams, ListParams, PartialObjectMeta, Patch, PatchParams, Request,
 };
+use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -391,6 +394,20 @@ impl OwnNode {
     /// It does not, or refuses.
     pub(crate) async fn ask(&self) -> Result<(), Error> {
         self.read().await.map(|_| ())
+    }
+
+    /// What the clock of the API server says. `None` if its answers do not say it.
+    ///
+    /// # Errors
+    /// It does not answer soon.
+    pub(crate) async fn server_time(&self) -> Result<Option<Timestamp>, Error> {
+        let request = http::Request::get("/version").body(Body::empty());
+        let request = request.map_err(kube::Error::HttpError)?;
+        let answer = timeout(REQUEST, self.client.send(request)).await;
+        let answer = answer.map_err(|_| Error::Slow)??;
+        let date = answer.headers().get(DATE).and_then(|it| it.to_str().ok());
+        let date = date.and_then(|date| rfc2822::parse(date).ok());
+        Ok(date.map(|date| date.timestamp()))
     }
 
     fn compare(&self, machine_id: &str) -> Result<(), Error> {
