@@ -53,7 +53,7 @@ impl Answer {
 /// The first morning after an instant.
 fn morning(after: Timestamp, zone: &TimeZone) -> Timestamp {
     let local = after.to_zoned(zone.clone());
-    let days = if local.time() < MORNING { 0 } else { 1 };
+    let days = i32::from(local.time() >= MORNING);
     let date = local.date().saturating_add(days.days());
     let morning = date.to_datetime(MORNING).to_zoned(zone.clone());
     morning.map_or(after, |morning| morning.timestamp())
