@@ -459,7 +459,9 @@ async fn resources(client: &Client) -> Vec<(String, Value)> {
     };
     let groups = read("/apis".to_owned()).await;
     let groups = groups["groups"].as_array().cloned().unwrap_or_default();
-    let versions = groups.iter().flat_map(|group| group["versions"].as_array());
+    let versions = groups
+        .iter()
+        .filter_map(|group| group["versions"].as_array());
     let versions = versions.flatten().map(|it| it["groupVersion"].clone());
     let versions = versions.filter_map(|it| it.as_str().map(str::to_owned));
     let mut found = Vec::new();
