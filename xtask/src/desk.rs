@@ -12,27 +12,45 @@ use crate::stored_results::items;
 /// The page, below the root.
 pub(crate) const PATH: &str = "docs/how-to/lend-my-desk.md";
 /// What `RECORD_TIMES` has kept.
-const FILE: &str = "proof/results/desk.json";
-/// What is between these lines is written here.
-const MARKS: [&str; 2] = ["<!-- times -->\n", "<!-- end of times -->\n"];
+const TIMES: &str = "proof/results/desk.json";
+/// What `RECORD_DESK` has kept.
+const ROUNDS: &str = "proof/results/desk-rounds.json";
+/// What servers have answered to a thief, as the promise compares it.
+const ANSWERS: &str = "e2e/tests/snapshots/\
+    promises__host_keeps_to_its_machine__a_thief_of_its_kubeconfig_can_do_nothing_else.snap";
 
 /// The whole page.
 ///
 /// # Errors
-/// The result or the page cannot be read, or the page has no place for the table.
+/// A result or the page cannot be read, or the page has no place for a table.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
-    let written = fs::read_to_string(root.join(PATH))?;
-    let kept = serde_json::from_str(&fs::read_to_string(root.join(FILE))?)?;
-    let [begin, end] = MARKS;
-    let parts = written.split_once(begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(end)?;
+    let read = |file: &str| fs::read_to_string(root.join(file));
+    let mut page = read(PATH)?;
+    for (mark, table) in [
+        ("times", times(&serde_json::from_str(&read(TIMES)?)?)),
+        ("rounds", rounds(&serde_json::from_str(&read(ROUNDS)?)?)),
+        ("answers", answers(&read(ANSWERS)?)),
+    ] {
+        page = filled(&page, mark, &table)?;
+    }
+    Ok(page)
+}
+
+/// A page with a table between the two lines of a mark.
+fn filled(page: &str, mark: &str, table: &str) -> Result<String, String> {
+    let (begin, end) = (
+        format!("<!-- {mark} -->\n"),
+        format!("<!-- end of {mark} -->\n"),
+    );
+    let parts = page.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
         Some((before, after))
     });
     let (before, after) = parts.ok_or_else(|| format!("{PATH} has no {begin}"))?;
-    Ok(format!("{before}{begin}{}{end}{after}", table(&kept)))
+    Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-fn table(kept: &Value) -> String {
+fn times(kept: &Value) -> String {
     let mut text = "\
 | from; to | measured | 50 in 100 within | 99 in 100 within | longest |
 |---|---:|---:|---:|---:|
@@ -48,6 +66,36 @@ fn table(kept: &Value) -> String {
             step["p99"],
             step["most"],
         );
+    }
+    text
+}
+
+fn rounds(kept: &Value) -> String {
+    let mut text = "\
+| from; to | measured | longest, on the clock of the cluster | longest, in computing time |
+|---|---:|---:|---:|
+"
+    .to_owned();
+    for step in items(&kept["steps"]) {
+        let _ = writeln!(
+            text,
+            "| {} | {} times | {} s | {} ms |",
+            step["step"].as_str().unwrap_or_default(),
+            step["rounds"],
+            step["cluster"],
+            step["real"],
+        );
+    }
+    text
+}
+
+/// Each line after the header of the snapshot is what is tried, and the answer.
+fn answers(snapshot: &str) -> String {
+    let lines = snapshot.split("---\n").nth(2).unwrap_or_default().lines();
+    let mut text =
+        "| the thief tries to | the API server answers |\n|---|---|\n".to_owned();
+    for (what, answer) in lines.filter_map(|line| line.split_once(": ")) {
+        let _ = writeln!(text, "| {what} | `{answer}` |");
     }
     text
 }

@@ -27,6 +27,13 @@ const PROGRAM: &[&str] = &[
 ];
 const SIMULATED: &[&[&str]] =
     &[PLANNER, OPERATOR, ENGINE, SERVER, &["install", "testkit"]];
+const SIMULATED_WITH_AGENT: &[&[&str]] = &[
+    PLANNER,
+    OPERATOR,
+    ENGINE,
+    SERVER,
+    &["agent", "install", "testkit"],
+];
 const ALL: &[&[&str]] = &[PLANNER, OPERATOR, ENGINE, SERVER, PROGRAM, &["testkit"]];
 
 /// Every recorded result.
@@ -70,6 +77,11 @@ pub(super) const JUDGED: &[Judged] = &[
         results: "proof/results/desk.json",
         crates: &[&["agent"]],
         judges: &["crates/agent/tests"],
+    },
+    Judged {
+        results: "proof/results/desk-rounds.json",
+        crates: SIMULATED_WITH_AGENT,
+        judges: &["e2e/tests/returns_to_service.rs"],
     },
     Judged {
         results: "proof/results/fuzz.json",
