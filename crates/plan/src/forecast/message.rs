@@ -19,6 +19,8 @@ impl BrokenOpening {
                 one_line(&format!("{}/{name}", it.namespace))
             })
         };
+        let namespace =
+            || one_line(fleet.get(self.machine).map_or("", |it| it.namespace));
         match &self.cause {
             BrokenBy::NoHostFree { hosts, holders } => {
                 let named: Vec<String> = holders.iter().map(name).collect();
@@ -35,14 +37,8 @@ impl BrokenOpening {
                 format!("{all} of {class} {verb} in use by {named}{more}")
             }
             BrokenBy::HostTaken { host, holder } => {
-                let other = fleet.get(*holder);
-                let names =
-                    other.and_then(|it| it.object.spec.class.as_ref()?.host.as_ref());
-                let too = if names == Some(host) {
-                    ", which names it too"
-                } else {
-                    ""
-                };
+                let names = names_host(fleet.get(*holder), host);
+                let too = if names { ", which names it too" } else { "" };
                 let (host, holder) = (one_line(host), name(holder));
                 format!("host {host} of {class} is in use by {holder}{too}")
             }
@@ -56,15 +52,13 @@ impl BrokenOpening {
                 format!("{class} does not allow Cluster {cluster}, only {allowed}")
             }
             BrokenBy::NamespaceNotSelected => {
-                let namespace = fleet.get(self.machine).map_or("", |it| it.namespace);
-                format!("{class} does not select namespace {}", one_line(namespace))
+                format!("{class} does not select namespace {}", namespace())
             }
             BrokenBy::StartsReached { most } => {
                 format!("startsPerMinute {most} of {class} is reached")
             }
             BrokenBy::LimitReached { limit, most } => {
-                let namespace = fleet.get(self.machine).map_or("", |it| it.namespace);
-                let namespace = one_line(namespace);
+                let namespace = namespace();
                 match limit {
                     Limit::Machines => format!(
                         "limits.machinesPerNamespace of {class} is reached in {namespace}, {most}"
@@ -117,4 +111,10 @@ fn class(object: Option<&ScheduledMachine>) -> String {
     let class = object.and_then(|it| it.spec.class.as_ref());
     let class = class.map_or("", |class| &class.name);
     format!("ScheduledMachineClass {}", one_line(class))
+}
+
+/// Whether a machine names this host in its spec.
+fn names_host(machine: Option<&FleetMachine<'_>>, host: &str) -> bool {
+    let class = machine.and_then(|it| it.object.spec.class.as_ref());
+    class.is_some_and(|class| class.host.as_deref() == Some(host))
 }

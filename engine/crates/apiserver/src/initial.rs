@@ -7,33 +7,16 @@ mod flow_control;
 
 use std::mem;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::discovery;
 use crate::kind::priority_class::SYSTEM_CLASSES;
 use crate::meta;
 use crate::random::Random;
-use crate::state::State;
-use crate::store::Key;
-
-/// The field manager of most of them.
-pub(crate) const MANAGER: &str = "kube-apiserver";
+use crate::state::{Initial, SERVER_MANAGER, State};
 
 /// The name of the server's own Service, and of what belongs to it.
 const OWN: &str = "kubernetes";
-
-/// An object, and who writes it.
-pub(crate) struct Initial<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) plural: &'a str,
-    /// The field manager.
-    pub(crate) manager: &'a str,
-    pub(crate) object: Value,
-}
-
-/// A condition that another manager applies, and the manager.
-type Condition<'a> = (&'a str, Value);
 
 /// Creates those that are missing.
 pub(crate) fn install(state: &mut State) {
@@ -49,12 +32,12 @@ fn install_all(state: &mut State) {
         let class = Initial {
             group: "scheduling.k8s.io",
             plural: "priorityclasses",
-            manager: MANAGER,
+            manager: SERVER_MANAGER,
             object: json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
                 "metadata": {"name": name, "generation": 1}, "value": value,
                 "description": description, "preemptionPolicy": "PreemptLowerPriority"}),
         };
-        ensure(state, class, None);
+        state.ensure(class, None);
     }
     service_cidr(state);
     own_endpoints(state);
@@ -66,7 +49,7 @@ fn service_cidr(state: &mut State) {
     let network = Initial {
         group: "networking.k8s.io",
         plural: "servicecidrs",
-        manager: MANAGER,
+        manager: SERVER_MANAGER,
         object: json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
             "metadata": {"name": OWN}, "spec": {"cidrs": ["10.0.0.0/24"]}}),
     };
@@ -74,7 +57,7 @@ fn service_cidr(state: &mut State) {
         "message": "Kubernetes default Service CIDR is ready",
         "lastTransitionTime": state.now()});
     let status = ("kubernetes-service-cidr-controller", ready);
-    ensure(state, network, Some(status));
+    state.ensure(network, Some(status));
 }
 
 /// The endpoints of the server's own Service. A server that listens on loopback has no address that they admit, and one in a
@@ -100,10 +83,10 @@ fn own_endpoints(state: &mut State) {
         let initial = Initial {
             group,
             plural,
-            manager: MANAGER,
+            manager: SERVER_MANAGER,
             object,
         };
-        ensure(state, initial, None);
+        state.ensure(initial, None);
     }
 }
 
@@ -129,7 +112,7 @@ fn api_services(state: &mut State) {
             let service = Initial {
                 group: "apiregistration.k8s.io",
                 plural: "apiservices",
-                manager: MANAGER,
+                manager: SERVER_MANAGER,
                 object: json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
                     "metadata": {"name": format!("{version}.{group}"),
                         "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}},
@@ -138,57 +121,7 @@ fn api_services(state: &mut State) {
                         "lastTransitionTime": state.now(), "reason": "Local",
                         "message": "Local APIServices are always available"}]}}),
             };
-            ensure(state, service, None);
+            state.ensure(service, None);
         }
     }
-}
-
-/// Creates an object unless it exists, or its kind is not served.
-pub(crate) fn ensure(
-    state: &mut State,
-    initial: Initial<'_>,
-    condition: Option<Condition<'_>>,
-) {
-    let Initial {
-        group,
-        plural,
-        manager,
-        mut object,
-    } = initial;
-    let Some(resource) = state.registry.find(group, "v1", plural).cloned() else {
-        return;
-    };
-    let bucket = state.bucket(&resource);
-    let key = Key::new(meta::namespace(&object), meta::name(&object));
-    if state.get(bucket, &key).is_some() {
-        return;
-    }
-    meta::set(&mut object, "uid", state.random.uid());
-    meta::set(&mut object, "creationTimestamp", state.now());
-    let now = state.clock.now();
-    let writer = |manager, subresource| Writer {
-        manager,
-        subresource,
-        now,
-    };
-    apply::tracked(&resource, None, &mut object, &writer(manager, ""));
-    if let Some((manager, condition)) = condition {
-        let config = json!({"apiVersion": object["apiVersion"], "kind": object["kind"],
-            "metadata": {"name": meta::name(&object)}, "status": {"conditions": [condition]}});
-        let config = Configuration {
-            object: &config,
-            on_conflict: OnConflict::Force,
-        };
-        let writer = writer(manager, "status");
-        // A condition that its schema does not admit is left out.
-        if let Ok(applied) = apply::applied(&resource, Some(&object), &config, &writer) {
-            object = applied;
-        }
-        // Kubernetes prints an empty reason.
-        if let Some(Value::Object(condition)) = object.pointer_mut("/status/conditions/0")
-        {
-            condition.entry("reason").or_insert_with(|| "".into());
-        }
-    }
-    state.put(bucket, object);
 }

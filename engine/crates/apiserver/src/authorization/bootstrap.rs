@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::GROUP;
 use super::rule::Rule;
-use crate::initial::{self, Initial};
-use crate::state::State;
+use crate::state::{Initial, SERVER_MANAGER, State};
 
 /// A rule: verbs, groups and resources, separated by spaces; `-` is the core group.
 type Row = (&'static str, &'static str, &'static str);
@@ -178,10 +177,10 @@ fn ensure(state: &mut State, plural: &str, object: Value) {
     let initial = Initial {
         group: GROUP,
         plural,
-        manager: initial::MANAGER,
+        manager: SERVER_MANAGER,
         object,
     };
-    initial::ensure(state, initial, None);
+    state.ensure(initial, None);
 }
 
 fn roles() -> Vec<Value> {

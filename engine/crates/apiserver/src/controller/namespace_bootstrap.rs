@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::queue::WorkItem;
 use crate::apply::{self, Writer};
-use crate::initial::{self, Initial};
 use crate::meta;
-use crate::state::State;
+use crate::state::{Initial, SERVER_MANAGER, State};
 use crate::store::{Change, Key};
 
 /// The service account of pods that name none.
@@ -134,7 +133,7 @@ fn ensure(state: &mut State, object: Value) {
     let (plural, manager) = match object["kind"].as_str() {
         Some("ConfigMap") => ("configmaps", MANAGER),
         Some("ServiceAccount") => ("serviceaccounts", MANAGER),
-        _ => ("services", initial::MANAGER),
+        _ => ("services", SERVER_MANAGER),
     };
     let initial = Initial {
         group: "",
@@ -142,5 +141,5 @@ fn ensure(state: &mut State, object: Value) {
         manager,
         object,
     };
-    initial::ensure(state, initial, None);
+    state.ensure(initial, None);
 }

@@ -3,8 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Initial, ensure};
-use crate::state::State;
+use crate::state::{Initial, State};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 /// Who writes the specs, and who says whether a level exists.
@@ -59,7 +58,7 @@ pub(super) fn install(state: &mut State) {
             manager: PRODUCER,
             object: level,
         };
-        ensure(state, level, None);
+        state.ensure(level, None);
     }
     for schema in schemas() {
         let message = format!(
@@ -75,7 +74,7 @@ pub(super) fn install(state: &mut State) {
             manager: PRODUCER,
             object: schema.object(),
         };
-        ensure(state, schema, Some((CONSUMER, found)));
+        state.ensure(schema, Some((CONSUMER, found)));
     }
 }
 
@@ -170,23 +169,42 @@ fn service_accounts_of_the_system() -> Value {
         "serviceAccount": {"name": "*", "namespace": "kube-system"}})
 }
 
+const BY_USER: &str = "ByUser";
+const BY_NAMESPACE: &str = "ByNamespace";
+const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
+const SCHEDULER: &str = "system:kube-scheduler";
+
 fn schemas() -> Vec<Schema> {
-    const BY_USER: &str = "ByUser";
-    const BY_NAMESPACE: &str = "ByNamespace";
-    const MANAGER: &str = "system:kube-controller-manager";
-    const SCHEDULER: &str = "system:kube-scheduler";
-    let leases = "coordination.k8s.io";
-    let everybody = || groups(&["system:unauthenticated", "system:authenticated"]);
-    let nodes = || groups(&["system:nodes"]);
-    let everything = |name, level, (precedence, flows), subjects| Schema {
+    let mut all = schemas_of_the_system();
+    all.extend(schemas_of_workloads());
+    all
+}
+
+/// A schema for all requests of the subjects.
+fn everything(
+    name: &'static str,
+    level: &'static str,
+    (precedence, flows): (u16, &'static str),
+    subjects: Vec<Value>,
+) -> Schema {
+    Schema {
         name,
         level,
         precedence,
         flows,
         subjects,
         rules: Rules::Everything,
-    };
-    let mut electors = users(&[MANAGER, SCHEDULER]);
+    }
+}
+
+fn everybody() -> Vec<Value> {
+    groups(&["system:unauthenticated", "system:authenticated"])
+}
+
+fn schemas_of_the_system() -> Vec<Schema> {
+    let leases = "coordination.k8s.io";
+    let nodes = || groups(&["system:nodes"]);
+    let mut electors = users(&[CONTROLLER_MANAGER, SCHEDULER]);
     electors.push(service_accounts_of_the_system());
     vec![
         everything("system-nodes", "system", (500, BY_USER), nodes()),
@@ -215,11 +233,16 @@ fn schemas() -> Vec<Schema> {
                 electors,
             )
         },
+    ]
+}
+
+fn schemas_of_workloads() -> Vec<Schema> {
+    vec![
         everything(
             "kube-controller-manager",
             "workload-high",
             (800, BY_NAMESPACE),
-            users(&[MANAGER]),
+            users(&[CONTROLLER_MANAGER]),
         ),
         everything(
             "kube-scheduler",
