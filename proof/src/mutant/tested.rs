@@ -185,7 +185,7 @@ mutants! {
         "class_rates::tests::at_an_edge_the_order_in_which_machines_are_reconciled_makes_no_difference";
     "rate-grant-forgotten", "lets another machine begin before the one that may has begun", RATES,
         "(!is_used && self.is_recent(grant.at)).then_some(grant)" => "(!is_used && self.is_recent(grant.at) && false).then_some(grant)",
-        "class_rates::tests::the_next_one_is_woken_when_its_slot_is_free_and_not_before";
+        "class_rates::tests::one_that_may_begin_and_has_not_yet_is_the_one_of_its_minute";
     "rate-deleted-forgotten", "lets a class begin another machine for each that is deleted", CLASS_RATES,
         "self.past.push((key.clone(), entry));" => "let _ = entry;",
         "class_rates::tests::a_machine_that_is_deleted_and_created_again_gains_no_start";

@@ -141,6 +141,15 @@ fn the_next_one_is_woken_when_its_slot_is_free_and_not_before() {
 }
 
 #[test]
+fn one_that_may_begin_and_has_not_yet_is_the_one_of_its_minute() {
+    let mut desks = desks(1, &["a/1"]);
+    assert_eq!(waits(&desks, &desks.ask("a/1", claim(5, HOUR))), 0);
+    desks.wait(10);
+    assert_eq!(waits(&desks, &desks.ask("a/2", claim(9, HOUR))), 50);
+    assert_eq!(waits(&desks, &desks.ask("a/1", claim(5, HOUR))), 0);
+}
+
+#[test]
 fn one_whose_turn_comes_earlier_than_it_was_told_is_woken() {
     let mut desks = desks(1, &["a/1"]);
     desks.ask("a/1", claim(9, HOUR));

@@ -101,18 +101,22 @@ fn a_machine_returns_once_its_host_has_been_free_for_long_enough() {
 
 #[test]
 fn a_report_from_before_the_reclaim_or_that_is_old_or_ahead_returns_nothing() {
-    for (since, confirmed) in [
-        ("2026-03-06T08:00:00Z", "2026-03-06T11:59:59Z"),
-        ("2026-03-06T08:00:00Z", "2026-03-06T12:29:59Z"),
-        ("2026-03-06T12:10:00Z", "2026-03-06T12:35:00Z"),
-        ("2026-03-06T12:00:00Z", "2026-03-06T12:41:01Z"),
+    for (now, since, confirmed) in [
+        ("12:40:00", "08:00:00", "11:59:59"),
+        ("12:40:00", "08:00:00", "12:29:59"),
+        ("12:40:00", "08:00:00", "12:35:00"),
+        ("12:29:59", "08:00:00", "12:29:59"),
+        ("12:40:00", "12:10:00", "12:35:00"),
+        ("12:40:00", "12:00:00", "12:41:01"),
     ] {
+        let [now, since, confirmed] =
+            [now, since, confirmed].map(|time| format!("2026-03-06T{time}Z"));
         let mut memory = Memory::default();
         let mut simulation = reclaimed("30m", 4, &mut memory);
-        simulation.run_until(&mut memory, "2026-03-06T12:40:00Z");
-        report_at(&mut simulation, since, confirmed);
+        simulation.run_until(&mut memory, &now);
+        report_at(&mut simulation, &since, &confirmed);
         simulation.settle(&mut memory);
-        assert_eq!(returns(&simulation), 0, "{since} {confirmed}");
+        assert_eq!(returns(&simulation), 0, "{now}: {since} {confirmed}");
     }
 }
 
