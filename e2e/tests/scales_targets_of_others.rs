@@ -326,6 +326,12 @@ async fn dev_prints_each_change_of_an_example_at_its_instant() {
     ");
 }
 
+/// The Secret in which Kueue keeps its certificate.
+fn secret_of_kueue() -> Value {
+    let metadata = json!({"name": KUEUE_SECRET, "namespace": KUEUE_NAMESPACE});
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+}
+
 /// Installs the CRDs of Kueue with a conversion, as Kueue's own manifests do: it waits until it has put
 /// its authority into them. No object is converted, because all are written in the stored version.
 async fn install_kueue(cluster: &Cluster, folder: &Path) {
@@ -345,10 +351,7 @@ async fn install_kueue(cluster: &Cluster, folder: &Path) {
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
     cluster.apply(&namespace).await;
-    let metadata =
-        json!({"name": "kueue-webhook-server-cert", "namespace": KUEUE_NAMESPACE});
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
-    cluster.apply(&secret).await;
+    cluster.apply(&secret_of_kueue()).await;
 }
 
 /// Starts Kueue's controller. Its certificate is that of its Secret, which no kubelet mounts here.
@@ -380,7 +383,8 @@ async fn start_kueue(session: &Session, program: &Path) -> Child {
         .spawn()
         .unwrap();
     let is_issued = |secret: &Value| secret["data"]["tls.crt"].is_string();
-    let secret = eventually(&mut kueue, session, KUEUE_SECRET, is_issued).await;
+    let secret =
+        eventually(&mut kueue, session, &path_of(&secret_of_kueue()), is_issued).await;
     for name in ["ca.crt", "tls.crt", "tls.key"] {
         let text = secret["data"][name].as_str().unwrap();
         let bytes: ByteString = serde_json::from_value(json!(text)).unwrap();

@@ -66,7 +66,7 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
             .into();
         pins.retain(|file| file.is_file());
         let built = cache::programs(name, &pins, |into| {
-            let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
+            let package = package(&source)?;
             let flags = match name {
                 "helm" => helm_flags(&source)?,
                 _ => STRIPPED.to_owned(),
@@ -95,8 +95,7 @@ pub(crate) fn build_kueue(root: &Path) -> Result<(), Box<dyn Error>> {
     let source = root.join("e2e/tools").join(KUEUE);
     let pins = ["go.mod", "go.sum"].map(|file| source.join(file));
     let built = cache::programs(KUEUE, &pins, |into| {
-        let package = go::run(&source, &["list", "-f", "{{.ImportPath}}", "tool"])?;
-        go::build(&source, STRIPPED, &into.join(KUEUE), &[&package])?;
+        go::build(&source, STRIPPED, &into.join(KUEUE), &[&package(&source)?])?;
         let module = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", KUEUE_MODULE])?;
         let mut text = String::new();
         for file in fs::read_dir(Path::new(&module).join(KUEUE_CRDS))? {
@@ -107,6 +106,11 @@ pub(crate) fn build_kueue(root: &Path) -> Result<(), Box<dyn Error>> {
     })?;
     println!("export E2E_KUEUE={}", built.display());
     Ok(())
+}
+
+/// The package of the one tool of a module.
+fn package(source: &Path) -> Result<String, Box<dyn Error>> {
+    go::run(source, &["list", "-f", "{{.ImportPath}}", "tool"])
 }
 
 /// Links one file to what was built.

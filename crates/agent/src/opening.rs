@@ -8,7 +8,8 @@ use fivespot_schedule::{Need, Steps};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How far the end of a window is looked for: as much as the operator spends on one schedule.
+/// How far the end of a window is looked for, less than the operator looks for it: an end that is not
+/// found is said to be unknown.
 const MAX_STEPS: u64 = 20_000;
 
 /// The next time that this host is lent.

@@ -12,7 +12,7 @@ use fivespot_agent::signal::{
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
-use crate::bus::PlayedBus;
+use crate::bus::{PlayedBus, daemon};
 use crate::program::unique;
 
 /// As logind writes it, without what identifies a person.
@@ -363,14 +363,7 @@ async fn many_signals_lead_to_few_questions() {
 async fn a_real_bus_accepts_the_greeting_and_says_that_there_is_no_logind() {
     let path = std::env::temp_dir().join(unique("5spot-bus-"));
     let address = format!("unix:path={}", path.display());
-    let daemon = tokio::process::Command::new("dbus-daemon")
-        .args([
-            "--session",
-            "--nofork",
-            "--nopidfile",
-            "--address",
-            &address,
-        ])
+    let daemon = tokio::process::Command::from(daemon(&address))
         .kill_on_drop(true)
         .spawn();
     let _daemon = match daemon {

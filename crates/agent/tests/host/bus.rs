@@ -1,8 +1,9 @@
-//! A played bus with one service, such as logind, on a socket of its own.
+//! A played bus with one service, such as logind, on a socket of its own, and a real one.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use fivespot_agent::bus::{Kind, Message, Value};
@@ -14,6 +15,15 @@ use tokio::task::{JoinHandle, JoinSet};
 /// What a service answers to a call: the body with its signature. `None`: nothing ever.
 type Answer = Option<(&'static str, Vec<Value>)>;
 type Service = dyn FnMut(&Message) -> Answer + Send;
+
+/// The program of a real bus at an address.
+pub(crate) fn daemon(address: &str) -> Command {
+    let mut command = Command::new("dbus-daemon");
+    command
+        .args(["--session", "--nofork", "--nopidfile", "--address"])
+        .arg(address);
+    command
+}
 
 /// A bus that ends when this is dropped.
 pub(crate) struct PlayedBus {

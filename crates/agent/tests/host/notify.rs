@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::bus::PlayedBus;
+use crate::bus::{PlayedBus, daemon};
 use crate::program::{Program, unique};
 use crate::reporting::{Desk, MACHINE, now};
 
@@ -447,28 +447,18 @@ fn a_real_bus_accepts_the_program_of_a_user_who_is_not_root() {
     std::os::unix::fs::chown(&home, Some(OWNER), Some(OWNER)).unwrap_or_default();
     let bus = home.join("bus");
     let address = format!("unix:path={}", bus.display());
-    let as_owner = |program: &Path| {
-        let mut command = Command::new(program);
+    let as_owner = |mut command: Command| {
         command.uid(OWNER).gid(OWNER).stderr(Stdio::piped());
         command
     };
-    let daemon = as_owner(Path::new("dbus-daemon"))
-        .args([
-            "--session",
-            "--nofork",
-            "--nopidfile",
-            "--address",
-            &address,
-        ])
-        .spawn();
-    let _daemon = match daemon {
+    let _daemon = match as_owner(daemon(&address)).spawn() {
         Ok(daemon) => Ending(daemon),
         Err(error) => {
             eprintln!("NOT TESTED, needs root and dbus-daemon: {error}");
             return;
         }
     };
-    let mut notifier = as_owner(&program.path)
+    let mut notifier = as_owner(Command::new(&program.path))
         .args(["notify", "--log-format", "text", "--run-directory"])
         .arg(&directory)
         .env("DBUS_SESSION_BUS_ADDRESS", &address)
