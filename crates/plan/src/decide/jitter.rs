@@ -56,13 +56,20 @@ impl Delayed<'_> {
         if self.delay.is_zero() || is_overridden(now) || is_overridden(then) {
             return own;
         }
-        let later = self.later(self.schedule.needed(then, steps));
+        let earlier = self.schedule.needed(then, steps);
+        let later = self.later(earlier);
         match (self.exists, self.keeps_end) {
             (true, true) => own,
             (true, false) if own.is_needed() && !later.is_needed() => own,
             (true | false, false) => later,
             (false, true) => match (own, later) {
-                (Need::Needed { .. }, Need::Needed { .. }) => own,
+                (Need::Needed { .. }, Need::Needed { .. }) => match earlier.until() {
+                    // What it was needed for then is over: this is the next need, which begins later.
+                    Some(end) if end <= now => {
+                        self.later(self.schedule.needed(end, steps))
+                    }
+                    _ => own,
+                },
                 (Need::Needed { .. }, Need::NotNeeded { .. }) => later,
                 (Need::NotNeeded { .. }, _) => self.later(own),
             },

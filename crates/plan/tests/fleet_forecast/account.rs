@@ -44,12 +44,14 @@ fn needs(desk: &Desk) -> Vec<(i64, i64)> {
         if minute < -desk.lead - 1 {
             return false;
         }
-        let (own, later) = (own(minute), own(minute - desk.delay));
+        let (is_own, is_later) = (own(minute), own(minute - desk.delay));
         is_there = match (is_there, desk.is_gone_at_end) {
-            (true, true) => own,
-            (true, false) => own || later,
-            (false, true) => own && later,
-            (false, false) => later,
+            (true, true) => is_own,
+            (true, false) => is_own || is_later,
+            (false, true) => wanted
+                .iter()
+                .any(|(from, to)| (from + desk.delay..*to).contains(&minute)),
+            (false, false) => is_later,
         };
         is_there
     })

@@ -174,6 +174,19 @@ fn windows_open_and_close_later_by_the_part_of_the_jitter_of_a_machine() {
 }
 
 #[test]
+fn a_window_that_follows_sooner_than_the_delay_opens_later_by_all_of_it() {
+    let mut fleet = desks(&[(8, 12)]);
+    let desk = &mut fleet.desks[0];
+    (desk.delay, desk.is_gone_at_end) = (30, true);
+    (desk.lead, desk.took) = (20, Some(21));
+    desk.windows.push((1, 12 * 60 + 25, 60));
+    let late = |opens| (DAY + opens, 0, "LeadTimeTooShort", Some(1));
+    let expected = [late(8 * 60 + 30), late(12 * 60 + 55)];
+    assert_eq!(forecast_of(&fleet).broken, expected);
+    assert_eq!(account(&fleet).broken, expected);
+}
+
+#[test]
 fn what_was_used_this_week_and_who_runs_count() {
     let mut fleet = desks(&[(8, 12), (8, 12)]);
     fleet.hosts = 2;

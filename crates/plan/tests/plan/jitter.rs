@@ -73,6 +73,26 @@ fn one_that_must_be_gone_by_the_end_of_its_window_is() {
 }
 
 #[test]
+fn one_that_must_be_gone_waits_its_delay_for_each_of_two_windows_that_are_close() {
+    // With a jitter of half an hour it has all of it.
+    let mut simulation = before("uid-3026");
+    simulation.edit(|machine| {
+        machine.spec.shutdown.end_policy = EndPolicy::CompleteByWindowEnd;
+        machine.spec.schedule.hours_of_day = vec!["9".to_owned(), "11".to_owned()];
+        machine.spec.provisioning.lead_time = "50m".to_owned();
+    });
+    let mut memory = Memory::default();
+    // The second one begins at 10:10 for a machine without jitter, and the first one lasted until
+    // less than half an hour before.
+    simulation.run_until(&mut memory, "2026-03-06T10:15:00Z");
+    assert_eq!(simulation.count("CreateBootstrap"), 1);
+    simulation.run_until(&mut memory, "2026-03-06T10:39:59Z");
+    assert_eq!(simulation.count("CreateBootstrap"), 1);
+    simulation.run_until(&mut memory, "2026-03-06T10:41:00Z");
+    assert_eq!(simulation.count("CreateBootstrap"), 2);
+}
+
+#[test]
 fn what_runs_goes_on_when_a_jitter_is_set() {
     let mut memory = Memory::default();
     let mut simulation = Simulation::new(Contract::V1Beta2, BEFORE);
