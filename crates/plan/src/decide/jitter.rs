@@ -7,7 +7,7 @@
 use std::iter;
 
 use fivespot_api::ScheduledMachine;
-use fivespot_schedule::{Need, Schedule, Steps};
+use fivespot_schedule::{Need, NeededSpan, Schedule, Steps};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::MAX_STEPS;
@@ -95,11 +95,16 @@ impl Delayed<'_> {
         from: Timestamp,
         to: Timestamp,
     ) -> impl Iterator<Item = Span> {
+        let schedule = self.schedule;
         let own = self.delay.is_zero().then(|| {
-            let spans = self.schedule.needed_spans(from, to);
-            spans.map(|of| Span {
-                start: of.start,
-                end: of.end,
+            let spans = schedule.needed_spans(from, to);
+            spans.map(move |NeededSpan { start, end, .. }| {
+                // Another one may follow at once, which begins after `to`.
+                let is_open = end.is_some_and(|end| end >= to);
+                let need =
+                    is_open.then(|| schedule.needed(start, &Steps::at_most(MAX_STEPS)));
+                let end = need.map_or(end, |need| need.until().or(need.known_until()));
+                Span { start, end }
             })
         });
         let mut at = Some(from).filter(|_| own.is_none());

@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use account::{Found, account};
-use fleet::{DAY, Desk, Fleet, Worker, at, fleet, minute};
+use fleet::{DAY, Desk, Fleet, WEEK, Worker, at, fleet, minute};
 
 /// What the forecast finds, in minutes.
 fn forecast_of(fleet: &Fleet) -> Found {
@@ -184,6 +184,19 @@ fn a_window_that_follows_sooner_than_the_delay_opens_later_by_all_of_it() {
     let expected = [late(8 * 60 + 30), late(12 * 60 + 55)];
     assert_eq!(forecast_of(&fleet).broken, expected);
     assert_eq!(account(&fleet).broken, expected);
+}
+
+#[test]
+fn a_window_that_continues_one_after_the_end_of_the_forecast_counts_for_who_waits() {
+    let mut fleet = desks(&[(8, 12), (8, 12)]);
+    let sunday = 6;
+    fleet.desks[0].windows = vec![(sunday, 20 * 60, 7 * 60)];
+    // Until a quarter past three; the lead time of the next one begins ten minutes earlier.
+    fleet.desks[1].windows = vec![(sunday, 21 * 60, 6 * 60 + 15), (0, 3 * 60 + 25, 60)];
+    (fleet.desks[1].lead, fleet.desks[1].minimum_run) = (20, 45);
+    let late = (WEEK - 3 * 60, 1, "NoHostFree", Some(6 * 60));
+    assert_eq!(forecast_of(&fleet).broken, [late]);
+    assert_eq!(account(&fleet).broken, [late]);
 }
 
 #[test]
