@@ -17,10 +17,10 @@ enum Change {
     Leaves,
     /// It is too late to create it.
     GivesUp,
-    /// Its host is free, unless it is needed again.
-    Left,
     /// It is needed for its opening at that place.
     Needed(usize),
+    /// Its host is free, unless it is needed again.
+    Left,
 }
 
 /// A machine of the class. Their places are in the order in which hosts are given out.

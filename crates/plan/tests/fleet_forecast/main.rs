@@ -70,6 +70,16 @@ fn a_host_is_in_use_until_the_shutdown_of_its_machine_may_last() {
 }
 
 #[test]
+fn a_machine_that_is_needed_again_the_instant_it_would_be_gone_keeps_its_host() {
+    let mut fleet = desks(&[(9, 14), (8, 10)]);
+    fleet.desks[1].windows.push((1, 11 * 60, 60));
+    fleet.desks[1].grace = 60;
+    let late = (DAY + 9 * 60, 0, "NoHostFree", Some(4 * 60));
+    assert_eq!(forecast_of(&fleet).broken, [late]);
+    assert_eq!(account(&fleet).broken, [late]);
+}
+
+#[test]
 fn a_machine_that_waits_is_there_once_the_host_is_free_or_never_in_its_window() {
     let fleet = desks(&[(8, 12), (10, 14), (11, 12)]);
     let ten = (DAY + 10 * 60, 1, "NoHostFree", Some(120));
