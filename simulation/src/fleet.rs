@@ -1,6 +1,6 @@
 //! A fleet: many machines of a few classes, more than the classes have hosts.
 //!
-//! The invariants are about hosts. Each is checked at the write that could break it, on the objects that
+//! The invariants are about hosts, and about how many machines of a class begin within a minute. Each is checked at the write that could break it, on the objects that
 //! the server has then. What becomes of one machine with all that users and clocks do to it is checked in
 //! the other scenarios.
 
@@ -37,6 +37,8 @@ const ONE_MACHINE: &str = "no two machines have one host";
 const RECORDED: &str = "nothing is created before its host is claimed and recorded";
 const GIVEN_BACK: &str = "a host is given back once its three objects are gone";
 const PRIORITY: &str = "a host that becomes free goes to the highest priority";
+pub(crate) const RATE: &str =
+    "no more machines of a class begin within a minute than it says";
 const AT_REST: &str =
     "every host is used that a machine waits for, and no other one is claimed";
 
@@ -192,7 +194,7 @@ fn class(random: &mut Random, at: usize) -> Value {
         .collect();
     let spec = &scheduled_machine("any")["spec"];
     let grace = random.pick(&["0s", "30s", "2m"]);
-    json!({
+    let mut class = json!({
         "apiVersion": name::API_VERSION, "kind": name::CLASS_KIND,
         "metadata": {"name": name},
         "spec": {
@@ -202,7 +204,11 @@ fn class(random: &mut Random, at: usize) -> Value {
             "gracefulShutdownTimeout": grace,
             "hosts": hosts,
         },
-    })
+    });
+    if at.is_multiple_of(2) {
+        class["spec"]["startsPerMinute"] = json!(1 + random.below(2));
+    }
+    class
 }
 
 fn machine(random: &mut Random, at: usize) -> Value {
@@ -216,6 +222,28 @@ fn machine(random: &mut Random, at: usize) -> Value {
         "priority": random.below(200),
     });
     machine
+}
+
+/// A machine that begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Beginning {
+    class: String,
+    /// How many of its class may begin within a minute.
+    most: usize,
+}
+
+/// By class, the seconds at which machines have begun.
+#[derive(Debug, Default)]
+pub(crate) struct Begun(BTreeMap<String, Vec<i64>>);
+
+impl Begun {
+    /// Whether with this one more have begun within a minute than may.
+    pub(crate) fn exceeds(&mut self, of: Beginning, at: Timestamp) -> bool {
+        let begun = self.0.entry(of.class).or_default();
+        begun.push(at.as_second());
+        let last = begun.iter().rev().take(of.most.saturating_add(1));
+        last.filter(|other| at.as_second() - **other < 60).count() > of.most
+    }
 }
 
 /// The objects of a fleet on the server.
@@ -300,6 +328,28 @@ impl FleetSnapshot {
             claim.is_some_and(|of| machine["metadata"]["uid"] == of.holder.uid.as_str());
         let is_recorded = machine["status"]["host"] == host;
         (!is_claimed || !is_recorded).then_some(RECORDED)
+    }
+
+    /// The machine for which a write has created the first object, if the class says how many may
+    /// begin. `self` is the state after it.
+    pub(crate) fn beginning(&self, request: &ProxiedRequest) -> Option<Beginning> {
+        if request.event.verb != "create" {
+            return None;
+        }
+        let made: Value = serde_json::from_slice(&request.body).ok()?;
+        let maker = maker(&made).filter(|_| host_of(&made).is_some())?;
+        let mut owned = self
+            .owned
+            .iter()
+            .filter(|of| self::maker(of) == Some(maker));
+        let is_first = owned.next().is_some() && owned.next().is_none();
+        let class = &self.machines.get(maker)?["spec"]["classRef"]["name"];
+        let class = class.as_str().filter(|_| is_first)?;
+        let most = self.classes.get(class)?["spec"]["startsPerMinute"].as_u64()?;
+        Some(Beginning {
+            class: class.to_owned(),
+            most: usize::try_from(most).unwrap_or(usize::MAX),
+        })
     }
 
     /// Whether fewer hosts are left after a claim than machines of a higher priority wait for one.
@@ -539,6 +589,37 @@ mod tests {
         assert_eq!(fleet.violation(&made, false), None);
         fleet.claims = [("desk-0".to_owned(), claim("desk-0", "second"))].into();
         assert_eq!(fleet.violation(&made, false), Some(RECORDED));
+    }
+
+    #[test]
+    fn a_machine_begins_with_its_first_object() {
+        let made = request("create", "machines", "", &made_for("first"));
+        let mut first = fleet(Vec::new(), vec![made_for("first"), made_for("second")]);
+        assert_eq!(first.beginning(&made), None, "its class has no rate");
+        let class = json!({"spec": {"startsPerMinute": 2}});
+        first.classes.insert("desks".to_owned(), class.into());
+        let expected = Beginning {
+            class: "desks".to_owned(),
+            most: 2,
+        };
+        assert_eq!(first.beginning(&made), Some(expected));
+        first.owned.push(made_for("first").into());
+        assert_eq!(first.beginning(&made), None);
+    }
+
+    #[test]
+    fn one_that_begins_too_soon_after_as_many_as_may_is_found() {
+        let mut begun = Begun::default();
+        let noon: Timestamp = NOON.parse().unwrap();
+        let mut exceeds = |seconds| {
+            let of = Beginning {
+                class: "desks".to_owned(),
+                most: 2,
+            };
+            begun.exceeds(of, noon + SignedDuration::from_secs(seconds))
+        };
+        let found = [0, 1, 59, 119, 120].map(&mut exceeds);
+        assert_eq!(found, [false, false, true, false, false]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::account::Account;
 use crate::departure::Departures;
 use crate::effective_schedule::Inputs;
 use crate::fault::{Fault, Kind, Target};
-use crate::fleet::{self, FleetSnapshot};
+use crate::fleet::{self, Begun, FleetSnapshot};
 use crate::invariant::{Case, INVARIANTS, KnownState, is_satisfied};
 use crate::owner::{Host as OwnedHost, Sight, reclaimed_at};
 use crate::snapshot::{MachinePaths, MachineSnapshot, instant};
@@ -106,6 +106,7 @@ pub(crate) struct State {
     departures: BTreeMap<String, Departures>,
     /// The host of each machine and its owner.
     pub(crate) hosts: BTreeMap<String, OwnedHost>,
+    begun: Begun,
     /// The machines whose schedule could not be disabled at the first attempt.
     failed_disables: BTreeSet<String>,
     /// How many minutes a crashed operator stays down.
@@ -625,11 +626,14 @@ impl Interceptor {
         };
         let snapshot = FleetSnapshot::of(&self.client, collections).await;
         let broken = snapshot.violation(request, self.is_undisturbed);
+        let event = &request.event;
         let mut state = self.state();
         state.checks += 1;
         *state.served.entry("hosts".to_owned()).or_default() += 1;
-        if let Some(invariant) = broken {
-            let event = &request.event;
+        let beginning = snapshot.beginning(request);
+        let beginning = beginning.filter(|_| self.is_undisturbed);
+        let is_too_many = beginning.is_some_and(|of| state.begun.exceeds(of, event.at));
+        if let Some(invariant) = broken.or(is_too_many.then_some(fleet::RATE)) {
             let how = format!("{} {} {}", event.at, what(request), event.name);
             state.broken.push((invariant, how));
         }

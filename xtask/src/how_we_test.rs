@@ -56,7 +56,7 @@ host is claimed and recorded, a host is given back once the objects are gone, no
 of a machine that exists, and a free host is taken. Equal seeds of the simulation give equal
 runs, request by request; in a quarter of them two operators use leader election
 ([decision 49](decisions/0049-simulations-replay-from-a-seed.md)). Every fiftieth seed is a fleet of 200 machines
-of 20 classes that have fewer hosts. Fuzzing has no guidance by coverage: an input
+of 20 classes that have fewer hosts; half of the classes say how many may begin within a minute. Fuzzing has no guidance by coverage: an input
 is kept and mutated again if its answer is new.
 
 A violation is printed with the shortest sequence of steps that leads to it (model), or with a command that
