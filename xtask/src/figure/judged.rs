@@ -59,6 +59,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["simulation/src"],
     },
     Judged {
+        results: "proof/results/fleets.json",
+        crates: SIMULATED,
+        judges: &["crates/cli/tests/forecast"],
+    },
+    Judged {
         results: "proof/results/haul.json",
         crates: SIMULATED,
         judges: &["simulation/src"],

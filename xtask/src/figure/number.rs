@@ -12,6 +12,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("proof/results", "model.json" | "deep.json") => model(result),
         ("proof/results", "mutants.json") => mutants(result),
         ("proof/results", "simulation.json") => simulation(result),
+        ("proof/results", "fleets.json") => fleets(result),
         ("proof/results", "haul.json") => haul(result),
         ("proof/results", "day.json") => day(result),
         ("proof/results", "reclaim.json") => reclaim(result),
@@ -51,6 +52,13 @@ fn mutants(result: &Value) -> String {
         "{} of {} deliberate faults detected",
         all().filter(is_detected).count(),
         all().count()
+    )
+}
+
+fn fleets(result: &Value) -> String {
+    format!(
+        "{} fleets: {} openings kept, {} not, each as `5spot plan` forecast it",
+        result["fleets"], result["kept"], result["notKept"]
     )
 }
 
