@@ -4,15 +4,18 @@ use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, path_of,
     scheduled_machine,
 };
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
+use crate::reclaims_the_host::request;
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_machine_of_a_class_comes_and_goes),
     promise!(an_edited_class_waits_for_the_next_machines_of_it),
     promise!(without_its_class_a_machine_leaves_and_none_is_created),
+    promise!(a_machine_that_is_reclaimed_without_its_class_keeps_its_schedule),
     promise!(a_class_that_does_not_select_the_namespace_makes_no_machine),
     promise!(an_inline_field_beside_a_class_is_refused),
     promise!(where_only_classes_are_used_an_inline_machine_is_refused_and_can_be_ended)
@@ -112,6 +115,40 @@ async fn without_its_class_a_machine_leaves_and_none_is_created() {
     assert!(cluster.get(&machine).await.is_none());
     cluster.apply(&class(&cluster)).await;
     ready(&cluster, "MachineRunning").await;
+}
+
+async fn a_machine_that_is_reclaimed_without_its_class_keeps_its_schedule() {
+    let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
+    let _operator = cluster.operator();
+    let mut class = class(&cluster);
+    class["spec"]["reclaim"] = json!({"return": {"after": "10m"}});
+    cluster.apply(&class).await;
+    cluster.bring_up(&machine_of(&cluster)).await;
+    cluster.delete(&path_of(&class)).await;
+    let is_known = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "ClassNotFound"
+    };
+    cluster
+        .wait_briefly(&machine_path("worker"), is_known)
+        .await;
+    request(&cluster).await;
+    let limit = instant("2026-03-06T15:30:00Z");
+    let object = cluster.wait_for_phase("worker", "Inactive", limit).await;
+    assert_ne!(object["spec"]["schedule"]["enabled"], false);
+    for path in cluster.owned_paths("worker") {
+        assert_eq!(cluster.get(&path).await, None, "{path}");
+    }
+    // What the class says about the return holds as soon as the class is there.
+    cluster.apply(&class).await;
+    let since = cluster.clock().now();
+    let due = since + SignedDuration::from_mins(10);
+    cluster.advance_until(due).await;
+    let free = format!("{since} {due}");
+    let report =
+        json!({"metadata": {"annotations": {"5spot.finos.org/host-free": free}}});
+    cluster.patch(&machine_path("worker"), &report).await;
+    let limit = due + SignedDuration::from_mins(2);
+    cluster.wait_for_phase("worker", "Active", limit).await;
 }
 
 async fn a_class_that_does_not_select_the_namespace_makes_no_machine() {

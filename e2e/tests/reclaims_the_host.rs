@@ -52,7 +52,7 @@ async fn namespace(cluster: &Cluster) {
 }
 
 /// Makes the request that the agent writes on its Node.
-async fn request(cluster: &Cluster) {
+pub(crate) async fn request(cluster: &Cluster) {
     let request = json!({"metadata": {"annotations": {
         name::RECLAIM_REQUESTED_ANNOTATION: reclaim::REQUESTED,
         name::RECLAIM_REASON_ANNOTATION: "process-match: steam",

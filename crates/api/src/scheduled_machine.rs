@@ -18,12 +18,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::resource::{SCHEDULED_MACHINE, Stored, Written, namespaced};
-use crate::scheduled_machine_class::{ClassRef, ResolvedClass};
+use crate::scheduled_machine_class::{ClassProblem, ClassRef, ResolvedClass};
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
 use crate::{name, schema};
 
-pub use reclaim::{DEFAULT_RECLAIM_STOP, MAX_RETURNS, ReclaimSpec, ReturnSpec};
+use reclaim::DEFAULT_RECLAIM_STOP;
+pub use reclaim::{MAX_RETURNS, ReclaimSpec, ReturnSpec};
 pub(crate) use schedule::default_timezone;
 pub use schedule::{
     CalendarRef, DEFAULT_TIMEZONE, ExceptionAction, ScheduleException, ScheduleSpec,
@@ -202,6 +203,22 @@ impl ScheduledMachineSpec {
     /// When the machine returns after a reclaim; `None` if a person has to return it.
     pub fn returning(&self) -> Option<&ReturnSpec> {
         self.reclaim.as_ref()?.returning.as_ref()
+    }
+
+    /// Whether what the class of the machine sets is unknown, because the class does not exist or was
+    /// not read.
+    pub fn is_class_unknown(&self) -> bool {
+        match &self.class {
+            Some(class) => class.problem == Some(ClassProblem::NotFound),
+            None => self.class_ref.is_some(),
+        }
+    }
+
+    /// How long a reclaim stops the machine; `None` if it disables the schedule. A class that is
+    /// unknown may let the machine return, and a schedule that is disabled stays so.
+    pub fn reclaim_stop(&self) -> Option<Duration> {
+        let returns = self.returning().is_some() || self.is_class_unknown();
+        returns.then_some(DEFAULT_RECLAIM_STOP)
     }
 
     /// Whether neither `enabled` nor `schedule.enabled` is false.

@@ -498,4 +498,23 @@ mod tests {
         inline.resolve(Some(&class().into()), &BTreeMap::new());
         assert_eq!(inline, before);
     }
+
+    #[test]
+    fn a_reclaim_disables_no_schedule_of_a_machine_that_may_return() {
+        let day = Some(Duration::hours(24));
+        assert_eq!(machine(None).reclaim_stop(), day, "its class was not read");
+        let resolved = |class: Option<ScheduledMachineClassSpec>| {
+            let mut spec = machine(None);
+            spec.resolve(class.map(PreparedClass::from).as_ref(), &BTreeMap::new());
+            spec.reclaim_stop()
+        };
+        assert_eq!(resolved(None), day, "there is no such class");
+        assert_eq!(resolved(Some(class())), day, "its class lets it return");
+        let mut without = class();
+        without.reclaim = None;
+        assert_eq!(resolved(Some(without)), None);
+        let mut inline = machine(Some("prod"));
+        inline.class_ref = None;
+        assert_eq!(inline.reclaim_stop(), None);
+    }
 }

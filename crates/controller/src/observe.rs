@@ -24,7 +24,6 @@ pub(crate) mod workload;
 
 use std::sync::Arc;
 
-use fivespot_api::scheduled_machine::DEFAULT_RECLAIM_STOP;
 use fivespot_api::{ScheduledMachine, name};
 use fivespot_capi::{Cluster, Contract, Machine, Meta, Provider, Reference};
 use fivespot_plan::{Fact, Freshness, Locations, Lookup, Observed, Unknown};
@@ -180,7 +179,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
         reclaim_override: context
             .options
             .reclaim_override
-            .or_else(|| object.spec.returning().map(|_| DEFAULT_RECLAIM_STOP.into()))
+            .or_else(|| object.spec.reclaim_stop().map(Into::into))
             .filter(|_| context.overrides.have_room_for_stop(&source.key.namespace)),
         outdated_crd: own_crd::outdated(context).await,
         hosts,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long the override of a reclaim stops a machine that can return, if the operator is not
 /// configured otherwise: then it returns although its host has not reported.
-pub const DEFAULT_RECLAIM_STOP: Duration = Duration::hours(24);
+pub(super) const DEFAULT_RECLAIM_STOP: Duration = Duration::hours(24);
 
 /// The default of `reclaim.return.maxPerDay`.
 const DEFAULT_MAX_PER_DAY: u8 = 4;

@@ -55,7 +55,7 @@ impl ClassFault {
         Some(Self {
             reason,
             message,
-            is_unknown: *problem == ClassProblem::NotFound,
+            is_unknown: spec.is_class_unknown(),
             is_unread,
         })
     }
