@@ -27,7 +27,8 @@ pub struct Config {
     /// The time between two scans.
     pub interval: Duration,
     /// The signals to read beside processes. There are no files among them: who writes the
-    /// configuration would learn which files the host has.
+    /// configuration would learn which files the host has. Nor are graphics cards, which an agent may
+    /// read only if it was installed for that.
     pub signals: Settings,
 }
 
@@ -182,6 +183,7 @@ fn signals(file: &File) -> Result<Settings, String> {
         sessions,
         away,
         load,
+        graphics: None,
     })
 }
 

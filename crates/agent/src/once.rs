@@ -85,7 +85,8 @@ pub(crate) async fn print(
     host.read_signals(now).await;
     for (name, reading) in host.signals.readings() {
         match reading {
-            Reading::NotYet | Reading::Absent => writeln!(out, "{name}: no signal")?,
+            Reading::NotYet => writeln!(out, "{name}: one reading does not tell")?,
+            Reading::Absent => writeln!(out, "{name}: no signal")?,
             Reading::Stands(signal) => {
                 writeln!(out, "{name}: signal ({})", signal.reason)?;
             }

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::pattern::Names;
@@ -25,6 +25,9 @@ const SHORT_BYTES: usize = 4096;
 
 /// How many bytes of control groups are read: a line for each hierarchy, of which there are a dozen.
 const GROUPS_BYTES: usize = 64 * 1024;
+
+/// How many bytes of `fdinfo` are read; a driver writes less.
+const FILE_BYTES: usize = 16 * 1024;
 
 /// The flag of processes that are ending (`PF_EXITING`).
 const EXITING: u64 = 0x4;
@@ -181,6 +184,41 @@ impl Process {
     /// Its `stat`. `None` if it is gone.
     pub fn stat(&self) -> Option<Stat> {
         parse_stat(&self.read("stat", SHORT_BYTES)?)
+    }
+
+    /// Calls `visit` with the number of each of its open files, at most `limit`, and what the file is.
+    ///
+    /// # Errors
+    /// It is gone, or this process may not look.
+    pub(crate) fn each_file(
+        &self,
+        limit: usize,
+        mut visit: impl FnMut(&str, &[u8]),
+    ) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let files = Dir::new(openat(&self.directory, "fd", flags, Mode::empty())?)?;
+        let mut target = Vec::new();
+        let numbers = files.filter_map(|entry| {
+            let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
+            name.parse::<u32>().is_ok().then_some(name)
+        });
+        for number in numbers.take(limit) {
+            let link = readlinkat(&self.directory, format!("fd/{number}"), target);
+            target = match link {
+                Ok(link) => link.into_bytes(),
+                // It has been closed.
+                Err(Errno::NOENT) => Vec::new(),
+                Err(error) => return Err(error.into()),
+            };
+            visit(&number, &target);
+        }
+        Ok(())
+    }
+
+    /// What the kernel says about one of its open files. `None` if it is closed.
+    pub(crate) fn file_information(&self, number: &str) -> Option<String> {
+        let text = self.read(&format!("fdinfo/{number}"), FILE_BYTES)?;
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Its control groups. `None` if it is gone, or if they are longer than any real ones.

@@ -4,6 +4,7 @@
 mod away;
 mod change;
 mod file;
+mod graphics;
 mod load;
 mod owner;
 mod session;
@@ -23,6 +24,8 @@ use change::Changes;
 pub use file::SignalFile;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, pending, ready, select_all};
+pub use graphics::Graphics;
+pub(crate) use graphics::parse_share;
 use jiff::Timestamp;
 pub use load::Load;
 pub use owner::OwnerSwitch;

@@ -14,7 +14,7 @@ use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
-use crate::signal::{Away, CountedSessions, LoadLimit, Settings};
+use crate::signal::{Away, CountedSessions, Graphics, LoadLimit, Settings, parse_share};
 
 /// The usual time between a freeze and the end of pods.
 const FREEZE_FOR: Duration = Duration::minutes(1);
@@ -28,7 +28,7 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 /// The programs are listed in the ConfigMap reclaim-agent-NODE in the namespace 5spot-system, which
 /// the operator writes from spec.killIfCommands. The request consists of three annotations on the
 /// Node; the operator removes the machine. Other signals of the host's owner can be added with
-/// --signal-file, --login-sessions and --load-above. They also count while there is no such
+/// --signal-file, --login-sessions, --load-above and --graphics-above. They also count while there is no such
 /// ConfigMap.
 #[derive(Debug, Parser)]
 #[command(
@@ -158,6 +158,20 @@ pub(crate) struct Args {
         global = true
     )]
     pub(super) load_for: Duration,
+    /// Request a reclaim while processes outside pods use an engine of a graphics card for more than this
+    /// share of the time, as far as its driver says so, or have /dev/nvidia-uvm or /dev/kfd open. Needs
+    /// the right to look into all processes [without a share: 0.3]
+    #[arg(
+        long,
+        env = "RECLAIM_GRAPHICS_ABOVE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = Graphics::SHARE,
+        value_name = "SHARE",
+        value_parser = parse_share,
+        global = true
+    )]
+    pub(super) graphics_above: Option<f64>,
     /// Directory by which the agent and the users of its host communicate: there the commands
     /// reclaim and return write, and the agent what status shows. Without it the agent takes no
     /// requests of users; the commands use /run/5spot
@@ -463,6 +477,8 @@ impl Args {
             words.push(format!("--load-above={above}"));
             words.push(format!("--load-for={}", self.load_for));
         }
+        let graphics = self.graphics_above;
+        words.extend(graphics.map(|above| format!("--graphics-above={above}")));
         if !self.freeze_pods {
             words.push("--freeze-pods=false".to_owned());
         } else if self.freeze_for != FREEZE_FOR {
@@ -499,6 +515,7 @@ impl Args {
                 above,
                 time: self.load_for,
             }),
+            graphics: self.graphics_above,
         }
     }
 

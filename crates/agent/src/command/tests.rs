@@ -126,6 +126,10 @@ fn a_flag_says_what_it_accepts() {
             "must be a number of processors from 0.1 to 4096, not none",
         ),
         (
+            ["--graphics-above=0", "--oneshot"],
+            "must be a share of an engine from 0.01 to 16, not 0",
+        ),
+        (
             ["--load-above", "0"],
             "must be a number of processors from 0.1 to 4096, not 0",
         ),
@@ -186,13 +190,14 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--session-away=locked",
         "--load-above=2.5",
         "--load-for=10m",
+        "--graphics-above",
         "--freeze-pods=false",
         "--cgroup-root=/host/cgroup",
         "--detection=scan",
         "--log-format=text",
     ];
     let unit = command(&all);
-    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --session-away=locked --load-above=2.5 --load-for=10m --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --session-away=locked --load-above=2.5 --load-for=10m --graphics-above=0.3 --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
     assert!(command(&["--freeze-for=5m"]).ends_with(" --freeze-for=5m"));
     let printed = fake.run(&[&given[..], &all].concat());
     let credentials = printed.lines().filter(|line| line.starts_with("LoadCred"));

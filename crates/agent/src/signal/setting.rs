@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fivespot_schedule::Duration;
 
 use super::away::SYSTEM_BUS;
-use super::{Away, Counted, Load, Sessions, SignalFile, Source};
+use super::{Away, Counted, Graphics, Load, Sessions, SignalFile, Source};
 
 /// The range of processors of a [`LoadLimit`].
 const ABOVE: std::ops::RangeInclusive<f64> = 0.1..=4096.0;
@@ -24,6 +24,9 @@ pub struct Settings {
     pub away: Option<Away>,
     /// Stands while the processor is used more than this outside pods.
     pub load: Option<LoadLimit>,
+    /// Stands while an engine of a graphics card is used for more than this share of the time outside
+    /// pods.
+    pub graphics: Option<f64>,
 }
 
 /// How much the processor may be used outside pods.
@@ -137,6 +140,9 @@ impl Settings {
                 proc,
                 Path::new("/sys/fs/cgroup"),
             )));
+        }
+        if let Some(above) = self.graphics {
+            sources.push(Box::new(Graphics::new(above, proc)));
         }
         sources
     }

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use crate::test_host::TestHost;
 
 use super::{
-    Counted, Load, LoadLimit, Now, OwnerSwitch, Reading, SELDOM, Sessions, Settings,
-    Signal, SignalFile, Signals, Source,
+    Counted, Graphics, Load, LoadLimit, Now, OwnerSwitch, Reading, SELDOM, Sessions,
+    Settings, Signal, SignalFile, Signals, Source,
 };
 
 /// So many seconds after the first reading.
@@ -646,4 +646,213 @@ fn more_entries_than_are_read_are_an_error_and_hide_no_request_that_was_read() {
         Ok(found) => assert!(found.is_some(), "the request was read"),
         Err(why) => assert!(why.contains("a request may be among those"), "{why}"),
     }
+}
+
+/// A host with processes that use graphics cards.
+struct Cards {
+    host: TestHost,
+    graphics: Graphics,
+    start: Instant,
+}
+
+/// What a desktop runs in, and what pods run in.
+const SESSION: &str = "0::/user.slice/user-1000.slice/session-2.scope";
+const POD: &str = "0::/kubepods.slice/kubepods-pod8a4b2c6e_1f0d_4b5a.slice/x.scope";
+
+impl Cards {
+    fn new(name: &str) -> Self {
+        let host = TestHost::new(&format!("graphics-{name}"));
+        host.write("1/cgroup", "0::/init.scope\n");
+        Self {
+            graphics: Graphics::new(0.3, &host),
+            host,
+            start: Instant::now(),
+        }
+    }
+
+    /// A process has this open, in a control group.
+    fn opens(&self, pid: u32, file: u32, target: &str, group: &str) {
+        self.host
+            .write(&format!("{pid}/cgroup"), &format!("{group}\n"));
+        let stat = "7 (x) S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n";
+        self.host.write(&format!("{pid}/stat"), stat);
+        let files = self.host.join(format!("{pid}/fd"));
+        fs::create_dir_all(&files).unwrap();
+        std::os::unix::fs::symlink(target, files.join(file.to_string())).unwrap();
+    }
+
+    /// What the driver says about a file.
+    fn says(&self, pid: u32, file: u32, text: &str) {
+        self.host.write(&format!("{pid}/fdinfo/{file}"), text);
+    }
+
+    /// A client of a card has used so many seconds of its engine.
+    fn used(&self, (pid, number): (u32, u32), seconds: f64) {
+        let text = format!(
+            "pos:\t0\nflags:\t02100002\ndrm-driver:\tamdgpu\ndrm-client-id:\t{number}\n\
+             drm-pdev:\t0000:06:00.0\ndrm-engine-gfx:\t{:.0} ns\ndrm-engine-dec:\t5 ns\n\
+             drm-engine-capacity-gfx:\t99999999999\n",
+            seconds * 1e9
+        );
+        self.says(pid, 9, &text);
+    }
+
+    /// Reads once a second from one instant to another; the last reading.
+    fn read(
+        &mut self,
+        seconds: std::ops::RangeInclusive<u64>,
+    ) -> Result<Option<String>, String> {
+        let last = seconds.map(|at| reason(&mut self.graphics, after(self.start, at)));
+        last.last().unwrap()
+    }
+}
+
+const RENDER: &str = "/dev/dri/renderD128";
+/// What stands above the limit.
+const USED: &str = "graphics: above 0.3 of an engine";
+
+#[test]
+fn a_graphics_card_is_used_when_an_engine_works_for_programs_outside_pods() {
+    let mut cards = Cards::new("used");
+    cards.opens(50, 9, RENDER, SESSION);
+    cards.opens(51, 9, "/dev/dri/card0", SESSION);
+    cards.used((50, 1), 1000.0);
+    cards.used((51, 2), 500.0);
+    // One reading says nothing about a difference.
+    assert!(cards.read(0..=14).is_err());
+    // A compositor and a browser, 4 of 15 seconds together.
+    cards.used((50, 1), 1003.0);
+    cards.used((51, 2), 501.0);
+    assert_eq!(cards.read(15..=29), Ok(None));
+    // A game has begun.
+    cards.used((51, 2), 506.0);
+    assert_eq!(cards.read(30..=44), Ok(Some(USED.to_owned())));
+    // It has ended, and its number is another one's.
+    cards.used((51, 3), 900.0);
+    assert_eq!(cards.read(45..=59), Ok(None));
+    assert_eq!(
+        cards.graphics.note().unwrap(),
+        "2 clients of graphics drivers count"
+    );
+}
+
+#[test]
+fn what_pods_do_on_a_graphics_card_is_no_signal() {
+    let mut cards = Cards::new("pods");
+    for group in [POD, "0:/"] {
+        let pid = if group == POD { 60 } else { 61 };
+        cards.opens(pid, 9, RENDER, group);
+        cards.opens(pid, 10, "/dev/kfd", group);
+        cards.used((pid, pid), 0.0);
+    }
+    assert!(cards.read(0..=0).is_err());
+    for pid in [60, 61] {
+        cards.used((pid, pid), 15.0);
+    }
+    assert_eq!(cards.read(15..=15), Ok(None));
+}
+
+#[test]
+fn a_client_that_two_processes_have_open_counts_once() {
+    let mut cards = Cards::new("shared");
+    for pid in [50, 51] {
+        cards.opens(pid, 9, RENDER, SESSION);
+        cards.used((pid, 1), 0.0);
+    }
+    assert!(cards.read(0..=0).is_err());
+    for pid in [50, 51] {
+        cards.used((pid, 1), 4.0);
+    }
+    assert_eq!(cards.read(15..=15), Ok(None));
+}
+
+#[test]
+fn cycles_of_an_engine_count_where_a_driver_tells_no_time() {
+    let mut cards = Cards::new("cycles");
+    cards.opens(50, 9, RENDER, SESSION);
+    let says = |cards: &Cards, busy: u64, all: u64| {
+        let text = format!(
+            "drm-driver: xe\ndrm-client-id: 7\ndrm-cycles-rcs: {busy}\n\
+             drm-total-cycles-rcs: {all}\ndrm-cycles-bcs: 12\n"
+        );
+        cards.says(50, 9, &text);
+    };
+    says(&cards, 1000, 50_000);
+    assert!(cards.read(0..=0).is_err());
+    says(&cards, 1200, 51_000);
+    assert_eq!(cards.read(15..=15), Ok(None));
+    says(&cards, 1600, 52_000);
+    assert_eq!(cards.read(30..=30), Ok(Some(USED.to_owned())));
+}
+
+#[test]
+fn an_open_device_for_computing_is_a_signal_and_that_of_a_display_is_not() {
+    let mut cards = Cards::new("computing");
+    cards.opens(50, 9, "/dev/nvidia0", SESSION);
+    cards.opens(50, 10, "/dev/nvidiactl", SESSION);
+    cards.opens(50, 11, "/dev/nvidia-modeset", SESSION);
+    assert!(cards.read(0..=0).is_err());
+    assert_eq!(cards.read(15..=15), Ok(None));
+    for (pid, device) in [(51, "/dev/nvidia-uvm"), (52, "/dev/kfd")] {
+        cards.opens(pid, 5, device, SESSION);
+        let at = u64::from(pid) * 15;
+        let stands = Ok(Some(format!("graphics: {device} is open")));
+        assert_eq!(cards.read(at..=at), stands);
+        cards.host.remove(&format!("{pid}/fd/5"));
+    }
+    assert_eq!(cards.read(900..=900), Ok(None));
+}
+
+#[test]
+fn what_a_driver_does_not_say_is_no_signal() {
+    let mut cards = Cards::new("silent");
+    for (pid, text) in [
+        (50, ""),
+        (51, "drm-driver: x\n"),
+        (
+            52,
+            "drm-driver: x\ndrm-client-id: many\ndrm-engine-a: 5 ns\n",
+        ),
+        (53, "drm-client-id: 5\ndrm-engine-a: 5 ns\n"),
+        (
+            54,
+            "drm-driver: x\ndrm-client-id: 5\ndrm-engine-a: much\ndrm-engine-b: 7 s\n",
+        ),
+    ] {
+        cards.opens(pid, 9, RENDER, SESSION);
+        cards.says(pid, 9, text);
+    }
+    // What it says is gone.
+    cards.opens(55, 9, RENDER, SESSION);
+    assert!(cards.read(0..=0).is_err());
+    assert_eq!(cards.read(15..=15), Ok(None));
+    let none = "no graphics driver says what its clients use";
+    assert_eq!(cards.graphics.note().unwrap(), none);
+}
+
+#[test]
+fn graphics_without_processes_to_read_are_not_known() {
+    let mut nowhere = Graphics::new(0.3, Path::new("/nowhere"));
+    let why = "No such file or directory (os error 2)";
+    let read = reason(&mut nowhere, after(Instant::now(), 0));
+    assert_eq!(read, Err(why.to_owned()));
+}
+
+#[test]
+fn many_open_files_are_looked_at_a_part_at_a_time() {
+    let mut cards = Cards::new("parts");
+    for pid in [100, 101] {
+        cards.opens(pid, 0, "/dev/null", SESSION);
+        for file in 1..1000 {
+            let link = cards.host.join(format!("{pid}/fd/{file}"));
+            std::os::unix::fs::symlink("/dev/null", link).unwrap();
+        }
+    }
+    cards.opens(200, 9, RENDER, SESSION);
+    cards.used((200, 1), 0.0);
+    assert!(cards.read(0..=0).is_err());
+    cards.used((200, 1), 15.0);
+    // A thousand files a second.
+    assert!(cards.read(15..=15).is_err(), "the round has only begun");
+    assert_eq!(cards.read(16..=17), Ok(Some(USED.to_owned())));
 }
