@@ -114,8 +114,7 @@ async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
                 None => None,
                 Some(name) => Some(args.own_node(name).await),
             };
-            let sessions = args.signals().login_sessions();
-            Ok(doctor::examine(&args.proc()?, sessions, node, now(), out).await?)
+            Ok(doctor::examine(&args.proc()?, &args.signals(), node, now(), out).await?)
         }
         Some(Command::Reclaim { length, until }) => {
             let end = match (length, until) {

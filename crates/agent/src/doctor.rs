@@ -15,7 +15,7 @@ use crate::detect::with_causes;
 use crate::node::{Attempt, OwnNode};
 use crate::proc::Proc;
 use crate::run::{config_maps, text_of};
-use crate::signal::{Now, Sessions, Source as _};
+use crate::signal::{Graphics, Now, Sessions, Settings, Source as _};
 
 /// One line of the output.
 struct Finding {
@@ -27,7 +27,7 @@ struct Finding {
 /// Runs the checks and prints the results. [`Outcome::No`] if the agent could not work.
 pub(crate) async fn examine(
     proc: &Proc,
-    sessions: Option<Sessions>,
+    signals: &Settings,
     node: Option<Result<OwnNode, Failure>>,
     now: Timestamp,
     out: &mut dyn Write,
@@ -39,8 +39,11 @@ pub(crate) async fn examine(
     let hidden = hidden(proc);
     let mut can_work = hidden.is_none();
     findings.extend(hidden);
-    if let Some(sessions) = sessions {
+    if let Some(sessions) = signals.login_sessions() {
         findings.push(login_sessions(sessions, now).await);
+    }
+    if let Some(above) = signals.graphics {
+        findings.push(graphics(Graphics::new(above, proc.root()), now));
     }
     match node {
         None => {}
@@ -182,6 +185,22 @@ async fn login_sessions(mut sessions: Sessions, time: Timestamp) -> Finding {
     }
 }
 
+/// Whether the agent may look into processes as the user that runs this, and whether a driver says what they
+/// use.
+fn graphics(mut graphics: Graphics, time: Timestamp) -> Finding {
+    let instant = Instant::now();
+    let detail = match graphics.read(Now { time, instant }) {
+        Ok(Some(signal)) => signal.reason,
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => with_causes(&error),
+        Ok(None) | Err(_) => graphics.note().unwrap_or_default(),
+    };
+    Finding {
+        check: "graphics",
+        is_fine: graphics.can_be_read(),
+        detail,
+    }
+}
+
 /// How far the clock of this host may be from that of the API server. The operator takes no report of a
 /// free host that is a minute ahead of its own clock, or five minutes behind, of which one passes
 /// between two reports.
@@ -273,9 +292,9 @@ mod tests {
     use http::{Request, Response};
     use kube::client::Body;
 
-    use super::{clock, login_sessions};
+    use super::{clock, graphics, login_sessions};
     use crate::node::{Identity, OwnNode};
-    use crate::signal::{Away, Counted, Sessions};
+    use crate::signal::{Away, Counted, Graphics, Sessions};
     use crate::test_host::TestHost;
 
     #[tokio::test]
@@ -298,6 +317,27 @@ mod tests {
         host.remove("sessions/2");
         let all = Sessions::new(&host, Counted::All);
         insta::assert_snapshot!(found(all).await, @"ok none is active; all sessions count");
+    }
+
+    #[test]
+    fn the_doctor_says_whether_graphics_cards_can_be_read() {
+        let host = TestHost::new("doctor-graphics");
+        let found = |proc: &std::path::Path| {
+            let now = "2026-11-27T09:00:00Z".parse().unwrap();
+            let found = graphics(Graphics::new(0.3, proc), now);
+            let verdict = if found.is_fine { "ok" } else { "no" };
+            format!("{verdict} {}", found.detail)
+        };
+        insta::assert_snapshot!(found(&host), @"ok no graphics driver says what its clients use");
+        insta::assert_snapshot!(found(&host.join("none")), @"no No such file or directory (os error 2)");
+        host.write("50/cgroup", "0::/user.slice\n");
+        host.write(
+            "50/stat",
+            "50 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n",
+        );
+        std::fs::create_dir(host.join("50/fd")).unwrap();
+        std::os::unix::fs::symlink("/dev/kfd", host.join("50/fd/3")).unwrap();
+        insta::assert_snapshot!(found(&host), @"ok graphics: /dev/kfd is open");
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by units of
 //! systemd, and an entry by which the sessions of desktops notify their users.
 //!
-//! The agent talks to the network and has no privileges. What it needs to hold pods, two files of their
+//! The agent talks to the network and has no privileges, unless it reads graphics cards. What it needs to hold pods, two files of their
 //! control group, is given to it by a second service: it has one capability, no network and no input.
 
 use std::fmt::Write as _;
@@ -55,8 +55,6 @@ RuntimeDirectory=5spot/agent
 # Neither root nor a user of the host. The kubeconfig is read by systemd and handed over.
 DynamicUser=yes
 NoNewPrivileges=yes
-CapabilityBoundingSet=
-AmbientCapabilities=
 # The processes of all users, and the kernel's messages about them, stay visible: that is the work.
 # Hence no ProtectProc, PrivateNetwork or PrivateUsers.
 RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
@@ -77,7 +75,7 @@ RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
-SystemCallFilter=~@privileged @resources
+SystemCallFilter=~@privileged @resources process_vm_readv process_vm_writev
 SystemCallErrorNumber=EPERM
 UMask=0022
 MemoryMax=64M
@@ -94,6 +92,18 @@ StateDirectory=5spot-reclaim-agent
 ProtectControlGroups=no
 ";
 const HOLDS_NONE: &str = "ProtectControlGroups=yes\n";
+const LOOKS_NOWHERE: &str = "\
+CapabilityBoundingSet=
+AmbientCapabilities=
+";
+/// Of an agent that sees which processes use a graphics card.
+const LOOKS_INTO_PROCESSES: &str = "\
+# Which files the processes of all users have open, and what a graphics card has done for them. Nothing
+# in these processes is changed, and none is traced.
+CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+ReadOnlyPaths=/proc
+";
 const PODS: &str = "\
 [Unit]
 Description=Lets the agent freeze and end the pods of this host (5-Spot)
@@ -151,6 +161,8 @@ pub(crate) struct Service {
     pub(crate) signal_files: Vec<PathBuf>,
     /// Whether it may hold the pods of the host.
     pub(crate) holds_pods: bool,
+    /// Whether it may see which files all processes have open.
+    pub(crate) looks_into_processes: bool,
     /// Whether the users of desktops are told before the host is lent.
     pub(crate) notifies: bool,
 }
@@ -212,8 +224,13 @@ impl Service {
         } else {
             (String::new(), HOLDS_NONE)
         };
+        let looks = if self.looks_into_processes {
+            LOOKS_INTO_PROCESSES
+        } else {
+            LOOKS_NOWHERE
+        };
         Ok(format!(
-            "{BEFORE}{wants}\n{SERVICE}ExecStart={command}\n{credentials}{holds}{AFTER}"
+            "{BEFORE}{wants}\n{SERVICE}ExecStart={command}\n{credentials}{holds}{looks}{AFTER}"
         ))
     }
 

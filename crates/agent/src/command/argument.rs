@@ -160,7 +160,8 @@ pub(crate) struct Args {
     pub(super) load_for: Duration,
     /// Request a reclaim while processes outside pods use an engine of a graphics card for more than this
     /// share of the time, as far as its driver says so, or have /dev/nvidia-uvm or /dev/kfd open. Needs
-    /// the right to look into all processes [without a share: 0.3]
+    /// the right to look into all processes, which `install` gives to the service
+    /// [without a share: 0.3]
     #[arg(
         long,
         env = "RECLAIM_GRAPHICS_ABOVE",
@@ -439,6 +440,7 @@ impl Args {
             arguments: self.arguments_of_service(self.named()?),
             signal_files: self.signal_file.clone(),
             holds_pods: self.freeze_pods,
+            looks_into_processes: self.graphics_above.is_some(),
             notifies,
         })
     }

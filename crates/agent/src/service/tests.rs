@@ -70,6 +70,7 @@ fn service() -> Service {
         ],
         signal_files: vec!["/run/desk/in use".into()],
         holds_pods: true,
+        looks_into_processes: false,
         notifies: false,
     }
 }
@@ -115,7 +116,7 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
     set("AmbientCapabilities", "");
     set(
         "SystemCallFilter",
-        "@system-service|~@privileged @resources",
+        "@system-service|~@privileged @resources process_vm_readv process_vm_writev",
     );
     set(
         "RestrictAddressFamilies",
@@ -186,6 +187,22 @@ fn the_service_gains_no_privileges_and_sees_only_what_it_reads() {
 }
 
 #[test]
+fn only_a_service_that_reads_graphics_cards_may_look_into_processes() {
+    let looking = Service {
+        looks_into_processes: true,
+        ..service()
+    };
+    let looking = keys(&looking.text().unwrap());
+    let mut usual = keys(&service().text().unwrap());
+    for key in ["CapabilityBoundingSet", "AmbientCapabilities"] {
+        let both = "CAP_SYS_PTRACE CAP_DAC_READ_SEARCH".to_owned();
+        usual.insert(key.to_owned(), vec![both]);
+    }
+    usual.insert("ReadOnlyPaths".to_owned(), vec!["/proc".to_owned()]);
+    assert_eq!(looking, usual);
+}
+
+#[test]
 fn the_service_of_pods_may_give_two_files_to_the_agent_and_nothing_else() {
     let keys = keys(PODS);
     let value = |key: &str| keys.get(key).map(|values| values.join("|"));
@@ -216,6 +233,7 @@ fn systemd_accepts_the_units() {
     let host = Host::new("verify");
     let program = Service {
         program: "/bin/true".into(),
+        looks_into_processes: true,
         ..service()
     };
     let units = program.files().unwrap();

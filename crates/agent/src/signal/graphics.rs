@@ -152,6 +152,11 @@ impl Graphics {
         }
     }
 
+    /// Whether what clients use could be read, as far as it is known.
+    pub(crate) fn can_be_read(&self) -> bool {
+        !matches!(self.verdict, Verdict::Failed(_))
+    }
+
     /// Goes on with a round, or begins one.
     fn look(&mut self, at: Instant) -> io::Result<()> {
         self.next = Some(at + PAUSE);
@@ -193,7 +198,7 @@ impl Graphics {
             };
             return Verdict::Failed(format!(
                 "may not look into process {pid}{others}: needs the capabilities SYS_PTRACE and \
-                 DAC_READ_SEARCH"
+                 DAC_READ_SEARCH, which install gives to the service"
             ));
         }
         shares.map_or(Verdict::NotYet, |_| Verdict::Known(None))
