@@ -33,6 +33,36 @@ fn the_forty_desks_are_valid_and_have_no_lint_warnings() {
     assert_eq!(printed.trim_end(), "43 valid, 0 invalid, 1 skipped");
 }
 
+/// The names that a range of an inventory stands for, such as `desk-[01:20]`.
+fn hosts(range: &str) -> Vec<String> {
+    let (name, ends) = range.split_once('[').unwrap();
+    let (first, last) = ends.strip_suffix(']').unwrap().split_once(':').unwrap();
+    let [first, last]: [u32; 2] = [first, last].map(|end| end.parse().unwrap());
+    (first..=last).map(|it| format!("{name}{it:02}")).collect()
+}
+
+#[test]
+fn the_inventory_of_ansible_names_the_forty_desks() {
+    let examples = format!("{}/examples", super::ROOT);
+    let read = |path: &str| -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        serde_saphyr::from_multiple(&text).unwrap()
+    };
+    let inventory = read(&format!("{examples}/ansible/desks.yaml"));
+    let ranges = inventory[0]["desks"]["hosts"].as_object().unwrap();
+    let mut inventory: Vec<String> =
+        ranges.keys().flat_map(|range| hosts(range)).collect();
+    let files = std::fs::read_dir(format!("{examples}/forty-desks")).unwrap();
+    let all = files.flat_map(|file| read(file.unwrap().path().to_str().unwrap()));
+    let machines = all.filter(|it| it["kind"] == "ScheduledMachine");
+    let mut machines: Vec<String> = machines
+        .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect();
+    inventory.sort_unstable();
+    machines.sort_unstable();
+    assert_eq!(inventory, machines);
+}
+
 #[test]
 fn a_remote_machine_of_an_example_names_a_secret_in_the_same_file() {
     let path = |file: &str| format!("{}/examples/{file}.yaml", super::ROOT);
