@@ -78,6 +78,9 @@ impl Index {
 
     /// Updates the index with a write.
     pub(crate) fn update(&mut self, change: &Change) {
+        if self.finds_alike(change) {
+            return;
+        }
         let location = Location::new(change.bucket, change.key.clone());
         if let Some(before) = &change.before {
             self.by_uid.remove_mut(meta::uid(before));
@@ -103,6 +106,17 @@ impl Index {
             }
             self.by_uid.insert_mut(meta::uid(after).into(), location);
         }
+    }
+
+    /// Whether a write changes nothing by which its object is found.
+    fn finds_alike(&self, change: &Change) -> bool {
+        let (Some(before), Some(after)) = (&change.before, &change.after) else {
+            return false;
+        };
+        meta::uid(before) == meta::uid(after)
+            && owner_uids(before).eq(owner_uids(after))
+            && (change.bucket != self.pods || node(before) == node(after))
+            && (change.bucket != self.definitions || group(before) == group(after))
     }
 
     /// The location of the object with this uid.

@@ -116,6 +116,10 @@ impl Comparison {
                         old.and_then(|it| it.get(key)),
                         new.and_then(|it| it.get(key)),
                     );
+                    // Most of an object does not change: no paths are made of that.
+                    if a == b {
+                        continue;
+                    }
                     self.step(Element::field(key), (a, b), shape.field(key));
                 }
             }
@@ -143,16 +147,15 @@ impl Comparison {
         (old, new): (&Group<'_>, &Group<'_>),
         items: Shape<'_>,
     ) {
+        if old == new {
+            return;
+        }
         match (old.as_slice(), new.as_slice()) {
             ([] | [_], [] | [_]) => {
                 let pair = (old.first().copied(), new.first().copied());
                 self.step(element.clone(), pair, items);
             }
-            ([_, _, ..], [_, _, ..]) => {
-                if old != new {
-                    self.modified.insert(element.clone());
-                }
-            }
+            ([_, _, ..], [_, _, ..]) => self.modified.insert(element.clone()),
             ([_, _, ..], _) => {
                 if let Some(one) = new.first() {
                     self.step(element.clone(), (None, Some(one)), items);

@@ -30,8 +30,12 @@ fn contents(set: &FieldSet, is_member: bool) -> Map<String, Value> {
 /// Parses a `fieldsV1` object; path elements of unknown types are left out. `None` if the
 /// value is not a `fieldsV1` object.
 pub(super) fn decode(fields: &Value) -> Option<FieldSet> {
+    decode_map(fields.as_object()?)
+}
+
+fn decode_map(fields: &Map<String, Value>) -> Option<FieldSet> {
     let mut set = FieldSet::default();
-    for (key, below) in fields.as_object()? {
+    for (key, below) in fields {
         if key == "." {
             continue;
         }
@@ -42,8 +46,7 @@ pub(super) fn decode(fields: &Value) -> Option<FieldSet> {
         if below.is_empty() || below.contains_key(".") {
             set.insert(element.clone());
         }
-        let child = decode(&Value::Object(below.clone()))?;
-        set.insert_below(element, child);
+        set.insert_below(element, decode_map(below)?);
     }
     Some(set)
 }

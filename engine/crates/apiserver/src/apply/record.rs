@@ -117,10 +117,12 @@ impl Managers {
         subresource: &str,
     ) -> Self {
         let recorded = old.map(Self::of).unwrap_or_default();
-        if !subresource.is_empty() {
+        let sent = &new["metadata"]["managedFields"];
+        // A patch leaves them as they are.
+        let is_same = old.is_some_and(|old| old["metadata"]["managedFields"] == *sent);
+        if !subresource.is_empty() || is_same {
             return recorded;
         }
-        let sent = &new["metadata"]["managedFields"];
         match sent.as_array().map(Vec::as_slice) {
             None => recorded,
             Some([]) => Self::default(),
