@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::plugin::Notes;
 use crate::resource::Resource;
 use crate::status::Status;
-use crate::store::Object;
+use crate::store::{Change, Object};
 use crate::watch::Watch;
 
 /// A complete response.
@@ -17,6 +17,8 @@ use crate::watch::Watch;
 pub(crate) struct ApiResponse {
     pub(crate) code: u16,
     pub(crate) content: Content,
+    /// The write whose object is the content, if there was one.
+    pub(crate) change: Option<Arc<Change>>,
     /// For `Warning` headers.
     pub(crate) warnings: Vec<String>,
     /// The audit annotations of admission.
@@ -73,6 +75,7 @@ impl ApiResponse {
         Self {
             code,
             content,
+            change: None,
             warnings: Vec::new(),
             annotations: BTreeMap::new(),
         }

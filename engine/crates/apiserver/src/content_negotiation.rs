@@ -11,7 +11,7 @@ use crate::meta;
 use crate::protobuf;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
-use crate::store::Object;
+use crate::store::{Change, Object};
 use crate::table::{self, IncludeObject, TablePrinter};
 use crate::watch::{Event, frame};
 
@@ -177,6 +177,8 @@ pub(crate) struct Writer<'a> {
     /// The `includeObject` parameter.
     pub(crate) include: &'a str,
     pub(crate) clock: &'a Clock,
+    /// The write that the response is about, whose text watchers get too.
+    pub(crate) change: Option<&'a Change>,
 }
 
 impl Writer<'_> {
@@ -207,7 +209,12 @@ impl Writer<'_> {
 
     fn object(&self, resource: &Resource, object: &Object) -> Bytes {
         match self.form.view {
-            View::Whole => meta::json(object),
+            View::Whole => match self.change {
+                Some(change) if Arc::ptr_eq(&change.object, object) => {
+                    change.json().clone()
+                }
+                _ => meta::json(object),
+            },
             View::Metadata => meta::json(&self.form.versioned(partial(object))),
             View::Table => {
                 let table = self

@@ -266,6 +266,7 @@ impl ResponseEncoder<'_> {
                     form: self.form,
                     include: &self.include,
                     clock,
+                    change: reply.change.as_deref(),
                 };
                 Body::bytes(writer.text(&content), busy)
             }

@@ -88,7 +88,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// `object` as JSON, encoded once for all watchers.
+    /// `object` as JSON, encoded once for the response and all watchers.
     pub(crate) fn json(&self) -> &Bytes {
         self.json.get_or_init(|| meta::json(&self.object))
     }
@@ -197,6 +197,11 @@ impl Store {
     pub(crate) fn get(&self, bucket: Bucket, key: &Key) -> Option<&Object> {
         let (_, newest) = self.buckets.get(bucket.0)?.versions.get(key)?.back()?;
         newest.as_ref()
+    }
+
+    /// The last write to a bucket that is retained.
+    pub(crate) fn last_change(&self, bucket: Bucket) -> Option<&Arc<Change>> {
+        self.buckets.get(bucket.0)?.log.last().map(|it| it.1)
     }
 
     /// Stores `object` at the next version, which is written into its metadata.

@@ -345,6 +345,10 @@ impl Draft {
             let bucket = state.bucket(resource);
             state.put_or_remove(bucket, object)
         };
+        let change = state
+            .store
+            .known_bucket(&resource.storage)
+            .and_then(|bucket| state.store.last_change(bucket).cloned());
         let mut served = match converted {
             None => stored,
             Some(mut served) => {
@@ -362,8 +366,10 @@ impl Draft {
             served = Arc::new(created_object);
         }
         let code = if created { 201 } else { 200 };
+        let change = change.filter(|it| Arc::ptr_eq(&it.object, &served));
         let mut response =
             ApiResponse::new(code, Content::Object(resource.clone(), served));
+        response.change = change;
         response.warnings = self.warnings;
         response.annotations = self.annotations;
         Ok(response)
