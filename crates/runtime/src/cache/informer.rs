@@ -248,9 +248,15 @@ impl<P: CacheProjection, H: Handler<P::Target>> Sink for InformerSink<P, H> {
     }
 
     fn modified(&mut self, object: Value) -> kube::Result<()> {
-        let (key, object) = self.kept(object)?;
-        let version = object.version.clone();
         let store = &self.informer.store;
+        let key = key_of(&object);
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let version = version_of(&object);
+        if store.shows(&self.part, &key, uid, &version) {
+            self.handler.updated(&key, &version, BTreeSet::new());
+            return Ok(());
+        }
+        let (key, object) = self.kept(object)?;
         let affected = store.put(&self.part, &key, object);
         self.count(store.len())?;
         self.handler.updated(&key, &version, affected);
@@ -258,8 +264,7 @@ impl<P: CacheProjection, H: Handler<P::Target>> Sink for InformerSink<P, H> {
     }
 
     fn deleted(&mut self, object: Value) {
-        let version = &object["metadata"]["resourceVersion"];
-        let version = Version::new(version.as_str().unwrap_or_default());
+        let version = version_of(&object);
         let store = &self.informer.store;
         let affected = store.remove(&self.part, &key_of(&object), &version);
         self.handler.changed(affected);
@@ -278,6 +283,11 @@ impl<P: CacheProjection, H: Handler<P::Target>> Sink for InformerSink<P, H> {
         let waiting = self.informer.record_failure(error);
         self.handler.failed(error, waiting);
     }
+}
+
+fn version_of(object: &Value) -> Version {
+    let version = &object["metadata"]["resourceVersion"];
+    Version::new(version.as_str().unwrap_or_default())
 }
 
 fn key_of(object: &Value) -> Key {

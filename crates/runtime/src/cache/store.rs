@@ -244,6 +244,20 @@ impl<T: Clone + Ord> Store<T> {
         }
     }
 
+    /// Whether the whole object under `key` is cached in this version, that of an event: the
+    /// [response](Self::wrote) to a write comes before its event, which then has nothing new.
+    pub fn shows(&self, part: &Part, key: &Key, uid: &str, version: &Version) -> bool {
+        let mut state = self.state();
+        let is_shown = state.objects.get(key).is_some_and(|shown| {
+            !shown.is_name_only && shown.uid == uid && shown.version == *version
+        });
+        let is_known = is_shown && !version.as_str().is_empty();
+        if is_known {
+            state.note(part, version);
+        }
+        is_known
+    }
+
     /// `object` was read live. It replaces one of which only the name is cached, if the version
     /// is the same: any other version arrives by a watch.
     pub fn fill(&self, key: &Key, mut object: Object<T>) {

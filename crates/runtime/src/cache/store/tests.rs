@@ -210,3 +210,24 @@ fn a_response_that_arrives_after_later_events_changes_nothing() {
     store.wrote(&key("a"), &Version::new("3"), object("a", "4", "after"));
     assert!(store.get(&key("a")).is_none());
 }
+
+#[test]
+fn an_event_shows_nothing_new_if_its_version_is_cached_whole() {
+    let store = listed(vec![object("a", "1", "before")]);
+    store.wrote(&key("a"), &Version::new("1"), object("a", "2", "after"));
+    let shows = |uid: &str, version: &str| {
+        store.shows(&ALL, &key("a"), uid, &Version::new(version))
+    };
+    let write = written(&store, "2");
+    assert!(!store.has_seen(&key("a"), &write));
+    assert!(!shows("uid-a", "1") && !shows("uid-a", "3") && !shows("uid-b", "2"));
+    assert!(!store.has_seen(&key("a"), &write));
+    assert!(shows("uid-a", "2"));
+    assert!(store.has_seen(&key("a"), &write));
+    let mut name_only = object("a", "4", "other");
+    name_only.keep_name_only();
+    store.put(&ALL, &key("a"), name_only);
+    assert!(!shows("uid-a", "4"));
+    store.put(&ALL, &key("a"), object("a", "", "without a version"));
+    assert!(!shows("uid-a", ""));
+}
