@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kubemu_clock::{Busy, Clock};
 use tokio::sync::mpsc;
@@ -101,10 +102,21 @@ pub(crate) struct Delivery {
     pub(crate) busy: Option<Busy>,
 }
 
+/// What a watcher receives.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) events: mpsc::Receiver<Delivery>,
+    /// The version of the last write to any resource. What the watcher selects of the writes up
+    /// to it is among the events.
+    pub(crate) published: Arc<AtomicU64>,
+}
+
 /// All open watches.
 #[derive(Debug, Default)]
 pub(crate) struct Broadcaster {
     watchers: BTreeMap<Bucket, Vec<Watcher>>,
+    /// The version of the last write.
+    published: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -122,26 +134,29 @@ impl Broadcaster {
         bucket: Bucket,
         scope: Scope,
         hold: Option<Clock>,
-    ) -> mpsc::Receiver<Delivery> {
+    ) -> Subscription {
         let (send, receive) = mpsc::channel(BACKLOG);
         let watchers = self.watchers.entry(bucket).or_default();
         watchers.retain(|it| !it.send.is_closed());
         watchers.push(Watcher { scope, send, hold });
-        receive
+        Subscription {
+            events: receive,
+            published: self.published.clone(),
+        }
     }
 
     /// Sends a write to the watchers. Watchers that are closed or too far behind are dropped.
     pub(crate) fn publish(&mut self, change: &Arc<Change>) {
-        let Some(watchers) = self.watchers.get_mut(&change.bucket) else {
-            return;
-        };
-        watchers.retain(|watcher| {
-            let Some(event) = watcher.scope.event_of(change) else {
-                return true;
-            };
-            let busy = watcher.hold.as_ref().map(Clock::busy);
-            watcher.send.try_send(Delivery { event, busy }).is_ok()
-        });
+        if let Some(watchers) = self.watchers.get_mut(&change.bucket) {
+            watchers.retain(|watcher| {
+                let Some(event) = watcher.scope.event_of(change) else {
+                    return true;
+                };
+                let busy = watcher.hold.as_ref().map(Clock::busy);
+                watcher.send.try_send(Delivery { event, busy }).is_ok()
+            });
+        }
+        self.published.store(change.version, Ordering::Release);
     }
 
     /// Ends every watch of a bucket whose resource is not served any longer.

@@ -5,14 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use kubemu_clock::Busy;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
-use crate::broadcaster::{ChangeEvent, Delivery, EventKind};
+use crate::broadcaster::{ChangeEvent, EventKind, Subscription};
 use crate::conversion::{self, Conversion, ConversionCall, ConversionResults};
 use crate::meta;
 use crate::resource::Resource;
@@ -33,7 +33,7 @@ pub(crate) struct Watch {
     /// An event whose object is being converted by a webhook.
     converting: Option<PendingConversion>,
     backlog: VecDeque<Event>,
-    live: Option<mpsc::Receiver<Delivery>>,
+    live: Option<Subscription>,
     /// Held while there is a backlog, or an event that is being handled.
     busy: Vec<Busy>,
     version: u64,
@@ -102,7 +102,7 @@ pub(crate) struct WatchParameters {
     pub(crate) resource: Arc<Resource>,
     pub(crate) conversion: Conversion,
     pub(crate) backlog: VecDeque<Event>,
-    pub(crate) live: mpsc::Receiver<Delivery>,
+    pub(crate) live: Subscription,
     pub(crate) busy: Option<Busy>,
     pub(crate) version: u64,
     pub(crate) bookmarks: bool,
@@ -159,7 +159,8 @@ impl Watch {
         let Some(live) = &mut self.live else {
             return Poll::Ready(None);
         };
-        match live.poll_recv(cx) {
+        let published = live.published.load(Ordering::Acquire);
+        match live.events.poll_recv(cx) {
             Poll::Ready(Some(delivery)) => {
                 self.busy.extend(delivery.busy);
                 self.version = delivery.event.change.version;
@@ -169,7 +170,9 @@ impl Watch {
                 self.live = None;
                 return Poll::Ready(None);
             }
-            Poll::Pending => {}
+            // A bookmark is as new as the last write, as Kubernetes' are: the version of the last
+            // event may be too old when a client resumes from it.
+            Poll::Pending => self.version = self.version.max(published),
         }
         self.poll_timers(cx)
     }

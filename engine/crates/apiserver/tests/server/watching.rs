@@ -188,6 +188,33 @@ async fn a_watch_ends_after_its_timeout() {
     assert!(event["object"]["metadata"].get("annotations").is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_idle_watch_is_resumed_after_more_writes_to_others_than_are_retained() {
+    let server = Server::new(Options {
+        history: 2,
+        ..options()
+    });
+    let server = server.unwrap();
+    let path = format!("{MAPS}?watch=1&timeoutSeconds=5&allowWatchBookmarks=true");
+    let from = format!("{path}&resourceVersion={}", server.version());
+    let idle = send(&server, request("GET", &from, &Value::Null)).await;
+    for number in 0..4 {
+        let secret = json!({"metadata": {"name": format!("s-{number}")}});
+        let secrets = "/api/v1/namespaces/default/secrets";
+        server.client().create(secrets, secret).await.unwrap();
+    }
+    let (_, text) = read(idle).await;
+    let event: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(event["type"], "BOOKMARK");
+    let version = event["object"]["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap();
+    let from = format!("{path}&resourceVersion={version}");
+    let (_, text) = read(send(&server, request("GET", &from, &Value::Null)).await).await;
+    let event: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(event["type"], "BOOKMARK", "{event}");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Create(u8),
