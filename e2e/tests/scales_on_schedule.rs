@@ -6,8 +6,8 @@ use fivespot_api::verdict::capacity::verdict_of;
 use fivespot_api::verdict::{self, State};
 use fivespot_install::role::Rights;
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User, condition,
-    instant, path_of, scheduled_machine,
+    AuditEvent, BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User,
+    condition, instant, path_of, scheduled_machine,
 };
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ResourceQuota;
@@ -24,6 +24,8 @@ pub(crate) const PROMISES: &[Promise] = &[
         .on_embedded_alone("installs a kind of cluster scope"),
     promise!(an_edge_is_one_write_of_the_target_and_one_status),
     promise!(idle_capacities_cause_no_requests),
+    promise!(an_hour_after_an_edge_of_a_thousand_capacities_has_no_request)
+        .on_embedded_alone("creates two thousand objects"),
     promise!(a_value_that_another_client_changes_is_written_again_until_it_is_contested),
     promise!(
         a_client_that_leaves_the_field_out_and_the_operator_change_nothing_of_each_other
@@ -317,6 +319,35 @@ async fn idle_capacities_cause_no_requests() {
     cluster.advance_to("2026-03-06T22:59:59Z").await;
     let requests = cluster.operator_requests();
     assert_eq!(requests[before..], []);
+}
+
+async fn an_hour_after_an_edge_of_a_thousand_capacities_has_no_request() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    for number in 0..1_000 {
+        let name = format!("web-{number}");
+        cluster.create(&deployment(&name)).await.unwrap();
+        cluster.create(&scaled(&name, "Deployment")).await.unwrap();
+    }
+    cluster.settle().await;
+    let before = cluster.operator_requests().len();
+    cluster.advance_to(CLOSING).await;
+    cluster.settle().await;
+    let requests = cluster.operator_requests();
+    let written = |resource: &str, subresource: &str| {
+        let is_it = |event: &&AuditEvent| {
+            (event.resource.as_str(), event.subresource.as_str())
+                == (resource, subresource)
+        };
+        requests[before..].iter().filter(is_it).count()
+    };
+    assert_eq!(written("deployments", "scale"), 1_000);
+    assert_eq!(written("scheduledcapacities", "status"), 1_000);
+    assert_eq!(requests.len() - before, 2_000);
+    cluster
+        .advance_until(instant(CLOSING) + SignedDuration::from_hours(1))
+        .await;
+    assert_eq!(cluster.operator_requests()[requests.len()..], []);
 }
 
 /// A client that applies the same manifest every second, as a GitOps controller does, without the
