@@ -128,14 +128,7 @@ impl Child {
 
     /// The CPU time that it has used, to a hundredth of a second. Zero if it has ended.
     pub(crate) fn cpu(&self) -> Duration {
-        let stat = format!("/proc/{}/stat", self.process.id().unwrap_or_default());
-        let stat = std::fs::read_to_string(stat).unwrap_or_default();
-        // The second field, the name in parentheses, may contain blanks: user and system time are
-        // the 12th and 13th after it, in hundredths of a second.
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        let hundredths: u64 = ticks.filter_map(|of| of.parse::<u64>().ok()).sum();
-        Duration::from_millis(10 * hundredths)
+        benches::cpu_time(self.process.id().unwrap_or_default())
     }
 
     /// What it has used since its start.

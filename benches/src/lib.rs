@@ -8,5 +8,5 @@ mod test_namespace;
 
 pub use api_server::ApiServer;
 pub use audit::{Entry, Log};
-pub use program::{BoxError, peak_memory, run};
+pub use program::{BoxError, cpu_time, peak_memory, run};
 pub use test_namespace::{TestNamespace, collection, send};

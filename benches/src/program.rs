@@ -1,6 +1,7 @@
 //! A benchmark as a program, and the programs that it measures.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// An error that ends a benchmark.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -23,6 +24,18 @@ pub fn run(measure: impl Future<Output = Result<bool, BoxError>>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The CPU time that a process has used, to a hundredth of a second. Zero if it has ended.
+pub fn cpu_time(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    let stat = stat.unwrap_or_default();
+    // The second field, the name in parentheses, may contain blanks: user and system time are
+    // the 12th and 13th after it, in hundredths of a second.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let hundredths: u64 = ticks.filter_map(|of| of.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * hundredths)
 }
 
 /// The peak of the memory of a process in bytes. `None` if it has ended.
