@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use kubemu_terminal::plain;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::coverage::Covered;
 use super::mutant::Mutants;
@@ -35,6 +36,11 @@ pub(super) struct CaseResult {
     pub(super) passed: bool,
     expected: String,
     got: String,
+    /// The message of a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// What was asked.
+    request: Value,
 }
 
 impl CaseResult {
@@ -46,6 +52,11 @@ impl CaseResult {
             passed: tested.passes,
             expected: expected(&case.expected),
             got: got(&tested.answer),
+            message: match &tested.answer {
+                Answer::Refused(message, _) => Some(message.clone()),
+                Answer::Admitted(_) | Answer::None(_) => None,
+            },
+            request: case.request(),
         }
     }
 

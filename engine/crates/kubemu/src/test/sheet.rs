@@ -69,6 +69,8 @@ pub(super) struct Around {
     /// The user: without one, that of kubectl.
     pub(super) user: Option<String>,
     pub(super) groups: Vec<String>,
+    /// Further attributes of the user, such as the node that a token is bound to.
+    pub(super) extra: BTreeMap<String, Vec<String>>,
     /// The labels of the namespace.
     pub(super) labels: BTreeMap<String, String>,
     /// The parameters of policies.
@@ -125,6 +127,8 @@ struct WrittenCase {
     user: Option<String>,
     #[serde(default)]
     groups: Vec<String>,
+    #[serde(default)]
+    extra: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     namespace_labels: BTreeMap<String, String>,
     #[serde(default)]
@@ -239,6 +243,7 @@ impl Case {
                 policy: None,
                 user: written.user,
                 groups: written.groups,
+                extra: written.extra,
                 labels: written.namespace_labels,
                 parameters: parameters.chain(written.parameters).collect(),
             },
@@ -249,9 +254,31 @@ impl Case {
     /// The case as it is written in a file.
     pub(super) fn written(&self) -> Value {
         let mut case = json!({"name": self.name});
+        if let (Value::Object(case), Value::Object(request)) = (&mut case, self.request())
+        {
+            case.extend(request);
+        }
+        let expected = &self.expected;
+        case["expect"] = format!("{:?}", expected.verdict).into();
+        let texts = [
+            ("message", &expected.part),
+            ("messageIs", &expected.whole),
+            ("warning", &expected.warning),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                case[name] = text.as_str().into();
+            }
+        }
+        case
+    }
+
+    /// What is asked, without what is expected.
+    pub(super) fn request(&self) -> Value {
+        let mut request = json!({});
         let mut set = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
-                case[name] = value;
+                request[name] = value;
             }
         };
         let around = &self.around;
@@ -264,6 +291,10 @@ impl Case {
             "groups",
             (!around.groups.is_empty()).then(|| json!(around.groups)),
         );
+        set(
+            "extra",
+            (!around.extra.is_empty()).then(|| json!(around.extra)),
+        );
         let labels = (!around.labels.is_empty()).then(|| json!(around.labels));
         set("namespaceLabels", labels);
         let parameters = &around.parameters;
@@ -273,14 +304,7 @@ impl Case {
         );
         set("oldObject", self.question.old.clone());
         set("object", Some(self.question.object.clone()));
-        set(
-            "expect",
-            Some(format!("{:?}", self.expected.verdict).into()),
-        );
-        set("message", self.expected.part.clone().map(Value::from));
-        set("messageIs", self.expected.whole.clone().map(Value::from));
-        set("warning", self.expected.warning.clone().map(Value::from));
-        case
+        request
     }
 }
 
@@ -347,7 +371,7 @@ mod tests {
     fn a_case_that_is_written_is_read_again() {
         let text = "kind: AdmissionTest\napiVersion: kubemu/v1\ncases:\n- name: a\n  \
                     operation: Update\n  object: {kind: A}\n  oldChange: {b: 1}\n  user: u\n  \
-                    groups: [g]\n  namespaceLabels: {a: b}\n  parameters: [{kind: P}]\n  \
+                    groups: [g]\n  extra: {e: [f]}\n  namespaceLabels: {a: b}\n  parameters: [{kind: P}]\n  \
                     expect: Refused\n  messageIs: never\n  warning: w\n";
         let found = sheet(text).unwrap().unwrap().cases.remove(0);
         let again =

@@ -286,7 +286,7 @@ impl<'e> Bench<'e> {
 
 fn user(around: &Around) -> Option<User> {
     let groups = &around.groups;
-    if around.user.is_none() && groups.is_empty() {
+    if around.user.is_none() && groups.is_empty() && around.extra.is_empty() {
         return None;
     }
     let name = around.user.clone();
@@ -294,6 +294,7 @@ fn user(around: &Around) -> Option<User> {
     Some(User {
         name: name.unwrap_or_else(|| "kubernetes-admin".to_owned()),
         groups: groups.iter().cloned().chain([authenticated]).collect(),
+        extra: around.extra.clone(),
         ..User::default()
     })
 }

@@ -192,9 +192,18 @@ impl Cluster {
             .map_err(Failure::at_start)?;
         let (client, admin) = {
             let _entered = runtime.enter();
-            let User { name, groups, .. } = &sources.user;
-            let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-            let user = kubemu_apiserver::User::new(name, &groups);
+            let User {
+                name,
+                uid,
+                groups,
+                extra,
+            } = sources.user.clone();
+            let user = kubemu_apiserver::User {
+                name,
+                uid,
+                groups,
+                extra,
+            };
             (
                 Client::new(server.in_process_as(user), "default"),
                 Client::new(server.in_process(), "default"),

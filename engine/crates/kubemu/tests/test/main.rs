@@ -156,6 +156,54 @@ fn an_old_object_of_a_built_in_kind_may_violate_the_policies() {
     assert_eq!(out, "5 passed, 0 failed\n");
 }
 
+const NODES: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: nodes}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: ["", example.com], apiVersions: [v1], operations: [CREATE], resources: [configmaps, widgets]}
+  validations:
+  - expression: request.userInfo.extra[?'example.com/node'][0].orValue('') == object.metadata.name
+    message: of another node
+---
+apiVersion: kubemu/v1
+kind: AdmissionTest
+object: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+cases:
+- {name: its own node, user: u, extra: {example.com/node: [a]}, expect: Admitted}
+- {name: another node, user: u, extra: {example.com/node: [b]}, expect: Refused, message: of another node}
+- {name: no node, expect: Refused, message: "no such key: extra"}
+- name: its own widget
+  user: u
+  extra: {example.com/node: [a]}
+  object: {apiVersion: example.com/v1, kind: Widget, metadata: {name: a, labels: {}}, spec: {}}
+  expect: Admitted
+"#;
+
+#[test]
+fn the_user_has_extra_attributes_whoever_answers() {
+    let definition = WIDGETS.split("---").next().unwrap();
+    let folder = Folder::of(&[("a.yaml", NODES), ("widgets.yaml", definition)]);
+    let (_, out) = folder.test(&["-v"]);
+    assert!(out.ends_with("4 passed, 0 failed\n"), "{out}");
+}
+
+#[test]
+fn json_has_the_whole_request_of_each_case() {
+    let folder = Folder::of(&[("a.yaml", NODES)]);
+    let (_, json) = folder.test(&["-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let request = &json["cases"][1]["request"];
+    assert_eq!(request["object"]["metadata"]["name"], "a");
+    assert_eq!(request["user"], "u");
+    assert_eq!(request["extra"]["example.com/node"][0], "b");
+    assert_eq!(json["cases"][0]["message"], serde_json::Value::Null);
+    let message = json["cases"][1]["message"].as_str().unwrap();
+    assert!(message.ends_with("denied request: of another node"), "{message}");
+}
+
 #[test]
 fn files_without_cases_are_an_error() {
     let folder = Folder::of(&[("widgets.yaml", WIDGETS)]);
