@@ -22,7 +22,6 @@ use kubemu_terminal::{Failure, Outcome};
 use crate::validate::Extension;
 
 use report::{CaseResult, Report};
-use rule::Rule;
 use suite::Suite;
 
 /// The examples of the command's help.
@@ -52,6 +51,9 @@ pub struct Args {
     /// Change each rule in small ways, and print the changes that no case detects
     #[arg(long)]
     mutants: bool,
+    /// With --coverage and --mutants, only the rules of these files or directories
+    #[arg(long, value_name = "FILE|DIR")]
+    rules: Vec<PathBuf>,
     /// Write cases for the changes that no case detects into a new file
     #[arg(long, value_name = "FILE", requires = "mutants")]
     write_missing: Option<PathBuf>,
@@ -99,12 +101,11 @@ pub fn run(
     let time = Duration::from_secs(args.mutant_seconds.min(MAX_SECONDS));
     let deadline = Instant::now() + time;
     let mut proposals = Vec::new();
-    for suite in Suite::read(&args.paths)? {
+    for suite in Suite::read(&args.paths, &args.rules)? {
         let tested = if args.coverage {
             let (tested, coverage) = Coverage::record(|| suite.test(with));
-            let rules = Rule::all(&suite.subjects, &suite.cases);
             let covered = report.coverage.get_or_insert_default();
-            covered.add(&rules, &coverage);
+            covered.add(&suite.rules(), &coverage);
             tested?
         } else {
             suite.test_in_parallel(with)?

@@ -6,7 +6,7 @@ use kubemu_cel::{Coverage, Part};
 use kubemu_terminal::plain;
 use serde::Serialize;
 
-use super::rule::Rule;
+use super::rule::{Role, Rule};
 
 /// How many results of expressions the cases reach, and which not.
 ///
@@ -18,18 +18,26 @@ pub(super) struct Covered {
     expressions: usize,
     results: usize,
     reached: usize,
-    missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
 }
 
 /// A result that no case reaches.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Missing {
-    file: String,
-    line: usize,
+pub(super) struct Missing {
+    pub(super) file: String,
+    pub(super) line: usize,
     expression: String,
     /// `is not reached`, `is never true` or `is never false`.
     what: &'static str,
+}
+
+impl Missing {
+    /// The expression on one line, and what no case reaches of it.
+    pub(super) fn text(&self) -> String {
+        let words: Vec<&str> = self.expression.split_whitespace().collect();
+        format!("{} {}", plain::line(&words.join(" ")), self.what)
+    }
 }
 
 impl Covered {
@@ -45,7 +53,7 @@ impl Covered {
             let mut unreached = 0;
             for (at, part) in parts.iter().enumerate() {
                 let is_inner = part.bytes.start < unreached;
-                let what = self.count(part, at == 0 && !rule.decides);
+                let what = self.count(part, at == 0 && rule.role != Role::Decision);
                 // What is in a part that is not reached is not reached either.
                 if is_inner {
                     continue;
@@ -105,15 +113,7 @@ impl Covered {
         )?;
         for it in missing {
             let place = format!("{}:{}", it.file, it.line);
-            let expression = it.expression.split_whitespace();
-            let expression = expression.collect::<Vec<_>>().join(" ");
-            writeln!(
-                out,
-                "  {}: {} {}",
-                plain::line(&place),
-                plain::line(&expression),
-                it.what
-            )?;
+            writeln!(out, "  {}: {}", plain::line(&place), it.text())?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kubemu_admission::KubeVersion;
-use kubemu_cel::{Mutation, mutations};
+use kubemu_cel::Mutation;
 use kubemu_terminal::{Failure, plain};
 use serde::{Serialize, Serializer};
 
@@ -53,10 +53,10 @@ pub(super) struct Mutants {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Survivor {
-    file: String,
-    line: usize,
+    pub(super) file: String,
+    pub(super) line: usize,
     /// What is changed.
-    change: String,
+    pub(super) change: String,
     /// The name of the case that is proposed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) proposed: Option<String>,
@@ -116,14 +116,12 @@ impl Mutants {
             return Vec::new();
         }
         let mut mutants = Vec::new();
-        for rule in Rule::all(&suite.subjects, &suite.cases) {
-            if rule.decides {
-                let each = mutations(&rule.source).into_iter();
-                mutants.extend(each.map(|mutation| Mutant {
-                    rule: rule.clone(),
-                    mutation,
-                }));
-            }
+        for rule in suite.rules() {
+            let each = rule.mutations().into_iter();
+            mutants.extend(each.map(|mutation| Mutant {
+                rule: rule.clone(),
+                mutation,
+            }));
         }
         self.not_tried += mutants.len().saturating_sub(limit);
         mutants.truncate(limit);

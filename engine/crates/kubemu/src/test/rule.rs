@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubemu_cel::{Mutation, mutations};
 use serde_json::Value;
 
 use super::sheet::Case;
@@ -18,11 +19,21 @@ pub(super) struct Rule {
     /// The steps to the expression in the document.
     steps: Vec<Step>,
     pub(super) source: String,
-    /// Whether it is a rule, a validation or a condition, and not a message or another value.
-    pub(super) decides: bool,
+    pub(super) role: Role,
     pub(super) file: String,
     /// The line of the file on which the field of the expression is.
     pub(super) line: usize,
+}
+
+/// What an expression is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A rule, a validation or a condition.
+    Decision,
+    /// A variable, which decisions read.
+    Variable,
+    /// A message or another value.
+    Value,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +42,15 @@ enum Step {
     Item(usize),
 }
 
-/// The fields with expressions in lists of a policy's specification, and whether these decide.
-const OF_POLICIES: [(&str, &str, bool); 7] = [
-    ("matchConditions", "expression", true),
-    ("variables", "expression", false),
-    ("validations", "expression", true),
-    ("validations", "messageExpression", false),
-    ("auditAnnotations", "valueExpression", false),
-    ("mutations", "applyConfiguration.expression", false),
-    ("mutations", "jsonPatch.expression", false),
+/// The fields with expressions in lists of a policy's specification.
+const OF_POLICIES: [(&str, &str, Role); 7] = [
+    ("matchConditions", "expression", Role::Decision),
+    ("variables", "expression", Role::Variable),
+    ("validations", "expression", Role::Decision),
+    ("validations", "messageExpression", Role::Value),
+    ("auditAnnotations", "valueExpression", Role::Value),
+    ("mutations", "applyConfiguration.expression", Role::Value),
+    ("mutations", "jsonPatch.expression", Role::Value),
 ];
 
 /// The deepest schema of a CRD that is entered. That of a valid CRD is not deeper.
@@ -66,6 +77,23 @@ impl Rule {
             found.extend(collected.rules);
         }
         found
+    }
+
+    /// The changes of the expression that a case should detect.
+    pub(super) fn mutations(&self) -> Vec<Mutation> {
+        let whole = self.source.trim();
+        let is_constant = |it: &Mutation| {
+            self.source.get(it.bytes.clone()).map(str::trim) == Some(whole)
+                && ["true", "false"].contains(&it.replacement.as_str())
+        };
+        let mut all = mutations(&self.source);
+        match self.role {
+            Role::Decision => {}
+            // It need not be true or false.
+            Role::Variable => all.retain(|it| !is_constant(it)),
+            Role::Value => all.clear(),
+        }
+        all
     }
 
     /// The line of a byte of the expression.
@@ -235,13 +263,13 @@ struct Collected<'d> {
 
 impl Collected<'_> {
     fn policy(&mut self) {
-        for (list, field, decides) in OF_POLICIES {
+        for (list, field, role) in OF_POLICIES {
             let items = self.document.object["spec"][list].as_array();
             for index in 0..items.map_or(0, Vec::len) {
                 let mut steps =
                     vec![field_step("spec"), field_step(list), Step::Item(index)];
                 steps.extend(field.split('.').map(field_step));
-                self.add(steps, decides);
+                self.add(steps, role);
             }
         }
     }
@@ -282,10 +310,11 @@ impl Collected<'_> {
         };
         let rules = node["x-kubernetes-validations"].as_array();
         for index in 0..rules.map_or(0, Vec::len) {
-            for (field, decides) in [("rule", true), ("messageExpression", false)] {
+            let fields = [("rule", Role::Decision), ("messageExpression", Role::Value)];
+            for (field, role) in fields {
                 let mut steps = below(&["x-kubernetes-validations"]);
                 steps.extend([Step::Item(index), field_step(field)]);
-                self.add(steps, decides);
+                self.add(steps, role);
             }
         }
         for name in ["items", "additionalProperties"] {
@@ -298,7 +327,7 @@ impl Collected<'_> {
         }
     }
 
-    fn add(&mut self, steps: Vec<Step>, decides: bool) {
+    fn add(&mut self, steps: Vec<Step>, role: Role) {
         let mut value = &self.document.object;
         let mut field = String::new();
         for step in &steps {
@@ -322,7 +351,7 @@ impl Collected<'_> {
             is_of_definition: self.is_of_definition,
             steps,
             source: source.to_owned(),
-            decides,
+            role,
             file: location.map_or_else(String::new, |it| it.file.clone()),
             line: location.map_or(1, line),
         });

@@ -1,6 +1,7 @@
 //! The CRDs and policies of cases, and the responses to them.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubemu_admission::KubeVersion;
@@ -9,6 +10,7 @@ use kubemu_terminal::Failure;
 use serde_json::{Value, json};
 
 use super::kaptest;
+use super::rule::Rule;
 use super::sheet::{Around, Case, Expected, KIND, Sheet, Verdict, WrittenFiles};
 use crate::document::{self, Document};
 use crate::parallel;
@@ -30,6 +32,8 @@ pub(super) struct Suite {
     pub(super) cases: Vec<Case>,
     /// How many documents of other kinds there are.
     pub(super) unused: usize,
+    /// The files and folders whose rules are covered and changed: all, if there are none.
+    measured: Vec<PathBuf>,
 }
 
 /// A case with its response.
@@ -43,8 +47,15 @@ impl Suite {
     /// Reads the documents of the paths. Cases with the same files are in one suite.
     ///
     /// # Errors
-    /// A file cannot be read, or has no case, or a document with cases does not have its form.
-    pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+    /// A file cannot be read, or has no case, or a document with cases does not have its form; a
+    /// path of `measured` does not exist.
+    pub(super) fn read(
+        paths: &[PathBuf],
+        measured: &[PathBuf],
+    ) -> Result<Vec<Self>, Failure> {
+        let measured: Vec<PathBuf> = (measured.iter())
+            .map(|it| canonical(it))
+            .collect::<Result<_, _>>()?;
         let mut given = Vec::new();
         let mut suites: Vec<Self> = Vec::new();
         for document in document::read(paths)? {
@@ -64,6 +75,7 @@ impl Suite {
                     subjects: Vec::new(),
                     cases: sheet.cases,
                     unused: 0,
+                    measured: measured.clone(),
                 }),
             }
         }
@@ -81,6 +93,18 @@ impl Suite {
             suite.sort_out();
         }
         Ok(suites)
+    }
+
+    /// The expressions that are covered and changed.
+    pub(super) fn rules(&self) -> Vec<Rule> {
+        let mut rules = Rule::all(&self.subjects, &self.cases);
+        if !self.measured.is_empty() {
+            rules.retain(|rule| {
+                let file = canonical(Path::new(&rule.file));
+                file.is_ok_and(|file| self.measured.iter().any(|it| file.starts_with(it)))
+            });
+        }
+        rules
     }
 
     /// Leaves out the documents that no request concerns.
@@ -138,6 +162,13 @@ impl Suite {
         });
         tested.into_iter().collect()
     }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| {
+        Failure::new(format!("reading {}", path.display()), error)
+            .remedy("give files or folders with CRDs or policies to --rules")
+    })
 }
 
 pub(super) fn is_policy(document: &Document) -> bool {

@@ -201,7 +201,10 @@ fn json_has_the_whole_request_of_each_case() {
     assert_eq!(request["extra"]["example.com/node"][0], "b");
     assert_eq!(json["cases"][0]["message"], serde_json::Value::Null);
     let message = json["cases"][1]["message"].as_str().unwrap();
-    assert!(message.ends_with("denied request: of another node"), "{message}");
+    assert!(
+        message.ends_with("denied request: of another node"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -262,6 +265,23 @@ fn mutants_that_no_case_detects_are_listed_with_their_change() {
       widgets.yaml:47: '' -> 'x'
     ");
     assert_eq!(outcome, Outcome::Yes);
+}
+
+#[test]
+fn variables_are_changed_too_and_only_the_rules_that_are_asked_for() {
+    let policy = SIZES.replace("size(object.data) <= 2", "variables.size <= 2");
+    let variables = "  variables: [{name: size, expression: 'size(object.data) + 0'}]\n";
+    let policy = policy.replace("  validations:", &format!("{variables}  validations:"));
+    let folder = Folder::of(&[("a.yaml", &policy), ("widgets.yaml", WIDGETS)]);
+    let rules = folder.0.join("a.yaml").display().to_string();
+    let (_, out) = folder.test(&["--coverage", "--mutants", "--rules", &rules]);
+    insta::assert_snapshot!(out);
+    let flags = ["--mutants", "--rules", "missing.yaml"];
+    let error = folder.run(&flags, &mut Vec::new()).unwrap_err();
+    assert!(
+        error.to_string().contains("reading missing.yaml"),
+        "{error}"
+    );
 }
 
 #[test]
