@@ -7,6 +7,7 @@ mod missing;
 mod mutant;
 mod report;
 mod rule;
+mod sarif;
 mod sheet;
 mod suite;
 
@@ -84,6 +85,8 @@ enum Form {
     Json,
     /// JUnit's XML, for test reports
     Junit,
+    /// SARIF, for code scanning
+    Sarif,
 }
 
 /// Tests the cases of the arguments and prints the results.
@@ -135,6 +138,7 @@ pub fn run(
         Form::Text if args.verbose => report.every_case(out)?,
         Form::Text => report.failures(out)?,
         Form::Json => crate::output::json(out, &report)?,
+        Form::Sarif => crate::output::json(out, &sarif::log(&report, extension))?,
         Form::Junit => report.junit(out, extension.program().name)?,
     }
     Ok(if report.cases.iter().all(|it| it.passed) {

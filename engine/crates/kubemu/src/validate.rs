@@ -16,7 +16,7 @@ pub(crate) mod prepared;
 mod refusal;
 mod report;
 mod rights;
-mod sarif;
+pub(crate) mod sarif;
 mod stored;
 mod type_check;
 mod write;

@@ -31,8 +31,8 @@ pub(super) struct Report {
 #[serde(rename_all = "camelCase")]
 pub(super) struct CaseResult {
     name: String,
-    file: String,
-    line: usize,
+    pub(super) file: String,
+    pub(super) line: usize,
     pub(super) passed: bool,
     expected: String,
     got: String,
@@ -58,6 +58,17 @@ impl CaseResult {
             },
             request: case.request(),
         }
+    }
+
+    /// The name, what was expected and what came.
+    pub(super) fn failure(&self) -> String {
+        let Self {
+            name,
+            expected,
+            got,
+            ..
+        } = self;
+        format!("{name}: expected {expected}, got {got}")
     }
 
     /// The place and the name.

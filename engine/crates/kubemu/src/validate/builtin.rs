@@ -432,7 +432,7 @@ fn collection_path(resource: &Resource, subject: &Subject) -> String {
 }
 
 /// A name as one segment of a path, whatever its characters are.
-fn path_segment(name: &str) -> String {
+pub(super) fn path_segment(name: &str) -> String {
     let mut segment = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

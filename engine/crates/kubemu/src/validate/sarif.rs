@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::builtin::path_segment;
 use super::extension::{Extension, Program};
 use super::object_result::{Finding, ObjectResult};
 
 /// The log: one run with a result for each finding.
 pub(super) fn log(object_results: &[ObjectResult], extension: &dyn Extension) -> Value {
-    let Program {
-        name,
-        version,
-        repository,
-    } = extension.program();
     let mut rules = BTreeMap::new();
     let mut results = Vec::new();
     for object_result in object_results {
@@ -24,6 +20,22 @@ pub(super) fn log(object_results: &[ObjectResult], extension: &dyn Extension) ->
                 .or_insert_with(|| rule(&finding.rule, extension));
         }
     }
+    run_log(
+        extension,
+        (&rules.into_values().collect::<Vec<_>>(), &results),
+    )
+}
+
+/// A log with one run of the program: its rules, and the results.
+pub(crate) fn run_log(
+    extension: &dyn Extension,
+    (rules, results): (&[Value], &[Value]),
+) -> Value {
+    let Program {
+        name,
+        version,
+        repository,
+    } = extension.program();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -32,7 +44,7 @@ pub(super) fn log(object_results: &[ObjectResult], extension: &dyn Extension) ->
                 "name": name,
                 "version": version,
                 "informationUri": repository,
-                "rules": rules.into_values().collect::<Vec<_>>(),
+                "rules": rules,
             }},
             "results": results,
         }],
@@ -58,15 +70,23 @@ fn result(object_result: &ObjectResult, finding: &Finding) -> Value {
         }],
     });
     if let Some(source) = &subject.location {
-        location["physicalLocation"] = json!({
-            "artifactLocation": {"uri": source.file},
-            "region": {"startLine": source.line_of(&finding.field)},
-        });
+        location["physicalLocation"] =
+            place(&source.file, source.line_of(&finding.field));
     }
     json!({
         "ruleId": finding.rule,
         "level": finding.level.as_str(),
         "message": {"text": finding.text()},
         "locations": [location],
+    })
+}
+
+/// A line of a file.
+pub(crate) fn place(file: &str, line: usize) -> Value {
+    // A reference to a URI, in which a space or a percent sign has another form.
+    let segments: Vec<String> = file.split('/').map(path_segment).collect();
+    json!({
+        "artifactLocation": {"uri": segments.join("/")},
+        "region": {"startLine": line},
     })
 }

@@ -26,7 +26,7 @@ impl Extension for Kubernetes {
         Program {
             name: "kubemu",
             version: "0",
-            repository: "",
+            repository: "https://example.com",
         }
     }
 }
@@ -282,6 +282,17 @@ fn variables_are_changed_too_and_only_the_rules_that_are_asked_for() {
         error.to_string().contains("reading missing.yaml"),
         "{error}"
     );
+}
+
+#[test]
+fn sarif_has_what_fails_what_is_not_reached_and_what_is_not_detected() {
+    let failing = CASES.replacen("expect: Admitted", "expect: Refused", 1);
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a b.yaml", &failing)]);
+    let (outcome, failures) = folder.test(&["-o", "sarif"]);
+    assert_eq!(outcome, Outcome::No);
+    let folder = Folder::of(&[("widgets.yaml", WIDGETS), ("a.yaml", CASES)]);
+    let (_, gaps) = folder.test(&["--coverage", "--mutants", "-o", "sarif"]);
+    insta::assert_snapshot!(format!("{failures}{gaps}"));
 }
 
 #[test]
