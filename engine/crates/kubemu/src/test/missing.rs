@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::edit::{Edit, edits, leaves, remove};
 use super::mutant::{Mutant, Survivor};
+use super::rule::Rule;
 use super::sheet::{Case, Expected, KIND, VERSION, Verdict};
 use super::suite::{Bench, Suite, passes};
 use crate::diff::Mentions;
@@ -37,6 +38,8 @@ pub(super) fn propose(
     let mut proposed: Vec<Case> = Vec::new();
     let precompiled = suite.precompiled(with.0);
     let mut original = Bench::of(&suite.subjects, with, &precompiled);
+    let rules = Rule::all(&suite.subjects, &suite.cases).into_iter();
+    let sources: Vec<String> = rules.map(|it| it.source).collect();
     let mut left = u32::try_from(survivors.len()).unwrap_or(u32::MAX);
     for survivor in survivors {
         let now = Instant::now();
@@ -49,7 +52,7 @@ pub(super) fn propose(
             created_before: original.created,
             original: &mut original,
             mutated: Bench::of(&subjects, with, &mutated),
-            source: &survivor.mutant.rule.source,
+            sources: &sources,
             // Each of the mutants that are left gets the same time.
             deadline: now + deadline.saturating_duration_since(now) / left,
             tried: 0,
@@ -82,8 +85,8 @@ pub(super) fn propose(
 struct Search<'s, 'e> {
     original: &'s mut Bench<'e>,
     mutated: Bench<'s>,
-    /// The text of the rule.
-    source: &'s str,
+    /// The texts of the rules.
+    sources: &'s [String],
     deadline: Instant,
     tried: usize,
     /// How many judges there were before the search.
@@ -204,9 +207,9 @@ impl Search<'_, '_> {
         Ok(Some((difference, case)))
     }
 
-    /// Whether a message has the text of the rule, which differs from that of every mutant.
+    /// Whether a message has the text of a rule, which differs from that of each of its mutants.
     fn has_source(&self, message: &str) -> bool {
-        message.contains(self.source.trim())
+        self.sources.iter().any(|it| message.contains(it.trim()))
     }
 
     /// The case without the fields that it does not need.

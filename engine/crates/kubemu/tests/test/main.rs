@@ -442,6 +442,22 @@ fn cases_about_built_in_kinds_are_proposed() {
     assert!(!written.contains("messageIs"), "{written}");
 }
 
+/// A user whom the condition leaves out may have as many entries as there are.
+#[test]
+fn a_proposed_case_does_not_expect_the_text_of_another_rule() {
+    let condition =
+        "  matchConditions: [{name: a, expression: request.userInfo.username == 'u'}]\n";
+    let policy = SIZES.replace("  validations:", &format!("{condition}  validations:"));
+    let policy = policy.replace("expect: Admitted", "expect: Admitted, user: u");
+    let policy = policy.split("- {name: four").next().unwrap().to_owned();
+    let folder = Folder::of(&[("a.yaml", &policy)]);
+    let file = folder.0.join("missing.yaml").display().to_string();
+    folder.test(&["--mutants", "--write-missing", &file]);
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.contains("expect: Refused"), "{written}");
+    assert!(!written.contains("messageIs"), "{written}");
+}
+
 const KAPTEST: &str = r"
 policies: [policies.yml]
 resources: [resources.yml]
