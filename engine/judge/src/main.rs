@@ -12,6 +12,7 @@ mod package;
 mod page;
 mod played_kubelet;
 mod pod_security;
+mod policies;
 mod program;
 mod protobuf;
 mod recorder;
@@ -39,6 +40,8 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
                  it with --plugins NodeRestriction
   upstream --real
                  run Kubernetes' own end-to-end tests on it, as below
+  policies --real
+                 also send it the cases of public policies, as below
   creation       measure the creation of a Pod on the embedded server and on it, and keep the times
 
 Without one:
@@ -51,6 +54,9 @@ Without one:
   envtest        run the tests of engine/go, and controller-runtime's own suites with its package
                  in place of envtest, against the `kubemu` that `cargo build --workspace --bins`
                  builds (needs Go)
+  policies [--record] [--only NAME] [--repositories DIR]
+                 test public policies with the cases of judge/policies/cases, those of repositories from
+                 checkouts below DIR, with the `kubemu` that `cargo build --workspace --bins` builds
   agreement      measure the agreement of the embedded server with the recorded responses
   conformance --data DIR
                  run the conformance cases in DIR, and record and print the results
@@ -94,6 +100,7 @@ fn main() -> ExitCode {
         ["packages"] => package::check(&root()),
         ["controllers", words @ ..] => controllers::run(words),
         ["envtest"] => envtest::run(&root()),
+        ["policies", words @ ..] => policies::run(&root(), words),
         ["upstream", words @ ..] => upstream::run(&root(), words),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
