@@ -137,6 +137,15 @@ pub(super) const JUDGED: &[Judged] = &[
         ],
     },
     Judged {
+        results: "engine/judge/policies/results.json",
+        crates: &[ENGINE, &["apiserver", "kubemu"]],
+        judges: &[
+            "engine/judge/src/policies",
+            "engine/judge/policies/cases",
+            "engine/judge/policies/sources.yaml",
+        ],
+    },
+    Judged {
         results: "engine/judge/oracle/agreement.json",
         crates: &[ENGINE],
         judges: &["engine/judge/src/library"],

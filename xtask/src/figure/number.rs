@@ -23,6 +23,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("benches/bursts", _) => burst(result),
         ("benches/results" | "benches/crowd", _) => opening(result),
         ("engine/judge/upstream", _) => upstream(result),
+        ("engine/judge/policies", _) => policies(result),
         _ => String::new(),
     }
 }
@@ -35,6 +36,17 @@ fn upstream(result: &Value) -> String {
         "{} of {} specs that kube-apiserver passes",
         asked.filter(|it| it["ours"] == "passed").count(),
         specs().filter(is_asked).count()
+    )
+}
+
+fn policies(result: &Value) -> String {
+    let all = || result.as_object().into_iter().flat_map(|it| it.values());
+    let total = |field: &str| all().map(|of| number(&of[field])).sum::<f64>();
+    format!(
+        "{} policies, {} of {} answers equal to kube-apiserver's",
+        all().count(),
+        total("equal"),
+        total("replayed")
     )
 }
 
