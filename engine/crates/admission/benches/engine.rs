@@ -28,10 +28,13 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const GROUP: &str = "5spot.finos.org";
 
+/// The first document of a file: that of ScheduledMachines.
 fn sample(path: &str) -> Value {
     let path = format!("{}/tests/sample/{path}", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).expect("it is in the repository");
-    serde_saphyr::from_str(&text).expect("it is YAML")
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_multiple(&text).expect("it is YAML");
+    documents.swap_remove(0)
 }
 
 /// The manifests to compile.
