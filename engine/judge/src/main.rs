@@ -6,6 +6,7 @@ mod controllers;
 mod creation;
 mod document;
 mod envtest;
+mod forks;
 mod generate;
 mod library;
 mod package;
@@ -51,6 +52,8 @@ Without one:
                  run the kube-controller-manager of $KUBE_CONTROLLER_MANAGER, and the
                  kube-scheduler of $KUBE_SCHEDULER if there is one, against `kubemu serve`, which
                  `cargo build --workspace --bins` builds, and fail if they lack a kind
+  forks          measure forks of a server, and the start of `kubemu serve` and of a Kubernetes (needs
+                 Go), and keep the times
   envtest        run the tests of engine/go, and controller-runtime's own suites with its package
                  in place of envtest, against the `kubemu` that `cargo build --workspace --bins`
                  builds (needs Go)
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         ["policies", words @ ..] => policies::run(&root(), words),
         ["upstream", words @ ..] => upstream::run(&root(), words),
         ["agreement"] => wait(recorder::agree()).map(none),
+        ["forks"] => forks::measure(&root()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),
         ["gen"] => generate::write(&root()).map(none),

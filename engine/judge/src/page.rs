@@ -6,6 +6,7 @@
 mod answers;
 mod creation;
 pub(crate) mod engine;
+mod forks;
 mod policies;
 mod servers;
 mod upstream;
@@ -53,6 +54,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "The time of a creation",
         text: creation::text,
+    },
+    Section {
+        heading: "The cost of a fork",
+        text: forks::text,
     },
     Section {
         heading: "The admission engine",

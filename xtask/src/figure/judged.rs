@@ -181,6 +181,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["benches/hostile"],
     },
     Judged {
+        results: "engine/judge/forks.json",
+        crates: &[ENGINE, SERVER],
+        judges: &["engine/crates/apiserver/benches/fork.rs"],
+    },
+    Judged {
         results: "engine/judge/creation.json",
         crates: &[ENGINE, SERVER],
         judges: &["engine/crates/apiserver/benches"],

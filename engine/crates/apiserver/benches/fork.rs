@@ -1,6 +1,8 @@
 //! Measures forks of a server: the time and the memory of one at a growing number of objects, and
-//! a thousand tests at once, each with a fork of its own. Fails if a bound is exceeded.
+//! a thousand tests at once, each with a fork of its own. Fails if a bound is exceeded. `cargo judge forks`
+//! names a file for the results in `FORK_RESULTS`.
 
+use std::env;
 use std::error::Error;
 use std::fs;
 use std::hint::black_box;
@@ -129,18 +131,32 @@ fn measure() -> Result<bool, Failure> {
     let runtime = runtime()?;
     println!("objects  time of a fork  memory of a fork");
     let mut is_within = true;
+    let mut forks = Vec::new();
+    let mut results = json!({});
     for objects in [0, 1_000, 10_000] {
         let server = runtime.block_on(server(objects))?;
         let (time, memory) = one_fork(&server)?;
         println!("{objects:>7}  {time:>14.1?}  {:>12} KiB", memory >> 10);
         is_within &= time <= MAX_TIME && memory <= MAX_MEMORY;
+        forks.push(json!({"objects": objects, "nanoseconds": nanoseconds(time),
+            "bytes": memory}));
         if objects == 1_000 {
             let (time, memory) = tests(&server)?;
             println!("{FORKS} tests at once: {time:.1?}, {} MiB", memory >> 20);
             is_within &= time <= MAX_TESTS && memory <= MAX_MEMORY_OF_TESTS;
+            results["tests"] = json!({"count": FORKS, "objects": objects,
+                "nanoseconds": nanoseconds(time), "bytes": memory});
         }
     }
+    results["forks"] = forks.into();
+    if let Some(file) = env::var_os("FORK_RESULTS") {
+        fs::write(file, results.to_string())?;
+    }
     Ok(is_within)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn main() -> ExitCode {
