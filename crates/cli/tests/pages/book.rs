@@ -1,5 +1,5 @@
-//! The books, `docs/` for users and `internals/` for those who change 5-Spot: their pages, their
-//! links, and the files and flags in them.
+//! The books, `docs/` for users, `internals/` for those who change 5-Spot and `engine/docs/` for those who
+//! use the engine alone: their pages, their links, and the files and flags in them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,6 +28,10 @@ fn internals() -> PathBuf {
     Path::new(ROOT).join("internals")
 }
 
+fn engine() -> PathBuf {
+    Path::new(ROOT).join("engine/docs")
+}
+
 impl Book {
     /// The book for users.
     pub(crate) fn open() -> Self {
@@ -43,9 +47,9 @@ impl Book {
         Self { pages }
     }
 
-    /// Both books.
-    fn all() -> [Self; 2] {
-        [docs(), internals()].map(|folder| Self::open_in(&folder))
+    /// All books.
+    fn all() -> [Self; 3] {
+        [docs(), internals(), engine()].map(|folder| Self::open_in(&folder))
     }
 
     fn page(&self, path: &Path) -> Option<&Page> {
@@ -197,7 +201,7 @@ fn pages_below(folder: &Path, found: &mut BTreeSet<PathBuf>) {
 #[test]
 fn the_summary_lists_every_page() {
     let mut pages = BTreeSet::new();
-    for folder in [docs(), internals()] {
+    for folder in [docs(), internals(), engine()] {
         pages_below(&folder, &mut pages);
         pages.remove(&folder.join("SUMMARY.md"));
     }
