@@ -60,6 +60,7 @@ const LIMIT: Duration = Duration::from_mins(10);
 const ENDED: &str = "crates/controller/src/schedule_override/ended.rs";
 const INDEX: &str = "crates/controller/src/schedule_override/index.rs";
 const PROVIDED: &str = "crates/controller/src/observe/provided.rs";
+const SPEC: &str = "crates/api/src/scheduled_machine.rs";
 const API_SPOT_SCHEDULE: &str = "crates/api/src/spot_schedule.rs";
 const SPOT_SCHEDULE: &str = "crates/controller/src/spot_schedule.rs";
 const OVERRIDE: &str = "crates/controller/src/schedule_override.rs";
@@ -156,6 +157,9 @@ mutants! {
     "set-plan-unbounded", "changes all machines of a set in one plan", SET,
         "actions.truncate(MAX_ACTIONS);" => "actions.truncate(usize::MAX);",
         "sets::a_thousand_machines_are_created_in_bounded_steps";
+    "reclaim-disables-without-class", "disables the schedule of a reclaimed machine whose class is missing", SPEC,
+        "self.returning().is_some() || self.is_class_unknown();" => "self.returning().is_some();",
+        "scheduled_machine_class::tests::a_reclaim_disables_no_schedule_of_a_machine_that_may_return";
     "host-turn-without-priority", "offers a host to the first by name instead of by priority", HOST_POOL,
         "let place = (Reverse(wish.priority), key.clone());\n        state.forget_expected" => "let place = (Reverse(0), key.clone());\n        state.forget_expected",
         "host_pool::tests::of_machines_that_wait_the_highest_priority_comes_first";
