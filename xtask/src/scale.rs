@@ -1,6 +1,7 @@
-//! `docs/scale.md`: the costs of many machines, from the numbers that `benches/scale` and
-//! `benches/hostile` have kept.
+//! `docs/scale.md`: the costs of many machines, from the numbers that `benches/scale`,
+//! `benches/hostile` and `benches/capacities` have kept.
 
+mod capacity;
 mod cost;
 
 use std::error::Error;
@@ -23,7 +24,8 @@ const HEAD: &str = "\
 Until the objects of a machine that opens by the clock exist, the operator sends four requests: it reads the
 ScheduledMachine, and creates the Machine, its bootstrap object and its infrastructure object. Until the machine
 serves it patches the status three times. While nothing changes it sends nothing but the renewals of its Lease.
-`cargo xtask gen` writes this page from what `benches/scale` and `benches/hostile` have recorded.
+`cargo xtask gen` writes this page from what `benches/scale`, `benches/hostile` and
+`benches/capacities` have recorded.
 
 ## All windows open at once
 
@@ -73,7 +75,9 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     results.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
     let rows: String = results.iter().map(row).collect();
     let cost = cost::part(root)?;
-    Ok(format!("{HEAD}{rows}{}{cost}{PLAN}", limit(&results)))
+    let capacities = capacity::part(root)?;
+    let limit = limit(&results);
+    Ok(format!("{HEAD}{rows}{limit}{cost}{capacities}{PLAN}"))
 }
 
 fn row(of: &Value) -> String {

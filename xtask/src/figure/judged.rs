@@ -186,6 +186,11 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["engine/crates/apiserver/benches/fork.rs"],
     },
     Judged {
+        results: "benches/edges/",
+        crates: &[PLANNER, OPERATOR, ENGINE, SERVER],
+        judges: &["benches/capacities"],
+    },
+    Judged {
         results: "engine/judge/creation.json",
         crates: &[ENGINE, SERVER],
         judges: &["engine/crates/apiserver/benches"],

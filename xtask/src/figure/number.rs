@@ -21,6 +21,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("e2e/results", _) => promises(result),
         ("e2e/browser", _) => browser(result),
         ("benches/bursts", _) => burst(result),
+        ("benches/edges", _) => edge(result),
         ("benches/results" | "benches/crowd", _) => opening(result),
         ("engine/judge/upstream", _) => upstream(result),
         ("engine/judge/policies", _) => policies(result),
@@ -176,6 +177,17 @@ fn burst(result: &Value) -> String {
         "{:.2} times the floor, {:.2} requests for each machine",
         median(&pairs, ratio),
         median(&pairs, requests) / number(&result["machines"])
+    )
+}
+
+/// ScheduledCapacities with one edge.
+fn edge(result: &Value) -> String {
+    format!(
+        "{} capacities written within {:.1} s; {} requests in {} s afterwards",
+        result["capacities"],
+        number(&result["edgeSeconds"]),
+        result["idleRequests"],
+        result["idleSeconds"]
     )
 }
 
