@@ -27,7 +27,7 @@ $ target/dist/capacities --record benches/edges/capacities.json
 ```
 
 The bounds that the program asserts are a minute, one write of each target and one of each status, 512 MiB, and no
-request afterwards but watches and renewals of the Lease.
+request afterwards but watches and renewals of the Lease. The minute is not kept yet.
 
 | capacities | kinds | all written | writes of targets | of statuses | other requests | CPU time of the server | of the operator | memory, peak | requests afterwards |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
