@@ -25,9 +25,6 @@ pub(crate) fn is_operator(entry: &Entry) -> bool {
     entry.user == USER || entry.agent.starts_with(AGENT)
 }
 
-/// The clock ticks per second in which the kernel counts the time of a process, on every Linux.
-const TICKS: f64 = 100.0;
-
 /// How an operator is started, and what it supports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -161,13 +158,6 @@ impl Operator {
     pub(crate) fn resource_usage(&self) -> Result<ResourceUsage, BoxError> {
         let id = self.child.as_ref().and_then(Child::id);
         let id = id.ok_or("the operator has ended; see scale-operator.log")?;
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-        // The name, the second field, is in parentheses and may contain any character.
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let field = |at: usize| -> f64 {
-            let text = after_name.split_whitespace().nth(at);
-            text.and_then(|text| text.parse().ok()).unwrap_or_default()
-        };
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
         let kib = |name| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -177,7 +167,7 @@ impl Operator {
                 .unwrap_or_default()
         };
         Ok(ResourceUsage {
-            cpu_seconds: (field(11) + field(12)) / TICKS,
+            cpu_seconds: benches::cpu_time(id).as_secs_f64(),
             resident_kib: kib("VmRSS:"),
             peak_kib: kib("VmHWM:"),
         })
