@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::promise::{Promise, promise};
-use crate::reclaims_the_host::request;
+use crate::reclaims_the_host::{host_is_free, request};
 
 /// The promises of this file.
 pub(crate) const PROMISES: &[Promise] = &[
@@ -93,18 +93,23 @@ async fn an_edited_class_waits_for_the_next_machines_of_it() {
     assert_eq!(uid(&noted), uid(&active));
 }
 
+/// Deletes the class, and waits until the machine says that there is none. Returns the machine.
+async fn lose_class(cluster: &Cluster) -> Value {
+    cluster.delete(&path_of(&class(cluster))).await;
+    let is_known = |object: &Value| {
+        condition(&object["status"], "ReferencesValid")["reason"] == "ClassNotFound"
+    };
+    cluster
+        .wait_briefly(&machine_path("worker"), is_known)
+        .await
+}
+
 async fn without_its_class_a_machine_leaves_and_none_is_created() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
     cluster.apply(&class(&cluster)).await;
     cluster.bring_up(&machine_of(&cluster)).await;
-    cluster.delete(&path_of(&class(&cluster))).await;
-    let is_known = |object: &Value| {
-        condition(&object["status"], "ReferencesValid")["reason"] == "ClassNotFound"
-    };
-    let object = cluster
-        .wait_briefly(&machine_path("worker"), is_known)
-        .await;
+    let object = lose_class(&cluster).await;
     let message = &object["status"]["message"];
     assert_eq!(object["status"]["phase"], "Active", "{message}");
     cluster.advance_to(CLOSING).await;
@@ -124,13 +129,7 @@ async fn a_machine_that_is_reclaimed_without_its_class_keeps_its_schedule() {
     class["spec"]["reclaim"] = json!({"return": {"after": "10m"}});
     cluster.apply(&class).await;
     cluster.bring_up(&machine_of(&cluster)).await;
-    cluster.delete(&path_of(&class)).await;
-    let is_known = |object: &Value| {
-        condition(&object["status"], "ReferencesValid")["reason"] == "ClassNotFound"
-    };
-    cluster
-        .wait_briefly(&machine_path("worker"), is_known)
-        .await;
+    lose_class(&cluster).await;
     request(&cluster).await;
     let limit = instant("2026-03-06T15:30:00Z");
     let object = cluster.wait_for_phase("worker", "Inactive", limit).await;
@@ -143,10 +142,9 @@ async fn a_machine_that_is_reclaimed_without_its_class_keeps_its_schedule() {
     let since = cluster.clock().now();
     let due = since + SignedDuration::from_mins(10);
     cluster.advance_until(due).await;
-    let free = format!("{since} {due}");
-    let report =
-        json!({"metadata": {"annotations": {"5spot.finos.org/host-free": free}}});
-    cluster.patch(&machine_path("worker"), &report).await;
+    cluster
+        .patch(&machine_path("worker"), &host_is_free(since, due))
+        .await;
     let limit = due + SignedDuration::from_mins(2);
     cluster.wait_for_phase("worker", "Active", limit).await;
 }

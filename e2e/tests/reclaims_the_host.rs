@@ -51,6 +51,12 @@ async fn namespace(cluster: &Cluster) {
     cluster.apply_to_workload(&namespace).await;
 }
 
+/// What an agent reports about a host that is free since an instant, and confirms at another one.
+pub(crate) fn host_is_free(since: Timestamp, confirmed: Timestamp) -> Value {
+    let free = format!("{since} {confirmed}");
+    json!({"metadata": {"annotations": {"5spot.finos.org/host-free": free}}})
+}
+
 /// Makes the request that the agent writes on its Node.
 pub(crate) async fn request(cluster: &Cluster) {
     let request = json!({"metadata": {"annotations": {
@@ -241,15 +247,11 @@ async fn the_machine_returns_once_its_host_has_been_free_for_long_enough() {
     let path = format!(
         "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduleoverrides/{name}"
     );
-    let report = |since: Timestamp, confirmed: Timestamp| {
-        let free = format!("{since} {confirmed}");
-        json!({"metadata": {"annotations": {"5spot.finos.org/host-free": free}}})
-    };
     let minutes = SignedDuration::from_mins;
     let since = cluster.clock().now() + minutes(1);
     cluster.advance_until(since).await;
     cluster
-        .patch(&machine_path("worker"), &report(since, since))
+        .patch(&machine_path("worker"), &host_is_free(since, since))
         .await;
     let says = async |words: &str| {
         let is_said = |object: &Value| {
@@ -269,7 +271,7 @@ async fn the_machine_returns_once_its_host_has_been_free_for_long_enough() {
     let due = since + minutes(10);
     cluster.advance_until(due).await;
     cluster
-        .patch(&machine_path("worker"), &report(since, due))
+        .patch(&machine_path("worker"), &host_is_free(since, due))
         .await;
     let limit = due + minutes(2);
     let back = cluster.wait_for_phase("worker", "Active", limit).await;
