@@ -1,8 +1,9 @@
 //! `5spot-reclaim-agent install` and `uninstall`: the agent as a service of its host, by units of
 //! systemd, and an entry by which the sessions of desktops notify their users.
 //!
-//! The agent talks to the network and has no privileges, unless it reads graphics cards. What it needs to hold pods, two files of their
-//! control group, is given to it by a second service: it has one capability, no network and no input.
+//! The agent talks to the network and has no privileges, unless it reads graphics cards. What it needs
+//! to hold pods, two files of their control group, is given to it by a second service: it has one
+//! capability, no network and no input.
 
 use std::fmt::Write as _;
 use std::fs;
