@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
+use fivespot_api::host_claim::HostClaim;
+use fivespot_controller::Namespaces;
 use fivespot_testkit::{
     BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, condition, instant, machine_path,
     path_of, scheduled_machine,
@@ -21,6 +23,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_host_that_is_removed_stays_until_its_machine_leaves),
     promise!(a_machine_gives_its_host_back_when_its_class_is_gone),
     promise!(a_claim_that_somebody_deletes_is_made_again),
+    promise!(a_claim_of_a_machine_that_is_gone_is_given_back),
     promise!(the_host_of_a_machine_that_was_deleted_by_force_is_taken_over)
         .on_embedded_alone("removes the finalizer of a machine that runs"),
     promise!(who_waits_hears_that_the_holder_of_a_host_is_gone)
@@ -218,6 +221,37 @@ async fn a_claim_that_somebody_deletes_is_made_again() {
     ready(&cluster, "other", "MachineRunning").await;
 }
 
+/// An operator that has not seen yet that a machine is deleted claims a host for it.
+async fn a_claim_of_a_machine_that_is_gone_is_given_back() {
+    let cluster = Cluster::start(instant(WINDOW)).await;
+    let only = Namespaces::Only([cluster.namespace("default")].into());
+    let _operator = cluster.operator_with(|options| options.namespaces = only);
+    let hosts = ["desk-1", "desk-2", "desk-3"];
+    cluster.apply(&class(&cluster, &hosts)).await;
+    cluster
+        .bring_up(&machine_of(&cluster, "worker", None))
+        .await;
+    let first = cluster.get(&lease(&cluster, "desk-1")).await.unwrap();
+    let of_worker = HostClaim::read(&first).unwrap();
+    let mut of_nobody = of_worker.clone();
+    of_nobody.holder.name = "nobody".to_owned();
+    let mut of_another_operator = of_nobody.clone();
+    of_another_operator.holder.namespace = "elsewhere".to_owned();
+    for (host, mut claim) in [("desk-3", of_another_operator), ("desk-2", of_nobody)] {
+        claim.host = host.to_owned();
+        cluster.apply(&claim.lease("5spot-system")).await;
+    }
+    let limit = instant(WINDOW) + SignedDuration::from_mins(20);
+    cluster
+        .wait_until_gone(&lease(&cluster, "desk-2"), limit)
+        .await;
+    cluster.settle().await;
+    for host in ["desk-1", "desk-3"] {
+        assert!(cluster.get(&lease(&cluster, host)).await.is_some());
+    }
+    cluster.delete(&lease(&cluster, "desk-3")).await;
+}
+
 async fn the_host_of_a_machine_that_was_deleted_by_force_is_taken_over() {
     let cluster = Cluster::start(instant(WINDOW)).await;
     let operator = cluster.operator();
@@ -237,6 +271,13 @@ async fn the_host_of_a_machine_that_was_deleted_by_force_is_taken_over() {
     cluster.settle().await;
     let status = ready(&cluster, "other", "NoHostFree").await;
     assert_eq!(status["host"], Value::Null, "its Machine exists");
+    let asked = cluster.operator_requests().len();
+    let next = cluster.clock().now() + SignedDuration::from_secs(5);
+    cluster.advance_until(next).await;
+    assert!(
+        cluster.operator_requests().len() <= asked + 2,
+        "it waits for an event"
+    );
     cluster.delete(&machine).await;
     cluster.release(&machine).await;
     let limit = instant(WINDOW) + SignedDuration::from_mins(20);

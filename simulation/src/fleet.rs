@@ -395,7 +395,8 @@ impl FleetSnapshot {
                     && machine["metadata"]["uid"] == claim.holder.uid.as_str()
             });
             if !is_used {
-                found.push((AT_REST, format!("{host} is claimed and not used")));
+                let of = &claim.holder.name;
+                found.push((AT_REST, format!("{host} is claimed by {of} and not used")));
             }
         }
         for (name, machine) in &self.machines {

@@ -26,6 +26,7 @@ use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::error::{retry_after, status};
 use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::lease::Fenced;
+pub(crate) use host::give_back;
 use route::{Route, is_scheduled_machine, route};
 
 /// How long to wait for the response when a schedule is disabled or a ScheduleOverride is created.

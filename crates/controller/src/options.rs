@@ -30,6 +30,16 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+impl Namespaces {
+    /// Whether ScheduledMachines of this namespace are watched.
+    pub(crate) fn contains(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(some) => some.contains(namespace),
+        }
+    }
+}
+
 /// Which objects are reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controllers {

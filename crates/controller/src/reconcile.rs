@@ -11,9 +11,9 @@ use jiff::SignedDuration;
 use kubemu_clock::{Busy, after};
 use tracing::Instrument as _;
 
-use crate::apply::{ApplyOutcome, apply};
+use crate::apply::{ApplyOutcome, apply, give_back};
 use crate::context::Context;
-use crate::failure::ErrorType;
+use crate::failure::{self, ErrorType};
 use crate::host_pool::{Turn, Wish};
 use crate::interrupt::superseded;
 use crate::observe::confirm::confirm;
@@ -181,6 +181,14 @@ async fn prepare(
     match observation {
         Observation::Snapshot(snapshot) => Preparation::Snapshot(snapshot),
         Observation::Gone => {
+            if let Err(error) = give_back(context, key).await {
+                let error = failure::message(&error);
+                let what =
+                    "hosts of a ScheduledMachine that is gone could not be given back";
+                context.outage.warn(format_args!("{what}"), &error);
+                context.metrics.count_error(ErrorType::KubeApi);
+                return Preparation::End(ReconcileResult::Failed { requeue_at: None });
+            }
             context.forget(key);
             context.free_hosts_of(key);
             orphan::warn(context, key).await;

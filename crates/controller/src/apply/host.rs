@@ -1,16 +1,18 @@
-//! Claims a host of a class.
+//! Claims a host of a class, and gives back what a ScheduledMachine that is gone has claimed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fivespot_api::host_claim::{Holder, HostClaim};
+use fivespot_api::name;
 use fivespot_runtime::Key;
 use fivespot_runtime::http::{Address, ApiClient};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure;
-use crate::kind::{cluster_api, scheduled_machine};
-use crate::observe::projection::CachedKind;
+use crate::kind::{cache_name, cluster_api, lease, scheduled_machine};
+use crate::observe::projection::{CachedKind, claims_term};
 
 /// Creates the Lease of a host. One that exists is returned if it is already that of the holder, and
 /// replaced if its holder is gone together with its Machine.
@@ -62,6 +64,33 @@ async fn create_or_find(
     }
 }
 
+/// Deletes the claims of a ScheduledMachine that is gone, except those of hosts that its Machine is
+/// still on. There are some if the watch shows the deletion late: then a host is claimed for a
+/// ScheduledMachine that does not exist any more, and its finalizer cannot tell.
+///
+/// # Errors
+/// A request that failed. The other claims may be left, too.
+pub(crate) async fn give_back(context: &Context, key: &Key) -> kube::Result<()> {
+    let offered = context.host_pools.offered(key);
+    let offered = offered.map(|(class, host)| name::host_claim(&class, &host));
+    let shown = context.cache(&cache_name(&lease()));
+    let shown = shown.map(|shown| shown.store.found_by(&claims_term(key)));
+    let shown = shown.into_iter().flatten().map(|lease| lease.name.clone());
+    let leases: BTreeSet<String> = shown.chain(offered).collect();
+    let resource = lease();
+    for lease in leases {
+        let at = Address {
+            resource: &resource,
+            namespace: Some(&context.options.claim_namespace),
+            name: &lease,
+            projection: Some(&CachedKind::HostClaim),
+        };
+        let deleted = context.fence.write(key, take_over(context, &at)).await;
+        deleted.unwrap_or(Ok(false))?;
+    }
+    Ok(())
+}
+
 /// Deletes the Lease if its holder is gone. Returns whether the host may be claimed again.
 async fn take_over(context: &Context, at: &Address<'_>) -> kube::Result<bool> {
     let Some(found) = context.api.get(at).await? else {
@@ -78,7 +107,7 @@ async fn take_over(context: &Context, at: &Address<'_>) -> kube::Result<bool> {
         class = claim.class,
         namespace = claim.holder.namespace,
         name = claim.holder.name,
-        "the ScheduledMachine that has the host is gone: the host is claimed again"
+        "the ScheduledMachine that has the host is gone: its claim is deleted"
     );
     let text = |field: &str| found["metadata"][field].as_str().unwrap_or_default();
     let (uid, version) = (text("uid"), text("resourceVersion"));
