@@ -6,6 +6,7 @@
 mod correlate;
 pub mod crd;
 mod crd_rules;
+pub mod device_selector;
 pub mod field;
 mod format;
 pub mod name;

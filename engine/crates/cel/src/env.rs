@@ -12,6 +12,8 @@ pub struct Env {
     paths: Option<Paths>,
     /// Whether expressions may create patches.
     patches: bool,
+    /// Whether expressions may bind names.
+    bindings: bool,
 }
 
 /// A declared variable.
@@ -32,6 +34,7 @@ impl Env {
             variables: Vec::new(),
             paths: None,
             patches: false,
+            bindings: false,
         }
     }
 
@@ -58,6 +61,17 @@ impl Env {
 
     pub(crate) fn has_patches(&self) -> bool {
         self.patches
+    }
+
+    /// Adds the macro `cel.bind(name, value, expression)`.
+    #[must_use]
+    pub fn with_bindings(mut self) -> Self {
+        self.bindings = true;
+        self
+    }
+
+    pub(crate) fn has_bindings(&self) -> bool {
+        self.bindings
     }
 
     /// Numbers the paths that programs follow, so that programs can share the targets.

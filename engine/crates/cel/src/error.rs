@@ -98,6 +98,11 @@ impl fmt::Display for CompileErrors {
                 f.write_str(&error.message)?;
                 continue;
             }
+            if self.source.is_empty() {
+                // cel-go has no line to show, and no column in it.
+                write!(f, "ERROR: <input>:1:0: {}", error.message)?;
+                continue;
+            }
             write!(
                 f,
                 "ERROR: <input>:{}:{}: {}",

@@ -80,6 +80,11 @@ pub(crate) fn member(builder: &mut Builder, call: MemberCall<'_>) -> Parse<Expr>
         name,
         args,
     } = call;
+    let is_bind = name == "bind" && args.len() == 3 && builder.has_bindings;
+    if is_bind && matches!(&target.kind, Kind::Ident(namespace) if &**namespace == "cel")
+    {
+        return binding(builder, at, args);
+    }
     let Some(count) = variables(builder.dialect, name, args.len()) else {
         let (target, function) = (Some(Arc::new(target)), library::function(name));
         return builder.node(
@@ -383,6 +388,22 @@ impl MacroCall<'_> {
         };
         let none = builder.call(at, "optional.none", Vec::new())?;
         builder.call(at, operator::CONDITIONAL, vec![present, some, none])
+    }
+}
+
+/// `cel.bind(name, value, body)`.
+fn binding(builder: &mut Builder, at: usize, args: Vec<Expr>) -> Parse<Expr> {
+    let message = "cel.bind() variable names must be simple identifiers";
+    let wrong = |at| SyntaxError {
+        at,
+        message: message.to_owned(),
+    };
+    let Ok([name, value, body]) = <[Expr; 3]>::try_from(args) else {
+        return Err(wrong(at));
+    };
+    match name.kind {
+        Kind::Ident(name) => bind(builder, at, (name, value), body),
+        _ => Err(wrong(name.at)),
     }
 }
 

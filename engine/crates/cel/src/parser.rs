@@ -70,7 +70,7 @@ pub(crate) fn parse(source: &str, env: &Env) -> Result<Parsed, CompileErrors> {
         quiet: false,
         names: Vec::with_capacity(MAX_LOOKAHEAD_NAMES / 2),
         env,
-        builder: Builder::new(env.dialect()),
+        builder: Builder::new(env.dialect(), env.has_bindings()),
     };
     let root = match parser.whole() {
         Ok(root) => Some(root),

@@ -1,9 +1,8 @@
-//! Rules about devices that claims, classes and slices share (pkg/apis/resource/validation). The
-//! expressions of selectors are not compiled: nothing here evaluates them.
+//! Rules about devices that claims, classes and slices share (pkg/apis/resource/validation).
 
 use std::collections::BTreeSet;
 
-use kubemu_admission::{FieldError, name};
+use kubemu_admission::{FieldError, KubeVersion, device_selector, name};
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
@@ -16,8 +15,6 @@ pub(super) const MAX_REQUESTS: u64 = 32;
 pub(super) const MAX_PARTS: u64 = 32;
 /// The maximum number of alternatives of a request.
 const MAX_ALTERNATIVES: u64 = 8;
-/// The maximum length of an expression in bytes.
-const MAX_EXPRESSION: usize = 10 * 1024;
 /// The maximum length of the parameters of a driver in bytes.
 const MAX_PARAMETERS: usize = 10 * 1024;
 /// The maximum length of a pool's name in characters.
@@ -86,11 +83,13 @@ pub(super) fn set<'a>(
 }
 
 /// Validates the spec of a claim.
-pub(super) fn claim(spec: &Field<'_>, errors: &mut Errors) {
+pub(super) fn claim(spec: &Field<'_>, kube: KubeVersion, errors: &mut Errors) {
     let devices = spec.child("devices");
     let names = RequestNames::of(&devices);
     let requests = devices.child("requests");
-    set(&requests, (MAX_REQUESTS, "name"), errors, request);
+    set(&requests, (MAX_REQUESTS, "name"), errors, |it, errors| {
+        request(it, kube, errors);
+    });
     list(
         &devices.child("constraints"),
         MAX_PARTS,
@@ -106,7 +105,7 @@ pub(super) fn claim(spec: &Field<'_>, errors: &mut Errors) {
     });
 }
 
-fn request(request: &Field<'_>, errors: &mut Errors) {
+fn request(request: &Field<'_>, kube: KubeVersion, errors: &mut Errors) {
     rule::dns_label(&request.child("name"), errors);
     let (exactly, first) = (request.child("exactly"), request.child("firstAvailable"));
     let why = "exactly one of `exactly` or `firstAvailable` is required";
@@ -117,25 +116,25 @@ fn request(request: &Field<'_>, errors: &mut Errors) {
             let path = &request.path;
             errors.push(FieldError::invalid(path, serde_json::Value::Null, why));
         }
-        (true, false) => kind_of_device(&exactly, errors),
+        (true, false) => kind_of_device(&exactly, kube, errors),
         (false, true) => {
             set(&first, (MAX_ALTERNATIVES, "name"), errors, |it, errors| {
                 rule::dns_label(&it.child("name"), errors);
-                kind_of_device(it, errors);
+                kind_of_device(it, kube, errors);
             });
         }
     }
 }
 
 /// Validates which devices are requested, and how many.
-fn kind_of_device(request: &Field<'_>, errors: &mut Errors) {
+fn kind_of_device(request: &Field<'_>, kube: KubeVersion, errors: &mut Errors) {
     let class = request.child("deviceClassName");
     if class.text().is_empty() {
         errors.push(class.required(""));
     } else {
         rule::dns_subdomain(&class, errors);
     }
-    selectors(&request.child("selectors"), errors);
+    selectors(&request.child("selectors"), kube, errors);
     let (mode, count) = (request.child("allocationMode"), request.child("count"));
     match mode.text() {
         "All" if count.count() != 0 => {
@@ -151,16 +150,18 @@ fn kind_of_device(request: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Validates selectors: each has an expression that is not too long.
-pub(super) fn selectors(field: &Field<'_>, errors: &mut Errors) {
+/// Validates selectors: each has an expression that compiles.
+pub(super) fn selectors(field: &Field<'_>, kube: KubeVersion, errors: &mut Errors) {
     list(field, MAX_PARTS, errors, |selector, errors| {
         let cel = selector.child("cel");
-        let expression = cel.child("expression");
-        if !cel.is_set() {
+        if cel.is_set() {
+            let expression = cel.child("expression");
+            let (path, text) = (&expression.path, expression.text());
+            if let Some(error) = device_selector::error(path, text, kube) {
+                errors.push(error);
+            }
+        } else {
             errors.push(cel.required(""));
-        } else if expression.text().len() > MAX_EXPRESSION {
-            let most = MAX_EXPRESSION as u64;
-            errors.push(FieldError::too_long(&expression.path, most));
         }
     });
 }

@@ -27,7 +27,7 @@ impl BuiltinKind for DeviceClass {
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let spec = Field::of(write.object, "spec");
         let mut errors = Errors::new();
-        device::selectors(&spec.child("selectors"), &mut errors);
+        device::selectors(&spec.child("selectors"), write.kube, &mut errors);
         let config = spec.child("config");
         device::list(
             &config,

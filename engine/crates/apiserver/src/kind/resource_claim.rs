@@ -53,7 +53,7 @@ impl BuiltinKind for ResourceClaim {
                 errors.push(spec.invalid(IMMUTABLE));
             }
             Some(_) => {}
-            None => device::claim(&spec, &mut errors),
+            None => device::claim(&spec, write.kube, &mut errors),
         }
         errors
     }

@@ -39,7 +39,7 @@ impl BuiltinKind for ResourceClaimTemplate {
         let mut errors = Errors::new();
         let spec = Field::of(write.object, "spec");
         rule::labels(&spec.child("metadata").child("labels"), &mut errors);
-        device::claim(&spec.child("spec"), &mut errors);
+        device::claim(&spec.child("spec"), write.kube, &mut errors);
         if write.old.is_some_and(|it| it["spec"] != *spec.value) {
             errors.push(spec.invalid("field is immutable"));
         }

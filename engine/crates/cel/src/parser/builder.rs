@@ -46,14 +46,17 @@ pub(crate) type Parse<T> = Result<T, SyntaxError>;
 /// Creates nodes; shared with the macros.
 pub(crate) struct Builder {
     pub(crate) dialect: Dialect,
+    /// Whether `cel.bind` is a macro.
+    pub(crate) has_bindings: bool,
     ids: usize,
     rooted: Vec<usize>,
 }
 
 impl Builder {
-    pub(super) fn new(dialect: Dialect) -> Self {
+    pub(super) fn new(dialect: Dialect, has_bindings: bool) -> Self {
         Self {
             dialect,
+            has_bindings,
             ids: 0,
             rooted: Vec::new(),
         }
