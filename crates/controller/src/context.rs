@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::{BoxFuture, FutureExt as _, abortable};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use kube::api::ApiResource;
 use kubemu_clock::Clock;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -32,24 +33,21 @@ use crate::observe::projection::CachedKind;
 use crate::observe::provided::ProvidedSchedules;
 use crate::observe::read_class::ReadClass;
 use crate::observe::read_once::ReadOnce;
-use crate::observe::watch::KindInformer;
-use crate::observe::watch::{WatchScope, fill};
+use crate::observe::watch::{KindInformer, WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
 use crate::orphan;
+use crate::own_object::OwnKind;
 use crate::report::Unpublished;
 use crate::schedule_override::{self, Overrides};
-use crate::scheduled_capacity::{self, Capacities};
+use crate::scheduled_capacity;
 use crate::scheduled_machine_set::{self, Sets};
 use crate::spot_schedule::{self, SpotSchedules};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Controllers, Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{SharedReads, Task};
-use fivespot_runtime::http::ApiClient;
-use fivespot_runtime::http::{Outage, track_outages};
+use fivespot_runtime::http::{ApiClient, Outage, track_outages};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
-use fivespot_runtime::queue::Backoff;
-use fivespot_runtime::queue::StartLimit;
-use fivespot_runtime::queue::WorkQueue;
+use fivespot_runtime::queue::{Backoff, StartLimit, WorkQueue};
 use fivespot_runtime::watch::Selector;
 use fivespot_schedule::Dates;
 
@@ -69,7 +67,7 @@ pub(crate) struct Context {
     /// The overrides, which have a controller of their own.
     pub(crate) overrides: Overrides,
     /// The ScheduledCapacities, which have a controller of their own.
-    pub(crate) capacities: Capacities,
+    pub(crate) capacities: OwnKind,
     /// The ScheduledMachineSets, which have a controller of their own.
     pub(crate) sets: Sets,
     /// The dates of calendars; `None` for one that cannot be parsed.
@@ -139,16 +137,11 @@ pub(crate) fn management_client(
     ApiClient::new(track_outages(client, outage), name::FIELD_MANAGER)
 }
 
-/// A queue of keys that are reconciled here if `is_enabled`.
-pub(crate) fn work_queue(
-    clock: Clock,
-    backoff: Backoff,
-    max_concurrent: NonZeroUsize,
-    is_enabled: bool,
-) -> WorkQueue {
-    let queue = WorkQueue::new(clock, backoff, max_concurrent);
-    if is_enabled { queue } else { queue.disabled() }
-}
+/// How many objects of the kinds beside ScheduledMachines are reconciled concurrently.
+const OTHERS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+/// Those of one edge get their share of a server.
+const CAPACITIES: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const SETS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 impl Context {
     /// Creates the context and starts nothing. Tasks that are started later are sent to `tasks` to
@@ -178,9 +171,18 @@ impl Context {
         let tables = Tables::of(machines.then_some((name, informer.clone())));
         let clock = options.clock.clone();
         let fence = Fence::new(clock.steady(), ownership);
-        let limit = options.max_concurrent;
+        let queue = WorkQueue::new(clock.clone(), backoff, options.max_concurrent);
+        let of_kind = |kind, limit, is_enabled| {
+            OwnKind::new(
+                &options.clock,
+                backoff,
+                fence.of_kind(kind),
+                limit,
+                is_enabled,
+            )
+        };
         Self {
-            queue: work_queue(clock.clone(), backoff, limit, machines),
+            queue: if machines { queue } else { queue.disabled() },
             clock,
             metrics,
             backoff,
@@ -191,10 +193,10 @@ impl Context {
             class_turns: ClassTurns::default(),
             class_rates: ClassRates::default(),
             provided: ProvidedSchedules::default(),
-            spot_schedules: spot_schedule::all(&options.clock, backoff, &fence, machines),
-            overrides: Overrides::new(options.clock.clone(), backoff, &fence, machines),
-            capacities: Capacities::new(options.clock.clone(), backoff, &fence, capacity),
-            sets: Sets::new(options.clock.clone(), backoff, &fence, machines),
+            spot_schedules: spot_schedule::all(|kind| of_kind(kind, OTHERS, machines)),
+            overrides: Overrides::new(of_kind(name::OVERRIDE_KIND, OTHERS, machines)),
+            capacities: of_kind(name::CAPACITY_KIND, CAPACITIES, capacity),
+            sets: Sets::new(of_kind(name::SET_KIND, SETS, machines)),
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
@@ -353,12 +355,19 @@ impl Context {
         selector: Option<Selector>,
     ) {
         let scope = WatchScope {
-            api: self.api.clone(),
             namespace,
             selector,
-            link: None,
-            budget: None,
+            ..WatchScope::of(self.api.clone())
         };
+        self.follow(informer, scope);
+    }
+
+    /// Starts one watch that fills a cache.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        informer: &Arc<KindInformer>,
+        scope: WatchScope,
+    ) {
         informer.add_task(self.spawn(fill(self.clone(), informer.clone(), scope)));
     }
 
@@ -499,14 +508,27 @@ impl Context {
         })
     }
 
+    /// The cached objects of a kind that this replica may act on.
+    fn own_of(&self, kind: &ApiResource) -> Vec<Key> {
+        let cache = self.cache(&cache_name(kind));
+        let mut all = cache.map_or_else(Vec::new, |cache| cache.store.all());
+        all.retain(|(_, object)| self.fence.covers(&object.uid));
+        all.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Enqueues every cached set that this replica may act on.
+    pub(crate) fn enqueue_sets(&self) {
+        let sets = self.own_of(&kind::scheduled_machine_set());
+        self.sets.kind.enqueue(sets);
+    }
+
     /// Enqueues everything that this replica may act on.
     pub(crate) fn enqueue_owned(&self) {
-        if let Some(overrides) = self.cache(&cache_name(&kind::schedule_override())) {
-            let all = overrides.store.all().into_iter();
-            let own = all.filter(|(_, object)| self.fence.covers(&object.uid));
-            self.overrides.enqueue(own.map(|(key, _)| key));
-        }
-        self.enqueue_capacities();
+        self.overrides
+            .kind
+            .enqueue(self.own_of(&kind::schedule_override()));
+        self.capacities
+            .enqueue(self.own_of(&kind::scheduled_capacity()));
         self.enqueue_sets();
         for informer in self.caches() {
             if let CachedKind::SpotSchedule(kind) = &informer.projection {

@@ -350,16 +350,13 @@ fn parse<T>(
     found: Fact<Option<Value>>,
     read: impl Fn(&Value) -> Result<T, fivespot_capi::Error>,
 ) -> Fact<Option<T>> {
-    match found {
-        Fact::Known(Some(value)) => match read(&value) {
-            Ok(object) => Fact::Known(Some(object)),
-            Err(error) => Fact::Unknown(Unknown::Failed {
-                message: error.to_string(),
-            }),
-        },
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    }
+    found.and_then(|found| {
+        let object = found.map(|value| read(&value)).transpose();
+        let failed = |error: fivespot_capi::Error| Unknown::Failed {
+            message: error.to_string(),
+        };
+        object.map_err(failed).into()
+    })
 }
 
 /// The provider objects that were found without our label.

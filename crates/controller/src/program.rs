@@ -65,13 +65,13 @@ fn thread_beside() -> io::Result<Handle> {
 
 async fn operate(
     args: &Args,
-    settings: Settings,
+    settings: Settings<'_>,
     beside: Handle,
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let config: Config = args.source.config_or_in_cluster().await?;
     let client = crate::client(config.clone()).map_err(cluster::no_client)?;
-    let ports = settings.ports();
+    let ports = args.ports;
     let started = beside.spawn(async move {
         let client = crate::client(config).map_err(cluster::no_client)?;
         Ok::<_, Failure>((ports.listen().await?, client))

@@ -312,7 +312,7 @@ impl Unpublished {
 
 /// The object that an Event is about.
 pub(crate) struct Regarding<'a> {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: &'a str,
     pub(crate) key: &'a Key,
     pub(crate) uid: &'a str,
 }

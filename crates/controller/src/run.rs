@@ -68,7 +68,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.stop_while_busy(reconciling));
             }
-            (own, busy) = context.overrides.queue.next(), if !is_stopped => {
+            (own, busy) = context.overrides.kind.queue.next(), if !is_stopped => {
                 last_id += 1;
                 let reconciling = reconcile_override(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
@@ -78,7 +78,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                 let reconciling = spot_schedule::reconcile(context.clone(), due, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
-            (own, busy) = context.sets.queue.next(), if !is_stopped => {
+            (own, busy) = context.sets.kind.queue.next(), if !is_stopped => {
                 last_id += 1;
                 let reconciling = reconcile_set(context.clone(), own, busy, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));

@@ -5,39 +5,31 @@ pub(crate) mod ended;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
-use fivespot_api::{ClassLimits, ClassRef, OverrideMode, ScheduleOverride, name};
+use fivespot_api::{ClassLimits, ClassRef, OverrideMode, ScheduleOverride};
 use fivespot_plan::{LimitingClass, Unknown, plan_override};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Health, SharedReads};
-use fivespot_runtime::lease::Fence;
-use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
-use kubemu_clock::{Busy, Clock, after};
+use fivespot_runtime::queue::ReconcileResult;
+use kubemu_clock::Busy;
 use serde::Deserialize;
-use tracing::Instrument as _;
 
-use crate::context::{Context, work_queue};
+use crate::context::Context;
 use crate::kind::{schedule_override, scheduled_machine_class};
 use crate::observe::projection::CachedKind;
 use crate::observe::schedule_inputs::Listed;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{Change, OwnObject, unsynced};
+use crate::own_object::{Change, DONE, OwnKind, OwnObject};
 use crate::scheduled_capacity;
 use ended::EndedOverrides;
 use index::{Machine, OverrideIndex};
 
-/// How many overrides are reconciled concurrently.
-const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
-
 /// The overrides: their queue, and which machines they apply to.
 #[derive(Debug)]
 pub(crate) struct Overrides {
-    pub(crate) queue: WorkQueue,
-    /// The fence of their reconciles.
-    fence: Fence,
+    pub(crate) kind: OwnKind,
     index: OverrideIndex,
     /// Those that have ended.
     pub(crate) ended: EndedOverrides,
@@ -95,16 +87,10 @@ impl From<MachineParts> for Machine {
 }
 
 impl Overrides {
-    /// No overrides. `fence` is that of the machines. They are reconciled here if `is_enabled`.
-    pub(crate) fn new(
-        clock: Clock,
-        backoff: Backoff,
-        fence: &Fence,
-        is_enabled: bool,
-    ) -> Self {
+    /// No overrides.
+    pub(crate) fn new(kind: OwnKind) -> Self {
         Self {
-            queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
-            fence: fence.of_kind(name::OVERRIDE_KIND),
+            kind,
             index: OverrideIndex::default(),
             ended: EndedOverrides::default(),
             listed: SharedReads::default(),
@@ -129,7 +115,8 @@ impl Overrides {
     pub(crate) fn capacity_changed(&self, key: &Key) {
         let own = self.index.of_capacity(key);
         let names = own.iter().filter_map(|of| of.metadata.name.as_deref());
-        self.enqueue(names.map(|name| Key::new(key.namespace.clone(), name)));
+        self.kind
+            .enqueue(names.map(|name| Key::new(key.namespace.clone(), name)));
     }
 
     /// These overrides as a schedule knows them. One that had ended before the clock was set back is
@@ -138,7 +125,7 @@ impl Overrides {
         &self,
         overrides: &[Arc<ScheduleOverride>],
     ) -> Vec<fivespot_schedule::Override> {
-        let now = self.queue.now();
+        let now = self.kind.queue.now();
         let is_over = |of: &ScheduleOverride| {
             self.ended.end_of(of, now).is_some_and(|end| end > now)
         };
@@ -154,14 +141,7 @@ impl Overrides {
     /// Enqueues the overrides beside machines of a class that has changed, and with it which of them
     /// these machines ignore.
     pub(crate) fn class_changed(&self, class: &str) {
-        self.enqueue(self.index.overrides_beside(class));
-    }
-
-    /// Enqueues these overrides.
-    pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            self.queue.enqueue(&key);
-        }
+        self.kind.enqueue(self.index.overrides_beside(class));
     }
 
     /// The cache of machines shows a change of these. Enqueues the overrides whose status may
@@ -174,7 +154,8 @@ impl Overrides {
         for key in keys {
             let found = machines.store.get(key);
             let parts = found.and_then(|of| of.read::<MachineParts>().ok());
-            self.enqueue(self.index.change_machine(key, parts.map(Machine::from)));
+            self.kind
+                .enqueue(self.index.change_machine(key, parts.map(Machine::from)));
         }
     }
 
@@ -192,7 +173,7 @@ impl Overrides {
         for key in keys {
             let mut affected = self.index.change_override(key, read(key), read);
             affected.overrides.insert(key.clone());
-            self.enqueue(affected.overrides);
+            self.kind.enqueue(affected.overrides);
             machines.append(&mut affected.machines);
         }
         machines
@@ -204,7 +185,7 @@ impl Overrides {
         let mut known = self.index.machines();
         known.retain(|key| machines.store.get(key).is_none());
         self.machines_changed(machines, &known);
-        self.enqueue(self.index.overrides());
+        self.kind.enqueue(self.index.overrides());
     }
 
     /// The overrides have been listed: forgets those that are gone. Returns the machines whose
@@ -224,27 +205,26 @@ pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
 /// Reconciles the override `own` and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
 pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    drop(busy);
     let span = tracing::info_span!(
         "reconcile",
         namespace = own.namespace,
         scheduleoverride = own.name,
         reconcile_id = id
     );
-    let queue = &context.overrides.queue;
-    let work = result(&context, &own).instrument(span);
-    let result = queue.charging(&own, work).await;
-    queue.finish(&own, result);
+    let work = Box::pin(result(&context, &own));
+    context
+        .overrides
+        .kind
+        .reconcile(&own, busy, span, work)
+        .await;
 }
-
-const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
     // The number of machines is reported, too.
     let machines = context.scheduled_machines.health(&own.namespace);
     let caches = [informer.health(&own.namespace), machines];
-    if let Some(end) = unsynced(&context.overrides.queue, caches) {
+    if let Some(end) = context.overrides.kind.unsynced(caches) {
         return end;
     }
     let Some(found) = informer.store.get(own) else {
@@ -255,26 +235,20 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
         tracing::warn!("ScheduleOverride could not be parsed");
         return DONE;
     };
-    let fence = &context.overrides.fence;
-    if !fence.begin(own, &found.uid) {
-        return DONE;
-    }
     let reconciled = OwnObject {
         context,
         informer: &informer,
-        fence,
+        of_kind: &context.overrides.kind,
         key: own,
         found: &found,
         stored: &stored,
     };
-    let result = run(&reconciled, &object).await;
-    fence.end(own);
-    result
+    reconciled.fenced(run(&reconciled, &object)).await
 }
 
 async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult {
     let overrides = &own.context.overrides;
-    let now = overrides.queue.now();
+    let now = own.of_kind.queue.now();
     // An override that has ended stays ended.
     let end = overrides.ended.end_of(object, now);
     let mut matched = overrides.index.matched(own.key);
@@ -284,16 +258,14 @@ async fn run(own: &OwnObject<'_>, object: &ScheduleOverride) -> ReconcileResult 
         // Where another process reconciles capacities, they are watched for their overrides.
         let capacities = scheduled_capacity::informer(own.context);
         if capacities.health(&own.key.namespace) == Health::Loading {
-            let until = after(now, EVENT_TIMEOUT);
-            return ReconcileResult::Waiting { until };
+            return own.of_kind.waiting();
         }
         let key = Key::new(own.key.namespace.clone(), name);
         matched.machines = usize::from(capacities.store.get(&key).is_some());
     }
     if object.spec.mode == OverrideMode::Run {
         let Some(limiting) = limiting(own) else {
-            let until = after(now, EVENT_TIMEOUT);
-            return ReconcileResult::Waiting { until };
+            return own.of_kind.waiting();
         };
         matched.limiting = limiting;
     }

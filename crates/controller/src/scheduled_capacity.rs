@@ -2,7 +2,6 @@
 
 mod target;
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_api::{ScheduledCapacity, ScheduledCapacityStatus, name};
@@ -13,15 +12,14 @@ use fivespot_plan::{
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{FieldMask, Health, Projection, Version};
 use fivespot_runtime::http::PatchFormat;
-use fivespot_runtime::lease::{Fence, Fenced};
-use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use fivespot_runtime::lease::Fenced;
+use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::{Busy, Clock, after};
+use kubemu_clock::Busy;
 use serde::Deserialize as _;
 use serde_json::Value;
-use tracing::Instrument as _;
 
-use crate::context::{Context, work_queue};
+use crate::context::Context;
 use crate::kind::scheduled_capacity;
 use crate::listener::Transition;
 use crate::observe::Incomplete;
@@ -32,59 +30,15 @@ use crate::observe::projection::{
 };
 use crate::observe::schedule_inputs;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{OwnObject, OwnWrite, unsynced};
-use crate::report::Regarding;
-use crate::{failure, report, schedule_override};
+use crate::own_object::{DONE, OwnObject, OwnWrite};
+use crate::{failure, schedule_override};
 use target::{Located, locate};
-
-/// How many are reconciled concurrently: those of one edge get their share of a server.
-const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-
-/// The queue of the ScheduledCapacities.
-#[derive(Debug)]
-pub(crate) struct Capacities {
-    pub(crate) queue: WorkQueue,
-    /// The fence of their reconciles.
-    fence: Fence,
-}
-
-impl Capacities {
-    /// An empty queue. `fence` is that of the machines. They are reconciled here if `is_enabled`.
-    pub(crate) fn new(
-        clock: Clock,
-        backoff: Backoff,
-        fence: &Fence,
-        is_enabled: bool,
-    ) -> Self {
-        Self {
-            queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
-            fence: fence.of_kind(name::CAPACITY_KIND),
-        }
-    }
-
-    /// Enqueues these.
-    pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            self.queue.enqueue(&key);
-        }
-    }
-}
 
 impl Context {
     /// The cached ScheduledCapacities that an index term finds; none before they are watched.
     pub(crate) fn capacities_by(&self, term: &str) -> Vec<Key> {
         let cache = self.cache(&crate::kind::cache_name(&scheduled_capacity()));
         cache.map_or_else(Vec::new, |cache| cache.store.found_by(term))
-    }
-
-    /// Enqueues every cached ScheduledCapacity that this replica may act on.
-    pub(crate) fn enqueue_capacities(&self) {
-        let cache = self.cache(&crate::kind::cache_name(&scheduled_capacity()));
-        let all = cache.map_or_else(Vec::new, |cache| cache.store.all());
-        let own = all
-            .into_iter()
-            .filter(|(_, object)| self.fence.covers(&object.uid));
-        self.capacities.enqueue(own.map(|(key, _)| key));
     }
 
     /// ScheduledMachines of a namespace have changed, and with them perhaps their Nodes.
@@ -114,25 +68,20 @@ pub(crate) fn exists(context: &Context, key: &Key) -> bool {
 /// Reconciles `own` and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
 pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    drop(busy);
     let span = tracing::info_span!(
         "reconcile",
         namespace = own.namespace,
         scheduledcapacity = own.name,
         reconcile_id = id
     );
-    let queue = &context.capacities.queue;
-    let work = Box::pin(result(&context, &own)).instrument(span);
-    let result = queue.charging(&own, work).await;
-    queue.finish(&own, result);
+    let work = Box::pin(result(&context, &own));
+    context.capacities.reconcile(&own, busy, span, work).await;
 }
-
-const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
     let caches = [informer.health(&own.namespace)];
-    if let Some(end) = unsynced(&context.capacities.queue, caches) {
+    if let Some(end) = context.capacities.unsynced(caches) {
         return end;
     }
     let Some(found) = informer.store.get(own) else {
@@ -153,26 +102,16 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     if object.metadata.deletion_timestamp.is_some() {
         return DONE;
     }
-    let fence = &context.capacities.fence;
-    if !fence.begin(own, &found.uid) {
-        return DONE;
-    }
     let reconcile = Reconcile(OwnObject {
         context,
         informer: &informer,
-        fence,
+        of_kind: &context.capacities,
         key: own,
         found: &found,
         stored: &stored,
     });
-    let result = reconcile.run(object).await;
-    fence.end(own);
-    result
-}
-
-fn waiting(context: &Context) -> ReconcileResult {
-    let until = after(context.capacities.queue.now(), EVENT_TIMEOUT);
-    ReconcileResult::Waiting { until }
+    let work = Box::pin(reconcile.run(object));
+    reconcile.0.fenced(work).await
 }
 
 /// Reads an object with its managed fields.
@@ -194,10 +133,10 @@ impl Reconcile<'_> {
             Ok(observed) => observed,
             // The list that is awaited enqueues it.
             Err(Incomplete::NotYet | Incomplete::NotCached) => {
-                return waiting(self.0.context);
+                return self.0.of_kind.waiting();
             }
         };
-        let now = self.0.context.capacities.queue.now();
+        let now = self.0.of_kind.queue.now();
         let plan = self.plan(&object, &mut facts, &located, now).await;
         let sent = match &plan.write {
             None => None,
@@ -328,23 +267,20 @@ impl Reconcile<'_> {
         };
         let at = place.address(None);
         let api = &self.0.context.api;
-        let fence = &self.0.context.capacities.fence;
         let sent = match write {
             CapacityWrite::Scale(patch) => {
-                return fence
-                    .write(self.0.key, api.patch(&at, Some("scale"), patch))
-                    .await;
+                return self.0.send(api.patch(&at, Some("scale"), patch)).await;
             }
             CapacityWrite::JsonPatch(patch) => {
-                let patch = api.patch_as(PatchFormat::Json, &at, patch);
-                fence.write(self.0.key, patch).await?
+                self.0.send(api.patch_as(PatchFormat::Json, &at, patch))
             }
             CapacityWrite::Apply(object) => {
                 let force = matches!(located.fact, Fact::Known(Some(_)));
-                let patch = api.patch_as(PatchFormat::Apply { force }, &at, object);
-                fence.write(self.0.key, patch).await?
+                let format = PatchFormat::Apply { force };
+                self.0.send(api.patch_as(format, &at, object))
             }
-        };
+        }
+        .await?;
         // So that the event of the write does not enqueue it again.
         if let (Ok(written), Fact::Known(Some(known))) = (&sent, &located.fact) {
             let version = known["metadata"]["resourceVersion"].as_str();
@@ -402,20 +338,7 @@ impl Reconcile<'_> {
         }
         let event = capacity_event(&before, status);
         if let Some(event) = event.filter(|_| written == OwnWrite::Done) {
-            let OwnObject {
-                context,
-                fence,
-                key,
-                found,
-                ..
-            } = self.0;
-            let regarding = Regarding {
-                kind: name::CAPACITY_KIND,
-                key,
-                uid: &found.uid,
-            };
-            let body = regarding.event(context, &event, now, 0);
-            report::create_event(context, fence, key, &body).await;
+            self.0.publish(&event, now).await;
         }
         written
     }

@@ -6,33 +6,27 @@
 mod observe;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_api::{ScheduledMachineSet, name};
+use fivespot_api::ScheduledMachineSet;
 use fivespot_plan::set::{SetFailure, set_warning};
 use fivespot_plan::{Event, SetAction, SetPlan, Side, Unanswered, plan_set};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::Address;
-use fivespot_runtime::lease::{Fence, Fenced};
-use fivespot_runtime::queue::{Backoff, ReconcileResult, WorkQueue};
+use fivespot_runtime::lease::Fenced;
+use fivespot_runtime::queue::ReconcileResult;
 use jiff::{SignedDuration, Timestamp};
-use kubemu_clock::{Busy, Clock, after};
+use kubemu_clock::{Busy, after};
 use serde::Deserialize as _;
 use serde_json::Value;
-use tracing::Instrument as _;
 
-use crate::context::{Context, work_queue};
+use crate::context::Context;
 use crate::failure;
 use crate::kind::{cache_name, scheduled_machine, scheduled_machine_set};
 use crate::observe::projection::CachedKind;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{OwnObject, OwnWrite, unsynced};
-use crate::report::{self, Regarding};
+use crate::own_object::{DONE, OwnKind, OwnObject, OwnWrite};
 use observe::Observed;
-
-/// How many sets are reconciled concurrently.
-const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// How long a set in which nothing was to be done is left alone while only its machines change: at
 /// an edge each of them changes several times, and all of them are read each time.
@@ -41,9 +35,7 @@ const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 /// The queue of the sets, and what is kept of each.
 #[derive(Debug)]
 pub(crate) struct Sets {
-    pub(crate) queue: WorkQueue,
-    /// The fence of their reconciles.
-    fence: Fence,
+    pub(crate) kind: OwnKind,
     states: Mutex<BTreeMap<Key, SetState>>,
 }
 
@@ -56,16 +48,10 @@ struct SetState {
 }
 
 impl Sets {
-    /// An empty queue. `fence` is that of the machines. They are reconciled here if `is_enabled`.
-    pub(crate) fn new(
-        clock: Clock,
-        backoff: Backoff,
-        fence: &Fence,
-        is_enabled: bool,
-    ) -> Self {
+    /// No sets.
+    pub(crate) fn new(kind: OwnKind) -> Self {
         Self {
-            queue: work_queue(clock, backoff, MAX_CONCURRENT, is_enabled),
-            fence: fence.of_kind(name::SET_KIND),
+            kind,
             states: Mutex::default(),
         }
     }
@@ -82,13 +68,13 @@ impl Sets {
     /// Until when a set of that generation is left alone; `None` if it is not.
     fn pause(&self, key: &Key, generation: Option<i64>) -> Option<Timestamp> {
         let (at_rest, until) = self.states().get(key)?.at_rest?;
-        let is_paused = at_rest == generation && self.queue.now() < until;
+        let is_paused = at_rest == generation && self.kind.queue.now() < until;
         is_paused.then_some(until)
     }
 
     /// Records whether nothing was to be done about a set.
     fn rest(&self, key: &Key, generation: Option<i64>, is_at_rest: bool) {
-        let until = after(self.queue.now(), PAUSE);
+        let until = after(self.kind.queue.now(), PAUSE);
         let mut states = self.states();
         let state = states.entry(key.clone()).or_default();
         state.at_rest = is_at_rest.then_some((generation, until));
@@ -96,18 +82,6 @@ impl Sets {
 }
 
 impl Context {
-    /// Enqueues every cached set that this replica may act on.
-    pub(crate) fn enqueue_sets(&self) {
-        let cache = self.cache(&cache_name(&scheduled_machine_set()));
-        let all = cache.map_or_else(Vec::new, |cache| cache.store.all());
-        for (key, _) in all
-            .iter()
-            .filter(|(_, object)| self.fence.covers(&object.uid))
-        {
-            self.sets.queue.enqueue(key);
-        }
-    }
-
     /// ScheduledMachines have changed: enqueues the sets whose machines have such names.
     pub(crate) fn enqueue_sets_of<'k>(
         &self,
@@ -120,7 +94,7 @@ impl Context {
             if let Some((set, _)) = machine.name.rsplit_once('-') {
                 let set = Key::new(machine.namespace.clone(), set);
                 if sets.store.get(&set).is_some() {
-                    self.sets.queue.enqueue(&set);
+                    self.sets.kind.queue.enqueue(&set);
                 }
             }
         }
@@ -135,26 +109,21 @@ pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
 /// Reconciles `own` and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
 pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    drop(busy);
     let span = tracing::info_span!(
         "reconcile",
         namespace = own.namespace,
         scheduledmachineset = own.name,
         reconcile_id = id
     );
-    let queue = &context.sets.queue;
-    let work = Box::pin(result(&context, &own)).instrument(span);
-    let result = queue.charging(&own, work).await;
-    queue.finish(&own, result);
+    let work = Box::pin(result(&context, &own));
+    context.sets.kind.reconcile(&own, busy, span, work).await;
 }
-
-const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = informer(context);
     let machines = context.scheduled_machines.health(&own.namespace);
     let caches = [informer.health(&own.namespace), machines];
-    if let Some(end) = unsynced(&context.sets.queue, caches) {
+    if let Some(end) = context.sets.kind.unsynced(caches) {
         return end;
     }
     let Some(found) = informer.store.get(own) else {
@@ -180,21 +149,15 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     if set.metadata.deletion_timestamp.is_some() {
         return DONE;
     }
-    let fence = &context.sets.fence;
-    if !fence.begin(own, &found.uid) {
-        return DONE;
-    }
     let reconcile = Reconcile(OwnObject {
         context,
         informer: &informer,
-        fence,
+        of_kind: &context.sets.kind,
         key: own,
         found: &found,
         stored: &stored,
     });
-    let result = reconcile.run(set).await;
-    fence.end(own);
-    result
+    reconcile.0.fenced(reconcile.run(set)).await
 }
 
 /// How the actions of a plan ended.
@@ -227,7 +190,7 @@ impl Reconcile<'_> {
         let Ok(sent) = self.send_all(&plan).await else {
             return DONE;
         };
-        let now = self.0.context.sets.queue.now();
+        let now = self.0.of_kind.queue.now();
         for event in plan.events(&observed.facts(), sent.done) {
             self.publish(&event, now).await;
         }
@@ -282,12 +245,7 @@ impl Reconcile<'_> {
     }
 
     async fn send(&self, action: &SetAction) -> Result<kube::Result<Value>, Fenced> {
-        let OwnObject {
-            context,
-            key,
-            fence,
-            ..
-        } = self.0;
+        let OwnObject { context, key, .. } = self.0;
         let (api, sets) = (&context.api, &context.sets);
         let resource = scheduled_machine();
         let at = |name| Address {
@@ -300,7 +258,7 @@ impl Reconcile<'_> {
         match action {
             SetAction::Create { index, object } => {
                 sets.unanswered(key, |it| it.creations.insert(*index));
-                let sent = fence.write(key, api.create(&at(""), object)).await?;
+                let sent = self.0.send(api.create(&at(""), object)).await?;
                 if is_answered(&sent) {
                     sets.unanswered(key, |it| it.creations.remove(index));
                 }
@@ -308,7 +266,7 @@ impl Reconcile<'_> {
             }
             SetAction::Update { index, patch } => {
                 let name = named(index);
-                fence.write(key, api.patch(&at(&name), None, patch)).await
+                self.0.send(api.patch(&at(&name), None, patch)).await
             }
             SetAction::Delete {
                 index,
@@ -319,7 +277,7 @@ impl Reconcile<'_> {
                 sets.unanswered(key, |it| it.deletions.insert(uid.clone()));
                 let at = at(&name);
                 let deletion = api.delete_version(&at, uid, version);
-                let sent = fence.write(key, deletion).await?;
+                let sent = self.0.send(deletion).await?;
                 if is_answered(&sent) {
                     sets.unanswered(key, |it| it.deletions.remove(uid));
                 }
@@ -361,22 +319,9 @@ impl Reconcile<'_> {
     }
 
     async fn publish(&self, event: &Event, now: Timestamp) {
-        let OwnObject {
-            context,
-            fence,
-            key,
-            found,
-            ..
-        } = self.0;
-        let listener = &context.options.listener;
-        listener.set(now, key, &event.note);
-        let regarding = Regarding {
-            kind: name::SET_KIND,
-            key,
-            uid: &found.uid,
-        };
-        let body = regarding.event(context, event, now, 0);
-        report::create_event(context, fence, key, &body).await;
+        let listener = &self.0.context.options.listener;
+        listener.set(now, self.0.key, &event.note);
+        self.0.publish(event, now).await;
     }
 }
 

@@ -2,29 +2,23 @@
 //! and when that changes. Machines that follow one are planned from its spec, without it.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::{SharedSchedule, SpotScheduleStatus, name};
 use fivespot_plan::{Freshness, ScheduleInputs, SpotSchedule, plan_spot_schedule};
 use fivespot_runtime::Key;
-use fivespot_runtime::lease::Fence;
-use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
-use kubemu_clock::{Busy, Clock, after};
+use fivespot_runtime::queue::ReconcileResult;
+use kubemu_clock::Busy;
 use serde::Deserialize as _;
-use tracing::Instrument as _;
 
-use crate::context::{Context, work_queue};
+use crate::context::Context;
 use crate::kind;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
 use crate::observe::projection::{CachedKind, spot_schedule_term};
 use crate::observe::schedule_inputs::add_calendars;
 use crate::observe::watch::KindInformer;
-use crate::own_object::{Change, OwnObject};
-
-/// How many schedules of a kind are reconciled concurrently.
-const MAX_CONCURRENT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+use crate::own_object::{Change, DONE, OwnKind, OwnObject};
 
 /// The kinds.
 const KINDS: [&str; 2] = [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND];
@@ -32,9 +26,8 @@ const KINDS: [&str; 2] = [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND];
 /// The schedules of one kind.
 #[derive(Debug)]
 pub(crate) struct SpotSchedules {
-    kind: &'static str,
-    pub(crate) queue: WorkQueue,
-    fence: Fence,
+    name: &'static str,
+    pub(crate) kind: OwnKind,
     /// The generation of each that the cache shows.
     shown: Mutex<BTreeMap<Key, Shown>>,
 }
@@ -45,18 +38,11 @@ struct Shown {
     generation: Option<i64>,
 }
 
-/// The schedules of all kinds. `fence` is that of the machines. What they publish is written here if
-/// `is_enabled`.
-pub(crate) fn all(
-    clock: &Clock,
-    backoff: Backoff,
-    fence: &Fence,
-    is_enabled: bool,
-) -> [SpotSchedules; 2] {
-    KINDS.map(|kind| SpotSchedules {
-        kind,
-        queue: work_queue(clock.clone(), backoff, MAX_CONCURRENT, is_enabled),
-        fence: fence.of_kind(kind),
+/// The schedules of all kinds. `of_kind` returns the queue of the kind of that name.
+pub(crate) fn all(of_kind: impl Fn(&'static str) -> OwnKind) -> [SpotSchedules; 2] {
+    KINDS.map(|name| SpotSchedules {
+        name,
+        kind: of_kind(name),
         shown: Mutex::default(),
     })
 }
@@ -70,7 +56,7 @@ impl Context {
     }
 
     fn of_kind(&self, kind: &str) -> Option<&SpotSchedules> {
-        self.spot_schedules.iter().find(|of| of.kind == kind)
+        self.spot_schedules.iter().find(|of| of.name == kind)
     }
 
     /// Enqueues schedules of a kind.
@@ -81,7 +67,7 @@ impl Context {
     ) {
         if let Some(of_kind) = self.of_kind(kind) {
             for key in keys {
-                of_kind.queue.enqueue(key);
+                of_kind.kind.queue.enqueue(key);
             }
         }
     }
@@ -89,9 +75,9 @@ impl Context {
     /// Enqueues the cached schedules of that name.
     pub(crate) fn enqueue_spot_schedules_named(&self, key: &Key) {
         for of_kind in &self.spot_schedules {
-            let cache = self.cache(&kind::cache_name(&kind::spot_schedule(of_kind.kind)));
+            let cache = self.cache(&kind::cache_name(&kind::spot_schedule(of_kind.name)));
             if cache.is_some_and(|cache| cache.store.get(key).is_some()) {
-                of_kind.queue.enqueue(key);
+                of_kind.kind.queue.enqueue(key);
             }
         }
     }
@@ -157,8 +143,8 @@ pub(crate) async fn next_due(context: &Context) -> Due {
     tokio::select! {
         // In this order, so that equal runs poll equally.
         biased;
-        (key, busy) = one.queue.next() => Due { kind: 0, key, busy },
-        (key, busy) = other.queue.next() => Due { kind: 1, key, busy },
+        (key, busy) = one.kind.queue.next() => Due { kind: 0, key, busy },
+        (key, busy) = other.kind.queue.next() => Due { kind: 1, key, busy },
     }
 }
 
@@ -166,57 +152,48 @@ pub(crate) async fn next_due(context: &Context) -> Due {
 /// [`Clock::stop_while_busy`].
 pub(crate) async fn reconcile(context: Arc<Context>, due: Due, id: u64) {
     let Due { kind, key, busy } = due;
-    drop(busy);
     let Some(schedules) = context.spot_schedules.get(kind) else {
         return;
     };
     let span = tracing::info_span!(
         "reconcile",
         namespace = key.namespace,
-        kind = schedules.kind,
+        kind = schedules.name,
         name = key.name,
         reconcile_id = id
     );
-    let work = result(&context, schedules, &key).instrument(span);
-    let result = schedules.queue.charging(&key, work).await;
-    schedules.queue.finish(&key, result);
+    let work = Box::pin(result(&context, schedules, &key));
+    schedules.kind.reconcile(&key, busy, span, work).await;
 }
-
-const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
 
 async fn result(
     context: &Arc<Context>,
     schedules: &SpotSchedules,
     own: &Key,
 ) -> ReconcileResult {
-    let informer = informer(context, schedules.kind);
+    let informer = informer(context, schedules.name);
     let Some(found) = informer.store.get(own) else {
         return DONE;
     };
-    if !schedules.fence.begin(own, &found.uid) {
-        return DONE;
-    }
     let stored = found.value();
     let object = OwnObject {
         context,
         informer: &informer,
-        fence: &schedules.fence,
+        of_kind: &schedules.kind,
         key: own,
         found: &found,
         stored: &stored,
     };
-    let result = publish(&object, schedules).await;
-    schedules.fence.end(own);
-    result
+    object.fenced(publish(&object, schedules.name)).await
 }
 
-async fn publish(own: &OwnObject<'_>, schedules: &SpotSchedules) -> ReconcileResult {
-    let now = schedules.queue.now();
+async fn publish(own: &OwnObject<'_>, kind: &str) -> ReconcileResult {
+    let now = own.of_kind.queue.now();
     let meta = &own.stored["metadata"];
     if meta["deletionTimestamp"].is_string() {
         return DONE;
     }
-    let schedule = SharedSchedule::of_spec(schedules.kind, &own.stored["spec"]);
+    let schedule = SharedSchedule::of_spec(kind, &own.stored["spec"]);
     let mut inputs = ScheduleInputs::default();
     if let Ok(schedule) = &schedule {
         let source = Source {
@@ -229,8 +206,7 @@ async fn publish(own: &OwnObject<'_>, schedules: &SpotSchedules) -> ReconcileRes
         let read = add_calendars(&source, names, &mut inputs).await;
         // Without its calendars what was published stays. The list that is awaited enqueues it.
         if read.is_err() {
-            let until = after(now, EVENT_TIMEOUT);
-            return ReconcileResult::Waiting { until };
+            return own.of_kind.waiting();
         }
         if inputs.unknown.is_some() {
             return DONE;

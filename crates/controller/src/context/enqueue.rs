@@ -57,56 +57,40 @@ impl Enqueue {
                 let machines = overrides.changed(&self.informer, keys);
                 self.context.enqueue_keys(machines);
             }
-            CachedKind::Set => {
+            kind => {
                 for target in affected {
-                    if let Target::Set(key) = target {
-                        self.context.sets.queue.enqueue(key);
-                    }
+                    self.index_one(kind, target);
                 }
             }
-            CachedKind::Calendar => {
-                for target in affected {
-                    if let Target::Calendar(key) = target {
-                        self.context.calendars.forget(key);
-                        self.context.calendar_changed(key);
-                    }
-                }
-            }
-            CachedKind::Class | CachedKind::HostClaim => self.index_classes(affected),
-            CachedKind::SpotSchedule(kind) => {
-                for target in affected {
-                    if let Target::SpotSchedule(key) = target {
-                        self.context
-                            .spot_schedule_changed(&self.informer, kind, key);
-                    }
-                }
-            }
-            CachedKind::ProvidedSchedule(kind) => {
-                for target in affected {
-                    if let Target::SpotSchedule(key) = target {
-                        self.context.provided_changed(&self.informer, kind, key);
-                    }
-                }
-            }
-            _ => {}
         }
         self.enqueue_capacities(affected);
     }
 
-    /// Forgets classes that have changed, and enqueues the machines whose turn it is to claim a host.
-    fn index_classes(&self, affected: &BTreeSet<Target>) {
-        let context = &self.context;
-        for target in affected {
-            match target {
-                Target::Machines(class) => {
-                    context.classes.forget(class);
-                    if let Some(class) = class_of_term(class) {
-                        context.overrides.class_changed(class);
-                    }
-                }
-                Target::Host(lease) => context.host_changed(lease),
-                _ => {}
+    /// Forgets what was read of an object of that kind, and enqueues what depends on it.
+    fn index_one(&self, kind: &CachedKind, target: &Target) {
+        let Self {
+            context, informer, ..
+        } = self;
+        match (kind, target) {
+            (_, Target::Set(key)) => context.sets.kind.queue.enqueue(key),
+            (CachedKind::Calendar, Target::Calendar(key)) => {
+                context.calendars.forget(key);
+                context.calendar_changed(key);
             }
+            (CachedKind::Class, Target::Machines(class)) => {
+                context.classes.forget(class);
+                if let Some(class) = class_of_term(class) {
+                    context.overrides.class_changed(class);
+                }
+            }
+            (_, Target::Host(lease)) => context.host_changed(lease),
+            (CachedKind::SpotSchedule(kind), Target::SpotSchedule(key)) => {
+                context.spot_schedule_changed(informer, kind, key);
+            }
+            (CachedKind::ProvidedSchedule(kind), Target::SpotSchedule(key)) => {
+                context.provided_changed(informer, kind, key);
+            }
+            _ => {}
         }
     }
 

@@ -220,7 +220,7 @@ async fn an_edited_class_enqueues_overrides_of_namespaces_that_use_it_and_no_oth
         context.overrides.machines_changed(machines, [key]);
         context.overrides.changed(&overrides, [key]);
     }
-    let queue = &context.overrides.queue;
+    let queue = &context.overrides.kind.queue;
     while queue.due() > 0 {
         let (key, _busy) = queue.next().await;
         queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });

@@ -88,23 +88,20 @@ async fn find(source: &Source<'_>, name: &str) -> Result<Fact<Found>, Incomplete
     let found = source
         .object_of_cluster(&resource, CachedKind::Class, name)
         .await?;
-    Ok(match found {
-        Fact::Known(Some(stored)) => {
+    Ok(found.and_then(|stored| {
+        let class = stored.as_ref().and_then(|stored| {
             let version = stored["metadata"]["resourceVersion"].as_str();
             let version = version.unwrap_or_default();
             // One that is read live may have its specs.
-            let class = if source.is_live() {
-                read_class(&stored)
+            if source.is_live() {
+                read_class(stored)
             } else {
-                let read = || read_class(&stored);
+                let read = || read_class(stored);
                 context.classes.get_or_read(&term, version, read)
-            };
-            let stored = Some(stored);
-            Fact::Known(Found { class, stored })
-        }
-        Fact::Known(None) => Fact::Known(Found::default()),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    })
+            }
+        });
+        Fact::Known(Found { class, stored })
+    }))
 }
 
 /// The labels of the namespace.

@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::failure;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::projection::CachedKind;
+use crate::observe::read_once::ReadOnce;
 use crate::observe::watch::KindInformer;
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::Health;
-use fivespot_runtime::cache::{Expectation, Version};
+use fivespot_runtime::cache::{Expectation, Health, Version};
 use fivespot_runtime::http::Address;
 
 /// The result of a live read.
@@ -32,13 +32,6 @@ struct ReadError {
     /// The HTTP status; `None` without a response.
     code: Option<u16>,
     unknown: Unknown,
-}
-
-/// An object that a live read has returned.
-#[derive(Clone, Copy)]
-pub(super) struct ObservedObject<'a> {
-    pub(super) at: &'a Key,
-    pub(super) found: Option<&'a Value>,
 }
 
 /// The reconcile that objects are read for, and how they are read.
@@ -78,6 +71,33 @@ impl Source<'_> {
     ) -> Result<Fact<Option<Value>>, Incomplete> {
         let informer = self.context.informer(resource, projection);
         self.read_at(&informer, Key::new("", name)).await
+    }
+
+    /// What `read` makes of an object, which `once` keeps for each version of it; `None` if there is
+    /// none.
+    pub(super) async fn read_once<K: Ord + Clone, T: Clone>(
+        &self,
+        informer: &KindInformer,
+        at: Key,
+        once: &ReadOnce<K, Option<T>>,
+        id: &K,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Fact<Option<T>>, Incomplete> {
+        if !self.is_live()
+            && informer.health(&at.namespace) == Health::Synced
+            && let Some(cached) = informer.store.get(&at)
+            && let Some(known) = once.get(id, cached.version.as_str())
+        {
+            return Ok(Fact::Known(known));
+        }
+        let found = self.read_at(informer, at).await?;
+        Ok(found.and_then(|found| {
+            let read = found.and_then(|value| {
+                let version = value["metadata"]["resourceVersion"].as_str();
+                once.get_or_read(id, version.unwrap_or_default(), || read(&value))
+            });
+            Fact::Known(read)
+        }))
     }
 
     async fn read(
@@ -136,12 +156,7 @@ impl Source<'_> {
         };
         match response.found {
             Ok(found) => {
-                self.reads.record_read(&informer.name, &at, found.as_ref());
-                let observed = ObservedObject {
-                    at: &at,
-                    found: found.as_ref(),
-                };
-                self.expect(informer, observed, response.lists_begun);
+                self.record(informer, &at, found.as_ref(), response.lists_begun);
                 Fact::Known(found)
             }
             Err(ReadError { code, unknown }) => {
@@ -172,15 +187,16 @@ impl Source<'_> {
         }
     }
 
-    /// A live read has returned something that the cache may not show yet. It is recorded like a
+    /// Records what a live read has returned. What the cache may not show yet is recorded like a
     /// write of our own, so that no later reconcile uses an older state.
-    pub(super) fn expect(
+    pub(super) fn record(
         &self,
         informer: &KindInformer,
-        observed: ObservedObject<'_>,
+        at: &Key,
+        found: Option<&Value>,
         lists_begun: u64,
     ) {
-        let ObservedObject { at, found } = observed;
+        self.reads.record_read(&informer.name, at, found);
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let cached = informer.store.get(at);
         let (uid, version) = match found {

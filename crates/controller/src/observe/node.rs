@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Incomplete;
-use super::management::{ObservedObject, Source};
+use super::management::Source;
 use crate::failure;
 use crate::kind;
 use crate::observe::projection::{CachedKind, node_terms};
@@ -125,13 +125,12 @@ impl NodeLookup<'_> {
         let pods = if self.wants_pods {
             // Pods are watched only if a live read has found one that must be waited for.
             let informer = context.cache(&pods_of(key)).ok_or(Incomplete::NotCached)?;
-            match self.source.cached(&informer, &Key::new("", ""))? {
-                Fact::Known(_) => {
-                    let all = informer.store.all().into_iter();
-                    all_pods(all.map(|(_, object)| object.value()))
-                }
-                Fact::Unknown(unknown) => Fact::Unknown(unknown),
-            }
+            let synced = self.source.cached(&informer, &Key::new("", ""))?;
+            synced.and_then(|_| {
+                let all = informer.store.all().into_iter();
+                let pods = all.map(|(_, object)| pods::parse_pod(object.value()));
+                pods.collect::<Result<Vec<Pod>, Unknown>>().into()
+            })
         } else {
             Fact::default()
         };
@@ -284,15 +283,8 @@ impl NodeLookup<'_> {
         match found {
             Ok(found) => {
                 let lists_begun = informer.store.lists_begun(&key.namespace);
-                self.source.reads.record_read(&cache, &key, found.as_ref());
-                self.source.expect(
-                    &informer,
-                    ObservedObject {
-                        at: &key,
-                        found: found.as_ref(),
-                    },
-                    lists_begun,
-                );
+                let found_now = found.as_ref();
+                self.source.record(&informer, &key, found_now, lists_begun);
                 agent_config(Fact::Known(found))
             }
             Err(error) => Fact::Unknown(failure::unknown(&error)),
@@ -326,15 +318,8 @@ impl NodeLookup<'_> {
         if let Some(found) = &found {
             self.workload.store_node(&nodes, found);
         }
-        self.source.reads.record_read(&cache, &name, found.as_ref());
-        self.source.expect(
-            &nodes,
-            ObservedObject {
-                at: &name,
-                found: found.as_ref(),
-            },
-            lists_begun,
-        );
+        self.source
+            .record(&nodes, &name, found.as_ref(), lists_begun);
         Ok(found)
     }
 
@@ -358,34 +343,21 @@ fn version(node: Option<&Value>) -> String {
 }
 
 fn parse_node(found: Fact<Option<Value>>) -> Fact<Option<Node>> {
-    match found {
-        Fact::Known(Some(value)) => match deserialize::<core::Node>(value) {
-            Ok(node) => Fact::Known(Some(Node::from(&node))),
-            Err(unknown) => Fact::Unknown(unknown),
-        },
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    }
+    parse(found, |node: &core::Node| Node::from(node))
 }
 
 fn agent_config(found: Fact<Option<Value>>) -> Fact<Option<AgentConfig>> {
-    match found {
-        Fact::Known(Some(value)) => match deserialize::<core::ConfigMap>(value) {
-            Ok(config) => Fact::Known(Some(AgentConfig::from(&config))),
-            Err(unknown) => Fact::Unknown(unknown),
-        },
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    }
+    parse(found, |config: &core::ConfigMap| AgentConfig::from(config))
 }
 
-/// The pods of a cache.
-fn all_pods(items: impl Iterator<Item = Value>) -> Fact<Vec<Pod>> {
-    let all: Result<Vec<Pod>, Unknown> = items.map(pods::parse_pod).collect();
-    match all {
-        Ok(pods) => Fact::Known(pods),
-        Err(unknown) => Fact::Unknown(unknown),
-    }
+fn parse<K: DeserializeOwned, T>(
+    found: Fact<Option<Value>>,
+    read: impl Fn(&K) -> T,
+) -> Fact<Option<T>> {
+    found.and_then(|found| {
+        let object = found.map(deserialize::<K>).transpose();
+        object.map(|object| object.as_ref().map(read)).into()
+    })
 }
 
 fn deserialize<T: DeserializeOwned>(value: Value) -> Result<T, Unknown> {

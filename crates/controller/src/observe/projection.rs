@@ -16,8 +16,7 @@ use crate::provider_specs;
 pub(crate) use capacity::{hosted_term, machine_node_term, target_group_term};
 pub(crate) use class::{claims_term, class_of_term, class_term, host_term, limited_term};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::FieldMask;
-use fivespot_runtime::cache::{self, CacheProjection, Projection};
+use fivespot_runtime::cache::{self, CacheProjection, FieldMask, Projection};
 use mask::LABELLED_META;
 pub(crate) use target::Target;
 pub(crate) use term::{
@@ -91,46 +90,12 @@ pub(crate) enum CachedKind {
 impl CachedKind {
     /// Whether it is read from a workload cluster.
     pub(crate) fn is_of_workload(&self) -> bool {
-        match self {
-            Self::Node(_) | Self::Pod(_) | Self::AgentConfig(_) => true,
-            Self::ScheduledMachine
-            | Self::Override
-            | Self::Calendar
-            | Self::SpotSchedule(_)
-            | Self::ProvidedSchedule(_)
-            | Self::Set
-            | Self::Capacity
-            | Self::CapacityTarget
-            | Self::Class
-            | Self::Namespace
-            | Self::HostClaim
-            | Self::Cluster
-            | Self::Machine
-            | Self::Provider => false,
-        }
+        matches!(self, Self::Node(_) | Self::Pod(_) | Self::AgentConfig(_))
     }
 
     /// Whether the watches of this kind show `object`.
     pub(crate) fn shows(&self, object: &Value) -> bool {
-        match self {
-            Self::Provider => has_label(object),
-            Self::ScheduledMachine
-            | Self::Override
-            | Self::Calendar
-            | Self::SpotSchedule(_)
-            | Self::ProvidedSchedule(_)
-            | Self::Set
-            | Self::Capacity
-            | Self::CapacityTarget
-            | Self::Class
-            | Self::Namespace
-            | Self::HostClaim
-            | Self::Cluster
-            | Self::Machine
-            | Self::Node(_)
-            | Self::Pod(_)
-            | Self::AgentConfig(_) => true,
-        }
+        *self != Self::Provider || has_label(object)
     }
 
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {

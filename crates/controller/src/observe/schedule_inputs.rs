@@ -15,6 +15,7 @@ use fivespot_runtime::cache::Health;
 use fivespot_runtime::http::Address;
 use fivespot_schedule::Dates;
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::Incomplete;
 use super::management::Source;
@@ -97,31 +98,17 @@ async fn followed(
     let cached_kind = CachedKind::SpotSchedule(kind.clone());
     let at = Key::new(namespace.clone(), name);
     let term = spot_schedule_term(kind, &at);
-    let informer = context.informer(&resource, cached_kind.clone());
-    if !source.is_live()
-        && informer.health(namespace) == Health::Synced
-        && let Some(cached) = informer.store.get(&at)
-        && let Some(known) = context.followed.get(&term, cached.version.as_str())
-    {
-        return Ok(Fact::Known(known));
-    }
-    let found = source.object(&resource, cached_kind, name).await?;
-    Ok(match found {
-        Fact::Known(Some(value)) => {
-            let version = value["metadata"]["resourceVersion"].as_str();
-            let read = || {
-                let schedule = SharedSchedule::of_spec(kind, &value["spec"]).ok()?;
-                Some(Resolved::Shared {
-                    schedule: Arc::new(schedule),
-                    generation: value["metadata"]["generation"].as_i64(),
-                })
-            };
-            let version = version.unwrap_or_default();
-            Fact::Known(context.followed.get_or_read(&term, version, read))
-        }
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    })
+    let informer = context.informer(&resource, cached_kind);
+    let read = |value: &Value| {
+        let schedule = SharedSchedule::of_spec(kind, &value["spec"]).ok()?;
+        Some(Resolved::Shared {
+            schedule: Arc::new(schedule),
+            generation: value["metadata"]["generation"].as_i64(),
+        })
+    };
+    source
+        .read_once(&informer, at, &context.followed, &term, read)
+        .await
 }
 
 /// What a reference to an object of another provider resolves to.
@@ -160,18 +147,17 @@ async fn provided(
     }
     let cached = CachedKind::ProvidedSchedule(kind.clone());
     let found = source.object(&resource, cached, name).await?;
-    Ok(match found {
-        Fact::Known(Some(value)) => {
-            let term =
-                spot_schedule_term(kind, &Key::new(source.key.namespace.clone(), name));
-            let published = Provided::of_object(&value);
-            let now = context.queue.now();
-            let following = context.provided.follow(&term, &published, now);
-            resolved(following.published, following.is_flapping)
-        }
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    })
+    Ok(found.and_then(|found| {
+        let Some(value) = found else {
+            return Fact::Known(None);
+        };
+        let term =
+            spot_schedule_term(kind, &Key::new(source.key.namespace.clone(), name));
+        let published = Provided::of_object(&value);
+        let now = context.queue.now();
+        let following = context.provided.follow(&term, &published, now);
+        resolved(following.published, following.is_flapping)
+    }))
 }
 
 /// The dates of a calendar. One that cannot be parsed has no dates that could be applied.
@@ -179,31 +165,16 @@ async fn calendar(
     source: &Source<'_>,
     name: &str,
 ) -> Result<Fact<Option<Dates>>, Incomplete> {
-    let resource = schedule_calendar();
-    let (context, namespace) = (source.context, &source.key.namespace);
-    let at = Key::new(namespace.clone(), name);
-    let informer = context.informer(&resource, CachedKind::Calendar);
-    if !source.is_live()
-        && informer.health(namespace) == Health::Synced
-        && let Some(cached) = informer.store.get(&at)
-        && let Some(dates) = context.calendars.get(&at, cached.version.as_str())
-    {
-        return Ok(Fact::Known(dates));
-    }
-    let found = source.object(&resource, CachedKind::Calendar, name).await?;
-    Ok(match found {
-        Fact::Known(Some(value)) => {
-            let version = value["metadata"]["resourceVersion"].as_str();
-            let version = version.unwrap_or_default();
-            let read = || {
-                let calendar = ScheduleCalendar::deserialize(&value).ok()?;
-                Some(calendar.spec.dates())
-            };
-            Fact::Known(context.calendars.get_or_read(&at, version, read))
-        }
-        Fact::Known(None) => Fact::Known(None),
-        Fact::Unknown(unknown) => Fact::Unknown(unknown),
-    })
+    let context = source.context;
+    let at = Key::new(source.key.namespace.clone(), name);
+    let informer = context.informer(&schedule_calendar(), CachedKind::Calendar);
+    let read = |value: &Value| {
+        let calendar = ScheduleCalendar::deserialize(value).ok()?;
+        Some(calendar.spec.dates())
+    };
+    source
+        .read_once(&informer, at.clone(), &context.calendars, &at, read)
+        .await
 }
 
 /// The considered overrides of a machine: from the index; before something is ended, from the

@@ -29,6 +29,19 @@ pub(crate) struct WatchScope {
     pub(crate) budget: Option<Arc<Budget>>,
 }
 
+impl WatchScope {
+    /// All objects that this server has.
+    pub(crate) fn of(api: ApiClient) -> Self {
+        Self {
+            api,
+            namespace: None,
+            selector: None,
+            link: None,
+            budget: None,
+        }
+    }
+}
+
 /// Fills `informer` and enqueues the keys affected. Never ends.
 pub(crate) async fn fill(
     context: Arc<Context>,

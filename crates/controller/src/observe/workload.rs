@@ -148,17 +148,11 @@ impl Workload {
         let (informer, is_new) = context.ensure(pods_of(key), pod(), projection);
         if is_new {
             let scope = WatchScope {
-                api: api.clone(),
-                namespace: None,
                 selector: Some(Selector::Fields(on_node(node))),
-                link: None,
                 budget: Some(self.budget.clone()),
+                ..WatchScope::of(api.clone())
             };
-            informer.add_task(context.spawn(fill(
-                context.clone(),
-                informer.clone(),
-                scope,
-            )));
+            context.follow(&informer, scope);
         }
     }
 
@@ -189,17 +183,11 @@ impl Workload {
         if is_new {
             let system = name::SYSTEM_NAMESPACE;
             let scope = WatchScope {
-                api: api.clone(),
                 namespace: Some(system.to_owned()),
-                selector: None,
-                link: None,
                 budget: Some(self.budget.clone()),
+                ..WatchScope::of(api.clone())
             };
-            informer.add_task(context.spawn(fill(
-                context.clone(),
-                informer.clone(),
-                scope,
-            )));
+            context.follow(&informer, scope);
         }
         informer
     }
@@ -318,11 +306,9 @@ fn follow_nodes(
 ) -> Task {
     let informer = workload.node_cache(context);
     let scope = WatchScope {
-        api,
-        namespace: None,
-        selector: None,
         link: Some(workload.clone()),
         budget: Some(workload.budget.clone()),
+        ..WatchScope::of(api)
     };
     context.spawn(fill(context.clone(), informer, scope))
 }

@@ -157,7 +157,7 @@ pub struct Args {
     )]
     instance_id: String,
     #[command(flatten)]
-    ports: Ports,
+    pub(crate) ports: Ports,
     #[command(flatten)]
     pub(crate) log: log::Settings,
 }
@@ -188,19 +188,11 @@ impl Pod {
 
 /// The settings from the flags, without a client for the cluster.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct Settings<'a> {
+    flags: &'a Args,
     namespaces: Namespaces,
-    controllers: Controllers,
-    node_access: NodeAccess,
-    workload_servers: Allowed,
-    max_concurrent: NonZeroUsize,
     coordination: Coordination,
-    claim_namespace: String,
     identity: String,
-    max_starts_per_minute: Option<NonZeroU32>,
-    force_finalizer_on_timeout: bool,
-    reclaim_by_override: Option<Duration>,
-    ports: Ports,
 }
 
 impl Args {
@@ -208,31 +200,17 @@ impl Args {
     ///
     /// # Errors
     /// A flag or a combination of flags is invalid. The failure names the flag.
-    pub(crate) fn settings(&self, pod: Pod) -> Result<Settings, Failure> {
+    pub(crate) fn settings(&self, pod: Pod) -> Result<Settings<'_>, Failure> {
         let namespaces = match self.namespaces.as_slice() {
             [] => Namespaces::All,
             names => Namespaces::Only(checked_namespaces(names)?),
         };
         let identity = self.identity(pod)?;
         Ok(Settings {
+            flags: self,
             namespaces,
-            controllers: Controllers {
-                machines: self.controllers.contains(&Controller::Machines),
-                capacity: self.controllers.contains(&Controller::Capacity),
-            },
-            node_access: self.node_access,
-            workload_servers: Allowed {
-                path: self.allow_workload_server_path,
-                local: self.allow_loopback_workload_server,
-            },
-            max_concurrent: self.max_concurrent,
             coordination: self.coordination()?,
-            claim_namespace: self.lease_namespace.clone(),
             identity,
-            max_starts_per_minute: self.max_starts_per_minute,
-            force_finalizer_on_timeout: self.force_finalizer_on_timeout,
-            reclaim_by_override: self.reclaim_by_override,
-            ports: self.ports,
         })
     }
 
@@ -308,25 +286,27 @@ impl Args {
     }
 }
 
-impl Settings {
-    /// The metrics and health ports.
-    pub(crate) fn ports(&self) -> Ports {
-        self.ports
-    }
-
+impl Settings<'_> {
     /// The operator's options with that client.
     pub(crate) fn options(self, client: Client) -> Options {
+        let flags = self.flags;
         let mut options = Options::new(client, Clock::system());
         options.namespaces = self.namespaces;
-        options.controllers = self.controllers;
-        options.node_access = self.node_access;
-        options.workload_servers = self.workload_servers;
-        options.max_concurrent = self.max_concurrent;
+        options.controllers = Controllers {
+            machines: flags.controllers.contains(&Controller::Machines),
+            capacity: flags.controllers.contains(&Controller::Capacity),
+        };
+        options.node_access = flags.node_access;
+        options.workload_servers = Allowed {
+            path: flags.allow_workload_server_path,
+            local: flags.allow_loopback_workload_server,
+        };
+        options.max_concurrent = flags.max_concurrent;
         options.coordination = self.coordination;
-        options.claim_namespace = self.claim_namespace;
-        options.max_starts_per_minute = self.max_starts_per_minute;
-        options.force_finalizer_on_timeout = self.force_finalizer_on_timeout;
-        options.reclaim_override = self.reclaim_by_override.map(Into::into);
+        options.claim_namespace.clone_from(&flags.lease_namespace);
+        options.max_starts_per_minute = flags.max_starts_per_minute;
+        options.force_finalizer_on_timeout = flags.force_finalizer_on_timeout;
+        options.reclaim_override = flags.reclaim_by_override.map(Into::into);
         // Replicas that fail at the same time must not retry at the same time.
         let mut seed = DefaultHasher::new();
         (&self.identity, std::process::id()).hash(&mut seed);

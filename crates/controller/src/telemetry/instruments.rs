@@ -241,7 +241,7 @@ fn levels(context: &Context) -> Levels {
     let controllers = context.options.controllers;
     let due = [
         &context.queue,
-        &context.overrides.queue,
+        &context.overrides.kind.queue,
         &context.capacities.queue,
     ];
     Levels {

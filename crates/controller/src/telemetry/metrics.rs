@@ -122,38 +122,49 @@ const READY_LATENESSES: [f64; 10] = [
 impl Metrics {
     /// All metrics, at zero.
     pub(crate) fn new() -> Self {
-        let durations = Family::new_with_constructor(
-            (|| Histogram::new(DURATIONS)) as fn() -> Histogram,
-        );
+        let durations: fn() -> Histogram = || Histogram::new(DURATIONS);
+        let mut all = Register::default();
         let mut metrics = Self {
-            registry: Registry::default(),
-            reconciliations: Family::default(),
-            durations,
-            lateness: Histogram::new(LATENESSES),
-            active: Gauge::default(),
-            by_phase: Family::default(),
-            unready: Family::default(),
-            oldest_pending: Gauge::default(),
-            ready_lateness: Histogram::new(READY_LATENESSES),
-            machine_seconds: Family::default(),
+            reconciliations: all.zero("fivespot_reconciliations_total"),
+            durations: all.add(
+                "fivespot_reconciliation_duration_seconds",
+                Family::new_with_constructor(durations),
+            ),
+            lateness: all.add(
+                "fivespot_transition_lateness_seconds",
+                Histogram::new(LATENESSES),
+            ),
+            active: all.zero("fivespot_machines_active"),
+            by_phase: all.zero("fivespot_machines_by_phase"),
+            unready: all.zero("fivespot_machines_unready"),
+            oldest_pending: all.zero("fivespot_oldest_pending_seconds"),
+            ready_lateness: all.add(
+                "fivespot_ready_lateness_seconds",
+                Histogram::new(READY_LATENESSES),
+            ),
+            machine_seconds: all.zero("fivespot_machine_seconds_total"),
+            orphans: all.zero("fivespot_orphaned_machines"),
+            evaluations: all.zero("fivespot_schedule_evaluations_total"),
+            kill_switches: all.zero("fivespot_kill_switch_activations_total"),
+            unresolved: all.zero("fivespot_spot_schedule_resolution_errors_total"),
+            drains: all.zero("fivespot_node_drains_total"),
+            evictions: all.zero("fivespot_pod_evictions_total"),
+            releases: all.zero("fivespot_finalizer_cleanup_timeouts_total"),
+            errors: all.zero("fivespot_errors_total"),
+            requests: all.zero("fivespot_api_requests_total"),
+            queue: all.zero("fivespot_queue_depth"),
+            is_leader: all.zero("fivespot_is_leader"),
+            capacity_is_leader: all.zero("fivespot_capacity_is_leader"),
+            shards: all.zero("fivespot_shards"),
+            info: all.zero("fivespot_controller_info"),
+            zones: all.zero("fivespot_tzdata_info"),
             counted_at: Mutex::default(),
-            orphans: Gauge::default(),
-            evaluations: Family::default(),
-            kill_switches: Counter::default(),
-            unresolved: Family::default(),
-            drains: Family::default(),
-            evictions: Family::default(),
-            releases: Counter::default(),
-            errors: Family::default(),
-            requests: Family::default(),
-            queue: Gauge::default(),
-            is_leader: Gauge::default(),
-            capacity_is_leader: Gauge::default(),
-            shards: Gauge::default(),
-            info: Family::default(),
-            zones: Family::default(),
+            registry: Registry::default(),
         };
-        metrics.register();
+        metrics.registry = all.0;
+        metrics
+            .registry
+            .register_collector(Box::new(process::Process));
         metrics.begin_at_zero();
         metrics
     }
@@ -174,67 +185,6 @@ impl Metrics {
             let labels = [error_label(error_type)];
             self.errors.get_or_create(&labels).inc_by(0);
         }
-    }
-
-    fn register(&mut self) {
-        let registry = &mut self.registry;
-        register(
-            registry,
-            "fivespot_reconciliations_total",
-            &self.reconciliations,
-        );
-        register(
-            registry,
-            "fivespot_reconciliation_duration_seconds",
-            &self.durations,
-        );
-        register(
-            registry,
-            "fivespot_transition_lateness_seconds",
-            &self.lateness,
-        );
-        register(registry, "fivespot_machines_active", &self.active);
-        register(registry, "fivespot_machines_by_phase", &self.by_phase);
-        register(registry, "fivespot_machines_unready", &self.unready);
-        let name = "fivespot_oldest_pending_seconds";
-        register(registry, name, &self.oldest_pending);
-        let name = "fivespot_ready_lateness_seconds";
-        register(registry, name, &self.ready_lateness);
-        let name = "fivespot_machine_seconds_total";
-        register(registry, name, &self.machine_seconds);
-        register(registry, "fivespot_orphaned_machines", &self.orphans);
-        register(
-            registry,
-            "fivespot_schedule_evaluations_total",
-            &self.evaluations,
-        );
-        register(
-            registry,
-            "fivespot_kill_switch_activations_total",
-            &self.kill_switches,
-        );
-        register(
-            registry,
-            "fivespot_spot_schedule_resolution_errors_total",
-            &self.unresolved,
-        );
-        register(registry, "fivespot_node_drains_total", &self.drains);
-        register(registry, "fivespot_pod_evictions_total", &self.evictions);
-        register(
-            registry,
-            "fivespot_finalizer_cleanup_timeouts_total",
-            &self.releases,
-        );
-        register(registry, "fivespot_errors_total", &self.errors);
-        register(registry, "fivespot_api_requests_total", &self.requests);
-        register(registry, "fivespot_queue_depth", &self.queue);
-        register(registry, "fivespot_is_leader", &self.is_leader);
-        let of_capacities = &self.capacity_is_leader;
-        register(registry, "fivespot_capacity_is_leader", of_capacities);
-        register(registry, "fivespot_shards", &self.shards);
-        register(registry, "fivespot_controller_info", &self.info);
-        register(registry, "fivespot_tzdata_info", &self.zones);
-        registry.register_collector(Box::new(process::Process));
     }
 
     /// Sets the info metrics of the time zone data and of this replica, unless it reconciles no
@@ -383,12 +333,23 @@ impl Metrics {
     }
 }
 
-fn register(registry: &mut Registry, name: &str, metric: &(impl Metric + Clone)) {
-    let row = METRICS.iter().find(|row| row.name == name);
-    let help = row.map_or("", |row| row.help);
-    // The library adds the suffix of counters.
-    let name = name.strip_suffix("_total").unwrap_or(name);
-    registry.register(name, help, metric.clone());
+/// Registers metrics under their names.
+#[derive(Default)]
+struct Register(Registry);
+
+impl Register {
+    fn zero<M: Metric + Clone + Default>(&mut self, name: &str) -> M {
+        self.add(name, M::default())
+    }
+
+    fn add<M: Metric + Clone>(&mut self, name: &str, metric: M) -> M {
+        let row = METRICS.iter().find(|row| row.name == name);
+        let help = row.map_or("", |row| row.help);
+        // The library adds the suffix of counters.
+        let name = name.strip_suffix("_total").unwrap_or(name);
+        self.0.register(name, help, metric.clone());
+        metric
+    }
 }
 
 fn error_label(error_type: ErrorType) -> (&'static str, String) {

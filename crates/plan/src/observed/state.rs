@@ -180,12 +180,26 @@ impl<T> Fact<T> {
         }
     }
 
+    /// What `next` makes of the fact, if it is known.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known(value) => next(value),
+            Self::Unknown(unknown) => Fact::Unknown(unknown),
+        }
+    }
+
     /// Why it is unknown.
     pub(crate) fn unknown(&self) -> Option<&Unknown> {
         match self {
             Self::Known(_) => None,
             Self::Unknown(unknown) => Some(unknown),
         }
+    }
+}
+
+impl<T> From<Result<T, Unknown>> for Fact<T> {
+    fn from(result: Result<T, Unknown>) -> Self {
+        result.map_or_else(Self::Unknown, Self::Known)
     }
 }
 
