@@ -15,8 +15,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::act::memory::after;
-use crate::{Event, Fact, ScheduleInputs};
+use crate::{Fact, ScheduleInputs};
 use report::Problem;
+pub use report::{event as capacity_event, write_failed as capacity_write_failed};
 use wanted::Wanted;
 pub use write::{CapacityWrite, manager_of};
 
@@ -89,24 +90,6 @@ impl CapacityPlan {
         }
         status
     }
-}
-
-/// The status after the server refused a write, for this reason.
-pub fn capacity_write_failed(
-    object: &ScheduledCapacity,
-    reason: &'static str,
-    message: &str,
-    now: Timestamp,
-) -> ScheduledCapacityStatus {
-    report::write_failed(object, reason, message, now)
-}
-
-/// The event for the difference between two statuses.
-pub fn capacity_event(
-    before: &ScheduledCapacityStatus,
-    after: &ScheduledCapacityStatus,
-) -> Option<Event> {
-    report::event(before, after)
 }
 
 /// One decision: the input, and the status and plan as they become.

@@ -64,6 +64,7 @@ pub mod set;
 pub mod spot_schedule;
 pub mod status;
 
+mod condition;
 mod decide;
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};

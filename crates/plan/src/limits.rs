@@ -227,6 +227,18 @@ pub struct Span {
     pub end: Option<Timestamp>,
 }
 
+impl Span {
+    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
+        self.start <= now && self.end.is_none_or(|end| end > now)
+    }
+}
+
+/// The first instant after `now` at which one of these begins or ends.
+pub(crate) fn next_edge(spans: &[Span], now: Timestamp) -> Option<Timestamp> {
+    let edges = spans.iter().flat_map(|span| [Some(span.start), span.end]);
+    edges.flatten().filter(|edge| *edge > now).min()
+}
+
 /// What a machine claims of the limits of its class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
@@ -245,8 +257,8 @@ impl Claim {
     /// The machine at an instant; `None` if it is not needed then.
     pub fn at<'a>(&self, name: &'a str, now: Timestamp) -> Option<Contender<'a>> {
         let mut spans = self.spans.iter();
-        let is_open = |of: &&Span| of.start <= now && of.end.is_none_or(|end| end > now);
-        spans.find(is_open).map(|span| Contender {
+        let open = spans.find(|span| span.is_open(now));
+        open.map(|span| Contender {
             name,
             priority: self.priority,
             holds: self.holds,
@@ -256,9 +268,7 @@ impl Claim {
 
     /// The next instant at which it is needed or not any more.
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        let edges = self.spans.iter();
-        let edges = edges.flat_map(|span| [Some(span.start), span.end]);
-        edges.flatten().filter(|edge| *edge > now).min()
+        next_edge(&self.spans, now)
     }
 
     /// Whether it claims the same as `other` from `now` on, as far as both are known: an end that

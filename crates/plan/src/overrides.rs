@@ -1,14 +1,14 @@
 //! What to do about one ScheduleOverride: its status, and its deletion after its end.
 
 use fivespot_api::schedule_override::IGNORED;
-use fivespot_api::time::{next_whole_second, whole_seconds};
+use fivespot_api::time::next_whole_second;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
 use fivespot_capi::one_line;
 use fivespot_schedule::{Override, OverrideMode};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::act::memory::after;
+use crate::condition::Found;
 
 /// How long after its end an override is deleted.
 const ENDED_OVERRIDE_TTL: SignedDuration = SignedDuration::from_hours(1);
@@ -72,13 +72,13 @@ pub fn plan_override(
         let invalid = "spec.endTime or spec.startTime cannot be parsed, or the end is not after \
                        the start";
         let found = [
-            OverrideCondition::new("Active", false, "Invalid", invalid.to_owned()),
-            OverrideCondition::new(IGNORED, true, "Invalid", invalid.to_owned()),
+            Found::new("Active", false, "Invalid", invalid),
+            Found::new(IGNORED, true, "Invalid", invalid),
         ];
         return planned(
             object,
             &before,
-            status(object, &before, &found, now),
+            status(object, &before, found, now),
             matched,
         );
     };
@@ -94,7 +94,7 @@ pub fn plan_override(
     if matched.is_beyond_limit {
         // One status for its whole life and no Event, so that however many there are cost little.
         let found = [beyond_limit("Active", false), beyond_limit(IGNORED, true)];
-        let mut after = status(object, &before, &found, now);
+        let mut after = status(object, &before, found, now);
         after.matched_machines = None;
         return OverridePlan {
             status: (after != before).then_some(after),
@@ -108,7 +108,7 @@ pub fn plan_override(
     let mut plan = planned(
         object,
         &before,
-        status(object, &before, &found, now),
+        status(object, &before, found, now),
         matched,
     );
     let edges = start.into_iter().chain([end]).chain(kept);
@@ -117,19 +117,16 @@ pub fn plan_override(
 }
 
 /// Whether the override is in force and whether it has ended, as conditions.
-fn in_force(override_: &Override, now: Timestamp) -> [OverrideCondition; 2] {
+fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
     let (start, end) = (override_.start, override_.end);
     let is_over = end <= now;
     let has_begun = start.is_none_or(|start| start <= now);
     let until = next_whole_second(end);
     let active = match (has_begun, is_over) {
-        (_, true) => OverrideCondition::new(
-            "Active",
-            false,
-            "Expired",
-            format!("it ended at {until}"),
-        ),
-        (true, false) => OverrideCondition::new(
+        (_, true) => {
+            Found::new("Active", false, "Expired", format!("it ended at {until}"))
+        }
+        (true, false) => Found::new(
             "Active",
             true,
             "InForce",
@@ -137,18 +134,13 @@ fn in_force(override_: &Override, now: Timestamp) -> [OverrideCondition; 2] {
         ),
         (false, false) => {
             let start = start.unwrap_or(now);
-            OverrideCondition::new(
-                "Active",
-                false,
-                "Pending",
-                format!("it begins at {start}"),
-            )
+            Found::new("Active", false, "Pending", format!("it begins at {start}"))
         }
     };
     let expired = if is_over {
-        OverrideCondition::new("Expired", true, "Expired", format!("it ended at {until}"))
+        Found::new("Expired", true, "Expired", format!("it ended at {until}"))
     } else {
-        OverrideCondition::new(
+        Found::new(
             "Expired",
             false,
             "NotExpired",
@@ -158,15 +150,15 @@ fn in_force(override_: &Override, now: Timestamp) -> [OverrideCondition; 2] {
     [active, expired]
 }
 
-fn target_found(object: &ScheduleOverride, matched: &Matched) -> OverrideCondition {
+fn target_found(object: &ScheduleOverride, matched: &Matched) -> Found {
     match (matched.machines, object.capacity()) {
-        (0, Some(name)) => OverrideCondition::new(
+        (0, Some(name)) => Found::new(
             "TargetFound",
             false,
             "NotFound",
             format!("there is no ScheduledCapacity {name}"),
         ),
-        (_, Some(name)) => OverrideCondition::new(
+        (_, Some(name)) => Found::new(
             "TargetFound",
             true,
             "Found",
@@ -176,19 +168,14 @@ fn target_found(object: &ScheduleOverride, matched: &Matched) -> OverrideConditi
     }
 }
 
-fn machines_found(machines: usize) -> OverrideCondition {
+fn machines_found(machines: usize) -> Found {
     match machines {
         0 => {
             let message = "no ScheduledMachine matches it";
-            OverrideCondition::new("TargetFound", false, "NotFound", message.to_owned())
+            Found::new("TargetFound", false, "NotFound", message)
         }
-        1 => OverrideCondition::new(
-            "TargetFound",
-            true,
-            "Found",
-            "it matches 1 machine".to_owned(),
-        ),
-        many => OverrideCondition::new(
+        1 => Found::new("TargetFound", true, "Found", "it matches 1 machine"),
+        many => Found::new(
             "TargetFound",
             true,
             "Found",
@@ -216,11 +203,11 @@ fn too_many() -> String {
 }
 
 /// A condition of an override beyond the limit.
-fn beyond_limit(kind: &'static str, holds: bool) -> OverrideCondition {
-    OverrideCondition::new(kind, holds, TOO_MANY, too_many())
+fn beyond_limit(kind: &'static str, holds: bool) -> Found {
+    Found::new(kind, holds, TOO_MANY, too_many())
 }
 
-fn ignored(override_: &Override, matched: &Matched) -> OverrideCondition {
+fn ignored(override_: &Override, matched: &Matched) -> Found {
     let mut limiting = matched.limiting.iter();
     if let Some(class) = limiting.find(|of| is_longer(override_, of.max_override)) {
         let LimitingClass { name, max_override } = class;
@@ -230,42 +217,18 @@ fn ignored(override_: &Override, matched: &Matched) -> OverrideCondition {
             one_line(name),
             max_override.as_mins(),
         );
-        return OverrideCondition::new(IGNORED, true, TOO_LONG, message);
+        return Found::new(IGNORED, true, TOO_LONG, message);
     }
     if matched.ignoring.is_empty() {
         let message = "it applies to every machine that it matches";
-        return OverrideCondition::new(IGNORED, false, "Considered", message.to_owned());
+        return Found::new(IGNORED, false, "Considered", message);
     }
     let names: Vec<_> = matched.ignoring.iter().take(NAMED).cloned().collect();
     let message = format!(
         "overrides do not apply to a disabled or invalid schedule: {}",
         names.join(", ")
     );
-    OverrideCondition::new(IGNORED, true, "ScheduleDisabled", message)
-}
-
-/// An observed condition.
-struct OverrideCondition {
-    kind: &'static str,
-    holds: bool,
-    reason: &'static str,
-    message: String,
-}
-
-impl OverrideCondition {
-    fn new(
-        kind: &'static str,
-        holds: bool,
-        reason: &'static str,
-        message: String,
-    ) -> Self {
-        Self {
-            kind,
-            holds,
-            reason,
-            message,
-        }
-    }
+    Found::new(IGNORED, true, "ScheduleDisabled", message)
 }
 
 fn planned(
@@ -285,28 +248,12 @@ fn planned(
 fn status(
     object: &ScheduleOverride,
     before: &ScheduleOverrideStatus,
-    found: &[OverrideCondition],
+    found: impl IntoIterator<Item = Found>,
     now: Timestamp,
 ) -> ScheduleOverrideStatus {
     let generation = object.metadata.generation;
-    let conditions = found.iter().map(|found| {
-        let status = if found.holds { "True" } else { "False" };
-        let mut earlier = before.conditions.iter();
-        let since = earlier
-            .find(|of| of.type_ == found.kind && of.status == status)
-            .map_or_else(
-                || Time(whole_seconds(now)),
-                |of| of.last_transition_time.clone(),
-            );
-        Condition {
-            type_: found.kind.to_owned(),
-            status: status.to_owned(),
-            reason: found.reason.to_owned(),
-            message: found.message.clone(),
-            last_transition_time: since,
-            observed_generation: generation,
-        }
-    });
+    let conditions = found.into_iter();
+    let conditions = conditions.map(|of| of.after(&before.conditions, generation, now));
     ScheduleOverrideStatus {
         observed_generation: generation,
         matched_machines: before.matched_machines,

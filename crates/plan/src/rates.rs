@@ -16,7 +16,7 @@ use fivespot_api::time::whole_seconds;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
-use crate::limits::Span;
+use crate::limits::{Span, next_edge};
 
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
@@ -71,8 +71,7 @@ pub enum Wish {
 impl Claim {
     /// What the machine is about to do at an instant.
     pub fn wish(&self, now: Timestamp) -> Wish {
-        let is_open = |of: &Span| of.start <= now && of.end.is_none_or(|end| end > now);
-        let is_needed = self.spans.iter().any(is_open);
+        let is_needed = self.spans.iter().any(|span| span.is_open(now));
         match self.stage {
             Stage::Absent | Stage::Failed if is_needed => Wish::Start,
             Stage::Active if is_needed => Wish::Stay,
@@ -96,9 +95,7 @@ impl Claim {
 
     /// The next instant at which it is needed or not any more.
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        let edges = self.spans.iter();
-        let edges = edges.flat_map(|span| [Some(span.start), span.end]);
-        edges.flatten().filter(|edge| *edge > now).min()
+        next_edge(&self.spans, now)
     }
 
     /// Whether nothing of it counts any more.

@@ -12,14 +12,13 @@ use std::collections::BTreeSet;
 
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::scheduled_machine_set::{INDEXES, MAX_REPLICAS};
-use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name};
-use jiff::Timestamp;
+use fivespot_api::{ScheduledMachineSet, name};
 use serde_json::{Value, json};
 
 use crate::Event;
 use crate::merge_patch::difference;
 
-pub use report::SetFailure;
+pub use report::{SetFailure, warning as set_warning};
 
 /// How many machines one plan creates, changes and deletes at most. The rest is planned after
 /// that, and other sets have their turn in between.
@@ -333,18 +332,6 @@ pub fn machine(set: &ScheduledMachineSet, index: u32) -> Value {
 }
 
 impl SetPlan {
-    /// The status after the first `done` actions have succeeded, and the next one has failed if
-    /// there is a `failure`. `None` if the set is being deleted.
-    pub fn status_after(
-        &self,
-        facts: &SetFacts<'_>,
-        done: usize,
-        failure: Option<&SetFailure>,
-        now: Timestamp,
-    ) -> Option<ScheduledMachineSetStatus> {
-        report::status(self, facts, done, failure, now)
-    }
-
     /// The events about the first `done` actions: one about those of each kind.
     pub fn events(&self, facts: &SetFacts<'_>, done: usize) -> Vec<Event> {
         let set = facts.set.metadata.name.as_deref().unwrap_or_default();
@@ -357,12 +344,4 @@ impl SetPlan {
         let is_update = |it: &SetAction| matches!(it, SetAction::Update { .. });
         !self.actions.iter().all(is_update)
     }
-}
-
-/// The Warning that a set has a problem that it did not have before.
-pub fn set_warning(
-    before: &ScheduledMachineSetStatus,
-    after: &ScheduledMachineSetStatus,
-) -> Option<Event> {
-    report::warning(before, after)
 }

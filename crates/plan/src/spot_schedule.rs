@@ -6,7 +6,8 @@ use fivespot_api::time::whole_seconds;
 use fivespot_api::{SharedSchedule, SharedSpec, SpotScheduleStatus};
 use fivespot_schedule::Dates;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::condition::Found;
 
 /// A TimeBasedSpotSchedule or a CapitalMarketsSchedule, as it is stored.
 #[derive(Clone, Debug)]
@@ -49,21 +50,16 @@ pub fn plan_spot_schedule(object: &SpotSchedule<'_>, now: Timestamp) -> SpotSche
                 after.last_transition_time = Some(whole_seconds(now));
             }
             after.next_transition_time = published.until;
-            Ready {
-                status: "True",
-                reason: published.reason,
-                message: published.message(),
-            }
+            Found::new("Ready", true, published.reason, published.message())
         }
-        Err(why) => Ready {
-            status: "False",
-            reason: "InvalidSchedule",
-            message: format!(
+        Err(why) => {
+            let message = format!(
                 "the schedule cannot be evaluated, active stays as it was: {why}"
-            ),
-        },
+            );
+            Found::new("Ready", false, "InvalidSchedule", message)
+        }
     };
-    after.conditions = vec![ready.condition(object, now)];
+    after.conditions = vec![ready.after(&before.conditions, object.generation, now)];
     SpotSchedulePlan {
         requeue_at: after.next_transition_time,
         status: (after != *before).then_some(after),
@@ -104,33 +100,6 @@ impl Published {
             (false, Some(until)) => format!("closed until {until}"),
             (true, None) => "open for the next ten years".to_owned(),
             (false, None) => "closed for the next ten years".to_owned(),
-        }
-    }
-}
-
-/// The condition Ready: whether what is published may be followed.
-struct Ready {
-    status: &'static str,
-    reason: &'static str,
-    message: String,
-}
-
-impl Ready {
-    fn condition(self, object: &SpotSchedule<'_>, now: Timestamp) -> Condition {
-        let mut earlier = object.status.conditions.iter();
-        let since = earlier
-            .find(|of| of.type_ == "Ready" && of.status == self.status)
-            .map_or_else(
-                || Time(whole_seconds(now)),
-                |of| of.last_transition_time.clone(),
-            );
-        Condition {
-            type_: "Ready".to_owned(),
-            status: self.status.to_owned(),
-            reason: self.reason.to_owned(),
-            message: self.message,
-            last_transition_time: since,
-            observed_generation: object.generation,
         }
     }
 }

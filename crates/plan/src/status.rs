@@ -112,15 +112,7 @@ fn followed(case: &Case<'_>, last: Option<FollowedSchedule>) -> Option<FollowedS
         return last.filter(|last| last.is_of(&followed.reference));
     };
     let window = schedule.at_within(case.now, case.steps);
-    let reference = followed.reference.clone();
-    Some(FollowedSchedule {
-        api_version: reference.api_version,
-        kind: reference.kind,
-        name: reference.name,
-        active: window.is_open(),
-        next_transition_time: window.until(),
-        observed_generation: followed.generation,
-    })
+    Some(followed.published(window))
 }
 
 /// Sets the conditions that every reconcile reports, also while paused or without facts. `ready`

@@ -234,7 +234,7 @@ mutants! {
     "created-from-cache", "creates without a live read of the desired state", FROM_CACHE,
         "return Confirmation::Precondition;" => "return Confirmation::NotNeeded;";
     "predecessor-recorded", "records a Machine that only an outdated cache contains", FROM_CACHE,
-        "(case.memory.has_created()" => "(true";
+        "(case.memory.has_created" => "(true";
     "last-edit-ignored", "ignores an edit that it reads directly before a create", RECORD,
         "            && now.generation == self.generation\n" => "";
     "last-pause-ignored", "ignores a pause that it reads directly before a create", RECORD,

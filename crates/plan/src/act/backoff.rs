@@ -60,10 +60,7 @@ fn paused_until(case: &Case<'_>, step: Step) -> Option<jiff::Timestamp> {
 /// Removes the start of the machine from `outcome` until its turn has come, and reports that.
 pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     let starts = |action: &Action| action.step == Step::CreateBootstrap;
-    let delay = case
-        .memory
-        .start_delay()
-        .filter(|delay| delay.due > case.now);
+    let delay = case.memory.start_delay.filter(|delay| delay.due > case.now);
     let Some(delay) = delay.filter(|_| outcome.actions.iter().any(starts)) else {
         return;
     };

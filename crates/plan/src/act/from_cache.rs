@@ -53,7 +53,7 @@ pub(crate) fn confirmation(
         && keeps
         && after.is_none_or(|after| {
             ends_nothing(before, after)
-                && (case.memory.has_created() || is_same_machine(before, after))
+                && (case.memory.has_created || is_same_machine(before, after))
         });
     if suffices {
         Confirmation::NotNeeded

@@ -30,7 +30,8 @@ const FAILURE_TTL: SignedDuration = SignedDuration::from_mins(1);
 pub struct Memory {
     /// Hash of the uids and resourceVersions of the observed objects.
     fingerprint: u64,
-    changed_at: Option<Timestamp>,
+    /// Since when the three objects are unchanged, as far as this process observed.
+    pub(crate) changed_at: Option<Timestamp>,
     /// The uid of the Machine that is being deleted, and since when.
     deleting: Option<(String, Timestamp)>,
     generation: Option<i64>,
@@ -38,18 +39,24 @@ pub struct Memory {
     failures: BTreeMap<Step, Failure>,
     /// Since when each of these steps has been failing.
     failing_since: BTreeMap<Step, Timestamp>,
-    /// Since when a read is forbidden.
-    forbidden_since: Option<Timestamp>,
+    /// Since when a read that the operator needs is forbidden; `None` if all are allowed.
+    pub(crate) forbidden_since: Option<Timestamp>,
     repeats: Repeats,
     /// The agent's configuration, and since when it exists.
     projected: Option<(String, Timestamp)>,
-    status_written_at: Option<Timestamp>,
-    was_progress: bool,
-    has_created: bool,
-    start_delay: Option<StartDelay>,
+    pub(crate) status_written_at: Option<Timestamp>,
+    /// Whether the last status that was written reported only progress.
+    pub(crate) was_progress: bool,
+    /// Whether the Machine in the caches cannot be an earlier one: this process has created a
+    /// Machine, and a cache is used only once it contains that one.
+    pub(crate) has_created: bool,
+    /// When the machine may start, according to the last delay, which may be over.
+    pub(crate) start_delay: Option<StartDelay>,
     offered_host: Option<String>,
-    turn: Option<Turn>,
-    pace: Option<Pace>,
+    /// Whether the limits of its class let the machine be made.
+    pub(crate) turn: Option<Turn>,
+    /// Whether the rates of its class hold the machine.
+    pub(crate) pace: Option<Pace>,
 }
 
 /// When a machine may start that waits because of the start limit.
@@ -235,12 +242,6 @@ impl Memory {
         self.repeats.due(step)
     }
 
-    /// Whether the Machine in the caches cannot be an earlier one: this process has created a
-    /// Machine, and a cache is used only once it contains that one.
-    pub(crate) fn has_created(&self) -> bool {
-        self.has_created
-    }
-
     /// Records that the start limit delays the machine for `span` from `now` on: at most
     /// `per_minute` machines start in a minute. Until then no start is planned.
     pub fn delay_start(
@@ -254,11 +255,6 @@ impl Memory {
             recorded_at: now,
             per_minute,
         });
-    }
-
-    /// When the machine may start, according to the last delay, which may be over.
-    pub(crate) fn start_delay(&self) -> Option<StartDelay> {
-        self.start_delay
     }
 
     /// Records the host of its class that the machine may claim next; `None` if none is free.
@@ -277,20 +273,10 @@ impl Memory {
         self.turn = turn;
     }
 
-    /// Whether the limits of its class let the machine be made.
-    pub(crate) fn turn(&self) -> Option<Turn> {
-        self.turn
-    }
-
     /// Records whether the rates of its class hold the machine; `None` if that is not known. It is not
     /// made then, and does not leave by its schedule. See [`rule`](crate::rates::rule).
     pub fn give_pace(&mut self, pace: Option<Pace>) {
         self.pace = pace;
-    }
-
-    /// Whether the rates of its class hold the machine.
-    pub(crate) fn pace(&self) -> Option<Pace> {
-        self.pace
     }
 
     /// Records that the status of `plan` was written.
@@ -299,24 +285,9 @@ impl Memory {
         self.was_progress = plan.is_progress;
     }
 
-    /// Whether the last status that was written reported only progress.
-    pub(crate) fn was_progress(&self) -> bool {
-        self.was_progress
-    }
-
-    /// When a status was last written.
-    pub(crate) fn status_written_at(&self) -> Option<Timestamp> {
-        self.status_written_at
-    }
-
     /// The last failure of a step; `None` if it has succeeded since.
     pub fn failure(&self, step: Step) -> Option<&Failure> {
         self.failures.get(&step)
-    }
-
-    /// Since when a read that the operator needs is forbidden; `None` if all are allowed.
-    pub(crate) fn forbidden_since(&self) -> Option<Timestamp> {
-        self.forbidden_since
     }
 
     /// Since when a step has been failing, as far as this process observed; `None` if it is not.
@@ -343,11 +314,6 @@ impl Memory {
     /// not.
     pub(crate) fn deleting_since(&self) -> Option<Timestamp> {
         self.deleting.as_ref().map(|(_, since)| *since)
-    }
-
-    /// Since when the three objects are unchanged, as far as this process observed.
-    pub(crate) fn unchanged_since(&self) -> Option<Timestamp> {
-        self.changed_at
     }
 }
 
@@ -436,9 +402,9 @@ mod tests {
         memory.observe(None, &observed, now);
         assert!(!memory.is_failing());
         assert!(memory.refusal("pod").is_none());
-        assert_eq!(memory.status_written_at(), None);
-        assert!(memory.start_delay().is_none());
-        assert_eq!(memory.unchanged_since(), Some(now));
+        assert_eq!(memory.status_written_at, None);
+        assert!(memory.start_delay.is_none());
+        assert_eq!(memory.changed_at, Some(now));
     }
 
     #[test]
@@ -494,6 +460,6 @@ mod tests {
         memory.observe(None, &known, at(0));
         memory.observe(None, &Observed::default(), at(5));
         memory.observe(None, &known, at(9));
-        assert_eq!(memory.unchanged_since(), Some(at(0)));
+        assert_eq!(memory.changed_at, Some(at(0)));
     }
 }

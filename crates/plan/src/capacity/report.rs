@@ -3,12 +3,12 @@
 use fivespot_api::scheduled_capacity::{
     CapacityPhase, ScheduledCapacity, ScheduledCapacityStatus,
 };
-use fivespot_api::time::{next_whole_second, whole_seconds};
+use fivespot_api::time::next_whole_second;
 use fivespot_capi::{one_line_within, shortened};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::Case;
+use crate::condition::Found;
 use crate::decide::resolve::InvalidSchedule;
 use crate::{Event, Unknown};
 
@@ -141,7 +141,9 @@ pub(super) fn report(case: &mut Case<'_>, problem: Option<Problem>) {
     status.phase = Some(phase);
     status.message = Some(message);
     status.observed_generation = generation;
-    status.conditions = conditions(&status.conditions, found, generation, case.now);
+    let found = found.into_iter();
+    let found = found.map(|of| of.after(&status.conditions, generation, case.now));
+    status.conditions = found.collect();
 }
 
 /// The phase: from what is written, apart from why.
@@ -214,17 +216,22 @@ fn drained_path(case: &Case<'_>) -> String {
 
 fn target_resolved(case: &Case<'_>, problem: Option<&Problem>) -> Found {
     match problem {
-        Some(of) if of.about == About::Target => {
-            Found::new(TARGET_RESOLVED, false, &of.reason, of.message.clone())
-        }
+        Some(of) if of.about == About::Target => Found::new(
+            TARGET_RESOLVED,
+            false,
+            of.reason.clone(),
+            of.message.clone(),
+        ),
         _ => Found::new(TARGET_RESOLVED, true, "Found", case.object.target_text()),
     }
 }
 
 fn capacity_written(case: &Case<'_>, problem: Option<&Problem>) -> Found {
     if let Some(problem) = problem {
-        let reason = &problem.reason;
-        return Found::new(CAPACITY_WRITTEN, false, reason, problem.message.clone());
+        let Problem {
+            reason, message, ..
+        } = problem.clone();
+        return Found::new(CAPACITY_WRITTEN, false, reason, message);
     }
     let reason = match case.status.active {
         Some(true) => "Active",
@@ -232,7 +239,7 @@ fn capacity_written(case: &Case<'_>, problem: Option<&Problem>) -> Found {
         None => "NotCreated",
     };
     let is_written = case.status.active.is_some();
-    Found::new(CAPACITY_WRITTEN, is_written, reason, String::new())
+    Found::new(CAPACITY_WRITTEN, is_written, reason, "")
 }
 
 fn handback(case: &Case<'_>) -> Option<Found> {
@@ -247,7 +254,7 @@ fn handback(case: &Case<'_>) -> Option<Found> {
         (None, _) => ("NotWritten", false),
     };
     let (reason, holds) = found;
-    Some(Found::new(HANDBACK_COMPLETE, holds, reason, String::new()))
+    Some(Found::new(HANDBACK_COMPLETE, holds, reason, ""))
 }
 
 fn governance(case: &Case<'_>) -> Option<Found> {
@@ -277,7 +284,7 @@ fn resolved(case: &Case<'_>, problem: Option<&Problem>) -> Option<Found> {
         Some(of) if of.about == About::Schedule => Found::new(
             SPOT_SCHEDULE_RESOLVED,
             false,
-            &of.reason,
+            of.reason.clone(),
             of.message.clone(),
         ),
         _ => Found::new(SPOT_SCHEDULE_RESOLVED, true, "Resolved", what),
@@ -285,55 +292,8 @@ fn resolved(case: &Case<'_>, problem: Option<&Problem>) -> Option<Found> {
     Some(found)
 }
 
-/// An observed condition.
-struct Found {
-    kind: &'static str,
-    holds: bool,
-    reason: String,
-    message: String,
-}
-
-impl Found {
-    fn new(kind: &'static str, holds: bool, reason: &str, message: String) -> Self {
-        Self {
-            kind,
-            holds,
-            reason: reason.to_owned(),
-            message,
-        }
-    }
-}
-
-/// The conditions; one whose status is as before keeps its time.
-fn conditions(
-    before: &[Condition],
-    found: Vec<Found>,
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Vec<Condition> {
-    let all = found.into_iter().map(|found| {
-        let status = if found.holds { "True" } else { "False" };
-        let mut earlier = before.iter();
-        let since = earlier
-            .find(|of| of.type_ == found.kind && of.status == status)
-            .map_or_else(
-                || Time(whole_seconds(now)),
-                |of| of.last_transition_time.clone(),
-            );
-        Condition {
-            type_: found.kind.to_owned(),
-            status: status.to_owned(),
-            reason: found.reason,
-            message: found.message,
-            last_transition_time: since,
-            observed_generation: generation,
-        }
-    });
-    all.collect()
-}
-
 /// The status after the server refused a write. What it says of the values stays.
-pub(super) fn write_failed(
+pub fn write_failed(
     object: &ScheduledCapacity,
     reason: &'static str,
     message: &str,
@@ -346,8 +306,8 @@ pub(super) fn write_failed(
         Found::new(CAPACITY_WRITTEN, false, reason, message.clone()),
     ];
     let generation = object.metadata.generation;
-    let failed = conditions(&status.conditions, failed.into(), generation, now);
-    for condition in failed {
+    for found in failed {
+        let condition = found.after(&status.conditions, generation, now);
         let mut known = status.conditions.iter_mut();
         match known.find(|of| of.type_ == condition.type_) {
             Some(found) => *found = condition,
@@ -361,7 +321,7 @@ pub(super) fn write_failed(
 
 /// A Warning if `Ready` has another reason that a user should check, and an event when that has
 /// passed. None at an edge, so that it costs no request beyond the two writes.
-pub(super) fn event(
+pub fn event(
     before: &ScheduledCapacityStatus,
     after: &ScheduledCapacityStatus,
 ) -> Option<Event> {

@@ -84,14 +84,7 @@ impl Wanted {
             None => None,
             Some(followed) => {
                 let own = followed.schedule.as_ref().map_err(Problem::unresolved)?;
-                Some(FollowedSchedule {
-                    api_version: followed.reference.api_version.clone(),
-                    kind: followed.reference.kind.clone(),
-                    name: followed.reference.name.clone(),
-                    active: own.at(now).is_open(),
-                    next_transition_time: own.at_within(now, &steps).until(),
-                    observed_generation: followed.generation,
-                })
+                Some(followed.published(own.at_within(now, &steps)))
             }
         };
         let schedule = schedule(spec, facts)?;

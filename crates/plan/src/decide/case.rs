@@ -338,7 +338,7 @@ impl<'a> Case<'a> {
 
     /// When a removal without progress is reported as stalled.
     pub(crate) fn stalls_at(&self) -> Timestamp {
-        after(self.memory.unchanged_since().unwrap_or(self.now), STALL)
+        after(self.memory.changed_at.unwrap_or(self.now), STALL)
     }
 }
 

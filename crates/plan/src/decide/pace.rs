@@ -32,7 +32,7 @@ pub(crate) fn start_held(case: &Case<'_>) -> Option<Held> {
     let most = rates.starts?;
     let class = one_line(&case.desired.host.class);
     let of_class = format!("startsPerMinute {most} of ScheduledMachineClass {class}");
-    match case.memory.pace() {
+    match case.memory.pace {
         Some(Pace::Free) => None,
         Some(Pace::Wait {
             rate: Rate::Starts,
@@ -78,7 +78,7 @@ pub(crate) fn stop_held(case: &Case<'_>) -> Option<Held> {
         return None;
     }
     let class = one_line(&case.desired.host.class);
-    match case.memory.pace() {
+    match case.memory.pace {
         Some(Pace::Free) => None,
         Some(Pace::Wait {
             rate: Rate::MinimumActive,

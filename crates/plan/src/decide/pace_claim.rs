@@ -79,7 +79,7 @@ fn is_prevented(case: &Case<'_>) -> bool {
     });
     let is_limited = case.desired.turn.limits.is_some();
     seeks_host
-        || is_limited && case.memory.turn() != Some(Turn::Open)
+        || is_limited && case.memory.turn != Some(Turn::Open)
         || conditions::outdated(case).is_some()
         || conditions::obstacle(case).is_some()
 }

@@ -11,12 +11,12 @@ use fivespot_api::scheduled_machine::{
 };
 use fivespot_api::spec_hash::SpecHash;
 use fivespot_api::{
-    EnabledField, EndPolicy, Enforcement, InlineMetadata, InlineObject, LimitsOfClass,
-    MachineTemplate, NodeTaint, RatesOfClass, Resolved, ScheduleSpec, ScheduledMachine,
-    ScheduledMachineSpec, SpotScheduleRef, Unfollowable, merge, name,
+    EnabledField, EndPolicy, Enforcement, FollowedSchedule, InlineMetadata, InlineObject,
+    LimitsOfClass, MachineTemplate, NodeTaint, RatesOfClass, Resolved, ScheduleSpec,
+    ScheduledMachine, ScheduledMachineSpec, SpotScheduleRef, Unfollowable, merge, name,
 };
 use fivespot_capi::Reference;
-use fivespot_schedule::{Duration, Error, Override, Schedule};
+use fivespot_schedule::{Duration, Error, Override, Schedule, Window};
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
@@ -105,6 +105,19 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
+    /// What the status says of the object, whose schedule is now in this window.
+    pub(crate) fn published(&self, window: Window) -> FollowedSchedule {
+        let reference = self.reference.clone();
+        FollowedSchedule {
+            api_version: reference.api_version,
+            kind: reference.kind,
+            name: reference.name,
+            active: window.is_open(),
+            next_transition_time: window.until(),
+            observed_generation: self.generation,
+        }
+    }
+
     pub(crate) fn of(spec: &ScheduleSpec, inputs: &ScheduleInputs) -> Option<Self> {
         let reference = spec.reference()?;
         let (schedule, generation) = match &spec.resolved {

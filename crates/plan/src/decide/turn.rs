@@ -119,7 +119,7 @@ pub(crate) fn refusal(case: &Case<'_>) -> Option<Refusal> {
             again: None,
         });
     }
-    let (message, again) = match case.memory.turn() {
+    let (message, again) = match case.memory.turn {
         Some(Turn::Open) => return None,
         Some(Turn::Wait { limit, again }) => {
             (waiting(&class, limits, limit, again), again)
@@ -188,7 +188,7 @@ pub(crate) fn weekly_use(case: &Case<'_>) -> Option<WeeklyUse> {
     if case.desired.turn.limits.is_none() && !is_class_unknown {
         return None;
     }
-    let (is_gone, turn) = (case.owned.is_gone(), case.memory.turn());
+    let (is_gone, turn) = (case.owned.is_gone(), case.memory.turn);
     let is_undecided = turn.is_none() && is_gone && case.is_wanted();
     let Some(week) = week(case).filter(|_| !is_undecided) else {
         return recorded;

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use fivespot_api::time::whole_seconds;
 use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name};
 use fivespot_capi::one_line_within;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{SetAction, SetFacts, SetPlan};
 use crate::act::memory::Cause;
+use crate::condition::Found;
 use crate::status::event::Event;
 
 /// The longest message of the condition, in characters.
@@ -36,52 +35,48 @@ impl SetFailure {
     }
 }
 
-/// What `Ready` says.
-struct Found {
-    holds: bool,
-    reason: &'static str,
-    message: String,
-}
-
-pub(super) fn status(
-    plan: &SetPlan,
-    facts: &SetFacts<'_>,
-    done: usize,
-    failure: Option<&SetFailure>,
-    now: Timestamp,
-) -> Option<ScheduledMachineSetStatus> {
-    let set = facts.set;
-    if set.metadata.deletion_timestamp.is_some() {
-        return None;
+impl SetPlan {
+    /// The status after the first `done` actions have succeeded, and the next one has failed if
+    /// there is a `failure`. `None` if the set is being deleted.
+    pub fn status_after(
+        &self,
+        facts: &SetFacts<'_>,
+        done: usize,
+        failure: Option<&SetFailure>,
+        now: Timestamp,
+    ) -> Option<ScheduledMachineSetStatus> {
+        let set = facts.set;
+        if set.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let is_deleted = |uid: &str| {
+            let mut sent = self.actions.iter().take(done);
+            sent.any(
+                |it| matches!(it, SetAction::Delete { uid: deleted, .. } if deleted == uid),
+            )
+        };
+        let mut staying = facts.staying();
+        staying.retain(|it| !is_deleted(&it.uid));
+        let created = self.actions.iter().take(done);
+        let created = created.filter(|it| matches!(it, SetAction::Create { .. }));
+        let exist = staying.len() + created.count();
+        let count = |number: usize| i32::try_from(number).ok();
+        let before = set.status.clone().unwrap_or_default();
+        let found = ready(self, facts, exist, failure);
+        let name = set.metadata.name.as_deref().unwrap_or_default();
+        Some(ScheduledMachineSetStatus {
+            observed_generation: set.metadata.generation,
+            replicas: count(exist),
+            active_replicas: count(staying.iter().filter(|it| it.is_active).count()),
+            ready_replicas: count(staying.iter().filter(|it| it.is_ready).count()),
+            selector: Some(format!("{}={name}", name::SET_LABEL)),
+            conditions: vec![found.after(
+                &before.conditions,
+                set.metadata.generation,
+                now,
+            )],
+        })
     }
-    let is_deleted = |uid: &str| {
-        let mut sent = plan.actions.iter().take(done);
-        sent.any(
-            |it| matches!(it, SetAction::Delete { uid: deleted, .. } if deleted == uid),
-        )
-    };
-    let mut staying = facts.staying();
-    staying.retain(|it| !is_deleted(&it.uid));
-    let created = plan.actions.iter().take(done);
-    let created = created.filter(|it| matches!(it, SetAction::Create { .. }));
-    let exist = staying.len() + created.count();
-    let count = |number: usize| i32::try_from(number).ok();
-    let before = set.status.clone().unwrap_or_default();
-    let found = ready(plan, facts, exist, failure);
-    let name = set.metadata.name.as_deref().unwrap_or_default();
-    Some(ScheduledMachineSetStatus {
-        observed_generation: set.metadata.generation,
-        replicas: count(exist),
-        active_replicas: count(staying.iter().filter(|it| it.is_active).count()),
-        ready_replicas: count(staying.iter().filter(|it| it.is_ready).count()),
-        selector: Some(format!("{}={name}", name::SET_LABEL)),
-        conditions: vec![condition(
-            &before.conditions,
-            found,
-            set.metadata.generation,
-            now,
-        )],
-    })
 }
 
 fn ready(
@@ -91,21 +86,15 @@ fn ready(
     failure: Option<&SetFailure>,
 ) -> Found {
     if let Some(why) = &plan.violation {
-        return Found {
-            holds: false,
-            reason: "InvalidSpec",
-            message: format!("{why}; its machines stay as they are"),
-        };
+        let message = format!("{why}; its machines stay as they are");
+        return Found::new(READY, false, "InvalidSpec", message);
     }
     let wanted = facts.wanted();
     let mut message = format!("{exist} of {wanted} ScheduledMachines exist");
     if let Some(failure) = failure {
         let why = &failure.message;
-        return Found {
-            holds: false,
-            reason: failure.reason(),
-            message: one_line_within(&format!("{message}: {why}"), MAX_MESSAGE),
-        };
+        let message = one_line_within(&format!("{message}: {why}"), MAX_MESSAGE);
+        return Found::new(READY, false, failure.reason(), message);
     }
     let leaving = facts.machines.len() - facts.staying().len();
     if leaving > 0 {
@@ -125,34 +114,8 @@ fn ready(
             ScheduledMachineSet::machine_name(set, *taken)
         );
     }
-    Found {
-        holds: exist == wanted,
-        reason: if exist == wanted { "Scaled" } else { "Scaling" },
-        message,
-    }
-}
-
-/// The condition; one whose status is as before keeps its time.
-fn condition(
-    before: &[Condition],
-    found: Found,
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Condition {
-    let status = if found.holds { "True" } else { "False" };
-    let mut earlier = before.iter();
-    let since = earlier.find(|of| of.type_ == READY && of.status == status);
-    Condition {
-        type_: READY.to_owned(),
-        status: status.to_owned(),
-        reason: found.reason.to_owned(),
-        message: found.message,
-        last_transition_time: since.map_or_else(
-            || Time(whole_seconds(now)),
-            |of| of.last_transition_time.clone(),
-        ),
-        observed_generation: generation,
-    }
+    let reason = if exist == wanted { "Scaled" } else { "Scaling" };
+    Found::new(READY, exist == wanted, reason, message)
 }
 
 /// One event about the actions of each kind, which have succeeded.
@@ -200,7 +163,7 @@ fn event(
 
 /// The Warning about a new reason for which the set is not Ready, other than that it is being
 /// scaled.
-pub(super) fn warning(
+pub fn warning(
     before: &ScheduledMachineSetStatus,
     after: &ScheduledMachineSetStatus,
 ) -> Option<Event> {

@@ -27,12 +27,12 @@ pub(crate) fn due(
 ) -> Option<Timestamp> {
     let before = &case.subject.status;
     let is_provisioning = after_this.phase == Some(Phase::Pending);
-    let interval = if is_provisioning && case.memory.was_progress() {
+    let interval = if is_provisioning && case.memory.was_progress {
         PROVISIONING_INTERVAL
     } else {
         INTERVAL
     };
-    let due = after(case.memory.status_written_at()?, interval);
+    let due = after(case.memory.status_written_at?, interval);
     let is_news = before != after_this && is_progress(before, after_this);
     (case.now < due && is_news).then_some(due)
 }

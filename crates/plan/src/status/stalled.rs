@@ -72,7 +72,7 @@ pub(crate) fn unobserved_condition(
 
 /// Until when a forbidden read is not reported yet.
 fn forbidden_until(case: &Case<'_>) -> Option<Timestamp> {
-    let since = case.memory.forbidden_since();
+    let since = case.memory.forbidden_since;
     since.map(|since| after(since, REFUSALS))
 }
 
