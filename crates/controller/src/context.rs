@@ -171,19 +171,12 @@ impl Context {
         let tables = Tables::of(machines.then_some((name, informer.clone())));
         let clock = options.clock.clone();
         let fence = Fence::new(clock.steady(), ownership);
-        let queue = WorkQueue::new(clock.clone(), backoff, options.max_concurrent);
         let of_kind = |kind, limit, is_enabled| {
-            OwnKind::new(
-                &options.clock,
-                backoff,
-                fence.of_kind(kind),
-                limit,
-                is_enabled,
-            )
+            let fence = fence.of_kind(kind);
+            OwnKind::new(&clock, backoff, fence, limit, is_enabled)
         };
         Self {
-            queue: if machines { queue } else { queue.disabled() },
-            clock,
+            queue: of_kind("", options.max_concurrent, machines).queue,
             metrics,
             backoff,
             calendars: ReadOnce::default(),
@@ -197,6 +190,7 @@ impl Context {
             overrides: Overrides::new(of_kind(name::OVERRIDE_KIND, OTHERS, machines)),
             capacities: of_kind(name::CAPACITY_KIND, CAPACITIES, capacity),
             sets: Sets::new(of_kind(name::SET_KIND, SETS, machines)),
+            clock,
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
