@@ -62,6 +62,11 @@ const PACKAGES: &[Package] = &[
         is_pure: true,
     },
     Package {
+        name: "forecast",
+        may_use: &["api", "schedule", "capi", "plan"],
+        is_pure: true,
+    },
+    Package {
         name: "drawing",
         may_use: &["schedule"],
         is_pure: true,
@@ -143,6 +148,7 @@ const PACKAGES: &[Package] = &[
             "capi",
             "plan",
             "drawing",
+            "forecast",
             "clock",
             "controller",
             "dashboard",

@@ -10,8 +10,10 @@ use std::path::PathBuf;
 
 use fivespot_api::name;
 use fivespot_drawing::most_frequent_zone;
-use fivespot_plan::forecast::BrokenOpening;
-use fivespot_plan::{FleetForecast, FleetMachine, ForecastSpan, delay_of, forecast};
+use fivespot_forecast::{
+    BrokenOpening, FleetForecast, FleetMachine, ForecastSpan, forecast,
+};
+use fivespot_plan::delay_of;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use kubemu::parallel;

@@ -29,7 +29,6 @@
 //! # Layout
 //! - [`capacity`]: the decisions about a ScheduledCapacity, which has no machine
 //! - [`set`]: those about a ScheduledMachineSet, which has many
-//! - [`forecast`](mod@forecast): which openings of many machines cannot be kept, and why
 //! - [`limits`]: which machines of a class may be made
 //! - [`rates`]: when the machines of a class begin and leave
 //! - [`observed`]: the observed state. [`state`](observed::state) is everything that was read,
@@ -54,7 +53,6 @@
 pub mod act;
 pub mod capacity;
 pub mod explain;
-pub mod forecast;
 pub mod limits;
 pub mod merge_patch;
 pub mod observed;
@@ -74,10 +72,9 @@ use jiff::{SignedDuration, Timestamp};
 pub use act::action::{Action, Call, Request, Side, Step, Target};
 pub use act::memory::{Cause, Failure, Memory};
 pub use capacity::{CapacityFacts, CapacityPlan, CapacityWrite, plan_capacity};
-pub use decide::jitter::delay_of;
+pub use decide::jitter::{Delayed, delay_of};
 pub use decide::record::Precondition;
 pub use explain::{Explanation, PrecedenceReport, explain};
-pub use forecast::{FleetForecast, FleetMachine, ForecastSpan, forecast};
 pub use observed::hosts::{Hosts, StoredClaim};
 pub use observed::location::Locations;
 pub use observed::node::{AgentConfig, Node, NodeClaim, Pod, Taint};

@@ -21,6 +21,7 @@ const PROGRAM: &[&str] = &[
     "cli",
     "dashboard",
     "drawing",
+    "forecast",
     "install",
     "usage",
     "webhook",
@@ -60,7 +61,13 @@ pub(super) const JUDGED: &[Judged] = &[
     },
     Judged {
         results: "proof/results/fleets.json",
-        crates: SIMULATED,
+        crates: &[
+            PLANNER,
+            OPERATOR,
+            ENGINE,
+            SERVER,
+            &["forecast", "install", "testkit"],
+        ],
         judges: &["crates/cli/tests/forecast"],
     },
     Judged {

@@ -38,13 +38,15 @@ fn delay(jitter: SignedDuration, uid: &str) -> SignedDuration {
 
 /// A schedule whose windows open and close later.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Delayed<'a> {
-    pub(crate) schedule: &'a Schedule,
-    pub(crate) delay: SignedDuration,
+pub struct Delayed<'a> {
+    /// The schedule, without the delay.
+    pub schedule: &'a Schedule,
+    /// By how much, at least zero.
+    pub delay: SignedDuration,
     /// Whether the machine must be gone by the end of the window, so that only openings are delayed.
-    pub(crate) keeps_end: bool,
+    pub keeps_end: bool,
     /// Whether an object of the machine exists.
-    pub(crate) exists: bool,
+    pub exists: bool,
 }
 
 impl Delayed<'_> {
@@ -90,7 +92,7 @@ impl Delayed<'_> {
 
     /// The spans in which a machine is needed that overlap `from..to`, in order; the first one starts
     /// at `from` if it began earlier. A machine that is made for one exists until its end.
-    pub(crate) fn needed_spans(
+    pub fn needed_spans(
         &self,
         from: Timestamp,
         to: Timestamp,

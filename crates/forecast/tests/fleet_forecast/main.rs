@@ -6,8 +6,7 @@ mod account;
 mod fleet;
 
 use fivespot_api::WeeklyUse;
-use fivespot_plan::forecast::{BrokenBy, TooManyOpenings};
-use fivespot_plan::{ForecastSpan, forecast};
+use fivespot_forecast::{BrokenBy, ForecastSpan, TooManyOpenings, forecast};
 use fivespot_schedule::{Duration, Override, OverrideMode, Schedule, WindowText};
 use jiff::SignedDuration;
 use proptest::prelude::*;

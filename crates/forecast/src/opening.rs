@@ -1,12 +1,12 @@
 //! When a machine is needed, as far as a forecast reads its schedule.
 
 use fivespot_api::{EndPolicy, Enforcement};
+use fivespot_plan::limits::Limit;
+use fivespot_plan::{Delayed, delay_of};
 use fivespot_schedule::{Duration, OverrideMode, Schedule};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{FleetMachine, ForecastSpan, TooManyOpenings};
-use crate::decide::jitter::{self, Delayed};
-use crate::limits::Limit;
+use crate::{FleetMachine, ForecastSpan, TooManyOpenings};
 
 /// A time in which a machine is needed, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl<'m> Needs<'m> {
         if let Some(schedule) = schedule {
             let delayed = Delayed {
                 schedule,
-                delay: jitter::delay_of(object).unwrap_or(SignedDuration::ZERO),
+                delay: delay_of(object).unwrap_or(SignedDuration::ZERO),
                 keeps_end: spec.shutdown.end_policy == EndPolicy::CompleteByWindowEnd,
                 exists: needs.exists || needs.host.is_some(),
             };

@@ -1,16 +1,16 @@
 //! The limits of a class for its machines in one namespace. Whose turn it is follows from the same
-//! order as in [`crate::limits`], which decides at one instant.
+//! order as in [`fivespot_plan::limits`], which decides at one instant.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use fivespot_api::LimitsOfClass;
+use fivespot_plan::limits::{Limit, Week};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::opening::{Needs, Opening};
-use super::{FleetMachine, ForecastSpan};
-use crate::limits::{Limit, Week};
+use crate::opening::{Needs, Opening};
+use crate::{FleetMachine, ForecastSpan};
 
 /// How far after the end of the forecast a machine is seen to wait: more than a week.
 const FURTHER: SignedDuration = SignedDuration::from_hours(8 * 24);

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::opening::Needs;
-use super::starts::Starts;
-use super::{BrokenBy, Findings, FleetMachine, ForecastSpan};
+use crate::opening::Needs;
+use crate::starts::Starts;
+use crate::{BrokenBy, Findings, FleetMachine, ForecastSpan};
 
 /// How many of the machines that have hosts a finding names.
 const NAMED: usize = 3;

@@ -1,5 +1,5 @@
 //! Which of the machines that have all that they need begin, where their class says how many may within
-//! a minute. Namespaces take turns as in [`crate::rates`], which decides at one instant.
+//! a minute. Namespaces take turns as in [`fivespot_plan::rates`], which decides at one instant.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fivespot_api::{
     HostPool, LimitsOfClass, RatesOfClass, ResolvedClass, ScheduledMachine,
 };
-use fivespot_plan::{FleetMachine, ForecastSpan};
+use fivespot_forecast::{FleetMachine, ForecastSpan};
 use fivespot_schedule::Schedule;
 use jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;

@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 
 use fivespot_api::condition::Reason;
 use fivespot_api::{ClassProblem, LimitsOfClass, ResolvedClass, ScheduledMachine};
+use fivespot_plan::limits::Limit;
 use fivespot_schedule::Schedule;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::limits::Limit;
 use opening::{Needs, Opening};
 
 /// How many openings a forecast has at most: seven weeks of 10,000 machines that open once a day.

@@ -2,10 +2,9 @@
 
 use fivespot_api::ScheduledMachine;
 use fivespot_capi::one_line;
+use fivespot_plan::limits::Limit;
 
-use crate::limits::Limit;
-
-use super::{BrokenBy, BrokenOpening, FleetMachine};
+use crate::{BrokenBy, BrokenOpening, FleetMachine};
 
 impl BrokenOpening {
     /// Why the opening cannot be kept, on one line. `fleet` is the one that was forecast.
