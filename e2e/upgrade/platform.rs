@@ -4,10 +4,11 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
+use kubemu_golang::process;
 use serde_json::{Value, json};
 
 use super::operator::{Operator, until};
-use super::program::{self, Programs, Version};
+use super::program::{Programs, Version};
 use super::sequence::{self, Results, Step};
 use super::server::Server;
 
@@ -107,7 +108,7 @@ fn cluster(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
         .args(["xtask", "cluster"])
         .args(words)
         .current_dir(root);
-    program::run(&mut cargo)
+    process::run(&mut cargo)
 }
 
 fn sequence(

@@ -4,11 +4,12 @@ use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 
+use kubemu_golang::process;
 use serde_json::{Value, json};
 
 use super::machine::{CASES, MachineState, NAMESPACE, NEW_MACHINE, add_cluster};
 use super::operator::Operator;
-use super::program::{self, Programs, Version};
+use super::program::{Programs, Version};
 use super::server::Server;
 use Version::{Newer, Older};
 
@@ -265,7 +266,7 @@ fn try_new_machine(server: &Server) -> Result<String, Box<dyn Error>> {
 /// # Errors
 /// The server rejects them.
 pub(super) fn install(program: &Path, server: &Server) -> Result<(), Box<dyn Error>> {
-    let manifests = program::output(
+    let manifests = process::output(
         Command::new(program)
             .args(["generate", "manifests"])
             .args(["--image", "registry.example/5spot:0"])

@@ -4,7 +4,7 @@
 //! of the user. `up` leaves them running in the background. Clusters with different names run
 //! concurrently: each has its own state folder and ports.
 
-mod programs;
+pub(crate) mod programs;
 
 use std::env;
 use std::error::Error;
@@ -123,22 +123,21 @@ struct Cluster {
 /// Runs the task of the arguments after `cluster`; `None` if they are invalid.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Error>>> {
     Some(match words {
-        ["build", words @ ..] => build(root, &Choice::with_versions(words)?),
+        ["build", words @ ..] => {
+            let choice = Choice::with_versions(words)?;
+            let programs = Cluster::new(root, &choice).programs;
+            programs.build(&choice.versions).map(drop)
+        }
         ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
-        ["down", words @ ..] => down(root, &Choice::by_name(words)?),
+        ["down", words @ ..] => Cluster::new(root, &Choice::by_name(words)?).stop(),
         ["upgrade", words @ ..] => upgrade(root, &Choice::with_versions(words)?),
-        ["kubeconfig", words @ ..] => kubeconfig(root, &Choice::by_name(words)?),
+        ["kubeconfig", words @ ..] => running(root, &Choice::by_name(words)?)
+            .map(|running| println!("{}", running.kubeconfig.display())),
         [RESTART_PROVIDERS, words @ ..] => {
             restart_providers(root, &Choice::by_name(words)?)
         }
         _ => return None,
     })
-}
-
-/// Builds the missing programs.
-fn build(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    let programs = Cluster::new(root, choice).programs;
-    programs.build(&choice.versions).map(drop)
 }
 
 /// Builds the missing programs, starts the cluster unless it runs, and prints how to reach it.
@@ -176,14 +175,6 @@ pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
         println!("export PATH={}:$PATH", kubectl.display());
     }
     Ok(())
-}
-
-/// Stops the cluster and waits until it has ended. It is not an error if no cluster runs.
-///
-/// # Errors
-/// The connection to the cluster fails.
-pub(crate) fn down(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    Cluster::new(root, choice).stop()
 }
 
 /// Upgrades the running cluster to other versions of Kubernetes and Cluster API, and waits until they
@@ -279,15 +270,6 @@ pub(crate) fn kubectl_of(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(own.unwrap_or_default().join("kubectl"))
 }
 
-/// Prints the path of the running cluster's kubeconfig.
-///
-/// # Errors
-/// No cluster runs.
-fn kubeconfig(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    println!("{}", running(root, choice)?.kubeconfig.display());
-    Ok(())
-}
-
 impl Cluster {
     fn new(root: &Path, choice: &Choice) -> Self {
         let own = target(root).join("cluster");
@@ -303,7 +285,7 @@ impl Cluster {
         }
     }
 
-    /// Stops the cluster if it runs, and waits until it has ended.
+    /// Stops the cluster if it runs, and waits until it has ended. Fails if the connection does.
     fn stop(&self) -> Result<(), Box<dyn Error>> {
         if let Some(mut control) = self.call() {
             control.write_all(b"stop\n")?;

@@ -18,129 +18,65 @@ struct Package {
     is_pure: bool,
 }
 
+const fn pure(name: &'static str, may_use: &'static [&'static str]) -> Package {
+    Package {
+        name,
+        may_use,
+        is_pure: true,
+    }
+}
+
+const fn with_io(name: &'static str, may_use: &'static [&'static str]) -> Package {
+    Package {
+        name,
+        may_use,
+        is_pure: false,
+    }
+}
+
 /// Dependencies have one direction: schedule, api, plan, controller, cli; cel, admission, and the
 /// users of admission.
 const PACKAGES: &[Package] = &[
-    Package {
-        name: "schedule",
-        may_use: &[],
-        is_pure: true,
-    },
-    Package {
-        name: "api",
-        may_use: &["schedule", "capi"],
-        is_pure: true,
-    },
-    Package {
-        name: "install",
-        may_use: &["api"],
-        is_pure: true,
-    },
-    Package {
-        name: "gostd",
-        may_use: &[],
-        is_pure: true,
-    },
-    Package {
-        name: "cel",
-        may_use: &["gostd"],
-        is_pure: true,
-    },
-    Package {
-        name: "admission",
-        may_use: &["cel", "gostd"],
-        is_pure: true,
-    },
-    Package {
-        name: "capi",
-        may_use: &[],
-        is_pure: true,
-    },
-    Package {
-        name: "plan",
-        may_use: &["api", "schedule", "capi"],
-        is_pure: true,
-    },
-    Package {
-        name: "forecast",
-        may_use: &["api", "schedule", "capi", "plan"],
-        is_pure: true,
-    },
-    Package {
-        name: "drawing",
-        may_use: &["schedule"],
-        is_pure: true,
-    },
-    Package {
-        name: "usage",
-        may_use: &["api", "schedule", "plan", "drawing"],
-        is_pure: true,
-    },
-    Package {
-        name: "clock",
-        may_use: &[],
-        is_pure: false,
-    },
-    Package {
-        name: "https",
-        may_use: &[],
-        is_pure: false,
-    },
-    Package {
-        name: "terminal",
-        may_use: &[],
-        is_pure: false,
-    },
-    Package {
-        name: "runtime",
-        may_use: &["clock"],
-        is_pure: false,
-    },
-    Package {
-        name: "program",
-        may_use: &["api", "schedule", "https", "terminal"],
-        is_pure: false,
-    },
-    Package {
-        name: "controller",
-        may_use: &[
+    pure("schedule", &[]),
+    pure("api", &["schedule", "capi"]),
+    pure("install", &["api"]),
+    pure("gostd", &[]),
+    pure("cel", &["gostd"]),
+    pure("admission", &["cel", "gostd"]),
+    pure("capi", &[]),
+    pure("plan", &["api", "schedule", "capi"]),
+    pure("forecast", &["api", "schedule", "capi", "plan"]),
+    pure("drawing", &["schedule"]),
+    pure("usage", &["api", "schedule", "plan", "drawing"]),
+    with_io("clock", &[]),
+    with_io("https", &[]),
+    with_io("terminal", &[]),
+    with_io("runtime", &["clock"]),
+    with_io("program", &["api", "schedule", "https", "terminal"]),
+    with_io(
+        "controller",
+        &[
             "api", "plan", "capi", "clock", "program", "runtime", "schedule", "https",
         ],
-        is_pure: false,
-    },
-    Package {
-        name: "dashboard",
-        may_use: &["api", "schedule", "plan", "drawing", "controller", "usage"],
-        is_pure: false,
-    },
-    Package {
-        name: "webhook",
-        may_use: &["api", "admission", "clock", "https", "program"],
-        is_pure: false,
-    },
-    Package {
-        name: "agent",
-        may_use: &["api", "schedule"],
-        is_pure: false,
-    },
-    Package {
-        name: "apiserver",
-        may_use: &["admission", "clock", "gostd", "https"],
-        is_pure: false,
-    },
-    Package {
-        name: "kubemu",
-        may_use: &["admission", "apiserver", "cel", "clock", "terminal"],
-        is_pure: false,
-    },
-    Package {
-        name: "sim",
-        may_use: &["apiserver", "capi", "clock"],
-        is_pure: false,
-    },
-    Package {
-        name: "cli",
-        may_use: &[
+    ),
+    with_io(
+        "dashboard",
+        &["api", "schedule", "plan", "drawing", "controller", "usage"],
+    ),
+    with_io(
+        "webhook",
+        &["api", "admission", "clock", "https", "program"],
+    ),
+    with_io("agent", &["api", "schedule"]),
+    with_io("apiserver", &["admission", "clock", "gostd", "https"]),
+    with_io(
+        "kubemu",
+        &["admission", "apiserver", "cel", "clock", "terminal"],
+    ),
+    with_io("sim", &["apiserver", "capi", "clock"]),
+    with_io(
+        "cli",
+        &[
             "schedule",
             "api",
             "kubemu",
@@ -159,8 +95,7 @@ const PACKAGES: &[Package] = &[
             "sim",
             "usage",
         ],
-        is_pure: false,
-    },
+    ),
 ];
 
 /// Packages for tests and maintenance. They may depend on any package, and no package may depend on

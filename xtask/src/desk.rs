@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::marked_page::filled;
 use crate::stored_results::items;
 
 /// The page, below the root.
@@ -25,29 +26,12 @@ const ANSWERS: &str = "e2e/tests/snapshots/\
 /// A result or the page cannot be read, or the page has no place for a table.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let read = |file: &str| fs::read_to_string(root.join(file));
-    let mut page = read(PATH)?;
-    for (mark, table) in [
+    let parts = [
         ("times", times(&serde_json::from_str(&read(TIMES)?)?)),
         ("rounds", rounds(&serde_json::from_str(&read(ROUNDS)?)?)),
         ("answers", answers(&read(ANSWERS)?)),
-    ] {
-        page = filled(&page, mark, &table)?;
-    }
-    Ok(page)
-}
-
-/// A page with a table between the two lines of a mark.
-fn filled(page: &str, mark: &str, table: &str) -> Result<String, String> {
-    let (begin, end) = (
-        format!("<!-- {mark} -->\n"),
-        format!("<!-- end of {mark} -->\n"),
-    );
-    let parts = page.split_once(&begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(&end)?;
-        Some((before, after))
-    });
-    let (before, after) = parts.ok_or_else(|| format!("{PATH} has no {begin}"))?;
-    Ok(format!("{before}{begin}{table}{end}{after}"))
+    ];
+    filled(root, PATH, parts)
 }
 
 fn times(kept: &Value) -> String {

@@ -84,11 +84,23 @@ fn meaning(phase: Phase) -> &'static str {
     }
 }
 
+/// A sentence for each arrow.
+fn described(arrows: &[Arrow], before: &str, between: &str) -> String {
+    let sentences = arrows.iter().map(|Arrow { from, to, lines }| {
+        format!("{before}{from}{between}{to}: {}.", lines.join(" "))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
 fn lifecycle() -> Diagram {
     let arrow = |from: Phase, to: Phase, lines: &[&str]| Arrow {
         from: from.to_string(),
         to: to.to_string(),
-        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        lines: owned(lines),
     };
     let arrows = vec![
         arrow(Phase::Inactive, Phase::Pending, &["window", "opens"]),
@@ -111,17 +123,9 @@ fn lifecycle() -> Diagram {
             &["all objects are gone"],
         ),
     ];
-    let sentence = |arrow: &Arrow| {
-        format!(
-            "From {} to {}: {}.",
-            arrow.from,
-            arrow.to,
-            arrow.lines.join(" ")
-        )
-    };
     Diagram {
         title: "Phases of a ScheduledMachine".to_owned(),
-        description: arrows.iter().map(sentence).collect::<Vec<_>>().join(" "),
+        description: described(&arrows, "From ", " to "),
         shapes: Phase::ALL
             .iter()
             .map(|phase| Shape {
@@ -141,7 +145,7 @@ fn lifecycle() -> Diagram {
 fn connections() -> Diagram {
     let shape = |name: &str, lines: &[&str], column, row| Shape {
         name: name.to_owned(),
-        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        lines: owned(lines),
         column,
         row,
     };
@@ -163,17 +167,9 @@ fn connections() -> Diagram {
         arrow("reclaim agent", "workload cluster", api.clone()),
         arrow("5spot, your browser", "management cluster", api),
     ];
-    let sentence = |arrow: &Arrow| {
-        format!(
-            "{} connects to {}: {}.",
-            arrow.from,
-            arrow.to,
-            arrow.lines.join(" ")
-        )
-    };
     Diagram {
         title: "Connections and their TCP ports".to_owned(),
-        description: arrows.iter().map(sentence).collect::<Vec<_>>().join(" "),
+        description: described(&arrows, "", " connects to "),
         shapes: vec![
             shape(
                 "5spot, your browser",

@@ -16,10 +16,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Faults, process, stored_results};
+use crate::{Faults, stored_results};
 use judged::JUDGED;
 
 /// Where the recordings are kept, below the root.
@@ -146,16 +147,9 @@ pub(crate) fn record_new(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The section of the page about the recordings.
-pub(crate) fn section(figures: &[Figure]) -> String {
+/// The table of the page about the recordings.
+pub(crate) fn table(figures: &[Figure]) -> String {
     let mut text = "\
-## Recorded results
-
-A result is true of the sources that it was recorded with. *Changed* means that a file of them differs from then,
-be it in a comment; `cargo xtask figures` prints the command that shows what. `.ci/run` repeats the tests for every
-change, and the model and the simulation wherever their sources have changed. Results without numbers have pages of
-their own.
-
 | result | shows | on | with commit | hash of its sources | which since then have |
 |---|---|---|---|---|---|
 "
@@ -329,7 +323,7 @@ mod tests {
         let plan = root.join("crates/plan/src/a.rs");
         fs::write(&plan, "two").unwrap();
         assert_eq!(check(&root, model).unwrap().len(), 1);
-        let now = section(&figures(&root).unwrap());
+        let now = table(&figures(&root).unwrap());
         let row = now.lines().find(|line| line.contains(model)).unwrap();
         assert!(row.ends_with("| changed |"), "{row}");
         // Not a source of the fuzz targets.
@@ -347,7 +341,7 @@ mod tests {
     fn a_result_that_was_recorded_again_needs_a_new_recording() {
         let root = tree("again");
         record_new(&root).unwrap();
-        let before = section(&figures(&root).unwrap());
+        let before = table(&figures(&root).unwrap());
         fs::write(root.join("proof/results/fuzz.json"), "[]").unwrap();
         let error = figures(&root).err().unwrap().to_string();
         assert!(
@@ -355,7 +349,7 @@ mod tests {
             "{error}"
         );
         record_new(&root).unwrap();
-        assert_eq!(section(&figures(&root).unwrap()), before);
+        assert_eq!(table(&figures(&root).unwrap()), before);
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -10,7 +10,7 @@ mod diagram;
 mod figure;
 mod generate;
 mod how_we_test;
-mod process;
+mod marked_page;
 mod promises;
 mod provider_suite;
 mod release;

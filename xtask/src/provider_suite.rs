@@ -9,10 +9,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use kubemu_golang::process;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Choice};
-use crate::{process, stored_results};
+
+use crate::stored_results;
 
 /// Where the results are kept, a file per run.
 const RESULTS: &str = "e2e/providers";
@@ -200,22 +202,13 @@ fn run_case(
 /// # Errors
 /// A result cannot be read.
 pub(crate) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut text = "\
-`5spot conformance` checks providers (`docs/how-to/check-a-provider.md`). `cargo xtask providers` runs it
-against the providers of a cluster that `cargo xtask cluster up` has started, and stores the results.
-"
-    .to_owned();
-    let folder = root.join(RESULTS);
-    if !folder.exists() {
-        return Ok(text);
-    }
-    for result in stored_results::results(&folder)? {
+    let mut sections = Vec::new();
+    for result in stored_results::results(&root.join(RESULTS))? {
         let named = |field: &str| result[field].as_str().unwrap_or_default();
         let [kept, broken, not_run] =
             ["kept", "broken", "notRun"].map(|field| result[field].as_u64().unwrap_or(0));
-        let _ = write!(
-            text,
-            "\n### {}\n\n{} and {} with Cluster API {} on Kubernetes {}: {kept} kept, {broken} broken, \
+        let mut text = format!(
+            "### {}\n\n{} and {} with Cluster API {} on Kubernetes {}: {kept} kept, {broken} broken, \
              {not_run} not run.\n\n| promise | result | why |\n|---|---|---|\n",
             named("title"),
             named("bootstrap"),
@@ -233,6 +226,7 @@ against the providers of a cluster that `cargo xtask cluster up` has started, an
             let why = said("message").replace('|', "\\|").replace('\n', " ");
             let _ = writeln!(text, "| `{}` | {verdict} | {why} |", said("name"));
         }
+        sections.push(text);
     }
-    Ok(text)
+    Ok(sections.join("\n"))
 }

@@ -27,10 +27,10 @@ use std::process::Command;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Settings;
 use fivespot_install::{agent, file, webhook};
+use kubemu_golang::process;
 
 use crate::Faults;
 use crate::cluster::target;
-use crate::process;
 use build::Build;
 
 /// The architectures of nodes that are supported: the name for container images and the Rust

@@ -10,6 +10,7 @@ use std::path::Path;
 use fivespot_install::controller::MEMORY_LIMIT_MIB;
 use serde_json::Value;
 
+use crate::marked_page::filled;
 use crate::stored_results::{self, number};
 
 /// Where the page is, below the root.
@@ -19,48 +20,8 @@ pub(crate) const PATH: &str = "docs/scale.md";
 const RESULTS: &str = "benches/results";
 
 const HEAD: &str = "\
-# Performance with many machines
-
-Until the objects of a machine that opens by the clock exist, the operator sends four requests: it reads the
-ScheduledMachine, and creates the Machine, its bootstrap object and its infrastructure object. Until the machine
-serves it patches the status three times. While nothing changes it sends nothing but the renewals of its Lease.
-`cargo xtask gen` writes this page from what `benches/scale`, `benches/hostile` and
-`benches/capacities` have recorded.
-
-## All windows open at once
-
-The *floor* is the time of a plain client that only creates the three objects of as many machines, 32 machines
-at a time, on the same server right before. *All created* is the time from the opening of all windows until all
-objects exist. Server, Cluster API, operator and benchmark share one computer with two cores; identical runs vary
-by up to a factor of two, the floor too, because Cluster API reconciles meanwhile and uses most of the server's
-time. The rows without Cluster API show what the operator itself takes.
-
 | server | machines | floor | all created | times the floor | CPU time for each | memory, peak |
 |---|---:|---:|---:|---:|---:|---:|
-";
-
-const PLAN: &str = "
-## Tens of thousands
-
-- *What limits first* is the rate of writes to one API server, most of which are Cluster API's: an edge that all share
-  takes as long as the rows above say, however many operators there are. Edges that differ, or
-  `--max-starts-per-minute`, spread the same writes.
-- *etcd* stores some 11 KiB for each machine, and the history since its last compaction (five minutes by default). Every
-  status patch is a new version of its object, so an edge for all needs several times that for as long: set the quota
-  accordingly, or use several management clusters.
-- *Watches*: each write is sent once to each process that watches its kind: the operator's replicas, Cluster API's
-  controllers and the providers.
-- *N operators by namespace* (`--namespaces`) divide all costs of the operator: CPU time, memory and watches.
-- *N replicas that divide the work* (`--instance-count`) divide the CPU time and the requests. Each needs the memory
-  and the watches of a single operator, because a watch cannot select by the hash of a uid.
-- *Several management clusters* are the only way to more writes, more storage and fewer watches per server.
-
-To measure a cluster of your own, run `benches/scale`, which is in the source tree:
-
-```console
-$ cargo build --profile dist --bin 5spot-controller --features fivespot-controller/allocator
-$ cargo run --release --bin scale -- --machines 1000 --opening-alone
-```
 ";
 
 /// The memory of an operator without machines.
@@ -74,10 +35,12 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut results = stored_results::results(&root.join(RESULTS))?;
     results.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
     let rows: String = results.iter().map(row).collect();
-    let cost = cost::part(root)?;
-    let capacities = capacity::part(root)?;
-    let limit = limit(&results);
-    Ok(format!("{HEAD}{rows}{limit}{cost}{capacities}{PLAN}"))
+    let parts = [
+        ("openings", format!("{HEAD}{rows}{}", limit(&results))),
+        ("events", cost::part(root)?),
+        ("capacities", capacity::part(root)?),
+    ];
+    filled(root, PATH, parts)
 }
 
 fn row(of: &Value) -> String {

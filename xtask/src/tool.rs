@@ -6,13 +6,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::cluster::target;
 use kubemu_golang as go;
 
 use crate::cache;
-
-/// Linker flags that leave out the symbol table and debug information.
-const STRIPPED: &str = "-s -w";
+use crate::cluster::programs::{STRIPPED, pins};
+use crate::cluster::target;
 
 /// The folders of the modules. Each has one `tool` with the same name; the program of kstatus is in
 /// its folder, because kstatus is a library.
@@ -61,11 +59,9 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&tools)?;
     for name in TOOLS {
         let source = root.join("e2e/tools").join(name);
-        let mut pins: Vec<_> = ["go.mod", "go.sum", "main.go"]
-            .map(|file| source.join(file))
-            .into();
-        pins.retain(|file| file.is_file());
-        let built = cache::programs(name, &pins, |into| {
+        let main = Some(source.join("main.go")).filter(|file| file.is_file());
+        let files: Vec<_> = pins(&source).into_iter().chain(main).collect();
+        let built = cache::programs(name, &files, |into| {
             let package = package(&source)?;
             let flags = match name {
                 "helm" => helm_flags(&source)?,
@@ -76,8 +72,7 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
         link(&tools, &built, name)?;
     }
     let source = root.join("e2e/tools").join(TARGET_CRDS);
-    let pins = ["go.mod", "go.sum"].map(|file| source.join(file));
-    let collected = cache::programs(TARGET_CRDS, &pins, |into| {
+    let collected = cache::programs(TARGET_CRDS, &pins(&source), |into| {
         fs::write(into.join(TARGET_CRDS), definitions(&source)?)?;
         Ok(())
     })?;
@@ -93,8 +88,7 @@ pub(crate) fn build(root: &Path) -> Result<(), Box<dyn Error>> {
 /// Go is not installed, or a build fails.
 pub(crate) fn build_kueue(root: &Path) -> Result<(), Box<dyn Error>> {
     let source = root.join("e2e/tools").join(KUEUE);
-    let pins = ["go.mod", "go.sum"].map(|file| source.join(file));
-    let built = cache::programs(KUEUE, &pins, |into| {
+    let built = cache::programs(KUEUE, &pins(&source), |into| {
         go::build(&source, STRIPPED, &into.join(KUEUE), &[&package(&source)?])?;
         let module = go::run(&source, &["list", "-m", "-f", "{{.Dir}}", KUEUE_MODULE])?;
         let mut text = String::new();

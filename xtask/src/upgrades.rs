@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::marked_page::filled;
 use crate::stored_results;
 
 /// Where the page is, below the root.
@@ -14,36 +15,13 @@ pub(crate) const PATH: &str = "docs/upgrades.md";
 /// The folder of the results, below the root; a file for each server.
 const RESULTS: &str = "e2e/upgrades";
 
-const INTRODUCTION: &str = "\
-# Upgrades, as tested
-
-`cargo run --bin upgrade` builds the operator of the first version (`v0.1.0`) and this one. It brings a machine
-into every phase and changes one version at a time: that of the CRDs, policies and roles (*manifests*), or that
-of the operator. After each step it compares every machine with the beginning, and a new machine is opened and
-removed. *kept* means the same phase, the same Machine and the same `status.shutdown`. At the end, with
-both new, each machine is changed and must reach the phase in the last column.
-
-On the embedded server, and on a real one (`cargo xtask cluster up --name upgrade`, then
-`cargo run --bin upgrade -- --cluster upgrade`). With `--record` the results are stored in `e2e/upgrades`, from which
-`cargo xtask gen` writes this page.
-
-`cargo run --bin upgrade -- --platform kubernetes` upgrades Kubernetes and then Cluster API under one running operator, in a
-cluster of its own; with `cluster-api`, in the other order. etcd and the operator stay. Every program of Kubernetes and
-Cluster API is replaced, and Cluster API migrates the stored objects. Both go from the oldest to the newest supported
-version in one step, which Kubernetes does not recommend; the versions between are not run. [Upgrade](how-to/upgrade.md) has the steps for a cluster.
-";
-
 /// The whole page.
 ///
 /// # Errors
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut page = INTRODUCTION.to_owned();
-    let folder = root.join(RESULTS);
-    if !folder.exists() {
-        return Ok(page);
-    }
-    for kept in stored_results::results(&folder)? {
+    let mut sections = Vec::new();
+    for kept in stored_results::results(&root.join(RESULTS))? {
         let (server, older) = (text(&kept, "/server"), text(&kept, "/older"));
         let (title, about) = match older {
             "" => (server.to_owned(), text(&kept, "/about").to_owned()),
@@ -55,13 +33,10 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
                 )
             }
         };
-        let _ = write!(
-            page,
-            "\n## {title}\n\n{about}\n\n{}",
-            table(&kept["results"])
-        );
+        let table = table(&kept["results"]);
+        sections.push(format!("## {title}\n\n{about}\n\n{table}"));
     }
-    Ok(page)
+    filled(root, PATH, [("results", sections.join("\n"))])
 }
 
 /// A row for each machine, a column for each step.

@@ -1,5 +1,7 @@
 //! Runs Go, which builds Kubernetes and the other programs that tests compare with.
 
+pub mod process;
+
 use std::env;
 use std::error::Error;
 use std::io;

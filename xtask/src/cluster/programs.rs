@@ -12,7 +12,7 @@ use kubemu_golang as go;
 use crate::cache;
 
 /// Linker flags that leave out the symbol table and debug information.
-const STRIPPED: &str = "-s -w";
+pub(crate) const STRIPPED: &str = "-s -w";
 
 /// The pinned modules, and the program that starts what is built from them.
 pub(super) struct Programs {
@@ -198,7 +198,7 @@ impl Programs {
 }
 
 /// The files that determine the packages that a module is built from.
-fn pins(module: &Path) -> [PathBuf; 2] {
+pub(crate) fn pins(module: &Path) -> [PathBuf; 2] {
     ["go.mod", "go.sum"].map(|name| module.join(name))
 }
 

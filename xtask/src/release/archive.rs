@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
+
 use super::{build, file_names, licences};
-use crate::process;
 
 /// The contents of an archive.
 pub(super) struct Archive<'r> {

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
+
 use super::ARCHITECTURES;
-use crate::process;
 
 /// A build of programs for this machine's architecture.
 pub(super) struct Build<'r> {

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
+
 use super::{archive, licences};
-use crate::process;
 
 /// The targets of the Containerfile, one per program, and the names of the images.
 pub(super) const TARGETS: [(&str, &str); 4] = [

@@ -11,9 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
 use serde_json::Value;
-
-use crate::process;
 
 /// The files that [`write`] creates in its folder.
 pub(super) const FILES: [&str; 2] = ["THIRD-PARTY-LICENSES", "RUST-LICENSES.html"];

@@ -10,7 +10,7 @@ use super::image::Images;
 use super::{PROGRAMS, commit_time, licences, sum};
 use crate::Faults;
 use crate::cluster::target;
-use crate::process;
+use kubemu_golang::process;
 
 /// The two copies of the source tree, below the target directory: paths of different lengths.
 const PATHS: [&str; 2] = ["one", "on/another/path"];

@@ -6,9 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubemu_golang::process;
 use serde_json::Value;
-
-use crate::process;
 
 /// The folders of the packages, and the programs that they build.
 const PACKAGES: [(&str, &str); 4] = [

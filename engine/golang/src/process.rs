@@ -9,7 +9,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// It is not installed, or it fails.
-pub(crate) fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
+pub fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
     let name = command.get_program().to_string_lossy().into_owned();
     let done = command
         .status()
@@ -24,7 +24,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
 ///
 /// # Errors
 /// It is not installed, or it fails; the error contains its standard error.
-pub(crate) fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
+pub fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
     let name = command.get_program().to_string_lossy().into_owned();
     let done = command
         .output()
@@ -40,11 +40,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
 ///
 /// # Errors
 /// git is not installed, or the commit is not in this repository.
-pub(crate) fn check_out(
-    root: &Path,
-    commit: &str,
-    to: &Path,
-) -> Result<(), Box<dyn Error>> {
+pub fn check_out(root: &Path, commit: &str, to: &Path) -> Result<(), Box<dyn Error>> {
     if !to.join(".git").exists() {
         fs::create_dir_all(to)?;
         let clone = ["clone", "--quiet", "--shared", "--no-checkout"];
