@@ -222,8 +222,7 @@ pub(crate) fn attempt<T>(
 pub(crate) fn test_write(field: &str) -> (PatchParams, Patch<Value>) {
     let params = PatchParams {
         dry_run: true,
-        field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
+        ..PatchParams::apply(AGENT_FIELD_MANAGER)
     };
     let patch = json!({"metadata": {field: {TRIED_KEY: "tried"}}});
     (params, Patch::Merge(patch))
@@ -312,10 +311,7 @@ impl OwnNode {
         }
         let patch =
             json!({"metadata": {"uid": found.metadata.uid, "annotations": changes}});
-        let params = PatchParams {
-            field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(AGENT_FIELD_MANAGER);
         let api = self.api();
         let patch = Patch::Merge(patch);
         let patched = api.patch_metadata(&self.name, &params, &patch);

@@ -79,10 +79,7 @@ impl OwnMachine {
         };
         let annotations = json!({HOST_FREE_ANNOTATION: value});
         let patch = json!({"metadata": {"uid": uid, "annotations": annotations}});
-        let params = PatchParams {
-            field_manager: Some(AGENT_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams::apply(AGENT_FIELD_MANAGER);
         let api = self.api();
         let patch = Patch::Merge(patch);
         let patched = api.patch_metadata(&self.name, &params, &patch);

@@ -104,10 +104,7 @@ pub(super) async fn apply(
     patch: Value,
 ) -> Result<Option<ValidatingWebhookConfiguration>, String> {
     let name = found.metadata.name.clone().unwrap_or_default();
-    let by = PatchParams {
-        field_manager: Some(MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
+    let by = PatchParams::apply(MANAGER);
     // Webhooks are merged by their names, so that no other webhook or field is changed.
     let patch = Patch::Strategic(patch);
     conflict_is_none(configurations.patch(&name, &by, &patch).await)
