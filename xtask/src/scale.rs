@@ -1,17 +1,15 @@
 //! `docs/scale.md`: the costs of many machines, from the numbers that `benches/scale`,
 //! `benches/hostile` and `benches/capacities` have kept.
 
-mod capacity;
-mod cost;
-
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
 use fivespot_install::controller::MEMORY_LIMIT_MIB;
 use serde_json::Value;
 
 use crate::marked_page::filled;
-use crate::stored_results::{self, number};
+use crate::stored_results::{self, items, number};
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "docs/scale.md";
@@ -22,6 +20,20 @@ const RESULTS: &str = "benches/results";
 const HEAD: &str = "\
 | server | machines | floor | all created | times the floor | CPU time for each | memory, peak |
 |---|---:|---:|---:|---:|---:|---:|
+";
+
+/// The file in which `benches/hostile --record` keeps its second table.
+const EVENTS: &str = "benches/costs/events.json";
+
+/// The file in which `benches/capacities --record` keeps its outcome.
+const CAPACITIES: &str = "benches/edges/capacities.json";
+
+/// The bound of that benchmark that the page calls a minute.
+const MAX_EDGE_SECONDS: f64 = 60.0;
+
+const CAPACITIES_HEAD: &str = "\
+| capacities | kinds | all written | writes of targets | of statuses | other requests | CPU time of the server | of the operator | memory, peak | requests afterwards |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// The memory of an operator without machines.
@@ -35,12 +47,72 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let mut results = stored_results::results(&root.join(RESULTS))?;
     results.sort_by_key(|of| (name(of).to_owned(), of["machines"].as_u64()));
     let rows: String = results.iter().map(row).collect();
+    let read = |file: &str| fs::read_to_string(root.join(file));
     let parts = [
         ("openings", format!("{HEAD}{rows}{}", limit(&results))),
-        ("events", cost::part(root)?),
-        ("capacities", capacity::part(root)?),
+        ("events", events(&serde_json::from_str(&read(EVENTS)?)?)),
+        (
+            "capacities",
+            capacities(&serde_json::from_str(&read(CAPACITIES)?)?),
+        ),
     ];
     filled(root, PATH, parts)
+}
+
+/// What one event costs, from what `benches/hostile` has kept.
+fn events(kept: &Value) -> String {
+    let rows: String = items(&kept["rows"]).map(event).collect();
+    format!(
+        "CPU limit: {}m.\n\n\
+         | existing | event | plans | requests | CPU | other tenant | Lease | `/healthz` | memory |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|\n{rows}",
+        kept["cpuMillis"]
+    )
+}
+
+fn event(row: &Value) -> String {
+    let text = |key: &str| row[key].as_str().unwrap_or_default();
+    let or = |key: &str, unit: &str, otherwise: &str| match &row[key] {
+        Value::Null => otherwise.to_owned(),
+        value => format!("{} {unit}", number(value)),
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+        text("state"),
+        text("event"),
+        row["plans"],
+        row["requests"],
+        or("cpuMillis", "ms", ""),
+        or("latenessMillis", "ms", "never"),
+        or("leaseMillis", "ms", "lapsed"),
+        or("healthMillis", "ms", ""),
+        or("memoryMib", "MiB", "ended"),
+    )
+}
+
+/// Many ScheduledCapacities at one edge, from what `benches/capacities` has kept.
+fn capacities(of: &Value) -> String {
+    let is_late = number(&of["edgeSeconds"]) > MAX_EDGE_SECONDS;
+    let verdict = if is_late {
+        "The minute was not kept.\n\n"
+    } else {
+        ""
+    };
+    let seconds = |key: &str| format!("{:.1} s", number(&of[key]));
+    format!(
+        "{verdict}{CAPACITIES_HEAD}| {} | {} | {} | {} | {} | {} | {} | {} | {} MiB | {} in {} s |\n",
+        of["capacities"],
+        of["kinds"],
+        seconds("edgeSeconds"),
+        of["targetWrites"],
+        of["statusWrites"],
+        of["otherRequests"],
+        seconds("serverCpuSeconds"),
+        seconds("operatorCpuSeconds"),
+        of["memoryMib"],
+        of["idleRequests"],
+        of["idleSeconds"],
+    )
 }
 
 fn row(of: &Value) -> String {
@@ -105,7 +177,7 @@ fn name(of: &Value) -> &str {
 mod tests {
     use serde_json::json;
 
-    use super::limit;
+    use super::{event, limit};
 
     #[test]
     fn the_limit_is_computed_from_the_row_with_the_most_memory_per_machine() {
@@ -120,5 +192,16 @@ mod tests {
                     a whole cycle of 26,000 machines (25 MiB + 8.8 KiB for each). ";
         assert!(text.contains(expected), "{text}");
         assert!(!limit(&results[..1]).contains("cycle"));
+    }
+
+    #[test]
+    fn an_edge_that_was_never_met_and_a_lapsed_lease_are_said() {
+        let row = json!({
+            "state": "empty", "event": "a machine created", "plans": 2, "requests": 3,
+            "cpuMillis": 10, "latenessMillis": null, "leaseMillis": null, "healthMillis": 4,
+            "memoryMib": 20,
+        });
+        let shown = "| empty | a machine created | 2 | 3 | 10 ms | never | lapsed | 4 ms | 20 MiB |";
+        assert_eq!(event(&row), format!("{shown}\n"));
     }
 }
