@@ -13,6 +13,7 @@ mod element;
 mod fields;
 mod last_applied;
 mod merge;
+mod owned;
 mod prune;
 mod record;
 pub(crate) mod scale;
@@ -81,8 +82,8 @@ pub fn tracked(
     object: &mut Value,
     writer: &Writer<'_>,
 ) {
-    let mut managers = Managers::for_update(old, object, writer.subresource);
-    clear_managed_fields(object);
+    let sent = take_managed_fields(object);
+    let mut managers = Managers::for_update(old, sent, writer.subresource);
     let known = old.is_some_and(|it| it["metadata"]["uid"].is_string());
     if managers.is_empty() && known {
         return;
@@ -181,7 +182,7 @@ fn apply(
     }
     let reset = reset_fields(resource, writer.subresource);
     let id = record::Id::new(writer, Operation::Apply, resource);
-    let last = managers.set_of(&id).cloned().unwrap_or_default();
+    let last = managers.set_of(&id);
     let mut set = walk::field_set(config.object, shape);
     set.remove_recursively(&reset);
     managers.replace(&id, set, resource);
@@ -206,17 +207,17 @@ fn apply(
 fn update(
     resource: &Resource,
     (old, new): (&Value, &Value),
-    managers: &mut Managers,
+    managers: &mut Managers<'_>,
     writer: &Writer<'_>,
 ) {
     let reset = reset_fields(resource, writer.subresource);
     let change = Comparison::of(old, new, Shape::of(resource));
     let change = change.without(&reset).without(&MANAGED_FIELDS);
-    managers.remove_changed_fields(&change, None);
-    let set = change.into_set_values().difference(&UNMANAGED);
-    if !set.is_empty() {
-        let id = record::Id::new(writer, Operation::Update, resource);
-        managers.extend(&id, set, resource);
+    let set = change.set_values().difference(&UNMANAGED);
+    let id = record::Id::new(writer, Operation::Update, resource);
+    let sets_fields = !set.is_empty();
+    managers.update(change, (&id, set), resource);
+    if sets_fields {
         managers.set_time(&id, writer.now);
     }
     managers.cap_updates();
@@ -332,9 +333,14 @@ fn without_managed_fields(object: &Value) -> Value {
 }
 
 fn clear_managed_fields(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.shift_remove("managedFields");
-    }
+    take_managed_fields(object);
+}
+
+/// The managed fields, which the object does not have any longer; null if there are none.
+fn take_managed_fields(object: &mut Value) -> Value {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let taken = metadata.and_then(|it| it.shift_remove("managedFields"));
+    taken.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -49,11 +49,6 @@ impl Comparison {
         self.modified.clone().union(self.added.clone())
     }
 
-    /// Same as [`set_values`](Self::set_values), consuming the comparison.
-    pub(super) fn into_set_values(self) -> FieldSet {
-        self.modified.union(self.added)
-    }
-
     /// Collects the differences below a path; returns the change of the path itself.
     fn compare(
         &mut self,

@@ -49,7 +49,7 @@ impl Element {
             .filter_map(|key| {
                 let value = fields.get(key).cloned();
                 let value = value.or_else(|| default_of(key).cloned())?;
-                Some((key.clone(), Scalar(value)))
+                Some((key.clone(), Scalar::new(value)))
             })
             .collect();
         if found.is_empty() {
@@ -78,10 +78,19 @@ impl Element {
                 "associative list without keys has an element that's an explicit null"
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                return Ok(Self::Value(Scalar(entry.clone())));
+                return Ok(Self::Value(Scalar::new(entry.clone())));
             }
         };
         Err(what.to_owned())
+    }
+
+    /// Whether it equals only elements of the same text: 1 equals 1.0.
+    pub(super) fn has_one_text(&self) -> bool {
+        match self {
+            Self::Field(_) | Self::Index(_) => true,
+            Self::Key(fields) => fields.iter().all(|it| it.1.has_one_text()),
+            Self::Value(value) => value.has_one_text(),
+        }
     }
 
     /// The key of the path element in `fieldsV1`.
@@ -91,7 +100,7 @@ impl Element {
             Self::Key(fields) => {
                 let fields: Map<_, _> = fields
                     .iter()
-                    .map(|(key, value)| (key.clone(), value.0.clone()))
+                    .map(|(key, value)| (key.clone(), Value::clone(&value.0)))
                     .collect();
                 format!("k:{}", Value::Object(fields))
             }
@@ -109,14 +118,14 @@ impl Element {
                 let fields: Map<String, Value> = serde_json::from_str(rest).ok()?;
                 let mut fields: Vec<_> = fields
                     .into_iter()
-                    .map(|(key, value)| (key, Scalar(value)))
+                    .map(|(key, value)| (key, Scalar::new(value)))
                     .collect();
                 fields.sort();
                 Some(Self::Key(fields.into()))
             }
             "v" => serde_json::from_str(rest)
                 .ok()
-                .map(|it| Self::Value(Scalar(it))),
+                .map(|it| Self::Value(Scalar::new(it))),
             "i" => rest.parse().ok().map(Self::Index),
             _ => None,
         }
@@ -141,12 +150,23 @@ impl fmt::Display for Element {
 }
 
 /// A JSON value with an order. Numbers are compared by value, so that 1 equals 1.0.
+///
+/// It is behind a pointer because sets of paths are trees of elements, most of which are fields: with
+/// the value itself each node of a tree would be several times as large.
 #[derive(Clone, Debug)]
-pub(super) struct Scalar(pub(super) Value);
+pub(super) struct Scalar(Arc<Value>);
 
 impl Scalar {
+    fn new(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+
+    fn has_one_text(&self) -> bool {
+        !self.0.is_number() || self.0.is_i64()
+    }
+
     fn rank(&self) -> u8 {
-        match self.0 {
+        match &*self.0 {
             Value::Number(_) => 0,
             Value::String(_) => 1,
             Value::Bool(_) => 2,
@@ -159,7 +179,7 @@ impl Scalar {
 
 impl Ord for Scalar {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (&self.0, &other.0) {
+        match (&*self.0, &*other.0) {
             (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
             (Value::String(a), Value::String(b)) => a.cmp(b),
             (Value::Bool(a), Value::Bool(b)) => a.cmp(b),

@@ -12,7 +12,7 @@ use crate::openapi::shape::Shape;
 pub(super) fn prune(
     merged: Value,
     last: &FieldSet,
-    managers: &Managers,
+    managers: &Managers<'_>,
     shape: Shape<'_>,
 ) -> Value {
     if last.is_empty() {

@@ -1,16 +1,18 @@
 //! The entries of `metadata.managedFields`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::Writer;
 use super::compare::Comparison;
 use super::conflict::Conflicts;
 use super::element::Element;
+use super::owned::OwnedFields;
 use super::set::FieldSet;
-use super::{Writer, fields};
 use crate::resource::Resource;
 
 /// The maximum number of update managers; the oldest are merged above it.
@@ -92,8 +94,8 @@ impl Id {
 
 /// The managed fields entry of one manager.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Entry {
-    set: FieldSet,
+struct Entry<'v> {
+    fields: OwnedFields<'v>,
     api_version: String,
     /// RFC 3339 in UTC and whole seconds, so that the text order is the time order.
     since: String,
@@ -101,74 +103,64 @@ struct Entry {
 
 /// All managers of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Managers(BTreeMap<Id, Entry>);
+pub(super) struct Managers<'v>(BTreeMap<Id, Entry<'v>>);
 
-impl Managers {
+impl<'v> Managers<'v> {
     /// The managers recorded in `object`; none if the record is malformed.
-    pub(super) fn of(object: &Value) -> Self {
-        Self::decode(&object["metadata"]["managedFields"]).unwrap_or_default()
+    pub(super) fn of(object: &'v Value) -> Self {
+        let recorded = &object["metadata"]["managedFields"];
+        Self::decode(Cow::Borrowed(recorded)).unwrap_or_default()
     }
 
-    /// The managers before an update: those in the new object, or else those of the old one.
-    /// An empty list or `[{}]` resets them. Managed fields sent to a subresource are ignored.
+    /// The managers that are recorded in these `managedFields`; none if the record is malformed.
+    pub(super) fn recorded(entries: Value) -> Self {
+        Self::decode(Cow::Owned(entries)).unwrap_or_default()
+    }
+
+    /// The managers before an update: those in the new object, `sent`, or else those of the old
+    /// one. An empty list or `[{}]` resets them. Managed fields sent to a subresource are ignored.
     pub(super) fn for_update(
-        old: Option<&Value>,
-        new: &Value,
+        old: Option<&'v Value>,
+        sent: Value,
         subresource: &str,
     ) -> Self {
-        let recorded = old.map(Self::of).unwrap_or_default();
-        let sent = &new["metadata"]["managedFields"];
         // A patch leaves them as they are.
-        let is_same = old.is_some_and(|old| old["metadata"]["managedFields"] == *sent);
-        if !subresource.is_empty() || is_same {
-            return recorded;
+        let is_same = old.is_some_and(|old| old["metadata"]["managedFields"] == sent);
+        if is_same {
+            return Self::recorded(sent);
+        }
+        let before = || old.map(Self::of).unwrap_or_default();
+        if !subresource.is_empty() {
+            return before();
         }
         match sent.as_array().map(Vec::as_slice) {
-            None => recorded,
+            None => before(),
             Some([]) => Self::default(),
             Some([Value::Object(one)]) if one.is_empty() => Self::default(),
-            Some(_) => match Self::decode(sent) {
+            Some(_) => match Self::decode(Cow::Owned(sent)) {
                 Some(managers) if !managers.is_empty() => managers,
-                _ => recorded,
+                _ => before(),
             },
         }
     }
 
-    fn decode(entries: &Value) -> Option<Self> {
+    fn decode(entries: Cow<'v, Value>) -> Option<Self> {
         let mut all = BTreeMap::new();
-        for entry in entries.as_array().map(Vec::as_slice).unwrap_or_default() {
-            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-            let operation = match entry["operation"].as_str()? {
-                "Apply" => Operation::Apply,
-                "Update" => Operation::Update,
-                _ => return None,
-            };
-            let api_version = text("apiVersion");
-            if api_version.is_empty() || entry["fieldsType"] != "FieldsV1" {
-                return None;
+        match entries {
+            Cow::Borrowed(entries) => {
+                for entry in entries.as_array().into_iter().flatten() {
+                    let fields = entry.get("fieldsV1").map(Cow::Borrowed);
+                    let (id, entry) = Entry::decode(entry, fields)?;
+                    all.insert(id, entry);
+                }
             }
-            let set = match entry.get("fieldsV1") {
-                None | Some(Value::Null) => FieldSet::default(),
-                Some(found) => fields::decode(found)?,
-            };
-            let id = Id {
-                manager: text("manager"),
-                operation,
-                api_version: match operation {
-                    Operation::Apply => String::new(),
-                    Operation::Update => api_version.clone(),
-                },
-                subresource: text("subresource"),
-            };
-            let since = text("time");
-            all.insert(
-                id,
-                Entry {
-                    set,
-                    api_version,
-                    since,
-                },
-            );
+            Cow::Owned(mut entries) => {
+                for entry in entries.as_array_mut().into_iter().flatten() {
+                    let fields = entry.get_mut("fieldsV1").map(Value::take);
+                    let (id, entry) = Entry::decode(entry, fields.map(Cow::Owned))?;
+                    all.insert(id, entry);
+                }
+            }
         }
         Some(Self(all))
     }
@@ -183,17 +175,17 @@ impl Managers {
         field: &[Element],
         shown: &FieldSet,
         resource: &Resource,
-    ) -> Self {
-        let owners = self.0.iter().filter(|it| it.1.set.has_path(field));
+    ) -> Managers<'static> {
+        let owners = self.0.iter().filter(|it| it.1.fields.has_path(field));
         let owners = owners.map(|(id, entry)| {
             let entry = Entry {
-                set: shown.clone(),
+                fields: OwnedFields::Set(shown.clone()),
                 api_version: resource.api_version(),
                 since: entry.since.clone(),
             };
             (id.in_version_of(resource), entry)
         });
-        Self(owners.collect())
+        Managers(owners.collect())
     }
 
     /// Makes the managers of `shown` in `others` the only managers of `field` in an object of
@@ -201,23 +193,23 @@ impl Managers {
     pub(super) fn set_field_managers(
         &mut self,
         (field, resource): (&[Element], &Resource),
-        others: &Self,
+        others: &Managers<'_>,
         shown: &[Element],
     ) {
-        let owners = others.0.iter().filter(|it| it.1.set.has_path(shown));
+        let owners = others.0.iter().filter(|it| it.1.fields.has_path(shown));
         let owners = owners.map(|it| it.0.in_version_of(resource));
         let owners: BTreeSet<Id> = owners.collect();
         let mut set = FieldSet::default();
         set.insert_path(field);
         for (id, entry) in &mut self.0 {
             if !owners.contains(&id.in_version_of(resource)) {
-                entry.set.remove(&set);
+                entry.fields.remove(&set);
             }
         }
-        self.0.retain(|_, it| !it.set.is_empty());
+        self.0.retain(|_, it| !it.fields.is_empty());
         for id in owners {
-            let manages = |it: (&Id, &Entry)| {
-                it.0.in_version_of(resource) == id && it.1.set.has_path(field)
+            let manages = |it: (&Id, &Entry<'_>)| {
+                it.0.in_version_of(resource) == id && it.1.fields.has_path(field)
             };
             if !self.0.iter().any(manages) {
                 self.extend(&id, set.clone(), resource);
@@ -225,27 +217,28 @@ impl Managers {
         }
     }
 
-    pub(super) fn set_of(&self, id: &Id) -> Option<&FieldSet> {
-        self.0.get(id).map(|it| &it.set)
+    pub(super) fn set_of(&self, id: &Id) -> FieldSet {
+        let found = self.0.get(id).map(|it| it.fields.set());
+        found.map(Cow::into_owned).unwrap_or_default()
     }
 
     /// The union of the fields of all managers.
     pub(super) fn all_fields(&self) -> FieldSet {
-        let sets = self.0.values().map(|it| &it.set);
-        sets.fold(FieldSet::default(), |all, it| all.union(it.clone()))
+        let sets = self.0.values().map(|it| it.fields.set());
+        sets.fold(FieldSet::default(), |all, it| all.union(it.into_owned()))
     }
 
     /// Replaces the fields that `id` owns with `set`.
     pub(super) fn replace(&mut self, id: &Id, set: FieldSet, resource: &Resource) {
         let entry = self.0.entry(id.clone()).or_default();
-        entry.set = set;
+        entry.fields = OwnedFields::Set(set);
         entry.api_version = resource.api_version();
     }
 
     /// Adds `set` to the fields that `id` owns.
     pub(super) fn extend(&mut self, id: &Id, set: FieldSet, resource: &Resource) {
         let entry = self.0.entry(id.clone()).or_default();
-        entry.set.extend(set);
+        entry.fields.extend(set);
         entry.api_version = resource.api_version();
     }
 
@@ -262,11 +255,32 @@ impl Managers {
         let new = change.set_values();
         let mut conflicts = Conflicts::default();
         for (id, entry) in &self.0 {
-            if id != writer {
-                conflicts.add(id, &entry.set.intersection(&new));
+            if id != writer && entry.fields.may_have_any(&new) {
+                conflicts.add(id, &entry.fields.set().intersection(&new));
             }
         }
         conflicts
+    }
+
+    /// Makes `id` the owner of the fields of `set`, which are among the changed ones. The other
+    /// changed fields have no manager any longer; a manager without fields is dropped.
+    pub(super) fn update(
+        &mut self,
+        change: Comparison,
+        (id, set): (&Id, FieldSet),
+        resource: &Resource,
+    ) {
+        self.remove_changed_fields(&change, Some(id));
+        let gone = change.removed.union(change.modified).union(change.added);
+        let gone = gone.difference(&set);
+        if set.is_empty() {
+            self.remove_fields(id, &gone);
+            return;
+        }
+        let entry = self.0.entry(id.clone()).or_default();
+        entry.fields.remove(&gone);
+        entry.fields.extend(set);
+        entry.api_version = resource.api_version();
     }
 
     /// Removes the changed fields from every manager except `writer`; a manager without fields
@@ -279,19 +293,19 @@ impl Managers {
         for (id, entry) in &mut self.0 {
             if writer != Some(id) {
                 for gone in [&change.modified, &change.added, &change.removed] {
-                    entry.set.remove(gone);
+                    entry.fields.remove(gone);
                 }
             }
         }
-        self.0.retain(|_, it| !it.set.is_empty());
+        self.0.retain(|_, it| !it.fields.is_empty());
     }
 
     /// Removes `fields` from those that `id` owns.
     pub(super) fn remove_fields(&mut self, id: &Id, fields: &FieldSet) {
         if let Some(entry) = self.0.get_mut(id) {
-            entry.set.remove(fields);
+            entry.fields.remove(fields);
         }
-        self.0.retain(|_, it| !it.set.is_empty());
+        self.0.retain(|_, it| !it.fields.is_empty());
     }
 
     /// Merges the entries of the oldest update managers if there are too many; those of
@@ -330,7 +344,7 @@ impl Managers {
                 && let Some(entry) = self.0.remove(&id)
             {
                 let ancient = self.0.entry(bucket).or_default();
-                ancient.set.extend(entry.set);
+                ancient.fields.extend(entry.fields.set().into_owned());
                 ancient.api_version = entry.api_version;
                 ancient.since = since;
                 count -= 1;
@@ -340,21 +354,13 @@ impl Managers {
 
     /// Writes the managers to `object` in Kubernetes' order: applies before updates, then by
     /// time, name, version and subresource.
-    pub(super) fn write_to(&self, object: &mut Value) {
+    pub(super) fn write_to(self, object: &mut Value) {
         super::clear_managed_fields(object);
         if self.0.is_empty() {
             return;
         }
-        let mut sorted: Vec<_> = self.0.iter().collect();
-        sorted.sort_by_key(|(id, entry)| {
-            (
-                id.operation,
-                &entry.since,
-                &id.manager,
-                &entry.api_version,
-                &id.subresource,
-            )
-        });
+        let mut sorted: Vec<_> = self.0.into_iter().collect();
+        sorted.sort_by(|one, other| one.1.place(&one.0).cmp(&other.1.place(&other.0)));
         let entries: Vec<_> = sorted.into_iter().map(|(id, it)| it.encode(id)).collect();
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
@@ -363,20 +369,76 @@ impl Managers {
     }
 }
 
-impl Entry {
-    fn encode(&self, id: &Id) -> Value {
+impl<'v> Entry<'v> {
+    /// An entry without its fields, and these. `None` if it is malformed.
+    fn decode(entry: &Value, fields: Option<Cow<'v, Value>>) -> Option<(Id, Self)> {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let operation = match entry["operation"].as_str()? {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return None,
+        };
+        let api_version = text("apiVersion");
+        if api_version.is_empty() || entry["fieldsType"] != "FieldsV1" {
+            return None;
+        }
+        let fields = match fields.filter(|it| !it.is_null()) {
+            None => OwnedFields::default(),
+            Some(found) => OwnedFields::decode(found)?,
+        };
+        let id = Id {
+            manager: text("manager"),
+            operation,
+            api_version: match operation {
+                Operation::Apply => String::new(),
+                Operation::Update => api_version.clone(),
+            },
+            subresource: text("subresource"),
+        };
+        let since = text("time");
+        Some((
+            id,
+            Self {
+                fields,
+                api_version,
+                since,
+            },
+        ))
+    }
+
+    /// What the entry of `id` is sorted by.
+    fn place<'a>(
+        &'a self,
+        id: &'a Id,
+    ) -> (Operation, &'a str, &'a str, &'a str, &'a str) {
+        let Id {
+            manager,
+            operation,
+            subresource,
+            ..
+        } = id;
+        (
+            *operation,
+            &self.since,
+            manager,
+            &self.api_version,
+            subresource,
+        )
+    }
+
+    fn encode(self, id: Id) -> Value {
         let mut value = json!({
             "manager": id.manager,
             "operation": id.operation.as_str(),
             "apiVersion": self.api_version,
         });
         if !self.since.is_empty() {
-            value["time"] = self.since.as_str().into();
+            value["time"] = self.since.into();
         }
         value["fieldsType"] = "FieldsV1".into();
-        value["fieldsV1"] = fields::encode(&self.set);
+        value["fieldsV1"] = self.fields.encode();
         if !id.subresource.is_empty() {
-            value["subresource"] = id.subresource.as_str().into();
+            value["subresource"] = id.subresource.into();
         }
         value
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::element::Element;
 use super::record::Managers;
 use super::set::FieldSet;
+use super::take_managed_fields;
 use crate::resource::Resource;
 
 /// The path of the replicas in a Scale.
@@ -33,7 +34,7 @@ pub(crate) fn write_managers(
     scale: &Value,
     (parent, path): (&mut Value, &str),
 ) {
-    let mut managers = Managers::of(parent);
+    let mut managers = Managers::recorded(take_managed_fields(parent));
     let of_scale = Managers::of(scale);
     let replicas = (elements(path), elements(REPLICAS));
     managers.set_field_managers((&replicas.0, resource), &of_scale, &replicas.1);

@@ -1,8 +1,11 @@
 //! Properties of any configurations applied in any order.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::apply::owned::OwnedFields;
 
 fn any_spec() -> impl Strategy<Value = Value> {
     let tags =
@@ -77,5 +80,56 @@ proptest! {
     fn a_field_set_round_trips_through_fields_v1(spec in any_spec()) {
         let set = walk::field_set(&widget(spec), Shape::of(&widgets()));
         prop_assert_eq!(fields::decode(&fields::encode(&set)), Some(set));
+    }
+
+    #[test]
+    fn stored_fields_change_as_their_set_does(one in any_spec(), other in any_spec()) {
+        let set = |spec| walk::field_set(&widget(spec), Shape::of(&widgets()));
+        let (set, change) = (set(one), set(other));
+        let stored = fields::encode(&set);
+        let stored = || OwnedFields::decode(Cow::Borrowed(&stored)).unwrap();
+        prop_assert!(matches!(stored(), OwnedFields::Encoded(_)));
+        prop_assert_eq!(stored().may_have_any(&change), !set.intersection(&change).is_empty());
+        for path in set.paths().iter().chain(&change.paths()) {
+            prop_assert_eq!(stored().has_path(path), set.has_path(path));
+        }
+        let mut fewer = stored();
+        fewer.remove(&change);
+        prop_assert_eq!(fewer.encode(), fields::encode(&set.clone().difference(&change)));
+        let mut more = stored();
+        more.extend(change.clone());
+        prop_assert_eq!(more.encode(), fields::encode(&set.union(change)));
+    }
+}
+
+#[test]
+fn fields_that_are_not_stored_as_the_server_writes_them_are_rewritten() {
+    let rows = [
+        (r#"{"f:b":{},"f:a":{}}"#, r#"{"f:a":{},"f:b":{}}"#),
+        (r#"{"f:a":{".":{}}}"#, r#"{"f:a":{}}"#),
+        (
+            r#"{"f:a":{"f:b":{},".":{}}}"#,
+            r#"{"f:a":{".":{},"f:b":{}}}"#,
+        ),
+        (r#"{".":{},"f:a":{}}"#, r#"{"f:a":{}}"#),
+        (r#"{"f:a":{},"x:b":{}}"#, r#"{"f:a":{}}"#),
+        (
+            r#"{"k:{\"b\":1,\"a\":2}":{}}"#,
+            r#"{"k:{\"a\":2,\"b\":1}":{}}"#,
+        ),
+        (r#"{"v:1":{},"v:1.0":{}}"#, r#"{"v:1":{}}"#),
+        (r#"{"v:1":{},"f:a":{}}"#, r#"{"f:a":{},"v:1":{}}"#),
+    ];
+    for (sent, written) in rows {
+        let sent: Value = serde_json::from_str(sent).unwrap();
+        let found = OwnedFields::decode(Cow::Owned(sent)).unwrap();
+        assert_eq!(found.encode().to_string(), written);
+    }
+    for malformed in [
+        json!([]),
+        json!({"f:a": 1}),
+        json!({"f:a": {".": 1, "f:b": null}}),
+    ] {
+        assert_eq!(OwnedFields::decode(Cow::Owned(malformed)), None);
     }
 }
