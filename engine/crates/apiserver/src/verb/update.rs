@@ -272,9 +272,19 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
 /// A status write only changes the status; for built-in kinds, as in Kubernetes, also the
 /// metadata.
 fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
-    let status = object.get("status").cloned();
-    let metadata = object["metadata"].clone();
-    *object = old.clone();
+    let mut written = object.take();
+    let status = taken(&mut written, "status");
+    let mut metadata = taken(&mut written, "metadata").unwrap_or_default();
+    let others = old.as_object().into_iter().flatten().map(|(key, value)| {
+        let value = match key.as_str() {
+            "metadata" if resource.custom => restored_metadata(&mut metadata, value),
+            // What replaces these follows.
+            "metadata" | "status" => Value::Null,
+            _ => restored(&mut written, key, value),
+        };
+        (key.clone(), value)
+    });
+    *object = Value::Object(others.collect());
     let fields = meta::fields(object);
     match status {
         Some(status) => {
@@ -284,11 +294,61 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
             fields.shift_remove("status");
         }
     }
-    if resource.custom {
-        let value = serde_json::json!({ "metadata": metadata });
-        meta::copy(&value, object, "managedFields");
-    } else {
+    if !resource.custom {
         fields.insert("metadata".to_owned(), metadata);
+        return;
+    }
+    match taken(&mut metadata, "managedFields") {
+        Some(managers) => meta::set(object, "managedFields", managers),
+        None => meta::clear(object, "managedFields"),
+    }
+}
+
+/// The value of a field, in whose place is a null then.
+fn taken(value: &mut Value, key: &str) -> Option<Value> {
+    value.get_mut(key).map(Value::take)
+}
+
+/// A field with its value from before. A patch leaves it as it was, which is cheaper to find out
+/// than another copy is to make.
+fn restored(written: &mut Value, key: &str, before: &Value) -> Value {
+    match taken(written, key) {
+        Some(same) if is_identical(&same, before) => same,
+        _ => before.clone(),
+    }
+}
+
+/// The metadata from before, with a null in place of the managed fields.
+fn restored_metadata(written: &mut Value, before: &Value) -> Value {
+    let Some(fields) = before.as_object() else {
+        return before.clone();
+    };
+    let fields = fields.iter().map(|(key, before)| {
+        let value = match key.as_str() {
+            "managedFields" => Value::Null,
+            _ => restored(written, key, before),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(fields.collect())
+}
+
+/// Whether two values have the same text: their fields are in the same order. Those with a fraction
+/// are not compared.
+fn is_identical(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|((key, value), (same, before))| {
+                    key == same && is_identical(value, before)
+                })
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_identical(one, other))
+        }
+        (Value::Number(one), Value::Number(other)) => one == other && !one.is_f64(),
+        (one, other) => one == other,
     }
 }
 
@@ -317,4 +377,42 @@ fn meaning<'a>(
         .collect();
     fields.sort_by_key(|(key, _)| *key);
     fields.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_status_write_keeps_everything_else_in_its_order() {
+        let mut resource = Resource::new("g.io", "v1", "Thing", "things");
+        resource.custom = true;
+        let old = json!({"apiVersion": "g.io/v1", "kind": "Thing",
+            "metadata": {"name": "a", "labels": {"b": "c"}, "managedFields": [1]},
+            "spec": {"x": 0.0, "y": [{"z": 2, "w": 3}]}, "status": {"is": "old"}, "extra": 4});
+        let specs = [
+            old["spec"].clone(),
+            json!({"y": [{"w": 3, "z": 2}], "x": 0.0}),
+            json!({"x": -0.0, "y": [{"z": 2, "w": 3}]}),
+            json!({"x": 2}),
+            json!(null),
+        ];
+        for spec in specs {
+            let mut object = json!({"spec": spec, "extra": 5, "status": {"is": "new"},
+                "metadata": {"managedFields": [2], "labels": {}, "name": "a"}});
+            keep_all_but_status(&resource, &mut object, &old);
+            let mut expected = old.clone();
+            expected["status"]["is"] = "new".into();
+            expected["metadata"]["managedFields"] = json!([2]);
+            assert_eq!(object.to_string(), expected.to_string());
+        }
+        let mut bare = json!({"metadata": {"name": "a"}});
+        keep_all_but_status(&resource, &mut bare, &old);
+        let mut expected = old;
+        meta::fields(&mut expected).shift_remove("status");
+        meta::clear(&mut expected, "managedFields");
+        assert_eq!(bare.to_string(), expected.to_string());
+    }
 }
