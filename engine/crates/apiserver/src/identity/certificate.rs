@@ -1,11 +1,10 @@
 //! Users with a client certificate (k8s.io/apiserver/pkg/authentication/request/x509).
 
-use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
 use super::der::{
-    BOOLEAN, EXTENSIONS, IA5, OBJECT_ID, OCTET_STRING, PRINTABLE, SEQUENCE, SET, UTF8,
-    read, tagged,
+    BOOLEAN, EXTENSIONS, IA5, INTEGER, OBJECT_ID, OCTET_STRING, PRINTABLE, SEQUENCE, SET,
+    UTF8, read, tagged,
 };
 use crate::user::{AUTHENTICATED, User};
 
@@ -24,11 +23,7 @@ const SERVER_AUTH: [u8; 8] = [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 /// The user of a verified certificate: its common name, with its organizations as groups.
 /// `None` if it has no common name.
 pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
-    // The available certificate parser only returns the subject of trust anchors.
-    let mut store = RootCertStore::empty();
-    store.add(certificate.clone().into_owned()).ok()?;
-    let subject = &store.roots.first()?.subject;
-    let (name, mut groups) = names(subject.as_ref());
+    let (name, mut groups) = names(subject(certificate)?);
     let name = name.filter(|it| !it.is_empty())?;
     groups.push(AUTHENTICATED.to_owned());
     Some(User {
@@ -36,6 +31,23 @@ pub(crate) fn user(certificate: &CertificateDer<'_>) -> Option<User> {
         groups,
         ..User::default()
     })
+}
+
+/// The contents of the subject of a certificate.
+fn subject(certificate: &[u8]) -> Option<&[u8]> {
+    let (certificate, _) = tagged(certificate, SEQUENCE)?;
+    let (fields, _) = tagged(certificate, SEQUENCE)?;
+    let (first, _, after) = read(fields)?;
+    // The serial number is the first field of a certificate without a version.
+    let rest = if first == INTEGER {
+        after
+    } else {
+        read(after)?.2
+    };
+    let (_, rest) = tagged(rest, SEQUENCE)?;
+    let (_issuer, rest) = tagged(rest, SEQUENCE)?;
+    let (_validity, rest) = tagged(rest, SEQUENCE)?;
+    tagged(rest, SEQUENCE).map(|it| it.0)
 }
 
 /// Whether a certificate may be that of a server: its extended key usages, if it has any, contain
@@ -133,6 +145,27 @@ mod tests {
             vec!["a".to_owned(), "b".to_owned()],
         );
         assert_eq!(names(&subject.concat()), expected);
+    }
+
+    #[test]
+    fn the_subject_is_found_with_and_without_a_version() {
+        let (serial, empty) = (value(INTEGER, &[1]), value(SEQUENCE, &[]));
+        let subject = name(&COMMON_NAME, UTF8, "jane");
+        let fields = [
+            serial,
+            empty.clone(),
+            empty.clone(),
+            empty,
+            value(SEQUENCE, &subject),
+        ]
+        .concat();
+        let version = value(0xa0, &value(INTEGER, &[2]));
+        for fields in [fields.clone(), [version, fields].concat()] {
+            let certificate = value(SEQUENCE, &value(SEQUENCE, &fields));
+            let found = user(&certificate.into()).unwrap();
+            assert_eq!(found.name, "jane");
+            assert_eq!(found.groups, [AUTHENTICATED]);
+        }
     }
 
     #[test]
