@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
@@ -190,9 +190,10 @@ impl Writer<'_> {
             _ if self.form.yaml => yaml(&text),
             // Go's encoder ends its output with a newline.
             _ => {
-                let mut line = BytesMut::from(text);
-                line.extend_from_slice(b"\n");
-                line.freeze()
+                let mut line = Vec::with_capacity(text.len() + 1);
+                line.extend_from_slice(&text);
+                line.push(b'\n');
+                line.into()
             }
         }
     }
