@@ -234,9 +234,9 @@ async fn a_claim_of_a_machine_that_is_gone_is_given_back() {
     let first = cluster.get(&lease(&cluster, "desk-1")).await.unwrap();
     let of_worker = HostClaim::read(&first).unwrap();
     let mut of_nobody = of_worker.clone();
-    of_nobody.holder.name = "nobody".to_owned();
+    "nobody".clone_into(&mut of_nobody.holder.name);
     let mut of_another_operator = of_nobody.clone();
-    of_another_operator.holder.namespace = "elsewhere".to_owned();
+    "elsewhere".clone_into(&mut of_another_operator.holder.namespace);
     for (host, mut claim) in [("desk-3", of_another_operator), ("desk-2", of_nobody)] {
         claim.host = host.to_owned();
         cluster.apply(&claim.lease("5spot-system")).await;
