@@ -190,7 +190,6 @@ async fn prepare(
                 return Preparation::End(ReconcileResult::Failed { requeue_at: None });
             }
             context.forget(key);
-            context.free_hosts_of(key);
             orphan::warn(context, key).await;
             Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }

@@ -65,8 +65,9 @@ async fn create_or_find(
 }
 
 /// Deletes the claims of a ScheduledMachine that is gone, except those of hosts that its Machine is
-/// still on. There are some if the watch shows the deletion late: then a host is claimed for a
-/// ScheduledMachine that does not exist any more, and its finalizer cannot tell.
+/// still on, and enqueues whose turn it is. There are some if the watch shows the deletion late: then
+/// a host is claimed for a ScheduledMachine that does not exist any more, and its finalizer cannot
+/// tell.
 ///
 /// # Errors
 /// A request that failed. The other claims may be left, too.
@@ -87,6 +88,7 @@ pub(crate) async fn give_back(context: &Context, key: &Key) -> kube::Result<()> 
         };
         let deleted = context.fence.write(key, take_over(context, &at)).await;
         deleted.unwrap_or(Ok(false))?;
+        context.host_changed(&lease);
     }
     Ok(())
 }

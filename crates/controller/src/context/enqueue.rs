@@ -121,6 +121,7 @@ impl Enqueue {
                 }
                 Target::One(_)
                 | Target::Named(_)
+                | Target::Holder(_)
                 // `index` enqueues what follows one whose spec has changed.
                 | Target::SpotSchedule(_)
                 | Target::Override(_)
@@ -233,6 +234,11 @@ impl Context {
                 Target::Named(key) => {
                     let is_there = self.scheduled_machines.store.get(&key).is_some();
                     keys.extend(is_there.then_some(key));
+                }
+                Target::Holder(key) => {
+                    // Another operator has the machines of other namespaces.
+                    let is_ours = self.options.namespaces.contains(&key.namespace);
+                    keys.extend(is_ours.then_some(key));
                 }
                 // `index` finds those of overrides, hosts and shared schedules; capacities and sets have
                 // other queues.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Incomplete;
 use super::management::Source;
 use crate::failure;
-use crate::kind::{self, cache_name, lease};
+use crate::kind::{cache_name, lease};
 use crate::observe::projection::{CachedKind, claims_term, host_term};
 use crate::observe::watch::KindInformer;
 
@@ -126,40 +126,10 @@ pub(super) async fn is_claimed(source: &Source<'_>, object: &ScheduledMachine) -
 }
 
 impl crate::context::Context {
-    /// The Lease of a host is another one: enqueues whose turn it is, and a holder that does not exist,
-    /// which is to give the host back.
+    /// The Lease of a host is another one, or its holder is gone: enqueues whose turn it is.
     pub(crate) fn host_changed(&self, lease: &str) {
-        self.enqueue_next_of(lease);
-        let claim = self.cached_lease(lease);
-        let claim = claim.and_then(|lease| HostClaim::read(&lease));
-        let holder = claim.map(|of| Key::new(of.holder.namespace, &of.holder.name));
-        // Another operator has the machines of other namespaces.
-        let is_gone = |holder: &Key| {
-            self.options.namespaces.contains(&holder.namespace)
-                && self.scheduled_machines.store.get(holder).is_none()
-        };
-        self.enqueue_keys(holder.filter(is_gone));
-    }
-
-    fn enqueue_next_of(&self, lease: &str) {
         if let Some((class, host)) = name::claimed_host(lease) {
             self.enqueue_keys(self.host_pools.changed(class, host));
-        }
-    }
-
-    fn cached_lease(&self, lease: &str) -> Option<Value> {
-        let at = Key::new(self.options.claim_namespace.clone(), lease);
-        let leases = self.cache(&cache_name(&kind::lease()))?;
-        Some(leases.store.get(&at)?.value())
-    }
-
-    /// The ScheduledMachine is gone: the hosts that it has claimed may be claimed again.
-    pub(crate) fn free_hosts_of(&self, key: &Key) {
-        let Some(leases) = self.cache(&cache_name(&lease())) else {
-            return;
-        };
-        for lease in leases.store.found_by(&claims_term(key)) {
-            self.enqueue_next_of(&lease.name);
         }
     }
 
@@ -171,10 +141,15 @@ impl crate::context::Context {
         if recorded.iter().any(|of| of != key) {
             return true;
         }
-        let Some(lease) = self.cached_lease(&name::host_claim(class, host)) else {
+        let at = Key::new(
+            self.options.claim_namespace.clone(),
+            name::host_claim(class, host),
+        );
+        let leases = self.cache(&cache_name(&lease()));
+        let Some(found) = leases.and_then(|leases| leases.store.get(&at)) else {
             return false;
         };
-        let Some(claim) = HostClaim::read(&lease) else {
+        let Some(claim) = HostClaim::read(&found.value()) else {
             return true;
         };
         let holder = Key::new(claim.holder.namespace, &claim.holder.name);

@@ -193,7 +193,7 @@ fn host_claim_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     if let Some(claim) = HostClaim::read(object) {
         let holder = Key::new(claim.holder.namespace, &claim.holder.name);
         terms.push(claims_term(&holder));
-        targets.push(Target::Named(holder));
+        targets.push(Target::Holder(holder));
     }
     (targets, terms)
 }

@@ -9,6 +9,8 @@ pub(crate) enum Target {
     One(Key),
     /// The ScheduledMachine of that name, if there is one.
     Named(Key),
+    /// The ScheduledMachine that has a host, also if it is gone: then it is to give the host back.
+    Holder(Key),
     /// A ScheduleOverride.
     Override(Key),
     /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
