@@ -17,8 +17,8 @@ const MAX_VALUE: u64 = 64;
 /// `DriverNameMaxLength`.
 const MAX_DRIVER: u64 = 63;
 
-/// Why `expression` at `path` selects no devices: it is too long, does not compile, has another
-/// type than `bool`, or may cost too much. `None` if it does.
+/// Why the API server rejects `expression` at `path`: it is too long, does not compile, has another
+/// type than `bool`, or may cost too much. `None` if it is valid.
 ///
 /// # Example
 /// ```
@@ -55,8 +55,8 @@ pub fn error(
         let why = format!("must evaluate to bool or the unknown type, not {output}");
         return Some(FieldError::invalid(path, expression.into(), why));
     }
-    let is_dear = program.estimate(&bounds()).max > MAX_COST;
-    is_dear.then(|| FieldError::forbidden(path, "too complex, exceeds cost limit"))
+    let exceeds_cost = program.estimate(&bounds()).max > MAX_COST;
+    exceeds_cost.then(|| FieldError::forbidden(path, "too complex, exceeds cost limit"))
 }
 
 fn device(kube: KubeVersion) -> Type {

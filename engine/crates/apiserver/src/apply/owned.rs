@@ -1,6 +1,7 @@
 //! The fields of one manager, which stay as they are stored until a write changes them.
 
 use std::borrow::Cow;
+use std::mem;
 
 use serde_json::{Map, Value};
 
@@ -60,14 +61,17 @@ impl<'v> OwnedFields<'v> {
         }
     }
 
-    fn set_mut(&mut self) -> &mut FieldSet {
-        if let Self::Encoded(_) = self {
-            *self = Self::Set(self.set().into_owned());
-        }
+    pub(super) fn into_set(self) -> FieldSet {
         match self {
+            Self::Encoded(encoded) => fields::decode_map(&encoded).unwrap_or_default(),
             Self::Set(set) => set,
-            Self::Encoded(_) => unreachable!("it was decoded"),
         }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut FieldSet)) {
+        let mut set = mem::take(self).into_set();
+        change(&mut set);
+        *self = Self::Set(set);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -96,7 +100,7 @@ impl<'v> OwnedFields<'v> {
     pub(super) fn remove(&mut self, gone: &FieldSet) {
         match self {
             Self::Encoded(encoded) if !fields::may_have_any(encoded, gone) => {}
-            _ => self.set_mut().remove(gone),
+            _ => self.change(|own| own.remove(gone)),
         }
     }
 
@@ -104,7 +108,7 @@ impl<'v> OwnedFields<'v> {
     pub(super) fn extend(&mut self, more: FieldSet) {
         match self {
             Self::Encoded(encoded) if fields::has_all(encoded, &more) => {}
-            _ => self.set_mut().extend(more),
+            _ => self.change(|own| own.extend(more)),
         }
     }
 }

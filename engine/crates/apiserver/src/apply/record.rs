@@ -344,7 +344,7 @@ impl<'v> Managers<'v> {
                 && let Some(entry) = self.0.remove(&id)
             {
                 let ancient = self.0.entry(bucket).or_default();
-                ancient.fields.extend(entry.fields.set().into_owned());
+                ancient.fields.extend(entry.fields.into_set());
                 ancient.api_version = entry.api_version;
                 ancient.since = since;
                 count -= 1;
