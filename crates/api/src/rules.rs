@@ -158,36 +158,46 @@ impl Rule {
     /// The nodes of `object` to which the rule applies, each with its path. Empty if the field
     /// is absent or null.
     pub fn nodes<'o>(&self, object: &'o Value) -> Vec<(String, &'o Value)> {
-        let mut found = vec![(String::new(), object)];
         let path = self.node_path();
-        for segment in path.split('.').filter(|segment| !segment.is_empty()) {
-            let member = segment.strip_suffix("[]");
-            let step = |(path, node): (String, &'o Value)| {
-                let next = node
-                    .get(member.unwrap_or(segment))
-                    .filter(|next| !next.is_null())?;
-                let dot = if path.is_empty() { "" } else { "." };
-                Some((format!("{path}{dot}{}", member.unwrap_or(segment)), next))
-            };
-            found = found.into_iter().filter_map(step).collect();
-            if member.is_some() {
-                found = found
-                    .into_iter()
-                    .flat_map(|(path, list)| items(&path, list))
-                    .collect();
-            }
-        }
+        let mut found = Vec::new();
+        visit(object, path, &mut Vec::new(), &mut |node, indices| {
+            found.push((numbered(path, indices), node));
+        });
         found
     }
 }
 
-fn items<'o>(path: &str, list: &'o Value) -> Vec<(String, &'o Value)> {
-    let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| (format!("{path}[{index}]"), item))
-        .collect()
+/// Calls `visitor` with each node at `path` below `node`, and the indices of the items on its way.
+fn visit<'o>(
+    node: &'o Value,
+    path: &str,
+    indices: &mut Vec<usize>,
+    visitor: &mut impl FnMut(&'o Value, &[usize]),
+) {
+    if path.is_empty() {
+        visitor(node, indices);
+        return;
+    }
+    let (segment, rest) = path.split_once('.').unwrap_or((path, ""));
+    let member = segment.strip_suffix("[]");
+    match node.get(member.unwrap_or(segment)) {
+        None | Some(Value::Null) => {}
+        Some(next) if member.is_none() => visit(next, rest, indices, visitor),
+        Some(list) => {
+            for (index, item) in list.as_array().into_iter().flatten().enumerate() {
+                indices.push(index);
+                visit(item, rest, indices, visitor);
+                indices.pop();
+            }
+        }
+    }
+}
+
+/// The path with an index in each `[]`.
+fn numbered(path: &str, indices: &[usize]) -> String {
+    indices.iter().fold(path.to_owned(), |path, index| {
+        path.replacen("[]", &format!("[{index}]"), 1)
+    })
 }
 
 fn sentence(field: &str, message: &str) -> String {
@@ -329,18 +339,20 @@ fn check_rules<'r>(
         let Some(holds) = rule.requirement.predicate else {
             continue;
         };
-        for (mut field, node) in rule.nodes(object) {
+        let path = rule.node_path();
+        visit(object, path, &mut Vec::new(), &mut |node, indices| {
             if !holds(node, object) {
-                if rule.missing().is_some() {
-                    rule.path.clone_into(&mut field);
-                }
+                let field = match rule.missing() {
+                    Some(_) => rule.path.to_owned(),
+                    None => numbered(path, indices),
+                };
                 broken.push(Violation {
                     rule: rule.id,
                     field,
                     message: rule.requirement.message,
                 });
             }
-        }
+        });
     }
     broken
 }
