@@ -68,7 +68,7 @@ pub(super) const JUDGED: &[Judged] = &[
             SERVER,
             &["forecast", "install", "testkit"],
         ],
-        judges: &["crates/cli/tests/forecast"],
+        judges: &["crates/cli/tests/commands/forecast"],
     },
     Judged {
         results: "proof/results/haul.json",

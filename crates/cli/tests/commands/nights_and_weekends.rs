@@ -1,8 +1,6 @@
 //! The example of nights and weekends on `5spot dev`: all transitions around Christmas, and the
 //! effects of `5spot hold` and `5spot run` while it runs.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::PathBuf;

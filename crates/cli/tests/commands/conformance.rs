@@ -1,7 +1,5 @@
 //! `5spot conformance` against `5spot dev` and its simulated providers.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use fivespot_api::condition::{Reason, capacity_reason, schedule_reason};
 
-use super::book::Book;
+use super::pages::Book;
 
 #[test]
 fn every_reason_of_a_condition_has_a_row_with_a_remedy() {

@@ -1,14 +1,8 @@
 //! Checks that `5spot` prints what pages show.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
-
-mod book;
 mod examples;
 mod images;
+mod pages;
 mod provider_fields;
 mod readme;
 mod reasons;

@@ -1,11 +1,5 @@
 //! `5spot dev` as a script uses it: its output, the order of the output, and its exit codes.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what goes wrong in a test ends it"
-)]
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,11 +1,5 @@
 //! `5spot dev --data-dir`: acknowledged writes outlive the process, however it ends.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "what goes wrong in a test ends it"
-)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};

@@ -1,7 +1,5 @@
 //! Compares `5spot report` with a month that is counted second by second while the operator runs.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::ROOT;
-use super::book::{Book, Page};
+use super::pages::{Book, Page};
 
 /// Represents any number of lines that are not shown.
 const ELLIPSIS: &str = "…";

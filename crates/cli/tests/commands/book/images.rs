@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::ROOT;
-use crate::book::Book;
+use super::ROOT;
+use super::pages::Book;
 
 /// The commands of a text that apply generated manifests with pods. A command with continuation
 /// lines is one.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::ROOT;
+use super::ROOT;
 
 /// Collects the files of the source tree with that ending, except build output.
 fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {

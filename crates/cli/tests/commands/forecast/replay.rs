@@ -6,7 +6,7 @@
 //!
 //! ```console
 //! $ RECORD_FLEETS=$PWD/proof/results/fleets.json \
-//!     cargo test --release --test forecast -- each_opening --nocapture
+//!     cargo test --release --test commands -- each_opening --nocapture
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use fivespot_testkit::{Cluster, cluster_object};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::fleet::{Fleet, Machine, NAMESPACES, Opening, monday};
+use super::fleet::{Fleet, Machine, NAMESPACES, Opening, monday};
 
 /// How many fleets are compared each time, and for the record.
 const FLEETS: u64 = 8;

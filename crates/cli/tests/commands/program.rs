@@ -1,7 +1,5 @@
 //! The program as a user observes it: the time zones that it uses, and the commands that moved.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in a test ends it")]
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,0 +1,19 @@
+//! The commands of `5spot`, run as a person runs them. They are one program because most of them
+//! wait for a server: while one waits, another runs. The longest, of the book, is the first.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what goes wrong in a test ends it"
+)]
+
+mod book;
+mod conformance;
+mod data_dir;
+mod dev;
+mod forecast;
+mod nights_and_weekends;
+mod program;
+mod report;
+mod validate_tree;
