@@ -31,7 +31,7 @@ impl Dev {
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
         let mut process = Command::new(BINARY)
-            .args(["dev", "--speed", "20", "--apply"])
+            .args(["dev", "--speed", "60", "--apply"])
             .arg("examples/conformance/cluster.yaml")
             .arg("--kubeconfig")
             .arg(directory.join("kubeconfig"))
@@ -143,7 +143,7 @@ fn a_host_that_cannot_be_cleaned_up_breaks_a_promise_and_is_reported() {
     ];
     let only = ["--only", "never-comes-up"];
     let ended =
-        dev.conformance(&[SETUP, unreachable, only, ["--timeout", "10s"]].concat());
+        dev.conformance(&[SETUP, unreachable, only, ["--timeout", "6s"]].concat());
     let report = report(&ended, 1);
     let item = &report["items"][0];
     assert_eq!(item["result"], "Broken");

@@ -77,7 +77,7 @@ impl Dev {
     fn previews_the_run(&self, run: &str, end: Timestamp) {
         let (_, rest) = run.split_once("(ScheduleOverride ").unwrap();
         let (name, _) = rest.split_once(';').unwrap();
-        // All of St. Stephen's Day, independent of the current time of the virtual clock.
+        // Both days of Christmas, independent of the current time of the virtual clock.
         let range = "--from 2026-12-25 --to 2026-12-27";
         let shown = self.type_in(&format!("preview desk-017 {range} -o json"));
         let shown: Value = serde_json::from_str(&shown).unwrap();
@@ -132,28 +132,28 @@ fn the_machine_is_created_before_each_window_and_not_at_christmas() {
 
 #[test]
 fn a_hold_and_a_run_at_runtime_end_at_the_exact_second() {
-    let mut dev = Dev::start("typed", "2026-12-24T18:30:00Z", "1000");
+    let mut dev = Dev::start("typed", "2026-12-24T20:30:00Z", "1000");
     dev.next("Pending -> Active");
     // Without the hold, the machine is removed at 22:55 because of Christmas.
-    let held = dev.type_in("hold desk-017 --until 2026-12-25T01:00:00Z --reason racks");
-    let begin = "desk-017 is held as it is until 2026-12-25T01:00:00Z (ScheduleOverride ";
+    let held = dev.type_in("hold desk-017 --until 2026-12-24T23:30:00Z --reason racks");
+    let begin = "desk-017 is held as it is until 2026-12-24T23:30:00Z (ScheduleOverride ";
     assert!(held.starts_with(begin), "{held}");
     assert_eq!(
         dev.transition(),
         (
-            at("2026-12-25T01:00:00Z"),
+            at("2026-12-24T23:30:00Z"),
             "Active -> ShuttingDown".to_owned()
         )
     );
     dev.next("ShuttingDown -> Inactive");
-    let run = dev.type_in("run desk-017 --for 2h");
+    let run = dev.type_in("run desk-017 --for 1h");
     let (_, rest) = run.split_once("desk-017 runs until ").unwrap();
     let (end, _) = rest.split_once(" (").unwrap();
     let end = at(end);
     dev.previews_the_run(&run, end);
     let (came, change) = dev.transition();
     assert_eq!(change, "Inactive -> Pending");
-    let asked = end - SignedDuration::from_hours(2);
+    let asked = end - SignedDuration::from_hours(1);
     // The override was created shortly before the operator received it.
     let late = came.duration_since(asked);
     assert!((0..=900).contains(&late.as_secs()), "{asked} and {came}");
