@@ -156,7 +156,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         }
         // What was not removed within the timeout is not awaited once more.
         let is_stuck = report.results.iter().any(|one| one.leftover.is_some());
-        let timeout = if is_stuck { Duration::ZERO } else { args.timeout() };
+        let timeout = if is_stuck {
+            Duration::ZERO
+        } else {
+            args.timeout()
+        };
         report.leftover = clean_up(&clusters, &environment, timeout).await.err();
         report.print(args.output, out)?;
         Ok(report.outcome())
