@@ -14,6 +14,10 @@ const MAX_COST: u64 = 1_000_000;
 const MAX_ATTRIBUTES: u64 = 32;
 /// `DeviceAttributeMaxValueLength`.
 const MAX_VALUE: u64 = 64;
+/// `DeviceMaxDomainLength`.
+const MAX_DOMAIN: u64 = 63;
+/// `DeviceMaxIDLength`.
+const MAX_NAME: u64 = 32;
 /// `DriverNameMaxLength`.
 const MAX_DRIVER: u64 = 63;
 
@@ -51,7 +55,7 @@ pub fn error(
         }
     };
     let output = program.output_type();
-    if !matches!(output, Type::Bool | Type::Dyn) {
+    if !matches!(output, Type::Bool | Type::Any) {
         let why = format!("must evaluate to bool or the unknown type, not {output}");
         return Some(FieldError::invalid(path, expression.into(), why));
     }
@@ -63,7 +67,7 @@ fn device(kube: KubeVersion) -> Type {
     let of_domain = |value| Type::map(Type::map(value));
     let mut fields = vec![
         ("driver", Type::String),
-        ("attributes", of_domain(Type::Dyn)),
+        ("attributes", of_domain(Type::Any)),
         (
             "capacity",
             of_domain(Type::named_abstract("kubernetes.Quantity")),
@@ -77,15 +81,13 @@ fn device(kube: KubeVersion) -> Type {
 }
 
 fn bounds() -> Bounds {
-    let of_domain = |value| {
-        let inner = Bounds::map(MAX_ATTRIBUTES, Bounds::of_size(value));
-        Bounds::map(MAX_ATTRIBUTES, inner)
-    };
+    let of_name = |size| Bounds::map_of(MAX_ATTRIBUTES, MAX_NAME, Bounds::of_size(size));
+    let of_domain = |inner| Bounds::map_of(MAX_ATTRIBUTES, MAX_DOMAIN, inner);
     let device = [
         ("driver", Bounds::of_size(MAX_DRIVER)),
         ("allowMultipleAllocations", Bounds::of_size(1)),
-        ("attributes", of_domain(MAX_VALUE)),
-        ("capacity", of_domain(0)),
+        ("attributes", of_domain(of_name(MAX_VALUE).with_fields())),
+        ("capacity", of_domain(of_name(0))),
     ];
     Bounds::object(device)
 }
@@ -109,6 +111,9 @@ mod tests {
             "cel.bind(gpu, device.attributes['gpu.example.com'], gpu.ecc && gpu.model == 'a')",
             "semver(device.driver).isLessThan(semver('1.0.0'))",
             "device.allowMultipleAllocations",
+            "'a' in device.attributes['gpu.example.com'].models",
+            "device.attributes['gpu.example.com'].a < device.attributes['gpu.example.com'].b",
+            "device.attributes.all(domain, domain.endsWith('.example.com'))",
         ];
         for expression in accepted {
             assert_eq!(detail(expression), None, "{expression}");
@@ -139,6 +144,15 @@ mod tests {
                 "must evaluate to bool or the unknown type, not kubernetes.DRADevice",
             ),
             ("1", "must evaluate to bool or the unknown type, not int"),
+            (
+                "device.attributes['gpu.example.com'].model.size",
+                "must evaluate to bool or the unknown type, not dyn",
+            ),
+            (
+                "device.attributes['gpu.example.com'].models.exists(model, model == 'a')",
+                "compilation failed: ERROR: <input>:1:37: expression of type 'any' cannot be \
+                 range of a comprehension",
+            ),
         ];
         for (expression, why) in refused {
             let found = detail(expression).unwrap_or_default();

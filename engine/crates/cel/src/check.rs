@@ -312,7 +312,7 @@ impl Checker<'_> {
                 self.substitutions.assignable(&Type::Dyn, &target);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             other => self.without_fields(at, other),
         };
         match ty {

@@ -15,6 +15,9 @@ use crate::escape::escaped;
 pub enum Type {
     /// Any value; checked at run time.
     Dyn,
+    /// As [`Type::Dyn`], except that it cannot be the range of a comprehension: `google.protobuf.Any`,
+    /// with which Kubernetes declares the attributes of devices.
+    Any,
     /// `x-kubernetes-int-or-string`: dynamic for the checker, but JSON of another kind is an
     /// error.
     IntOrString,
@@ -180,6 +183,11 @@ impl Type {
     /// A type that only has a name.
     pub fn named_abstract(name: &str) -> Self {
         Self::Abstract(Arc::from(name))
+    }
+
+    /// Whether values of any type may be passed for it, and read from JSON.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        matches!(self, Self::Dyn | Self::Any)
     }
 
     /// Whether it contains other types.
@@ -370,6 +378,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dyn | Self::IntOrString => f.write_str("dyn"),
+            Self::Any => f.write_str("any"),
             Self::Nullable(inner) => inner.fmt(f),
             Self::Null => f.write_str("null"),
             Self::Bool => f.write_str("bool"),

@@ -265,8 +265,8 @@ impl Substitutions {
             return matches!(self.substitute(wanted, name), Substitution::Valid);
         }
         match (given, wanted) {
-            (Type::Dyn | Type::Error, _)
-            | (_, Type::Dyn | Type::Error)
+            (Type::Dyn | Type::Any | Type::Error, _)
+            | (_, Type::Dyn | Type::Any | Type::Error)
             | (Type::Type(_), Type::Type(_)) => true,
             (Type::Null, other) | (other, Type::Null) => matches!(
                 other,
@@ -341,8 +341,9 @@ enum Substitution {
 
 /// Whether the types are so different that neither is assignable to the other.
 fn differ(given: &Type, wanted: &Type) -> bool {
-    let is_open =
-        |ty: &Type| matches!(ty, Type::Dyn | Type::Error | Type::Param(_) | Type::Null);
+    let is_open = |ty: &Type| {
+        ty.is_dynamic() || matches!(ty, Type::Error | Type::Param(_) | Type::Null)
+    };
     discriminant(given) != discriminant(wanted) && !is_open(given) && !is_open(wanted)
 }
 
@@ -357,8 +358,10 @@ pub(crate) fn more_general(left: &Type, right: &Type) -> Type {
 
 fn is_at_least_as_general(left: &Type, right: &Type) -> bool {
     match (left, right) {
-        (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
-        (_, Type::Dyn | Type::Param(_)) => false,
+        (Type::Dyn | Type::Any | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => {
+            true
+        }
+        (_, Type::Dyn | Type::Any | Type::Param(_)) => false,
         (Type::List(left), Type::List(right)) => {
             is_at_least_as_general(&left.item, &right.item)
         }

@@ -187,7 +187,7 @@ impl<'v> Value<'v> {
             Self::Timestamp(_) => "types.Timestamp",
             Self::Duration(_) => "types.Duration",
             Self::List(List::Json(..)) => "[]interface {}",
-            Self::List(List::Merged(_, ty)) if matches!(ty.item, Type::Dyn) => {
+            Self::List(List::Merged(_, ty)) if ty.item.is_dynamic() => {
                 "*types.concatList"
             }
             Self::List(_) => "*types.baseList",

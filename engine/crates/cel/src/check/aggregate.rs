@@ -26,7 +26,7 @@ impl Checker<'_> {
         let ty = self.ty(value);
         match ty {
             Type::Optional(inner) if optional => (*inner).clone(),
-            Type::Dyn => Type::Dyn,
+            ty if ty.is_dynamic() => ty,
             ty if optional => {
                 self.mismatch(value.at, &Type::optional(ty.clone()), &ty);
                 ty

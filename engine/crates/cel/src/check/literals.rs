@@ -208,6 +208,7 @@ impl Validator<'_> {
 fn runtime_name(ty: &Type) -> String {
     match ty {
         Type::Null => "null_type".to_owned(),
+        Type::Any => "google.protobuf.Any".to_owned(),
         Type::Timestamp | Type::Date => "google.protobuf.Timestamp".to_owned(),
         Type::Duration => "google.protobuf.Duration".to_owned(),
         Type::List(_) => "list".to_owned(),

@@ -16,8 +16,18 @@ pub struct Bounds {
 enum Contents {
     None,
     Items(Box<Bounds>),
-    Values(Box<Bounds>),
+    Values(Box<Entries>),
     Fields(BTreeMap<String, Bounds>),
+}
+
+/// The entries of a map.
+#[derive(Clone, Debug)]
+struct Entries {
+    /// The maximum size of a key.
+    key: u64,
+    value: Bounds,
+    /// Whether the size of a value that is selected by its key as a field is known too.
+    are_fields: bool,
 }
 
 impl Bounds {
@@ -40,10 +50,31 @@ impl Bounds {
 
     /// A map of at most this number of entries. The API server uses the size 0 for its keys.
     pub fn map(max_size: u64, value: Self) -> Self {
+        Self::map_of(max_size, 0, value)
+    }
+
+    /// A map of at most this number of entries, of which each key has at most the size `key`.
+    pub fn map_of(max_size: u64, key: u64, value: Self) -> Self {
+        let entries = Entries {
+            key,
+            value,
+            are_fields: false,
+        };
         Self {
             max_size,
-            contents: Contents::Values(Box::new(value)),
+            contents: Contents::Values(Box::new(entries)),
         }
+    }
+
+    /// The same map, of which the size of a value is also known if an expression selects it as a
+    /// field, `map.key`: the API server knows it of the attributes of a device, and of no other map.
+    /// Anything else than a map is returned unchanged.
+    #[must_use]
+    pub fn with_fields(mut self) -> Self {
+        if let Contents::Values(entries) = &mut self.contents {
+            entries.are_fields = true;
+        }
+        self
     }
 
     /// An object with these fields, by their JSON names. Fields whose names cannot be
@@ -66,13 +97,14 @@ impl Bounds {
         let mut at = self;
         while let Some(step) = path.next() {
             at = match (step, &at.contents) {
-                (
-                    Step::Items | Step::Values,
-                    Contents::Items(each) | Contents::Values(each),
-                ) => each,
+                (Step::Items | Step::Values, Contents::Items(item)) => item,
+                (Step::Items | Step::Values, Contents::Values(entries)) => &entries.value,
+                (Step::Name(_), Contents::Values(entries)) if entries.are_fields => {
+                    &entries.value
+                }
                 // A key has no contents.
-                (Step::Keys, Contents::Values(_)) => {
-                    return path.next().is_none().then_some(0);
+                (Step::Keys, Contents::Values(entries)) => {
+                    return path.next().is_none().then_some(entries.key);
                 }
                 (Step::Name(name), Contents::Fields(fields)) => fields.get(&**name)?,
                 _ => return None,

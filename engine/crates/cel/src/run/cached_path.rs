@@ -4,10 +4,10 @@ use serde_json::Value as Json;
 
 use super::Run;
 use super::optional::MaybeOptional;
+use crate::RunError;
 use crate::paths::{PathNumber, ResolvedPath, ResolvedPaths};
 use crate::plan::{Attribute, Key, Node, Qualifier, Root};
 use crate::value::{named, untyped};
-use crate::{RunError, Type};
 
 impl Attribute {
     /// The cost of its fields and indexes, without the name at the start.
@@ -125,7 +125,7 @@ impl<'v> Run<'_, 'v> {
             Root::Variable(variable) => self.declared.get(*variable),
             _ => None,
         };
-        let json = json.filter(|declared| matches!(declared.ty, Type::Dyn));
+        let json = json.filter(|declared| declared.ty.is_dynamic());
         match json.and_then(|declared| self.activation.json(&declared.name)) {
             Some(json) => ResolvedPath::Json(json),
             None => ResolvedPath::Uncached,

@@ -105,7 +105,7 @@ impl<'v> Run<'_, 'v> {
     ) -> Result<MaybeOptional<'v>, RunError> {
         let is_present = match found {
             None => Ok(false),
-            Some((_, Type::Dyn)) => Ok(true),
+            Some((_, ty)) if ty.is_dynamic() => Ok(true),
             Some((json, ty)) => Value::from_json(json, ty).map(|_| true),
         };
         if !optional || matches!(is_present, Ok(true)) {
@@ -118,9 +118,10 @@ impl<'v> Run<'_, 'v> {
 /// The fields of an object that is read by name.
 fn fields<'v>(json: &'v Json, ty: &Type) -> Option<&'v JsonMap<String, Json>> {
     match (json, ty) {
-        (Json::Object(fields), Type::Dyn | Type::Map(_) | Type::Object(_)) => {
-            Some(fields)
-        }
+        (
+            Json::Object(fields),
+            Type::Dyn | Type::Any | Type::Map(_) | Type::Object(_),
+        ) => Some(fields),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ impl<'v> Run<'_, 'v> {
         {
             self.budget.charge_steps(attribute.steps() + cost::SELECT)?;
             return Ok(Some(text));
-        } else if let Some((Json::String(text), Type::String | Type::Dyn)) =
+        } else if let Some((Json::String(text), Type::String | Type::Dyn | Type::Any)) =
             self.json(node)
         {
             self.budget.charge(cost::SELECT)?;
@@ -68,7 +68,7 @@ impl<'v> Run<'_, 'v> {
     /// The JSON of a variable of the activation that has no declared type.
     pub(super) fn untyped(&self, node: &'v Node) -> Option<&'v Json> {
         let (json, ty) = self.json(node)?;
-        matches!(ty, Type::Dyn).then_some(json)
+        ty.is_dynamic().then_some(json)
     }
 
     /// The JSON of a variable of the activation, and the type that it is read with.

@@ -55,7 +55,7 @@ pub(crate) fn named<'v>(
 /// Reads `json` with the type `ty`.
 pub(super) fn read<'v>(json: &'v Json, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match ty {
-        Type::Dyn => Ok(read_untyped(json)),
+        Type::Dyn | Type::Any => Ok(read_untyped(json)),
         ty => read_typed(json, ty),
     }
 }

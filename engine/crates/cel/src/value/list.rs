@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::equality::equals_by_left_type as item_is;
 use super::raw::{self, Identity};
 use super::{Value, json};
-use crate::{ListKind, ListType, RunError, Type};
+use crate::{ListKind, ListType, RunError};
 
 /// A list.
 #[derive(Clone, Debug)]
@@ -198,7 +198,7 @@ impl<'v> List<'v> {
     /// then differ from those of cel-go's lists.
     pub(crate) fn is_unstructured(&self) -> bool {
         match self {
-            Self::Json(_, ty) | Self::Merged(_, ty) => !matches!(ty.item, Type::Dyn),
+            Self::Json(_, ty) | Self::Merged(_, ty) => !ty.item.is_dynamic(),
             Self::Owned(_) => false,
         }
     }

@@ -153,7 +153,7 @@ impl<'v> Map<'v> {
             Self::Json(_, Type::Object(object)) => {
                 !object.name().starts_with("kubernetes.")
             }
-            Self::Json(_, ty) => !matches!(ty, Type::Dyn),
+            Self::Json(_, ty) => !ty.is_dynamic(),
             Self::Owned(_) => false,
         }
     }

@@ -7,7 +7,7 @@ impl Value<'_> {
     /// Whether it may be passed for a type, judged by its kind.
     pub(crate) fn may_be(&self, ty: &Type) -> bool {
         match ty {
-            Type::Dyn | Type::Param(_) | Type::Error => true,
+            Type::Dyn | Type::Any | Type::Param(_) | Type::Error => true,
             Type::IntOrString => matches!(self, Value::Int(_) | Value::String(_)),
             Type::Nullable(inner) => self.is_null() || self.may_be(inner),
             Type::Null => self.is_null(),
@@ -24,7 +24,8 @@ impl Value<'_> {
                 Value::List(items) => match items.get(0) {
                     Some(Ok(first)) => first.may_be(&list.item),
                     Some(Err(_)) => {
-                        matches!(list.item, Type::Dyn | Type::Param(_) | Type::Error)
+                        list.item.is_dynamic()
+                            || matches!(list.item, Type::Param(_) | Type::Error)
                     }
                     None => true,
                 },

@@ -62,7 +62,7 @@ pub(crate) fn plain(value: Value<'_>) -> Value<'_> {
 pub(super) fn read<'v>(stored: &Value<'v>, ty: &'v Type) -> Result<Value<'v>, RunError> {
     match (ty, stored) {
         (_, Value::Library(_)) => stored.clone().or_conversion_error(),
-        (Type::Dyn, _)
+        (Type::Dyn | Type::Any, _)
         | (Type::Nullable(_), Value::Null)
         | (Type::IntOrString, Value::Int(_) | Value::String(_))
         | (Type::Bool, Value::Bool(_))
