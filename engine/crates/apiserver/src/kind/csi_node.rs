@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
-use super::field::{Errors, Field};
+use super::field::{Errors, Field, Path};
 use super::go_struct::{self, Names};
 use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
@@ -82,17 +82,19 @@ impl BuiltinKind for CsiNode {
 
 /// Validates the name of a driver (`ValidateCSIDriverName`).
 pub(super) fn driver_name(field: &Field<'_>, errors: &mut Errors) {
-    let text = field.text();
-    if text.is_empty() {
-        errors.push(field.required(""));
-        return;
+    match field.text() {
+        "" => errors.push(field.required("")),
+        text => named_driver(&field.path, text, errors),
     }
-    if text.len() > MAX_DRIVER_NAME {
-        let most = MAX_DRIVER_NAME as u64;
-        errors.push(FieldError::too_long(field.path.clone(), most));
+}
+
+/// As [`driver_name`], for a name that is a part of the text at `path`, and not empty.
+pub(super) fn named_driver(path: &Path<'_>, name: &str, errors: &mut Errors) {
+    if name.len() > MAX_DRIVER_NAME {
+        errors.push(FieldError::too_long(path, MAX_DRIVER_NAME as u64));
     }
-    let lower = |text: &str| name::dns_subdomain(&text.to_lowercase());
-    rule::text(field, lower, errors);
+    let wrong = name::dns_subdomain(&name.to_lowercase()).into_iter();
+    errors.extend(wrong.map(|it| FieldError::invalid(path, name.into(), it)));
 }
 
 fn node_id(field: &Field<'_>, errors: &mut Errors) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kubemu_admission::{FieldError, KubeVersion, device_selector, name};
 
-use super::csi_node::driver_name;
+use super::csi_node::{driver_name, named_driver};
 use super::field::{Errors, Field};
 use super::pod_spec::default::{Fields, each, fill, fill_number, part};
 use super::rule;
@@ -210,21 +210,20 @@ fn attribute(field: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Validates the name of an attribute or a capacity, which may have a domain.
+/// Validates the name of an attribute or a capacity, which may have a domain. As in Kubernetes, a
+/// text with several slashes is valid, whatever is between them.
 pub(super) fn qualified_name(field: &Field<'_>, text: &str, errors: &mut Errors) {
     let invalid = |value: &str, why: &str| {
         FieldError::invalid(&field.path, value.into(), why.to_owned())
     };
     let (domain, own) = match text.split_once('/') {
+        Some((_, rest)) if rest.contains('/') => return,
         Some((domain, own)) => (Some(domain), own),
         None => (None, text),
     };
     match domain {
         Some("") => errors.push(invalid("", "the domain must not be empty")),
-        Some(domain) => {
-            let wrong = name::dns_subdomain(&domain.to_lowercase()).into_iter();
-            errors.extend(wrong.map(|it| invalid(domain, &it)));
-        }
+        Some(domain) => named_driver(&field.path, domain, errors),
         None => {}
     }
     if own.is_empty() && domain.is_some() {

@@ -242,11 +242,14 @@ fn device(device: &Field<'_>, by_device: bool, errors: &mut Errors) {
 
 /// Validates that an attribute has one value, which is not too long.
 fn attribute(attribute: &Field<'_>, errors: &mut Errors) {
-    for text in ["string", "version"] {
-        let text = attribute.child(text);
-        if text.text().len() > MAX_VALUE {
-            errors.push(FieldError::too_long(&text.path, MAX_VALUE as u64));
+    value_length(&attribute.child("string"), errors);
+    let version = attribute.child("version");
+    if version.is_set() {
+        if !is_version(version.text()) {
+            let why = "must be a string compatible with semver.org spec 2.0.0";
+            errors.push(version.invalid(why));
         }
+        value_length(&version, errors);
     }
     let given = VALUES
         .iter()
@@ -262,6 +265,42 @@ fn attribute(attribute: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+fn value_length(text: &Field<'_>, errors: &mut Errors) {
+    if text.text().len() > MAX_VALUE {
+        errors.push(FieldError::too_long(&text.path, MAX_VALUE as u64));
+    }
+}
+
+/// Whether a text is a version as semver.org defines it (`semverRe`): numbers may be of any size.
+fn is_version(text: &str) -> bool {
+    let (rest, build) = match text.split_once('+') {
+        Some((rest, build)) => (rest, Some(build)),
+        None => (text, None),
+    };
+    let (core, before_release) = match rest.split_once('-') {
+        Some((core, before)) => (core, Some(before)),
+        None => (rest, None),
+    };
+    let is_number = |it: &str| {
+        let is_padded = it.len() > 1 && it.starts_with('0');
+        !it.is_empty() && !is_padded && it.bytes().all(|it| it.is_ascii_digit())
+    };
+    let is_identifier = |it: &str| {
+        !it.is_empty()
+            && it
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || it == b'-')
+    };
+    let has_other = |it: &str| it.bytes().any(|it| !it.is_ascii_digit());
+    core.split('.').count() == 3
+        && core.split('.').all(is_number)
+        && before_release.is_none_or(|all| {
+            all.split('.')
+                .all(|it| is_number(it) || (is_identifier(it) && has_other(it)))
+        })
+        && build.is_none_or(|all| all.split('.').all(is_identifier))
+}
+
 /// Validates a set of counters that a device has or uses.
 fn counter_set(set: &Field<'_>, name: &'static str, errors: &mut Errors) {
     let name = set.child(name);
@@ -273,5 +312,50 @@ fn counter_set(set: &Field<'_>, name: &'static str, errors: &mut Errors) {
     let counters = set.child("counters");
     if counters.len() == 0 {
         errors.push(counters.required(""));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_three_numbers_and_may_name_a_release_candidate_and_a_build() {
+        let long = format!("1.2.{}", "9".repeat(30));
+        let valid = [
+            "0.0.0",
+            "1.2.3",
+            "1.2.3-a",
+            "1.2.3-0.a-.10",
+            "1.2.3--",
+            "1.2.3+001.-a",
+            "1.2.3-rc.1+b-1.2",
+            &long,
+        ];
+        for text in valid {
+            assert!(is_version(text), "{text}");
+        }
+        let invalid = [
+            "",
+            "1",
+            "1.2",
+            "1.2.3.4",
+            "01.2.3",
+            "1.2.03",
+            "v1.2.3",
+            "1.2.3-",
+            "1.2.3-01",
+            "1.2.3-a..b",
+            "1.2.3+",
+            "1.2.3+a+b",
+            "1.2.3+a_b",
+            " 1.2.3",
+            "1.2.3\n",
+            "1.2.é",
+            "-1.2.3",
+        ];
+        for text in invalid {
+            assert!(!is_version(text), "{text}");
+        }
     }
 }
