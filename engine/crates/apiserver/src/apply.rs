@@ -232,7 +232,13 @@ fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     }
     match subresource {
         "status" if resource.custom => FieldSet::of(&[&["metadata"], &["spec"]]),
-        "status" => FieldSet::of(&[&["spec"]]),
+        "status" => {
+            let metadata = kind.map(|it| it.status_metadata().unowned());
+            let metadata = metadata.unwrap_or_default();
+            let metadata = metadata.iter().map(Vec::as_slice);
+            let all: Vec<&[&str]> = metadata.chain([["spec"].as_slice()]).collect();
+            FieldSet::of(&all)
+        }
         _ if resource.has_status() => FieldSet::of(&[&["status"]]),
         _ => FieldSet::default(),
     }

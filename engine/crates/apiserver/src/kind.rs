@@ -148,6 +148,11 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The metadata that a write to `status` or `approval` cannot change.
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::Fixed(&[])
+    }
+
     /// Whether server-side apply to the status of a missing object creates it. Other kinds reject
     /// that, unless their updates create objects too.
     fn is_created_by_status_apply(&self) -> bool {
@@ -332,6 +337,44 @@ impl FieldSelector {
     pub const fn with_default(mut self, text: &'static str) -> Self {
         self.absent = text;
         self
+    }
+}
+
+/// The metadata that a write to the status of an object keeps from the stored one, whatever the
+/// client sent: it is not validated either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusMetadata {
+    /// These fields; none for most kinds. The writer owns the others.
+    Fixed(&'static [&'static str]),
+    /// These fields, and the writer owns no metadata.
+    Unowned(&'static [&'static str]),
+}
+
+impl StatusMetadata {
+    /// What `ResetObjectMetaForStatus` restores.
+    pub const RESET: Self = Self::Unowned(&[
+        "deletionTimestamp",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    ]);
+
+    /// The fields that a write keeps.
+    pub fn kept(self) -> &'static [&'static str] {
+        match self {
+            Self::Fixed(names) | Self::Unowned(names) => names,
+        }
+    }
+
+    /// The paths in the object that the writer does not own.
+    pub(crate) fn unowned(self) -> Vec<Vec<&'static str>> {
+        match self {
+            Self::Fixed(names) => {
+                names.iter().map(|name| vec!["metadata", name]).collect()
+            }
+            Self::Unowned(_) => vec![vec!["metadata"]],
+        }
     }
 }
 

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{fill, part};
-use super::{BuiltinKind, FinalizerRule, NameRule, Write, column, rule, text, workload};
+use super::{
+    BuiltinKind, FinalizerRule, NameRule, StatusMetadata, Write, column, rule, text,
+    workload,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -60,6 +63,15 @@ impl BuiltinKind for ApiService {
                 "message": "Local APIServices are always available"}]);
         }
         workload::begin(object, status);
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::Unowned(&[
+            "labels",
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+        ])
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

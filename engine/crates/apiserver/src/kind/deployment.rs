@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::field::{Errors, Field};
 use super::go_struct::{self, Names};
 use super::pod_spec::default::fill;
-use super::{BuiltinKind, Write, column, rule, workload};
+use super::{BuiltinKind, StatusMetadata, Write, column, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -64,14 +64,8 @@ impl BuiltinKind for Deployment {
         workload::begin(object, json!({}));
     }
 
-    fn prepare_subresource(
-        &self,
-        _subresource: &str,
-        object: &mut Value,
-        old: &Value,
-        _now: &str,
-    ) {
-        meta::copy(old, object, "labels");
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::Fixed(&["labels"])
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::pod_spec::default::{each, fill_number};
-use super::{BuiltinKind, Write, column, rule, workload};
+use super::{BuiltinKind, StatusMetadata, Write, column, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -21,6 +21,19 @@ const EXEMPT_PRECEDENCE: i64 = 1;
 /// The lowest precedence.
 const MAX_PRECEDENCE: i64 = 10_000;
 const DEFAULT_PRECEDENCE: i64 = 1000;
+
+/// All but the name, which the path has, and what the server sets: of flow control's kinds, the
+/// whole metadata is restored.
+pub(super) const STATUS_METADATA: StatusMetadata = StatusMetadata::Unowned(&[
+    "generateName",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+]);
 
 const VERBS: [&str; 9] = [
     "create",
@@ -76,6 +89,10 @@ impl BuiltinKind for FlowSchema {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        STATUS_METADATA
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

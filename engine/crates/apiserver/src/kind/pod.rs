@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::field::Field;
 use super::pod_spec::warning;
-use super::{BuiltinKind, FieldSelector, Write, text};
+use super::{BuiltinKind, FieldSelector, StatusMetadata, Write, text};
 use crate::meta;
 use crate::resource::{Resource, Subresource};
 
@@ -87,6 +87,11 @@ impl BuiltinKind for Pod {
         let class = quality_of_service::class(object);
         let status = json!({"phase": "Pending", "qosClass": class});
         meta::fields(object).insert("status".to_owned(), status);
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        // Old kubelets could otherwise break garbage collection.
+        StatusMetadata::Fixed(&["deletionTimestamp", "ownerReferences"])
     }
 
     fn prepare_subresource(

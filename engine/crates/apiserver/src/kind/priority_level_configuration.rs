@@ -5,9 +5,9 @@ use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::flow_schema::condition_types;
+use super::flow_schema::{STATUS_METADATA, condition_types};
 use super::pod_spec::default::{Fields, fill, fill_number, part};
-use super::{BuiltinKind, Write, column, rule, workload};
+use super::{BuiltinKind, StatusMetadata, Write, column, rule, workload};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -73,6 +73,10 @@ impl BuiltinKind for PriorityLevelConfiguration {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        STATUS_METADATA
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

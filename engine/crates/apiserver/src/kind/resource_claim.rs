@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
-use super::{BuiltinKind, Write, column, device, pod_spec, rule, workload};
+use super::{
+    BuiltinKind, StatusMetadata, Write, column, device, pod_spec, rule, workload,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -40,6 +42,10 @@ impl BuiltinKind for ResourceClaim {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::RESET
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

@@ -6,7 +6,7 @@ use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, Write, column, rule, workload};
+use super::{BuiltinKind, StatusMetadata, Write, column, rule, workload};
 use crate::resource::{Column, Resource, Subresource};
 
 /// `servicecidrs` of `networking.k8s.io/v1`.
@@ -33,6 +33,10 @@ impl BuiltinKind for ServiceCidr {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
+    }
+
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::RESET
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {

@@ -6,7 +6,9 @@ use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, FinalizerRule, Write, column, match_rules, rule};
+use super::{
+    BuiltinKind, FinalizerRule, StatusMetadata, Write, column, match_rules, rule,
+};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
@@ -49,16 +51,8 @@ impl BuiltinKind for ValidatingAdmissionPolicy {
         meta::fields(object).insert("status".to_owned(), json!({}));
     }
 
-    fn prepare_subresource(
-        &self,
-        _subresource: &str,
-        object: &mut Value,
-        old: &Value,
-        _now: &str,
-    ) {
-        for key in ["labels", "annotations", "finalizers", "ownerReferences"] {
-            meta::copy(old, object, key);
-        }
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::RESET
     }
 
     fn revalidates_name(&self) -> bool {

@@ -1,12 +1,13 @@
 //! VolumeAttachments: the requests to attach a volume to a node.
 
 use jiff::Timestamp;
+use kubemu_admission::object_meta::{self, Scope};
 use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
 use super::go_struct::{self, Names};
-use super::{BuiltinKind, Write, column, csi_node, rule, workload};
+use super::{BuiltinKind, StatusMetadata, Write, column, csi_node, rule, workload};
 use crate::resource::{Column, Resource, Subresource};
 
 /// `volumeattachments` of `storage.k8s.io/v1`.
@@ -59,6 +60,10 @@ impl BuiltinKind for VolumeAttachment {
         workload::begin(object, json!({"attached": false}));
     }
 
+    fn status_metadata(&self) -> StatusMetadata {
+        StatusMetadata::RESET
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = Field::of(write.object, "spec");
@@ -66,6 +71,14 @@ impl BuiltinKind for VolumeAttachment {
         source(&spec.child("source"), &mut errors);
         rule::dns_subdomain(&spec.child("nodeName"), &mut errors);
         status(&Field::of(write.object, "status"), &mut errors);
+        if write.subresource == "status" {
+            // Its name is validated as for a new object by both kinds of updates.
+            let metadata = write.object.get("metadata");
+            let mut names =
+                object_meta::create(metadata, self.name_rule(), Scope::Cluster);
+            names.retain(|it| it.path == "metadata.generateName");
+            errors.extend(names);
+        }
         let volume = spec.child("source").child("persistentVolumeName");
         if volume.is_set() {
             rule::text(&volume, name::dns_subdomain, &mut errors);

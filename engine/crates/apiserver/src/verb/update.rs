@@ -269,7 +269,7 @@ fn keep_all_but_finalizers(object: &mut Value, old: &Value) {
     spec.insert("finalizers".to_owned(), finalizers);
 }
 
-/// A status write only changes the status; for built-in kinds, as in Kubernetes, also the
+/// A status write only changes the status; for most built-in kinds, as in Kubernetes, also the
 /// metadata.
 fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     let mut written = object.take();
@@ -296,6 +296,11 @@ fn keep_all_but_status(resource: &Resource, object: &mut Value, old: &Value) {
     }
     if !resource.custom {
         fields.insert("metadata".to_owned(), metadata);
+        let kind = resource.builtin.as_ref();
+        let kept = kind.map_or([].as_slice(), |it| it.status_metadata().kept());
+        for key in kept {
+            meta::copy(old, object, key);
+        }
         return;
     }
     match taken(&mut metadata, "managedFields") {

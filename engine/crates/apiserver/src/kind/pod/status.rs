@@ -13,8 +13,6 @@ const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 
 /// Restores the fields that a kubelet may omit from the status that it writes.
 pub(super) fn prepare(object: &mut Value, old: &Value) {
-    // Old kubelets could otherwise break garbage collection.
-    meta::copy(old, object, "ownerReferences");
     let previous = &old["status"];
     let status = meta::field(meta::fields(object), "status");
     for name in ["qosClass", "observedGeneration"] {
