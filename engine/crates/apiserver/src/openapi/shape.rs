@@ -151,6 +151,14 @@ impl<'a> Shape<'a> {
             .is_some_and(|it| !matches!(it.values, Values::Undeclared))
     }
 
+    /// The short name of a struct with no field in JSON, of which Go keeps the text: `RawExtension`.
+    /// `None` for any other shape.
+    pub(crate) fn opaque_struct(&self) -> Option<&'a str> {
+        let inner = self.inner?;
+        let is_opaque = inner.properties.is_none() && !self.is_map();
+        self.name().filter(|_| is_opaque)
+    }
+
     /// The shape of the values of a map.
     pub(crate) fn values(&self) -> Shape<'a> {
         match self.inner.map(|it| &it.values) {
@@ -188,6 +196,7 @@ impl<'a> Shape<'a> {
     /// Whether server-side apply treats the object as atomic.
     pub(crate) fn is_atomic_map(&self) -> bool {
         self.keyword(|it| it.is_atomic_map) == Some(true)
+            || self.opaque_struct().is_some()
     }
 
     /// Whether the field has the strategic merge patch strategy `strategy` (`merge`,

@@ -62,6 +62,14 @@ fn merge_field(
     shape: Shape<'_>,
 ) -> Result<Option<Value>, Error> {
     let place = shape.field(key);
+    let merges = matches!(
+        (&original, &patch),
+        (Some(Value::Object(_)), Value::Object(_))
+            | (Some(Value::Array(_)), Value::Array(_))
+    );
+    if let Some(error) = Error::no_field(shape, key).filter(|_| merges) {
+        return Err(error);
+    }
     match (original, patch) {
         (_, Value::Null) => Ok(None),
         (Some(Value::Object(original)), Value::Object(patch)) => {

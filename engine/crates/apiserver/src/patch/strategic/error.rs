@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::openapi::shape::Shape;
 use crate::patch::rejected;
 use crate::status::{Reason, Status};
 
@@ -59,12 +60,29 @@ pub(in crate::patch) enum Error {
     /// `$setElementOrder` for a list that is empty on both sides.
     #[error("no elements in any of the given slices")]
     NoElements,
+    /// An object or a list below a field whose Go type is a struct without fields of its own, such
+    /// as `RawExtension`.
+    #[error("unable to find api field in struct {of} for the json field {field:?}")]
+    NoField {
+        /// The Go type.
+        of: String,
+        /// The field.
+        field: String,
+    },
     /// A list of mixed entries.
     #[error("list element types are not identical: {0}")]
     MixedList(String),
 }
 
 impl Error {
+    /// The error for a field to merge below `shape`, if Go has no field for it.
+    pub(super) fn no_field(shape: Shape<'_>, field: &str) -> Option<Self> {
+        Some(Self::NoField {
+            of: shape.opaque_struct()?.to_owned(),
+            field: field.to_owned(),
+        })
+    }
+
     pub(super) fn directive(word: &Value, mut entry: Map<String, Value>) -> Self {
         entry.insert(super::DIRECTIVE.to_owned(), word.clone());
         Self::Directive {
@@ -95,6 +113,7 @@ impl Error {
             | Self::Directive { .. }
             | Self::MergeDirective
             | Self::NoElements
+            | Self::NoField { .. }
             | Self::MixedList(_) => Status::new(500, Reason::Unknown, self.to_string()),
         }
     }

@@ -88,6 +88,9 @@ pub(super) fn merge_ordered(
         let Some(Value::Array(order)) = order else {
             return Err(Error::ElementOrder);
         };
+        if let Some(error) = Error::no_field(shape, name) {
+            return Err(error);
+        }
         let place = shape.field(name);
         let key = place.patch_merge_key();
         let new = match patch.shift_remove(name) {
