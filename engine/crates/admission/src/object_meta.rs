@@ -16,6 +16,10 @@ pub enum NameRule {
     /// Lower-case letters, digits, `-` and `.`, at most 253 characters: most kinds and all
     /// custom resources.
     DnsSubdomain,
+    /// As [`DnsSubdomain`](Self::DnsSubdomain), except that the prefix of a generated name may be any
+    /// segment of a URL path: device classes and replication controllers, of which Kubernetes
+    /// validates only the name that results.
+    DnsSubdomainOnceGenerated,
     /// A single label of at most 63 characters: namespaces.
     DnsLabel,
     /// Any segment of a URL path: RBAC objects.
@@ -25,7 +29,9 @@ pub enum NameRule {
 impl NameRule {
     fn wrong(self, name: &str) -> Vec<String> {
         match self {
-            Self::DnsSubdomain => name::dns_subdomain(name),
+            Self::DnsSubdomain | Self::DnsSubdomainOnceGenerated => {
+                name::dns_subdomain(name)
+            }
             Self::DnsLabel => name::dns_label(name),
             Self::PathSegment => name::path_segment(name),
         }
@@ -34,7 +40,9 @@ impl NameRule {
     /// The errors of a name prefix: it may end with a hyphen, and `.` and `..` are allowed.
     fn wrong_prefix(self, prefix: &str) -> Vec<String> {
         match self {
-            Self::PathSegment => name::path_segment_prefix(prefix),
+            Self::PathSegment | Self::DnsSubdomainOnceGenerated => {
+                name::path_segment_prefix(prefix)
+            }
             Self::DnsSubdomain | Self::DnsLabel => {
                 self.wrong(&mask_trailing_dash(prefix))
             }

@@ -141,14 +141,20 @@ impl<'a> Definition<'a> {
         }
         let mut errors =
             object_meta::create(metadata, NameRule::DnsSubdomain, Scope::Cluster);
-        let given = metadata.map(|it| text(it, "name")).unwrap_or_default();
-        if !given.is_empty() && given != format!("{}.{}", self.plural, self.group) {
-            let path = ROOT.field("metadata");
+        let only = format!("{}.{}", self.plural, self.group);
+        // A prefix is never the name, so that no name can be generated.
+        let paths = ["metadata.generateName", "metadata.name"];
+        for (index, path) in paths.into_iter().enumerate() {
+            let field = path.trim_start_matches("metadata.");
+            let given = metadata.map(|it| text(it, field)).unwrap_or_default();
+            if given.is_empty() || given == only {
+                continue;
+            }
             let detail = "must be spec.names.plural+\".\"+spec.group";
-            let error = FieldError::invalid(path.field("name"), given.into(), detail);
-            let of_name = |it: &FieldError| it.path == "metadata.name";
-            let at = errors.iter().rposition(of_name).map_or(0, |at| at + 1);
-            errors.insert(at, error);
+            let error = FieldError::invalid(path, given.into(), detail);
+            let before = |it: &FieldError| paths[..=index].contains(&it.path.as_str());
+            let at = errors.iter().rposition(before);
+            errors.insert(at.map_or(0, |at| at + 1), error);
         }
         errors
     }

@@ -5,7 +5,7 @@ use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::field::{Errors, Field};
-use super::{BuiltinKind, Write, column, device, resource_name};
+use super::{BuiltinKind, NameRule, Write, column, device, resource_name};
 use crate::resource::{Column, Resource};
 
 /// `deviceclasses` of `resource.k8s.io/v1`.
@@ -18,6 +18,10 @@ impl BuiltinKind for DeviceClass {
             .cluster_scoped()
             .returned_when_deleted()
             .with_columns(vec![Column::age()])
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::DnsSubdomainOnceGenerated
     }
 
     fn revalidates_name(&self) -> bool {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 use super::pod_spec::default::{self, fill};
 use super::workload::{self, ReplicaColumns};
-use super::{BuiltinKind, FieldSelector, Write, column, rule};
+use super::{BuiltinKind, FieldSelector, NameRule, Write, column, rule};
 use crate::meta;
 use crate::resource::Resource;
 
@@ -76,6 +76,10 @@ impl BuiltinKind for ReplicationController {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, workload::no_replicas());
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::DnsSubdomainOnceGenerated
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
