@@ -34,6 +34,11 @@ pub(super) fn patch(
     let unversioned =
         kind != Kind::Strategic && !resource.custom && has_no_version(&object);
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
+    if kind != Kind::Strategic
+        && let Some(error) = decode::unreadable_kind(&object)
+    {
+        return Err(refuse(&error.why));
+    }
     if unversioned {
         if let Some(why) = decode::internal_kind_error(resource, &object) {
             return Err(refuse(&why));
@@ -46,9 +51,7 @@ pub(super) fn patch(
         return Err(update::nameless(target));
     }
     if resource.custom {
-        let wrong = decode::unreadable_kind(&object)
-            .map(|it| it.why)
-            .or_else(|| decode::version_error(&object))
+        let wrong = decode::version_error(&object)
             .or_else(|| openapi::metadata_error(&object["metadata"]));
         if let Some(why) = wrong {
             return Err(refuse(&why));
