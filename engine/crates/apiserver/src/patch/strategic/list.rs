@@ -46,10 +46,19 @@ pub(super) fn merge(
                     *slot = Value::Object(merge_objects(old, new, place.items())?);
                 }
             }
-            None => merged.extend(without_directives(entry.clone())),
+            None => merged.extend(added(entry, key)),
         }
     }
     in_order(merged, &patch, &original, Some(key))
+}
+
+/// An entry of the patch that the list does not have. Its merge key stays, also if it is null.
+fn added(entry: &Value, key: &str) -> Option<Value> {
+    let mut added = without_directives(entry.clone())?;
+    if let (Value::Object(fields), Some(Value::Null)) = (&mut added, entry.get(key)) {
+        fields.insert(key.to_owned(), Value::Null);
+    }
+    Some(added)
 }
 
 /// `$deleteFromPrimitiveList/<name>`: removes scalars from a list.
