@@ -67,7 +67,7 @@ impl BuiltinKind for HorizontalPodAutoscaler {
             let numbers = ["currentReplicas", "desiredReplicas"];
             workload::counts(&status, &numbers, &mut errors);
         } else {
-            spec(&Field::of(write.object, "spec"), &mut errors);
+            spec(write, &mut errors);
         }
         errors
     }
@@ -152,7 +152,9 @@ fn default_rules(behavior: &mut Fields, direction: &str) {
     rules.entry("policies").or_insert(policies);
 }
 
-fn spec(spec: &Field<'_>, errors: &mut Errors) {
+fn spec(write: &Write<'_>, errors: &mut Errors) {
+    let spec = Field::of(write.object, "spec");
+    let old = write.old.map(|it| Field::of(it, "spec"));
     let (least, most) = (spec.child("minReplicas"), spec.child("maxReplicas"));
     if least.is_set() && least.count() < 1 {
         errors.push(least.invalid("must be greater than or equal to 1"));
@@ -167,10 +169,29 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
         let why = "must be greater than or equal to `minReplicas`";
         errors.push(FieldError::invalid(most.path.clone(), value, why));
     }
-    reference(&spec.child("scaleTargetRef"), errors);
+    let target = spec.child("scaleTargetRef");
+    let before = old.as_ref().map(|it| it.child("scaleTargetRef"));
+    let is_same = |it: Field<'_>| {
+        let fields = ["apiVersion", "kind"];
+        fields.iter().all(|at| it.value[at] == target.value[at])
+    };
+    let version = if before.is_some_and(is_same) {
+        ApiVersion::Any
+    } else if target.child("kind").text() == "ReplicationController" {
+        ApiVersion::Readable
+    } else {
+        ApiVersion::WithGroup
+    };
+    reference(&target, version, errors);
     let metrics = spec.child("metrics");
+    let before = old.map(|it| it.child("metrics"));
+    let version = if before.is_some_and(|it| metric::has_unreadable_version(&it)) {
+        ApiVersion::Any
+    } else {
+        ApiVersion::Readable
+    };
     for each in metrics.items() {
-        metric::errors(&each, errors);
+        metric::errors(&each, version, errors);
     }
     let counted = metrics
         .items()
@@ -188,8 +209,36 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
     }
 }
 
+/// Which `apiVersion` of a reference is valid (`CrossVersionObjectReferenceValidationOptions`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ApiVersion {
+    /// Every text, because the object had an invalid one before.
+    Any,
+    /// With at most one slash.
+    Readable,
+    /// As [`Readable`](Self::Readable), and with a group.
+    WithGroup,
+}
+
+impl ApiVersion {
+    /// Why an `apiVersion` is invalid.
+    fn error(self, text: &str) -> Option<String> {
+        match text.split_once('/') {
+            _ if self == Self::Any => None,
+            Some((_, version)) if version.contains('/') => {
+                Some(format!("unexpected GroupVersion string: {text}"))
+            }
+            Some((group, _)) if !group.is_empty() => None,
+            _ if self == Self::WithGroup => {
+                Some("apiVersion must specify API group".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Validates a reference to an object of any kind in the namespace.
-pub(super) fn reference(target: &Field<'_>, errors: &mut Errors) {
+pub(super) fn reference(target: &Field<'_>, version: ApiVersion, errors: &mut Errors) {
     for field in ["kind", "name"] {
         let field = target.child(field);
         if field.text().is_empty() {
@@ -198,27 +247,9 @@ pub(super) fn reference(target: &Field<'_>, errors: &mut Errors) {
             rule::text(&field, name::path_segment, errors);
         }
     }
-    let version = target.child("apiVersion");
-    // The object of an object metric need not be scalable.
-    if version
-        .path
-        .to_string()
-        .ends_with("describedObject.apiVersion")
-    {
-        return;
-    }
-    match version.text().split('/').count() {
-        _ if version.text().is_empty() => {
-            errors.push(version.invalid_text("apiVersion must specify API group"));
-        }
-        1 if target.child("kind").text() != "ReplicationController" => {
-            errors.push(version.invalid("apiVersion must specify API group"));
-        }
-        1 | 2 => {}
-        _ => {
-            let why = format!("unexpected GroupVersion string: {}", version.text());
-            errors.push(version.invalid(why));
-        }
+    let field = target.child("apiVersion");
+    if let Some(why) = version.error(field.text()) {
+        errors.push(field.invalid_text(why));
     }
 }
 

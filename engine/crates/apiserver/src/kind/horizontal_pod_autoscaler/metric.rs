@@ -3,7 +3,7 @@
 use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
-use super::reference;
+use super::{ApiVersion, reference};
 use crate::kind::field::{Errors, Field};
 use crate::kind::{column, resource_name, rule};
 
@@ -25,7 +25,7 @@ const TYPES: &[&str] = &[
 ];
 
 /// Validates a metric: its type, and that only the source of that type is set.
-pub(super) fn errors(metric: &Field<'_>, errors: &mut Errors) {
+pub(super) fn errors(metric: &Field<'_>, version: ApiVersion, errors: &mut Errors) {
     let kind = metric.child("type");
     if kind.text().is_empty() {
         errors.push(kind.required("must specify a metric source type"));
@@ -37,7 +37,7 @@ pub(super) fn errors(metric: &Field<'_>, errors: &mut Errors) {
     let present = SOURCES.iter().filter(|it| metric.child(it.0).is_set());
     let present: Vec<&str> = present.map(|it| it.0).collect();
     if let Some(first) = present.first() {
-        source(first, &metric.child(first), errors);
+        source((first, version), &metric.child(first), errors);
     }
     let expected = SOURCES.iter().find(|it| it.1 == kind.text()).map(|it| it.0);
     if let Some(expected) = expected.filter(|it| !present.contains(it)) {
@@ -56,12 +56,24 @@ pub(super) fn errors(metric: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-fn source(name: &str, source: &Field<'_>, errors: &mut Errors) {
+/// Whether a metric refers to an object with an `apiVersion` that cannot be read.
+pub(super) fn has_unreadable_version(metrics: &Field<'_>) -> bool {
+    let objects = metrics
+        .items()
+        .filter(|it| it.child("type").text() == "Object");
+    let mut objects = objects.filter(|it| it.child("object").is_set());
+    objects.any(|it| {
+        let version = it.child("object.describedObject.apiVersion");
+        ApiVersion::Readable.error(version.text()).is_some()
+    })
+}
+
+fn source((name, version): (&str, ApiVersion), source: &Field<'_>, errors: &mut Errors) {
     let target = source.child("target");
     let (value, average) = (target.child("value"), target.child("averageValue"));
     match name {
         "object" => {
-            reference(&source.child("describedObject"), errors);
+            reference(&source.child("describedObject"), version, errors);
             identifier(source, errors);
             self::target(&target, errors);
             if !value.is_set() && !average.is_set() {
