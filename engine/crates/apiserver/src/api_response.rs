@@ -44,6 +44,7 @@ pub(crate) enum Content {
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) resource: Arc<Resource>,
+    /// 0 if the objects have none.
     pub(crate) version: u64,
     /// The continue token of the rest of the list; empty if there is no rest.
     pub(crate) continue_token: String,
@@ -62,10 +63,10 @@ impl List {
         if let Some(remaining) = self.remaining {
             all.insert("remainingItemCount".to_owned(), remaining.into());
         }
-        all.insert(
-            "resourceVersion".to_owned(),
-            self.version.to_string().into(),
-        );
+        if self.version != 0 {
+            let version = self.version.to_string();
+            all.insert("resourceVersion".to_owned(), version.into());
+        }
         Value::Object(all)
     }
 }

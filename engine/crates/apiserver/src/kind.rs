@@ -8,10 +8,12 @@
 //! `internals/decisions/0127-built-in-kinds-are-judged-by-recorded-answers.md`.
 
 mod api_service;
+mod binding;
 mod certificate_signing_request;
 mod cluster_role;
 mod cluster_role_binding;
 pub(crate) mod column;
+mod component_status;
 mod config_map;
 mod controller_revision;
 mod cron_job;
@@ -121,6 +123,12 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
     /// Names, scope, verbs, subresources and columns. A resource without a schema gets the one
     /// generated for its group, version and kind, if there is one.
     fn resource(&self) -> Resource;
+
+    /// The objects of a kind that the server computes at each read; `None` for one whose objects are
+    /// stored, and for one that is only posted.
+    fn computed(&self) -> Option<Vec<Value>> {
+        None
+    }
 
     /// Fields besides `metadata.name` and `metadata.namespace` that a `fieldSelector` may name.
     fn field_selectors(&self) -> &'static [FieldSelector] {
@@ -426,6 +434,8 @@ pub fn builtin_kinds() -> Vec<Arc<dyn BuiltinKind>> {
 /// The kinds of the core group.
 fn core_kinds() -> Vec<Arc<dyn BuiltinKind>> {
     vec![
+        Arc::new(binding::Binding),
+        Arc::new(component_status::ComponentStatus),
         Arc::new(config_map::ConfigMap),
         Arc::new(endpoints::Endpoints),
         Arc::new(event::Core),

@@ -61,7 +61,7 @@ impl Target {
     /// created and never read has no `TableConvertor`.
     pub(crate) fn has_table(&self) -> bool {
         let only_created = self.below().map(Subresource::verbs) == Some(&[Verb::Create]);
-        !only_created && !review::is_review(&self.resource)
+        !only_created && !review::is_posted(&self.resource)
     }
 
     /// Whether the verb is served for this target.
@@ -127,11 +127,12 @@ fn target(
         _ => return None,
     };
     let resource = registry.find(group, version, plural)?.clone();
-    // A review has no paths of objects below it.
-    if review::is_review(&resource) && !name.is_empty() {
+    let scoped = !namespace.is_empty();
+    // What is only posted has no paths of objects below it, and none for all namespaces.
+    let unread = !name.is_empty() || resource.namespaced && !scoped;
+    if review::is_posted(&resource) && unread {
         return None;
     }
-    let scoped = !namespace.is_empty();
     let fits = if resource.namespaced {
         scoped || name.is_empty()
     } else {

@@ -1,5 +1,6 @@
 //! The API verbs, one module for each.
 
+mod computed;
 mod connect;
 mod create;
 pub(crate) mod delete;
@@ -22,7 +23,8 @@ use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::identity;
 use crate::options;
-use crate::resource::Verb;
+use crate::resource::{Resource, Verb};
+use crate::review;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
@@ -37,7 +39,12 @@ pub(crate) fn perform(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let mut result = dispatch(state, call, target);
-    if let Some(warning) = &target.resource.deprecation {
+    let is_refused =
+        |it: &Status| !target.resource.custom && *it == Status::method_not_allowed();
+    let is_served = !result.as_ref().is_err_and(is_refused);
+    if let Some(warning) = &target.resource.deprecation
+        && is_served
+    {
         let warnings = match &mut result {
             Ok(response) => &mut response.warnings,
             Err(refused) => &mut refused.warnings,
@@ -53,9 +60,13 @@ fn dispatch(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let verb = target.verb(&call.method, call.query.watch);
-    let verb = verb.filter(|it| target.allows(*it));
-    let verb = verb.ok_or_else(|| not_served(call, target))?;
+    let served = verb.filter(|it| target.allows(*it));
+    let verb = served.ok_or_else(|| not_served(call, target, verb))?;
     options::check(call)?;
+    let kind = target.resource.builtin.as_ref();
+    if let Some(objects) = kind.and_then(|it| it.computed()) {
+        return computed::read(call, target, objects);
+    }
     if target.subresource == "scale" {
         return scale::perform(state, call, target, verb);
     }
@@ -70,6 +81,9 @@ fn dispatch(
             "eviction" => evict::evict(state, call, target),
             "binding" => evict::bind(state, call, target),
             "token" => identity::issue(state, call, target),
+            _ if review::is_binding(&target.resource) => {
+                evict::bind_posted(state, call, target)
+            }
             _ => create::create(state, call, target),
         },
         Verb::Update => update::update(state, call, target),
@@ -79,9 +93,13 @@ fn dispatch(
     }
 }
 
-/// 405; for a subresource of a custom object the message contains the verb.
-fn not_served(call: &Call, target: &Target) -> Status {
+/// 405; for a subresource of a custom object and for a watch of what can be listed the message
+/// contains the verb.
+fn not_served(call: &Call, target: &Target, verb: Option<Verb>) -> Status {
     let resource = &target.resource;
+    if verb == Some(Verb::Watch) && target.allows(Verb::List) {
+        return unsupported("watch", resource);
+    }
     if !resource.custom || target.subresource.is_empty() {
         return Status::method_not_allowed();
     }
@@ -90,6 +108,10 @@ fn not_served(call: &Call, target: &Target) -> Status {
         Method::DELETE => "delete",
         _ => return Status::method_not_allowed(),
     };
+    unsupported(verb, resource)
+}
+
+fn unsupported(verb: &str, resource: &Resource) -> Status {
     let what = resource.qualified();
     let message = format!("{verb} is not supported on resources of kind {what:?}");
     Status::new(405, Reason::MethodNotAllowed, message).with_details(Details {

@@ -1,4 +1,4 @@
-//! POST to the `eviction` and `binding` subresources of a pod.
+//! POST to the `eviction` and `binding` subresources of a pod, and of a Binding.
 
 mod budget;
 
@@ -7,7 +7,7 @@ use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};
-use super::read;
+use super::{create, read};
 use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::conversion;
@@ -82,14 +82,58 @@ fn set_condition(state: &State, pod: &mut Value, mut condition: Value) {
     }
 }
 
-/// Binds a pod to a node; a pod can be bound only once.
+/// Binds the pod of the path to a node; a pod can be bound only once.
 pub(super) fn bind(
     state: &mut State,
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let mut body = decode::object(call, "Binding")?.value;
-    let attributes = Attributes::new(call, target, Operation::Create);
+    let body = decode::object(call, "Binding")?.value;
+    assign(state, call, (target, target), body)
+}
+
+/// Binds the pod that a posted Binding names.
+pub(super) fn bind_posted(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<ApiResponse, Status> {
+    let resource = &target.resource;
+    let body = decode::object(call, &resource.kind)?;
+    let mut object = body.value;
+    let definitions = &state.definitions;
+    decode::check_kind(definitions, call, resource, &mut object)?;
+    let found =
+        decode::prune_and_default(definitions, resource, &mut object, body.repeated);
+    let refuse = |why: String| decode::unhandled(resource, &why);
+    let warnings =
+        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    create::set_namespace(target, &mut object)?;
+    if meta::name(&object).is_empty() {
+        return Err(Status::bad_request("Name parameter required."));
+    }
+    let posted = Target {
+        name: meta::name(&object).to_owned(),
+        ..target.clone()
+    };
+    let pods = state.registry.find("", "v1", "pods").cloned();
+    let pod = Target {
+        resource: pods.ok_or_else(Status::no_such_resource)?,
+        ..posted.clone()
+    };
+    let mut response = assign(state, call, (&posted, &pod), object)?;
+    response.warnings.splice(..0, warnings);
+    Ok(response)
+}
+
+/// Assigns a pod to the node that a binding names, which was sent to the path of `posted`.
+fn assign(
+    state: &mut State,
+    call: &Call,
+    (posted, target): (&Target, &Target),
+    mut body: Value,
+) -> Result<ApiResponse, Status> {
+    let attributes = Attributes::new(call, posted, Operation::Create);
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     check_name(target, &body, "Binding")?;

@@ -1,10 +1,8 @@
-//! The README lists the kinds and plugins, and the features that are missing.
+//! The README lists the kinds and plugins.
 
 use std::fmt::Write as _;
 
-use kubemu_apiserver::{
-    KubeVersion, Registry, Subresource, builtin_kinds, builtin_plugins,
-};
+use kubemu_apiserver::{KubeVersion, Subresource, builtin_kinds, builtin_plugins};
 
 const README: &str = include_str!("../../README.md");
 
@@ -45,19 +43,4 @@ fn the_readme_lists_every_plugin_in_order() {
         README.contains(&table),
         "README.md lacks this table:\n{table}"
     );
-}
-
-/// The names between two strings of the README.
-fn between<'a>(start: &str, end: &str) -> impl Iterator<Item = &'a str> {
-    let (_, rest) = README.split_once(start).unwrap();
-    let (names, _) = rest.split_once(end).unwrap();
-    names.split([',', ' ', '\n']).filter(|it| !it.is_empty())
-}
-
-#[test]
-fn features_that_the_readme_lists_as_missing_are_missing() {
-    let served = Registry::builtin();
-    for name in between("These kinds are not served: ", ".") {
-        assert!(served.all().all(|it| it.kind != name), "{name} is served");
-    }
 }
