@@ -81,6 +81,11 @@ fn mismatch(value: &Value, shape: Shape<'_>) -> Option<String> {
             Some(format!("expected map, got {}", go(value)))
         }
         "array" if !value.is_array() => Some(format!("expected list, got {}", go(value))),
+        // A text with another format than this one is any scalar for structured merge diff.
+        "string" if shape.format().is_some_and(|it| it != "byte") => {
+            let is_scalar = !value.is_object() && !value.is_array();
+            (!is_scalar).then(|| format!("expected any scalar, got {}", go(value)))
+        }
         "string" if !value.is_string() => Some(format!(
             "expected string, got &value.valueUnstructured{{Value:{}}}",
             go_inner(value)

@@ -31,8 +31,8 @@ pub(super) fn prune(
     remove(&merged, &gone, shape)
 }
 
-/// `value` without the paths of `gone`. A list or object that loses its last entry stays as an
-/// empty one.
+/// `value` without the paths of `gone`. A list or object that loses its last entry becomes null, as
+/// in Kubernetes' structured merge diff.
 fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
     match (value, division(value, shape)) {
         (Value::Object(fields), Division::Fields) => {
@@ -40,7 +40,12 @@ fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
                 let place = Element::field(key);
                 Some((key.clone(), one(value, &place, gone, shape.field(key))?))
             });
-            Value::Object(remaining.collect::<Map<_, _>>())
+            let remaining: Map<_, _> = remaining.collect();
+            if remaining.is_empty() {
+                Value::Null
+            } else {
+                Value::Object(remaining)
+            }
         }
         (Value::Array(entries), Division::Entries(list)) => {
             let remaining = entries.iter().filter_map(|entry| {
@@ -49,7 +54,12 @@ fn remove(value: &Value, gone: &FieldSet, shape: Shape<'_>) -> Value {
                     Err(_) => Some(entry.clone()),
                 }
             });
-            remaining.collect()
+            let remaining: Vec<Value> = remaining.collect();
+            if remaining.is_empty() {
+                Value::Null
+            } else {
+                Value::Array(remaining)
+            }
         }
         _ => value.clone(),
     }

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::json_type;
 use crate::openapi::format;
 use crate::openapi::shape::Shape;
 use crate::openapi::value_error;
@@ -16,6 +17,12 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
     if shape.name() == Some("Quantity") || shape.format() == Some("int-or-string") {
         // These types decode themselves, from JSON.
         return value_error(shape, value);
+    }
+    if shape.format() == Some("date-time") && !value.is_string() {
+        // So do times.
+        let kind = json_type::go_kind(value);
+        let into = "into Go value of type string";
+        return Some(format!("json: cannot unmarshal {kind} {into}"));
     }
     match (shape.kind(), value) {
         (Some("string"), Value::String(text)) => {
