@@ -31,13 +31,23 @@ pub(super) fn default_claim(spec: &mut Fields) {
     };
     for request in each(devices, "requests") {
         if let Some(exact) = part(request, "exactly") {
-            default_count(exact);
+            default_request(exact);
         }
-        each(request, "firstAvailable").for_each(default_count);
+        each(request, "firstAvailable").for_each(default_request);
     }
 }
 
-fn default_count(request: &mut Fields) {
+/// Defaults the tolerations of a request or of an allocated device.
+pub(super) fn default_tolerations(of: &mut Fields) {
+    for toleration in each(of, "tolerations") {
+        if toleration.get("operator").is_none_or(|it| *it == "") {
+            toleration.insert("operator".to_owned(), "Equal".into());
+        }
+    }
+}
+
+fn default_request(request: &mut Fields) {
+    default_tolerations(request);
     fill(request, "allocationMode", "ExactCount");
     if request["allocationMode"] == "ExactCount" {
         fill_number(request, "count", 1);

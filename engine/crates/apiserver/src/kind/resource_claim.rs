@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
+use super::pod_spec::default::{each, part};
 use super::{
     BuiltinKind, StatusMetadata, Write, column, device, pod_spec, rule, workload,
 };
@@ -37,7 +38,13 @@ impl BuiltinKind for ResourceClaim {
     }
 
     fn default(&self, object: &mut Value) {
-        device::default_claim(meta::field(meta::fields(object), "spec"));
+        let fields = meta::fields(object);
+        device::default_claim(meta::field(fields, "spec"));
+        let status = part(fields, "status");
+        let allocation = status.and_then(|it| part(it, "allocation"));
+        if let Some(devices) = allocation.and_then(|it| part(it, "devices")) {
+            each(devices, "results").for_each(device::default_tolerations);
+        }
     }
 
     fn prepare_create(&self, object: &mut Value) {
