@@ -1,11 +1,15 @@
 //! ResourceSlices: the devices that drivers offer.
 
+mod request_policy;
+
 use jiff::Timestamp;
-use kubemu_admission::{FieldError, name};
-use serde_json::{Value, json};
+use kubemu_admission::{FieldError, Quantity, name};
+use serde_json::Value;
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
+use super::go_struct::{self, Names};
+use super::pod_spec::default::{Fields, each, part};
 use super::{
     BuiltinKind, FieldSelector, Write, column, device, pod_spec, resource_name, rule,
 };
@@ -18,7 +22,7 @@ pub(super) struct ResourceSlice;
 
 /// The maximum number of devices.
 const MAX_DEVICES: u64 = 128;
-/// The maximum number of devices, if one has taints, counters or lists.
+/// The maximum number of devices, if one has taints or counters.
 const MAX_ADVANCED_DEVICES: u64 = 64;
 /// The maximum number of attributes and capacities of a device.
 const MAX_ATTRIBUTES: usize = 32;
@@ -28,10 +32,26 @@ const MAX_VALUE: usize = 64;
 const MAX_TAINTS: u64 = 16;
 /// The maximum number of sets of counters.
 const MAX_COUNTER_SETS: u64 = 8;
+/// The maximum number of sets of counters that a device uses.
+const MAX_USED_SETS: u64 = 2;
+/// The maximum number of counters of a set.
+const MAX_COUNTERS: usize = 32;
+/// The maximum number of conditions for the binding of a device.
+const MAX_CONDITIONS: u64 = 4;
 
 /// The fields of an attribute, of which one is set.
-const VALUES: [&str; 8] = [
-    "bool", "int", "string", "version", "bools", "ints", "strings", "versions",
+const VALUES: [&str; 4] = ["bool", "int", "string", "version"];
+/// The same, and lists, which only a server with the feature gate `DRAListTypeAttributes` keeps.
+const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
+const ATTRIBUTE: Names = &[
+    "int=IntValue",
+    "bool=BoolValue",
+    "string=StringValue",
+    "version=VersionValue",
+    "ints=IntValues",
+    "bools=BoolValues",
+    "strings=StringValues",
+    "versions=VersionValues",
 ];
 
 impl BuiltinKind for ResourceSlice {
@@ -61,19 +81,26 @@ impl BuiltinKind for ResourceSlice {
 
     fn default(&self, object: &mut Value) {
         let spec = meta::field(meta::fields(object), "spec");
-        for device in pod_spec::default::each(spec, "devices") {
-            let Some(Value::Object(capacities)) = device.get_mut("capacity") else {
-                continue;
-            };
-            for capacity in capacities.values_mut().filter_map(Value::as_object_mut) {
-                if let Some(found) =
-                    capacity.get("value").and_then(resource_name::quantity)
-                {
-                    let text = found.rounded_up_to_milli().to_string();
-                    capacity.insert("value".to_owned(), json!(text));
+        each(spec, "sharedCounters").for_each(write_counters);
+        for device in each(spec, "devices") {
+            each(device, "consumesCounters").for_each(write_counters);
+            for capacity in values(device, "capacity") {
+                if let Some(value) = capacity.get_mut("value") {
+                    write_canonical(value, Quantity::rounded_up_to_milli);
+                }
+                if let Some(policy) = part(capacity, "requestPolicy") {
+                    request_policy::write_canonical(policy);
                 }
             }
         }
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        drop_disabled(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, _old: &Value) {
+        drop_disabled(object);
     }
 
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
@@ -112,6 +139,44 @@ impl BuiltinKind for ResourceSlice {
             column::string(&spec["pool"]["name"]),
             column::age(object, now),
         ]
+    }
+}
+
+/// The values of a map that are objects.
+fn values<'v>(
+    fields: &'v mut Fields,
+    map: &str,
+) -> impl Iterator<Item = &'v mut Fields> + use<'v> {
+    let map = fields.get_mut(map).and_then(Value::as_object_mut);
+    let all = map.into_iter().flat_map(serde_json::Map::values_mut);
+    all.filter_map(Value::as_object_mut)
+}
+
+fn write_counters(set: &mut Fields) {
+    for counter in values(set, "counters") {
+        if let Some(value) = counter.get_mut("value") {
+            write_canonical(value, Quantity::clone);
+        }
+    }
+}
+
+/// Writes an amount in Kubernetes' form, after `change`.
+fn write_canonical(amount: &mut Value, change: impl Fn(&Quantity) -> Quantity) {
+    if let Some(found) = resource_name::quantity(amount) {
+        *amount = change(&found).to_string().into();
+    }
+}
+
+/// Removes what only a server with feature gates that are off by default keeps.
+fn drop_disabled(object: &mut Value) {
+    let spec = meta::field(meta::fields(object), "spec");
+    for device in each(spec, "devices") {
+        device.shift_remove("nodeAllocatableResourceMappings");
+        for attribute in values(device, "attributes") {
+            for list in LISTS {
+                attribute.shift_remove(list);
+            }
+        }
     }
 }
 
@@ -176,11 +241,7 @@ fn devices(spec: &Field<'_>, errors: &mut Errors) {
         errors.push(FieldError::invalid(&spec.path, "".into(), why));
     }
     let is_advanced = |it: Field<'_>| {
-        let lists = ["bools", "ints", "strings", "versions"];
-        let mut attributes = it.child("attributes").entries();
-        it.child("taints").len() > 0
-            || it.child("consumesCounters").len() > 0
-            || attributes.any(|(_, it)| lists.iter().any(|list| it.child(list).is_set()))
+        it.child("taints").len() > 0 || it.child("consumesCounters").len() > 0
     };
     let most = if devices.items().any(is_advanced) {
         MAX_ADVANCED_DEVICES
@@ -218,25 +279,97 @@ fn device(device: &Field<'_>, by_device: bool, errors: &mut Errors) {
     for (name, value) in capacity.entries() {
         device::qualified_name(&capacity, name, errors);
         let policy = value.child("requestPolicy");
-        if policy.is_set() && !device.child("allowMultipleAllocations").is_true() {
+        if device.child("allowMultipleAllocations").is_true() {
+            request_policy::errors(&value, errors);
+        } else if policy.is_set() {
             errors.push(policy.forbidden("allowMultipleAllocations must be true"));
         }
     }
     device::list(&device.child("taints"), MAX_TAINTS, errors, device::taint);
-    for used in device.child("consumesCounters").items() {
-        counter_set(&used, "counterSet", errors);
+    let used = device.child("consumesCounters");
+    device::set(
+        &used,
+        (MAX_USED_SETS, "counterSet"),
+        errors,
+        |it, errors| {
+            counter_set(it, "counterSet", errors);
+        },
+    );
+    device_nodes(device, by_device, errors);
+    conditions(device, errors);
+}
+
+/// Validates that the nodes of a device are given in one way, if each device has its own.
+fn device_nodes(device: &Field<'_>, by_device: bool, errors: &mut Errors) {
+    let [node, selector, all] =
+        ["nodeName", "nodeSelector", "allNodes"].map(|it| device.child(it));
+    if !by_device {
+        if node.is_set() || selector.is_set() || all.is_set() {
+            let why = "`nodeName`, `nodeSelector` and `allNodes` can only be set if \
+                       `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+            errors.push(FieldError::invalid(&device.path, Value::Null, why));
+        }
+        return;
     }
-    let own = ["nodeName", "nodeSelector", "allNodes"];
-    let given = own.iter().filter(|it| device.child(it).is_set()).count();
-    if by_device && given != 1 {
-        errors.push(device.required(
-            "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
-             `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
-        ));
-    } else if !by_device && given > 0 {
-        let why = "`nodeName`, `nodeSelector` and `allNodes` can only be set if \
-                   `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
-        errors.push(FieldError::invalid(&device.path, Value::Null, why));
+    let mut given = Vec::new();
+    if !node.text().is_empty() {
+        given.push("`nodeName`");
+        rule::text(&node, name::dns_subdomain, errors);
+    } else if node.is_set() {
+        errors.push(node.invalid("must not be empty"));
+    }
+    if selector.is_set() {
+        given.push("`nodeSelector`");
+        pod_spec::node_selector(&selector, errors);
+    }
+    if all.is_true() {
+        given.push("`allNodes`");
+    } else if all.is_set() {
+        errors.push(all.invalid("must be either unset or set to true"));
+    }
+    let why = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
+               `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+    match given.len() {
+        0 => errors.push(device.required(why)),
+        1 => {}
+        _ => {
+            let value = format!("{{{}}}", given.join(", ")).into();
+            errors.push(FieldError::invalid(&device.path, value, why));
+        }
+    }
+}
+
+/// Validates the conditions under which a device is bound, and those that say that it cannot be
+/// (`validateDeviceBindingParameters`).
+fn conditions(device: &Field<'_>, errors: &mut Errors) {
+    let (ready, failed) = (
+        device.child("bindingConditions"),
+        device.child("bindingFailureConditions"),
+    );
+    for list in [&ready, &failed] {
+        device::list(list, MAX_CONDITIONS, errors, rule::qualified_name);
+    }
+    for list in [&ready, &failed] {
+        let mut seen = Vec::new();
+        for item in list.items() {
+            if seen.contains(&item.text()) {
+                errors.push(item.duplicate());
+            }
+            seen.push(item.text());
+        }
+    }
+    let names: Vec<&str> = ready.items().map(|it| it.text()).collect();
+    for item in failed.items().filter(|it| names.contains(&it.text())) {
+        let why = "bindingFailureConditions must not overlap with bindingConditions";
+        errors.push(item.invalid(why));
+    }
+    if ready.len() == 0 && failed.len() > 0 {
+        let why = "bindingConditions are required to use bindingFailureConditions";
+        errors.push(ready.invalid(why));
+    }
+    if failed.len() == 0 && ready.len() > 0 {
+        let why = "bindingFailureConditions are required to use bindingConditions";
+        errors.push(failed.invalid(why));
     }
 }
 
@@ -255,13 +388,14 @@ fn attribute(attribute: &Field<'_>, errors: &mut Errors) {
         .iter()
         .filter(|it| attribute.child(it).is_set())
         .count();
-    if given != 1 {
-        let value = match given {
-            0 => "".into(),
-            _ => attribute.value.clone(),
-        };
-        let why = "exactly one value must be specified";
-        errors.push(FieldError::invalid(&attribute.path, value, why));
+    let why = "exactly one value must be specified";
+    match given {
+        0 => errors.push(FieldError::invalid(&attribute.path, "".into(), why)),
+        1 => {}
+        _ => {
+            let shown = go_struct::text(attribute.value, ATTRIBUTE);
+            errors.push(go_struct::invalid(attribute, &shown, why));
+        }
     }
 }
 
@@ -310,8 +444,19 @@ fn counter_set(set: &Field<'_>, name: &'static str, errors: &mut Errors) {
         rule::dns_label(&name, errors);
     }
     let counters = set.child("counters");
-    if counters.len() == 0 {
-        errors.push(counters.required(""));
+    match counters.len() {
+        0 => errors.push(counters.required("")),
+        found if found > MAX_COUNTERS => {
+            let (found, most) = (found as u64, MAX_COUNTERS as u64);
+            errors.push(FieldError::too_many(&counters.path, found, most));
+        }
+        _ => {
+            for (name, _) in counters.entries() {
+                let wrong = name::dns_label(name).into_iter();
+                let each = |it| FieldError::invalid(&counters.path, name.into(), it);
+                errors.extend(wrong.map(each));
+            }
+        }
     }
 }
 
