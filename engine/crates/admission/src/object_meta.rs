@@ -107,6 +107,30 @@ pub fn update(
     check.errors
 }
 
+/// An owner with its fields in the order of Kubernetes' struct.
+fn in_go_order(owner: &Value) -> Value {
+    let names = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let fields = names.iter().filter_map(|name| {
+        let value = owner.get(name).filter(|it| !it.is_null())?;
+        Some(((*name).to_owned(), value.clone()))
+    });
+    Value::Object(fields.collect())
+}
+
+/// The error of a value whose fields are shown in the order that they have.
+fn of_owners(value: &Value, detail: &str) -> FieldError {
+    let path = METADATA.field("ownerReferences");
+    let detail = format!("{value}: {detail}");
+    FieldError::invalid(path, Value::Null, detail).without_value()
+}
+
 struct Check<'a> {
     fields: Option<&'a Map<String, Value>>,
     errors: Vec<FieldError>,
@@ -251,8 +275,7 @@ impl<'a> Check<'a> {
             }
             if (group, version, text("kind")) == ("", "v1", "Event") {
                 let detail = "/v1, Kind=Event is disallowed from being an owner";
-                self.errors
-                    .push(FieldError::invalid(path, owner.clone(), detail));
+                self.errors.push(of_owners(&in_go_order(owner), detail));
             }
             if owner.get("controller") == Some(&Value::Bool(true)) {
                 let this = format!("{}/{}", text("kind"), text("name"));
@@ -266,13 +289,13 @@ impl<'a> Check<'a> {
         let Some(first) = first else {
             return;
         };
-        let value = self.get("ownerReferences").cloned().unwrap_or_default();
+        let owners = self.list("ownerReferences").iter();
+        let value: Value = owners.map(in_go_order).collect();
         let detail = format!(
             "Only one reference can have Controller set to true. Found \"true\" in \
              references for {first} and {this}"
         );
-        let path = METADATA.field("ownerReferences");
-        self.errors.push(FieldError::invalid(path, value, detail));
+        self.errors.push(of_owners(&value, &detail));
     }
 
     fn finalizers(&mut self) {

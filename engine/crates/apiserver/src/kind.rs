@@ -145,8 +145,8 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         FinalizerRule::Owned
     }
 
-    /// Whether an update of the object also validates `name` and `generateName` by the rule for new
-    /// objects. An update of a subresource does not.
+    /// Whether an update of the object validates the metadata once more, by the rules for new objects. An
+    /// update of a subresource does not.
     fn revalidates_name(&self) -> bool {
         false
     }

@@ -150,6 +150,15 @@ pub(super) fn token(at: Option<u64>, last: &Key) -> String {
     URL_SAFE_NO_PAD.encode(start.to_string())
 }
 
+/// The error of Go's decoder: it names the first byte that is not a digit, or the digit that is alone in
+/// the last group.
+fn illegal_base64(text: &str) -> String {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let found = text.bytes().position(|it| !is_digit(it));
+    let at = found.unwrap_or_else(|| text.len().saturating_sub(1));
+    format!("illegal base64 data at input byte {at}")
+}
+
 fn read_token(text: &str) -> Result<(Option<u64>, Key), Status> {
     let refuse = |why: String| {
         Status::bad_request(format!(
@@ -157,7 +166,7 @@ fn read_token(text: &str) -> Result<(Option<u64>, Key), Status> {
         ))
     };
     let bytes = URL_SAFE_NO_PAD.decode(text);
-    let bytes = bytes.map_err(|error| refuse(error.to_string()))?;
+    let bytes = bytes.map_err(|_| refuse(illegal_base64(text)))?;
     let start: Value = serde_json::from_slice(&bytes).map_err(|error| {
         refuse(syntax::error(&bytes).unwrap_or_else(|| error.to_string()))
     })?;

@@ -232,21 +232,27 @@ impl Draft {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
                 let old = old.get("metadata");
-                let mut errors = object_meta::update_names(metadata, scope);
-                // The strategy of the kind validates the rest a second time.
-                let rest = object_meta::update(metadata, old, scope);
+                // `validateCommonFields` of k8s.io/apiserver/pkg/registry/rest.
+                let mut errors =
+                    object_meta::create(metadata, NameRule::PathSegment, scope);
+                let mut rest = object_meta::update(metadata, old, scope);
+                let is_new = |it: &FieldError| {
+                    it.path != "metadata.finalizers" || !errors.contains(it)
+                };
+                rest.retain(is_new);
                 errors.extend(rest.clone());
                 if is_lenient {
                     return errors;
                 }
+                // The strategy of the kind validates most of it again.
                 errors.extend(rest);
                 if target.subresource.is_empty()
                     && kind.is_some_and(|it| it.revalidates_name())
                 {
-                    let mut again = object_meta::create(metadata, name_rule, scope);
-                    let of_name = ["metadata.name", "metadata.generateName"];
-                    again.retain(|it| of_name.contains(&it.path.as_str()));
-                    errors.extend(again);
+                    // Their own rules repeat those of a new object.
+                    let rule = kind.map(|it| it.finalizer_rule()).unwrap_or_default();
+                    errors.extend(rule.errors(&self.object));
+                    errors.extend(object_meta::create(metadata, name_rule, scope));
                 }
                 errors
             }
