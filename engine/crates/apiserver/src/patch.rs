@@ -81,6 +81,16 @@ pub(crate) fn refused(
     }
 }
 
+/// The decoding error if the result of a patch of a custom object has no kind.
+pub(crate) fn missing_kind(resource: &Resource, patched: &Value) -> Option<String> {
+    let kind = &patched["kind"];
+    let is_missing = kind.is_null() || kind == "";
+    is_missing.then(|| {
+        let text = refusal::text(resource, None, patched);
+        format!("Object 'Kind' is missing in '{text}'")
+    })
+}
+
 /// The decoding error if the result of a patch is not an object of the built-in kind.
 pub(crate) fn type_error(
     kind: Kind,

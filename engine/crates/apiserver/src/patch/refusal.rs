@@ -54,9 +54,15 @@ pub(super) fn status(
 
 /// The text of a patched value: the keys of changed objects are sorted, all others are printed
 /// as Go encodes objects.
-fn text(resource: &Resource, old: Option<&Value>, patched: &Value) -> String {
+pub(super) fn text(resource: &Resource, old: Option<&Value>, patched: &Value) -> String {
     let Value::Object(fields) = patched else {
-        return untouched(patched);
+        return match patched {
+            Value::Array(items) if resource.custom => {
+                let items = items.iter().map(|it| text(resource, None, it));
+                format!("[{}]", items.collect::<Vec<_>>().join(","))
+            }
+            _ => untouched(patched),
+        };
     };
     if !resource.custom && old == Some(patched) {
         return untouched(patched);

@@ -51,7 +51,8 @@ pub(super) fn patch(
         return Err(update::nameless(target));
     }
     if resource.custom {
-        let wrong = decode::version_error(&object)
+        let wrong = patch::missing_kind(resource, &object)
+            .or_else(|| decode::version_error(&object))
             .or_else(|| openapi::metadata_error(&object["metadata"]));
         if let Some(why) = wrong {
             return Err(refuse(&why));

@@ -15,7 +15,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::{Reason, Status};
+use crate::status::{Cause, Details, Reason, Status};
 use crate::store::Object;
 
 pub(super) fn update(
@@ -88,6 +88,7 @@ pub(super) fn finish(
         return Err(invalid(resource, &target.name, &errors));
     }
     check_uid(resource, &draft.object, meta::uid(&old))?;
+    let has_version = has_api_version(&draft.object);
     let version = meta::version(&draft.object).to_owned();
     if let Some(kind) = &resource.builtin {
         kind.default(&mut draft.object);
@@ -117,11 +118,31 @@ pub(super) fn finish(
     }
     draft.mutate(state, call, target)?;
     check_version(resource, &draft, (&version, &old))?;
+    if resource.custom && !has_version {
+        return Err(unversioned());
+    }
     count_generation(resource, &mut draft.object, &old);
     draft.check_escalation(state, call, target)?;
     draft.validate(state, call, target)?;
     draft.admit(state, call, target)?;
     draft.commit(state, call, target)
+}
+
+fn has_api_version(object: &Value) -> bool {
+    object["apiVersion"]
+        .as_str()
+        .is_some_and(|it| !it.is_empty())
+}
+
+/// 500 for a custom object whose `apiVersion` was removed, as in Kubernetes, which needs it to name the
+/// kind of the object.
+fn unversioned() -> Status {
+    let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+    let message = format!("Internal error occurred: {why}");
+    Status::new(500, Reason::InternalError, message).with_details(Details {
+        causes: vec![Cause::new("", "", why)],
+        ..Details::default()
+    })
 }
 
 /// 400 for an object without a name.
