@@ -26,6 +26,12 @@
 //! that are created, that are enabled, or whose windows open. Only the two values of a pair are
 //! compared: at another time, the same server takes half as long or twice.
 //!
+//! Start the cluster and this in one session, for example in one terminal. Linux gives each session
+//! its share of the processors (`sched_autogroup_enabled`), and when all are busy, an operator in
+//! another session than the server may wait for seconds although it has used little of its share.
+//! The objects of earlier runs stay in the server, which takes longer for each request then: begin
+//! with a new cluster.
+//!
 //! ```console
 //! $ cargo run --release --bin scale -- --machines 300 --burst created
 //! ```
