@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(long)]
     allow_loopback_workload_server: bool,
     /// How many ScheduledMachines are reconciled concurrently, of one namespace at most half as many
-    #[arg(long, value_name = "NUMBER", default_value = "128")]
+    #[arg(long, value_name = "NUMBER", default_value = "256")]
     max_concurrent: NonZeroUsize,
     /// How many machines may start per minute, highest priority first. Counted by each process: a
     /// replica that starts or takes over begins with the full number [default: no limit]
