@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 
 use fivespot_testkit::{Backend, Contract, Providers, SharedCluster};
 use libtest_mimic::{Arguments, Trial};
@@ -13,8 +14,14 @@ use crate::program;
 use crate::promise::Promise;
 use crate::survives_every_fault::account;
 
-/// The number of concurrent promises on a real cluster. They mostly wait for it.
-const MAX_CONCURRENT: usize = 16;
+/// The number of concurrent promises, of which each waits for a part of its time: mostly on a real
+/// cluster, and for a fifth on the embedded server.
+fn concurrent(backend: Backend) -> usize {
+    match backend {
+        Backend::Kubernetes => 16,
+        Backend::Embedded => 1 + thread::available_parallelism().map_or(1, usize::from),
+    }
+}
 
 /// The environment in which promises are run.
 struct Environment {
@@ -96,9 +103,9 @@ pub(crate) fn all(mut promises: Vec<Promise>) -> ExitCode {
     }
     let mut arguments = Arguments::from_args();
     let environment = Environment::chosen(!arguments.list);
-    if environment.backend == Backend::Kubernetes && arguments.test_threads.is_none() {
-        arguments.test_threads = Some(MAX_CONCURRENT);
-    }
+    arguments
+        .test_threads
+        .get_or_insert_with(|| concurrent(environment.backend));
     let (hindered, mut runnable): (Vec<_>, Vec<_>) = promises
         .into_iter()
         .map(|promise| (promise, environment.hindrance(&promise)))
