@@ -18,7 +18,7 @@ use kubemu_admission::KubeVersion;
 use kubemu_admission::policy::{Binding, GroupVersionKind, Policies, Policy, Request};
 use serde_json::Value;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The output and the exit code of `5spot <words>` in the root of the source tree.
 fn run(words: &str) -> (String, Option<i32>) {

@@ -1,11 +1,7 @@
 //! `5spot conformance` against `5spot dev` and its simulated providers.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::process::{Command, Output, Stdio};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams};
@@ -13,40 +9,19 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+use crate::book::ROOT;
+use crate::server::Server;
+
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
 const SETUP: [&str; 2] = ["--setup", "examples/conformance/cluster.yaml"];
 
-/// A server with an operator and simulated providers; stopped when dropped.
-struct Dev {
-    process: Child,
-    directory: PathBuf,
-}
+/// A server with an operator and simulated providers.
+struct Dev(Server);
 
 impl Dev {
     fn start() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("5spot-conformance-{}-{count}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        fs::create_dir_all(&directory).unwrap();
-        let mut process = Command::new(BINARY)
-            .args(["dev", "--speed", "60", "--apply"])
-            .arg("examples/conformance/cluster.yaml")
-            .arg("--kubeconfig")
-            .arg(directory.join("kubeconfig"))
-            .current_dir(ROOT)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let is_ready = lines.any(|it| it.is_ok_and(|it| it.starts_with("applied ")));
-        // Created before the assertion, so that the process is stopped in either case.
-        let dev = Self { process, directory };
-        assert!(is_ready, "5spot dev ended");
-        thread::spawn(move || lines.for_each(drop));
-        dev
+        let command = "5spot dev --speed 60 --apply examples/conformance/cluster.yaml";
+        Self(Server::named(command).unwrap())
     }
 
     /// The output and the exit code of `5spot <arguments>`.
@@ -54,7 +29,7 @@ impl Dev {
         Command::new(BINARY)
             .args(arguments)
             .arg("--kubeconfig")
-            .arg(self.directory.join("kubeconfig"))
+            .arg(self.0.kubeconfig())
             .current_dir(ROOT)
             .stdin(Stdio::null())
             .output()
@@ -63,8 +38,7 @@ impl Dev {
 
     /// The names of all namespaces.
     async fn namespaces(&self) -> Vec<String> {
-        let kubeconfig =
-            Kubeconfig::read_from(self.directory.join("kubeconfig")).unwrap();
+        let kubeconfig = Kubeconfig::read_from(self.0.kubeconfig()).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
         let client = Client::try_from(config.unwrap()).unwrap();
@@ -87,15 +61,6 @@ impl Dev {
         ];
         all.extend(arguments);
         self.run(&all)
-    }
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        // Errors of the cleanup are ignored.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -174,7 +139,7 @@ fn an_existing_cluster_is_used_in_its_namespace_and_kept() {
 #[tokio::test]
 async fn an_object_rejected_before_the_cluster_leaves_no_namespace() {
     let dev = Dev::start();
-    let setup = dev.directory.join("setup.yaml");
+    let setup = dev.0.directory.join("setup.yaml");
     let cluster = fs::read_to_string(format!("{ROOT}/{}", SETUP[1])).unwrap();
     let unserved = "{apiVersion: example.com/v1, kind: Unserved, metadata: {name: a}}";
     fs::write(&setup, format!("{unserved}\n---\n{cluster}")).unwrap();

@@ -16,4 +16,5 @@ mod forecast;
 mod nights_and_weekends;
 mod program;
 mod report;
+mod server;
 mod validate_tree;

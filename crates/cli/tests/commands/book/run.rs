@@ -10,78 +10,17 @@
 //! tree. `trycmd`, which replays terminal sessions, does not support pages that start a server.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use super::ROOT;
 use super::pages::{Book, Page};
+use crate::server::Server;
 
 /// Represents any number of lines that are not shown.
 const ELLIPSIS: &str = "…";
-/// The command that starts a server, and the beginning of the line that it prints when it is ready.
-const SERVERS: [(&str, &str); 2] =
-    [("dev", "applied "), ("apiserver", "export KUBECONFIG=")];
 const BINARY: &str = env!("CARGO_BIN_EXE_5spot");
-
-/// Distinguishes the directories of the servers.
-static STARTED: AtomicUsize = AtomicUsize::new(0);
-
-/// An embedded server; stopped when dropped.
-struct Server {
-    process: Child,
-    directory: PathBuf,
-}
-
-impl Server {
-    /// Starts a server by its command line, `5spot dev ...`, and waits until it is ready. `None`
-    /// for other commands.
-    fn named(words: &str) -> Option<Self> {
-        let words = words.strip_prefix("5spot ")?;
-        let (command, arguments) = words.split_once(' ').unwrap_or((words, ""));
-        let found = SERVERS.into_iter().find(|(it, _)| *it == command);
-        found.map(|server| Self::start(server, arguments))
-    }
-
-    fn start((command, ready): (&str, &str), arguments: &str) -> Self {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name = format!("5spot-book-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        fs::create_dir_all(&directory).unwrap();
-        let mut process = Command::new(BINARY)
-            .arg(command)
-            .args(arguments.split_whitespace())
-            .arg("--kubeconfig")
-            .arg(directory.join("kubeconfig"))
-            .current_dir(ROOT)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let is_ready = lines.any(|line| line.is_ok_and(|it| it.starts_with(ready)));
-        // Created before the assertion, so that the process is stopped in either case.
-        let server = Self { process, directory };
-        assert!(is_ready, "5spot {command} {arguments} ended");
-        thread::spawn(move || lines.for_each(drop));
-        server
-    }
-
-    fn kubeconfig(&self) -> PathBuf {
-        self.directory.join("kubeconfig")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Errors of the cleanup are ignored.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.directory);
-    }
-}
 
 /// The output of a command, from both streams.
 fn printed_by(command: &str, server: Option<&Server>) -> Vec<String> {
