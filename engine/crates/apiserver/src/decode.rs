@@ -234,6 +234,25 @@ pub(crate) fn set_type_meta(resource: &Resource, object: &mut Value) {
     fields.shift_insert(1, "kind".to_owned(), kind);
 }
 
+/// The object that a request sends for `resource`, pruned and with its defaults, and the warnings about
+/// its fields.
+///
+/// # Errors
+/// 400 if it is no object of the kind, or has fields that the request wants refused.
+pub(crate) fn sent(
+    definitions: &Definitions,
+    call: &Call,
+    resource: &Resource,
+) -> Result<(Value, Vec<String>), Status> {
+    let body = object(call, &resource.kind)?;
+    let mut object = body.value;
+    check_kind(definitions, call, resource, &mut object)?;
+    let found = prune_and_default(definitions, resource, &mut object, body.repeated);
+    let refuse = |why: String| unhandled(resource, &why);
+    let warnings = apply_field_validation(call.query.field_validation, found, refuse)?;
+    Ok((object, warnings))
+}
+
 /// Prunes unknown fields and fills in defaults. Returns the strict decoding errors: the
 /// `repeated` ones and the unknown fields, for built-in kinds in the order of the document.
 pub(crate) fn prune_and_default(

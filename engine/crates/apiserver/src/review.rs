@@ -45,18 +45,7 @@ pub(crate) fn reply(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
-    let body = decode::object(call, &resource.kind)?;
-    let mut review = body.value;
-    decode::check_kind(&state.definitions, call, resource, &mut review)?;
-    let found = decode::prune_and_default(
-        &state.definitions,
-        resource,
-        &mut review,
-        body.repeated,
-    );
-    let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings =
-        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    let (mut review, warnings) = decode::sent(&state.definitions, call, resource)?;
     verb::clear_system_fields(&mut review);
     verb::set_namespace(target, &mut review)?;
     meta::fields(&mut review).shift_remove("status");

@@ -35,18 +35,7 @@ pub(super) fn create(
             "create not allowed while custom resource definition is terminating";
         return Err(Status::new(405, Reason::MethodNotAllowed, message));
     }
-    let body = decode::object(call, &resource.kind)?;
-    let mut object = body.value;
-    decode::check_kind(&state.definitions, call, resource, &mut object)?;
-    let found = decode::prune_and_default(
-        &state.definitions,
-        resource,
-        &mut object,
-        body.repeated,
-    );
-    let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings =
-        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    let (mut object, warnings) = decode::sent(&state.definitions, call, resource)?;
     set_namespace(target, &mut object)?;
     let mut draft = Draft::new(object, None);
     draft.warnings = warnings;

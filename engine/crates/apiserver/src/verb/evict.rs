@@ -99,15 +99,7 @@ pub(super) fn bind_posted(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
-    let body = decode::object(call, &resource.kind)?;
-    let mut object = body.value;
-    let definitions = &state.definitions;
-    decode::check_kind(definitions, call, resource, &mut object)?;
-    let found =
-        decode::prune_and_default(definitions, resource, &mut object, body.repeated);
-    let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings =
-        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    let (mut object, warnings) = decode::sent(&state.definitions, call, resource)?;
     create::set_namespace(target, &mut object)?;
     if meta::name(&object).is_empty() {
         return Err(Status::bad_request("Name parameter required."));

@@ -24,18 +24,7 @@ pub(super) fn update(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
-    let body = decode::object(call, &resource.kind)?;
-    let mut object = body.value;
-    decode::check_kind(&state.definitions, call, resource, &mut object)?;
-    let found = decode::prune_and_default(
-        &state.definitions,
-        resource,
-        &mut object,
-        body.repeated,
-    );
-    let refuse = |why: String| decode::unhandled(resource, &why);
-    let warnings =
-        decode::apply_field_validation(call.query.field_validation, found, refuse)?;
+    let (mut object, warnings) = decode::sent(&state.definitions, call, resource)?;
     check_place(target, &mut object)?;
     let old = match read::existing(state, target) {
         Ok(old) => Some(state.in_version_of(resource, &old)?),
