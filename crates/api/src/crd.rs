@@ -203,8 +203,10 @@ fn validation(rule: &Rule, kube_minor: u32) -> Value {
         .map(|input| is_unchanged(input))
         .collect();
     let unchanged = unchanged.join(" && ");
+    // The requirement first: an API server evaluates every rule at each write of the status too, and
+    // most objects meet it, whereas to compare all inputs takes several times as many selections.
     json!({
-        "rule": format!("oldSelf.hasValue() && {unchanged} || {}", rule.requirement.cel),
+        "rule": format!("{} || oldSelf.hasValue() && {unchanged}", rule.requirement.cel),
         "message": rule.requirement.message,
         "optionalOldSelf": true,
     })

@@ -481,13 +481,13 @@ pub(super) const SAME_CLUSTER: Requirement = Requirement::of_change(
 );
 
 pub(super) const NOT_AUDITED_WHILE_IT_EXISTS: Requirement = Requirement::of_change(
-    "!has(oldSelf.status) \
+    "!has(self.spec.enforcement) || self.spec.enforcement != 'Audit' \
+    || has(oldSelf.spec.enforcement) && oldSelf.spec.enforcement == 'Audit' \
+    || !has(oldSelf.status) \
     || !(has(oldSelf.status.machineRef) && has(oldSelf.status.machineRef.uid) \
     || has(oldSelf.status.bootstrapRef) && has(oldSelf.status.bootstrapRef.uid) \
     || has(oldSelf.status.infrastructureRef) \
-    && has(oldSelf.status.infrastructureRef.uid)) \
-    || !has(self.spec.enforcement) || self.spec.enforcement != 'Audit' \
-    || has(oldSelf.spec.enforcement) && oldSelf.spec.enforcement == 'Audit'",
+    && has(oldSelf.status.infrastructureRef.uid))",
     "must not be changed to Audit while the machine exists; wait until it is removed, or keep it \
     as it is with an override of mode Hold",
 );

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::evaluator::Evaluator;
 
 /// An acceptable object with one member of its spec set.
-fn with(field: &str, value: Value) -> Value {
+pub(super) fn with(field: &str, value: Value) -> Value {
     let mut object = json!({
         "apiVersion": "5spot.finos.org/v1alpha1",
         "kind": "ScheduledMachine",

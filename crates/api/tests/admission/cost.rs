@@ -2,7 +2,9 @@
 
 use fivespot_api::resource::RESOURCES;
 use kubemu_admission::crd::RuleCost;
+use serde_json::json;
 
+use super::bounds::with;
 use super::evaluator::Evaluator;
 
 #[test]
@@ -20,4 +22,17 @@ fn the_cost_of_each_rule_and_of_all_rules_is_far_below_the_limits() {
         let together: u64 = costs.iter().map(RuleCost::total).sum();
         assert!(together < RuleCost::LIMIT / 5, "{kind}: {together}");
     }
+}
+
+/// Every write of a status runs the rules of the spec again, with the old object beside.
+#[test]
+fn the_rules_cost_a_write_of_the_status_little_more_than_the_creation() {
+    let status = json!({"phase": "Active", "machineRef": {
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+        "namespace": "default", "name": "one", "uid": "1",
+    }});
+    let machine = with("clusterName", json!("prod"));
+    let (created, written) = Evaluator::shipped().costs(machine, status);
+    assert!(created > 100, "{created}");
+    assert!(written <= created + created / 4, "{created} {written}");
 }

@@ -86,6 +86,18 @@ impl Evaluator {
         self.definition().rule_costs()
     }
 
+    /// What the rules cost when the object is created, and when its status is written afterwards.
+    pub(crate) fn costs(&self, object: Value, status: Value) -> (u64, u64) {
+        let mut old = self.stored(object);
+        let created = self.definition().create(&old);
+        old["status"] = status.clone();
+        let mut new = old.clone();
+        new["status"]["message"] = "another".into();
+        let written = self.definition().update_status(&new, &old);
+        assert!(created.errors.is_empty() && written.errors.is_empty());
+        (created.cost, written.cost)
+    }
+
     fn definition(&self) -> &CustomResource {
         self.crd.served(name::VERSION).unwrap()
     }
