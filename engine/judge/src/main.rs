@@ -1,5 +1,6 @@
 //! What judges the engine: `cargo judge <task>`, in the folder of the workspace.
 
+mod bootstrap;
 mod builtin_kind;
 mod builtin_schema;
 mod controllers;
@@ -43,6 +44,7 @@ With the API server of $KUBECONFIG, a Kubernetes of its own and nothing else
                  run Kubernetes' own end-to-end tests on it, as below
   policies --real
                  also send it the cases of public policies, as below
+  bootstrap      write the roles and bindings that it has from its start as data of the embedded server
   creation       measure the creation of a Pod on the embedded server and on it, and keep the times
 
 Without one:
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         ["policies", words @ ..] => policies::run(&root(), words),
         ["upstream", words @ ..] => upstream::run(&root(), words),
         ["agreement"] => wait(recorder::agree()).map(none),
+        ["bootstrap"] => bootstrap::write(&root()).map(none),
         ["forks"] => forks::measure(&root()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),

@@ -1,5 +1,5 @@
 //! What a kube-apiserver creates when it starts, besides namespaces, roles and its own Service: the
-//! system PriorityClasses, the ServiceCIDR of `--service-cluster-ip-range`, the endpoints of its own
+//! system PriorityClasses, the day from which it tracks token Secrets, the ServiceCIDR of `--service-cluster-ip-range`, the endpoints of its own
 //! Service, the suggested and the mandatory configuration of API Priority and Fairness, and an
 //! APIService for each group that it serves.
 
@@ -39,10 +39,27 @@ fn install_all(state: &mut State) {
         };
         state.ensure(class, None);
     }
+    token_tracking(state);
     service_cidr(state);
     own_endpoints(state);
     flow_control::install(state);
     api_services(state);
+}
+
+/// Since when the server notes the use of token Secrets: kube-controller-manager removes unused ones a
+/// year later.
+fn token_tracking(state: &mut State) {
+    let today = state.clock.now().strftime("%Y-%m-%d").to_string();
+    let tracking = Initial {
+        group: "",
+        plural: "configmaps",
+        manager: SERVER_MANAGER,
+        object: json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking",
+                "namespace": "kube-system"},
+            "data": {"since": today}}),
+    };
+    state.ensure(tracking, None);
 }
 
 fn service_cidr(state: &mut State) {

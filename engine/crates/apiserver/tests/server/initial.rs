@@ -4,7 +4,7 @@ use kubemu_apiserver::{Client, Options, Selector, Server};
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
-use crate::fixture::server;
+use crate::fixture::{options, server};
 
 async fn names(client: &Client, path: &str) -> Vec<String> {
     let list = client.list(path, &Selector::default()).await.unwrap();
@@ -116,4 +116,74 @@ async fn bare_namespaces_have_no_objects_that_a_controller_creates() {
     }
     let service = "/api/v1/namespaces/default/services/kubernetes";
     client.get(service).await.unwrap();
+}
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+#[tokio::test]
+async fn every_role_of_a_new_kubernetes_exists_and_is_bound() {
+    let server = server();
+    let client = server.client();
+    for (plural, count) in [
+        ("clusterroles", 69),
+        ("clusterrolebindings", 50),
+        ("roles", 7),
+        ("rolebindings", 7),
+    ] {
+        let found = names(&client, &format!("{RBAC}/{plural}")).await;
+        assert_eq!(found.len(), count, "{plural}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn components_of_kubernetes_have_the_rights_of_their_roles_and_no_others() {
+    let server = server();
+    let client = server.client();
+    let account = |name: &str| format!("system:serviceaccount:kube-system:{name}");
+    for (user, verb, group, resource, allowed) in [
+        ("system:kube-scheduler", "create", "", "pods/binding", true),
+        ("system:kube-scheduler", "delete", "", "nodes", false),
+        (
+            &account("deployment-controller"),
+            "update",
+            "apps",
+            "replicasets",
+            true,
+        ),
+        (
+            &account("deployment-controller"),
+            "get",
+            "",
+            "secrets",
+            false,
+        ),
+        (&account("job-controller"), "create", "", "pods", true),
+        (&account("unknown"), "create", "", "pods", false),
+    ] {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let review = json!({"apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview", "metadata": {}, "spec": {"user": user,
+                "resourceAttributes": {"verb": verb, "group": group, "resource": resource,
+                    "subresource": subresource, "namespace": "default"}}});
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = client.create(path, review).await.unwrap();
+        assert_eq!(
+            answer["status"]["allowed"], allowed,
+            "{user} {verb} {resource}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_day_from_which_token_secrets_are_tracked_is_that_of_the_start() {
+    let start = "2026-03-02T09:00:00Z".parse().unwrap();
+    let server = Server::new(Options {
+        clock: Clock::stopped_at(start),
+        ..options()
+    })
+    .unwrap();
+    let path = "/api/v1/namespaces/kube-system/configmaps/\
+                kube-apiserver-legacy-service-account-token-tracking";
+    let tracking = server.client().get(path).await.unwrap();
+    assert_eq!(tracking["data"], json!({"since": "2026-03-02"}));
 }

@@ -99,10 +99,7 @@ async fn deleting_a_namespace_deletes_its_contents() {
             .code,
         404
     );
-    let remaining = client
-        .list("/api/v1/configmaps", &Selector::default())
-        .await
-        .unwrap();
+    let remaining = client.list(BLUE, &Selector::default()).await.unwrap();
     assert_eq!(remaining.items.len(), 0);
 }
 
