@@ -22,24 +22,53 @@ use crate::{Faults, target, wait};
 const MANAGER: &str = "KUBE_CONTROLLER_MANAGER";
 /// The variable with the path of kube-scheduler. Without it pods are bound by this program.
 const SCHEDULER: &str = "KUBE_SCHEDULER";
-/// How long the controllers run, unless the command says otherwise.
-const USUAL: Duration = Duration::from_secs(40);
+/// How long the controllers run, unless the command says otherwise: a minute begins, so that a CronJob
+/// has something to do.
+const USUAL: Duration = Duration::from_secs(75);
 /// How many of the faults in a log are printed.
 const SHOWN: usize = 20;
 
-/// What a controller says about a kind that is not served.
-const MISSING: [&str; 4] = [
+/// What a controller says about a kind that is not served, or a right that its role does not have.
+const MISSING: [&str; 5] = [
     "the server could not find the requested resource",
     "no matches for kind",
     "failed to list",
     "Failed to watch",
+    "is forbidden",
 ];
 
-/// The workloads: where each is stored, and how many of its pods must become ready.
-const WORKLOADS: [(&str, &str, &str, i64); 3] = [
-    ("statefulsets", "StatefulSet", "readyReplicas", 2),
-    ("daemonsets", "DaemonSet", "numberReady", 2),
-    ("deployments", "Deployment", "readyReplicas", 3),
+const APPS: &str = "/apis/apps/v1/namespaces/default";
+const BATCH: &str = "/apis/batch/v1/namespaces/default";
+const CORE: &str = "/api/v1/namespaces/default";
+const SCALING: &str = "/apis/autoscaling/v2/namespaces/default";
+const STORAGE: &str = "/apis/storage.k8s.io/v1";
+
+/// What is there in the end: the path, the member, and its value.
+const EXPECTED: [(&str, &str, &str, &str); 9] = [
+    (APPS, "statefulsets/web", "/status/readyReplicas", "2"),
+    (APPS, "daemonsets/web", "/status/numberReady", "2"),
+    (APPS, "deployments/web", "/status/readyReplicas", "3"),
+    (APPS, "controllerrevisions", "/items/1/revision", "1"),
+    (BATCH, "jobs/web", "/status/succeeded", "2"),
+    (BATCH, "cronjobs/web", "/status/active/0/kind", "Job"),
+    (
+        CORE,
+        "persistentvolumeclaims/data-web-0",
+        "/status/phase",
+        "Bound",
+    ),
+    (
+        CORE,
+        "persistentvolumeclaims/data-web-1",
+        "/status/phase",
+        "Bound",
+    ),
+    (
+        SCALING,
+        "horizontalpodautoscalers/web",
+        "/status/conditions/0/type",
+        "AbleToScale",
+    ),
 ];
 
 /// Runs the controllers for a time, and returns what they lacked.
@@ -66,7 +95,7 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     let _server = serve(&folder, &kubeconfig)?;
     let mut programs = Vec::new();
     for (path, extra) in [
-        (Some(manager), "--use-service-account-credentials=false"),
+        (Some(manager), "--use-service-account-credentials=true"),
         (scheduler.clone(), "--v=0"),
     ] {
         let Some(path) = path else {
@@ -74,10 +103,12 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let log = folder.join(format!("{name}.log"));
+        let own = folder.join(format!("{name}.kubeconfig"));
+        fs::write(&own, acting_as(&fs::read_to_string(&kubeconfig)?, &name))?;
         let arguments = [
-            flag("kubeconfig", &kubeconfig),
-            flag("authentication-kubeconfig", &kubeconfig),
-            flag("authorization-kubeconfig", &kubeconfig),
+            flag("kubeconfig", &own),
+            flag("authentication-kubeconfig", &own),
+            flag("authorization-kubeconfig", &own),
             "--leader-elect=false".to_owned(),
             "--secure-port=0".to_owned(),
             extra.to_owned(),
@@ -98,10 +129,17 @@ pub(crate) fn run(words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     Ok(faults)
 }
 
-/// The lines of a log about what is missing, each without its head.
+/// A kubeconfig with which requests are those of the user `system:PROGRAM`.
+fn acting_as(kubeconfig: &str, program: &str) -> String {
+    let user = "\n  user:\n";
+    kubeconfig.replacen(user, &format!("{user}    as: system:{program}\n"), 1)
+}
+
+/// The lines of a log about what is missing, each without its head. That there are no metrics of pods is
+/// so in every cluster without metrics-server.
 fn missing(log: &str) -> Faults {
     let mut found = Faults::new();
-    let lines = log.lines();
+    let lines = log.lines().filter(|line| !line.contains("metrics.k8s.io"));
     for line in lines.filter(|line| MISSING.iter().any(|it| line.contains(it))) {
         let text = line.split_once("] ").map_or(line, |it| it.1).to_owned();
         if !found.contains(&text) && found.len() < SHOWN {
@@ -121,46 +159,102 @@ async fn play(
     let client = &connect(kubeconfig).await?;
     let end = Instant::now() + time;
     let mut kubelets = Kubelets::start(client.clone(), binder).await?;
-    for (plural, kind, _, count) in WORKLOADS {
-        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
-        send(client, Method::POST, &path, &workload(kind, count)).await?;
+    for (path, object) in objects(binder) {
+        send(client, Method::POST, &path, &object).await?;
     }
     while Instant::now() < end {
         kubelets.step().await?;
         tokio::time::sleep(PAUSE).await;
     }
     let mut faults = Faults::new();
-    for (plural, kind, field, count) in WORKLOADS {
-        let path = format!("/apis/apps/v1/namespaces/default/{plural}/web");
-        let found = get(client, &path).await?["status"][field].as_i64();
-        if found != Some(count) {
-            let found = found.unwrap_or_default();
-            faults.push(format!("{kind}: {found} of {count} pods are ready"));
+    for (group, name, member, expected) in EXPECTED {
+        let object = get(client, &format!("{group}/{name}")).await?;
+        let found = object.pointer(member).map(|it| match it {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        if found.as_deref() != Some(expected) {
+            let found = found.as_deref().unwrap_or("nothing");
+            faults.push(format!("{name}: {member} is {found}, not {expected}"));
         }
-    }
-    let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
-    let revisions = get(client, path).await?["items"]
-        .as_array()
-        .map_or(0, Vec::len);
-    if revisions < 2 {
-        faults.push(format!(
-            "{revisions} ControllerRevisions, of a StatefulSet and a DaemonSet"
-        ));
     }
     Ok(faults)
 }
 
-fn workload(kind: &str, count: i64) -> Value {
-    let labels = json!({"app": kind.to_lowercase()});
-    let mut spec = json!({
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "c", "image": "example.com/c"}]}},
-    });
-    if kind != "DaemonSet" {
-        spec["replicas"] = count.into();
+/// Workloads of each kind, and volumes for those of the StatefulSet: a scheduler binds them with
+/// the pod, without one they are bound at once.
+fn objects(binder: Binder) -> Vec<(String, Value)> {
+    let pods = |app: &str, rest: Value| {
+        let mut spec = json!({"containers": [{"name": "c", "image": "example.com/c"}]});
+        for (member, value) in rest.as_object().into_iter().flatten() {
+            spec[member] = value.clone();
+        }
+        json!({"metadata": {"labels": {"app": app}}, "spec": spec})
+    };
+    let workload = |kind: &str, rest: Value| {
+        let app = kind.to_lowercase();
+        let mut spec = json!({"selector": {"matchLabels": {"app": app}},
+            "template": pods(&app, json!({}))});
+        for (member, value) in rest.as_object().into_iter().flatten() {
+            spec[member] = value.clone();
+        }
+        let object = json!({"apiVersion": "apps/v1", "kind": kind,
+            "metadata": {"name": "web"}, "spec": spec});
+        (format!("{APPS}/{app}s"), object)
+    };
+    let class = "local";
+    let mode = match binder {
+        Binder::Scheduler => "WaitForFirstConsumer",
+        Binder::Played => "Immediate",
+    };
+    let room = json!({"storage": "1Gi"});
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"storageClassName": class,
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": room}}});
+    let ending = json!({"restartPolicy": "Never", "containers": [{"name": "c",
+        "image": "example.com/c", "command": ["sh", "-c", "exit 0"]}]});
+    let running = json!({"restartPolicy": "Never"});
+    let mut objects = vec![
+        (
+            format!("{STORAGE}/storageclasses"),
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": class}, "volumeBindingMode": mode,
+                "provisioner": "kubernetes.io/no-provisioner"}),
+        ),
+        workload("DaemonSet", json!({})),
+        workload("Deployment", json!({"replicas": 3})),
+        workload(
+            "StatefulSet",
+            json!({"replicas": 2, "volumeClaimTemplates": [claim]}),
+        ),
+        (
+            format!("{BATCH}/jobs"),
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"},
+                "spec": {"completions": 2, "template": pods("job", ending)}}),
+        ),
+        (
+            format!("{BATCH}/cronjobs"),
+            json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"},
+                "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {
+                    "template": pods("cron-job", running)}}}}),
+        ),
+        (
+            format!("{SCALING}/horizontalpodautoscalers"),
+            json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "minReplicas": 3,
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment",
+                        "name": "web"}}}),
+        ),
+    ];
+    for number in 0..2 {
+        objects.push((
+            "/api/v1/persistentvolumes".to_owned(),
+            json!({"apiVersion": "v1", "kind": "PersistentVolume",
+                "metadata": {"name": format!("disk-{number}")},
+                "spec": {"storageClassName": class, "capacity": room,
+                    "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}),
+        ));
     }
-    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec})
+    objects
 }
 
 #[cfg(test)]
