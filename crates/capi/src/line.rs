@@ -89,6 +89,8 @@ mod tests {
             ("one two three", 8, "one two…"),
             ("one two   three", 9, "one two…"),
             ("one twenty-three", 12, "one twenty-…"),
+            ("one twenty-three", 7, "one tw…"),
+            ("four twenty-three", 7, "four…"),
             ("onetwothree", 4, "one…"),
             ("éèà ôîû äöü", 8, "éèà ôîû…"),
             ("one", 0, ""),

@@ -1,7 +1,5 @@
 //! The versions of Cluster API's core contract.
 
-use std::fmt;
-
 use crate::Error;
 
 /// The API group of Cluster and Machine.
@@ -64,11 +62,5 @@ impl Contract {
             .ok_or_else(|| Error::UnknownVersion {
                 found: api_version.to_owned(),
             })
-    }
-}
-
-impl fmt::Display for Contract {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
     }
 }

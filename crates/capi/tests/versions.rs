@@ -209,6 +209,38 @@ fn the_step_that_a_deletion_waits_for_is_found_in_both_versions() {
 }
 
 #[test]
+fn a_health_check_wants_a_remediation_while_its_condition_is_false() {
+    for (status, wants) in [("False", true), ("True", false), ("Unknown", false)] {
+        let mut machine = running(Contract::V1Beta2);
+        machine["status"]["conditions"] =
+            json!([{ "type": key::OWNER_REMEDIATED, "status": status }]);
+        let machine = Machine::read(&machine).unwrap();
+        assert_eq!(machine.wants_remediation(), wants, "{status}");
+    }
+}
+
+#[test]
+fn an_object_is_owned_by_whoever_a_reference_names() {
+    let meta = Machine::read(&running(Contract::V1Beta2)).unwrap().meta;
+    assert!(meta.is_owned_by("sm-1"));
+    assert!(!meta.is_owned_by("m-1"));
+}
+
+#[test]
+fn references_are_to_the_same_object_if_only_their_versions_differ() {
+    let host = Reference::new("infrastructure.cluster.x-k8s.io/v1", "Host", "a");
+    for (api_version, kind, name, is_same) in [
+        ("infrastructure.cluster.x-k8s.io/v2", "Host", "a", true),
+        ("bootstrap.cluster.x-k8s.io/v1", "Host", "a", false),
+        ("infrastructure.cluster.x-k8s.io/v1", "Guest", "a", false),
+        ("infrastructure.cluster.x-k8s.io/v1", "Host", "b", false),
+    ] {
+        let other = Reference::new(api_version, kind, name);
+        assert_eq!(host.is_same_object(&other), is_same, "{other:?}");
+    }
+}
+
+#[test]
 fn a_created_machine_reads_like_its_draft() {
     for contract in [Contract::V1Beta1, Contract::V1Beta2] {
         let mut stored = draft().json(contract);
@@ -331,7 +363,7 @@ fn a_patch_has_only_its_preconditions_and_the_change() {
             "uid": "m-1", "resourceVersion": "42", "annotations": { "a": "1", "b": null },
         } }),
     );
-    assert!(MachinePatch::default().is_empty());
+    assert!(!patch.is_empty() && MachinePatch::default().is_empty());
 }
 
 #[test]
@@ -508,6 +540,7 @@ fn durations_are_parsed_as_in_go() {
         ("1h2m3s", 3_723_000),
         ("1.5s", 1_500),
         (".5s", 500),
+        ("0.25s", 250),
         ("1500ms", 1_500),
         ("+1s", 1_000),
         ("2µs1ms", 1),

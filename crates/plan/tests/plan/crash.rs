@@ -56,13 +56,13 @@ fn for_every_crash(
             assert_eq!(
                 end(&crashed),
                 expected,
-                "{contract}, crash after {writes}: {:#?}",
+                "{contract:?}, crash after {writes}: {:#?}",
                 crashed.log
             );
             assert_eq!(
                 crashed.count("CreateMachine"),
                 whole.count("CreateMachine"),
-                "{contract}, crash after {writes}",
+                "{contract:?}, crash after {writes}",
             );
         }
     }

@@ -394,7 +394,7 @@ fn a_kind_that_is_temporarily_not_served_replaces_no_machine() {
             });
         }
         let next = plan(simulation.sm(), &observed, &memory, simulation.now);
-        assert_eq!(next.steps(), [], "{contract}");
+        assert_eq!(next.steps(), [], "{contract:?}");
         assert!(next.status.is_none_or(|status| status.shutdown.is_none()));
     }
 }

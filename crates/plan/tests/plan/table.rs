@@ -450,7 +450,7 @@ fn every_row_of_the_table_holds() {
             assert_eq!(
                 got,
                 (row.steps.to_vec(), requeue_at),
-                "{} ({contract})",
+                "{} ({contract:?})",
                 row.name
             );
         }
