@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use fivespot_api::condition::Actor;
 use fivespot_api::verdict::{State, Verdict};
-use fivespot_api::{Usage, UsageMonth};
+use fivespot_api::{ScheduledMachineStatus, Usage, UsageMonth};
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -109,9 +109,34 @@ fn a_month_is_parsed_from_its_text() {
         "2026-10-01",
         "",
         "2026/10",
+        "2026-10-01T00:00:00",
     ] {
-        assert!(other.parse::<Month>().is_err(), "{other}");
+        let error = other.parse::<Month>().unwrap_err().to_string();
+        assert_eq!(error, "expected a month such as 2026-10", "{other}");
     }
+}
+
+#[test]
+fn the_months_beside_a_month_end_with_the_calendar() {
+    let month = |text: &str| text.parse::<Month>().ok();
+    assert_eq!(october().previous(), month("2026-09"));
+    assert_eq!(october().next(), month("2026-11"));
+    let last = month("9999-12").unwrap();
+    assert_eq!((last.next(), last.end()), (None, Timestamp::MAX));
+}
+
+#[test]
+fn an_account_is_that_of_the_status_until_now() {
+    let now = at("2026-10-30T00:00:00Z");
+    let never = ScheduledMachineStatus::default();
+    assert_eq!(Machine::account(&never, None, now), Usage::default());
+    let counted = ScheduledMachineStatus {
+        usage: Some(machine("desk", 100, &[]).usage),
+        ..never
+    };
+    let account = Machine::account(&counted, None, now);
+    assert_eq!(account.start_time, Some(at("2026-09-02T00:00:00Z")));
+    assert_eq!(account.months[0].wanted_seconds, 100 * 3_600);
 }
 
 #[test]
@@ -237,6 +262,7 @@ fn a_forecast_is_cut_off_where_the_month_begins_and_ends() {
     let usage = Machine::planned_account(Some(&always), october());
     let desk = Machine {
         usage,
+        created: Some(at("2026-10-20T00:00:00Z")),
         ..machine("desk", 0, &[])
     };
     let query = Query {
@@ -262,6 +288,7 @@ fn a_chart_that_leaves_machines_out_says_how_many() {
         let named = |number: usize| machine(&format!("desk-{number}"), 24, &[]);
         html::document(&Report::of((0..machines).map(named), &query))
     };
+    assert!(page(1).contains(">team-a/desk-0</text>"));
     assert!(!page(40).contains("more, in the table"));
     assert!(page(49).contains("and 9 more, in the table below"));
 }
@@ -320,6 +347,14 @@ fn an_invalid_rates_file_is_rejected_with_the_name_of_the_field() {
             RATES.replace("currency: CHF", "currency: '=1+1'"),
             "currency: must not begin with",
         ),
+        (
+            RATES.replace("currency: CHF", "currency: ' CHF'"),
+            "currency: expected a name",
+        ),
+        (
+            RATES.replace("currency: CHF", r#"currency: "C\tF""#),
+            "currency: expected a name",
+        ),
         (RATES.replace("currency: CHF\n", ""), "currency"),
         (
             RATES.replace("label: tier=gpu", "label: ''"),
@@ -329,11 +364,38 @@ fn an_invalid_rates_file_is_rejected_with_the_name_of_the_field() {
             "currency: CHF\nrates: []\n".to_owned(),
             "rates: expected 1 to 256 rates, found 0",
         ),
+        (many_rates(257), "rates: expected 1 to 256 rates, found 257"),
         ("[".to_owned(), "line 1"),
     ] {
         let error = Rates::parse(&text).unwrap_err().to_string();
         assert!(error.contains(wanted), "{wanted}: {error}");
     }
+    assert!(Rates::parse(&many_rates(256)).is_ok());
+}
+
+fn many_rates(count: usize) -> String {
+    let rate =
+        |number| format!("- {{name: r{number}, label: l, pricePerHour: 1, watts: 1}}\n");
+    let rates: String = (0..count).map(rate).collect();
+    let (head, _) = RATES.split_once("- ").unwrap();
+    format!("{head}{rates}")
+}
+
+#[test]
+fn a_total_has_the_costs_only_with_rates_and_says_what_has_none() {
+    let rates = Rates::parse(RATES).unwrap();
+    let rated = text::total(&report(Some(&rates)).total, "CHF");
+    for line in ["hours", "CHF", "kWh", "kg CO2"] {
+        assert!(rated.lines().any(|of| of.starts_with(line)), "{rated}");
+    }
+    let without = "Without a rate, so not in the costs: 1 of 3\n";
+    assert!(rated.ends_with(without), "{rated}");
+    let plain = text::total(&report(None).total, "CHF");
+    assert!(
+        plain.contains("324.00") && !plain.contains("kWh"),
+        "{plain}"
+    );
+    assert!(!plain.contains("Without a rate"), "{plain}");
 }
 
 #[test]
@@ -349,6 +411,46 @@ fn the_csv_file_has_a_line_for_each_machine_and_a_cell_for_each_column() {
     let text = csv::document(&report(Some(&rates)));
     insta::assert_snapshot!(text.replace("\r\n", "\n"));
     assert_eq!(text.matches("\r\n").count(), 4);
+}
+
+#[test]
+fn the_page_shows_each_figure_as_a_number_and_the_shares_as_bars() {
+    let rates = Rates::parse(RATES).unwrap();
+    let page = html::document(&report(Some(&rates)));
+    let (_, body) = page.split_once("</style></head>").unwrap();
+    let in_lines = ["<h", "<p>", "<tr>", "<rect", "<text"]
+        .iter()
+        .fold(body.to_owned(), |text, tag| {
+            text.replace(tag, &format!("\n{tag}"))
+        });
+    insta::assert_snapshot!(in_lines);
+}
+
+#[test]
+fn there_is_no_bar_where_nothing_was_counted() {
+    let free = RATES.replace("watts: 200", "watts: 0");
+    let rates = Rates::parse(&free).unwrap();
+    let mut machine = machine("desk", 1, &[]);
+    let now = at("2026-10-02T00:00:00Z");
+    machine.usage.start_time = Some(now);
+    let query = Query {
+        month: october(),
+        now,
+        label: None,
+        rates: Some(&rates),
+    };
+    let page = html::document(&Report::of([machine], &query));
+    assert!(page.contains("1.0 of 0.0 h"));
+    assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    assert!(!page.contains(">kWh</text>"));
+}
+
+#[test]
+fn the_months_of_a_year_are_rows_of_one_table() {
+    let (plain, rated) = (report(None), report(Some(&Rates::parse(RATES).unwrap())));
+    let table = html::by_month(&[plain, rated]).into_string();
+    assert_eq!(table.matches("October 2026</th>").count(), 2);
+    assert!(table.contains("CHF used") && table.contains("no rate"));
 }
 
 #[test]
@@ -407,7 +509,9 @@ fn check(value: &Value, schema: &Value, place: &str) {
         let name = required.as_str().unwrap();
         assert!(value.get(name).is_some(), "{place}.{name} is missing");
     }
-    for (name, member) in value.as_object().into_iter().flatten() {
+    let described = |_: &&Value| schema.get("properties").is_some();
+    let members = Some(value).filter(described).and_then(Value::as_object);
+    for (name, member) in members.into_iter().flatten() {
         let of = schema["properties"].get(name);
         let of = of.unwrap_or_else(|| panic!("{place}.{name} is not in the schema"));
         check(member, of, &format!("{place}.{name}"));
@@ -420,7 +524,8 @@ fn check(value: &Value, schema: &Value, place: &str) {
 #[test]
 fn the_json_output_conforms_to_its_schema_and_has_every_property() {
     let rates = Rates::parse(RATES).unwrap();
-    let report = serde_json::to_value(report(Some(&rates))).unwrap();
+    let report = report(Some(&rates)).with_capacities(vec![shop()]);
+    let report = serde_json::to_value(report).unwrap();
     check(&report, &schema::json(), "report");
     let plain = Report::of(
         Vec::new(),
@@ -447,6 +552,8 @@ fn the_json_output_conforms_to_its_schema_and_has_every_property() {
         "labelValue",
         "costs",
         "value",
+        "capacities",
+        "values",
     ] {
         let quoted = format!("\"{name}\"");
         assert!(
@@ -456,8 +563,8 @@ fn the_json_output_conforms_to_its_schema_and_has_every_property() {
     }
 }
 
-#[test]
-fn the_hours_of_capacities_are_in_a_table_of_their_own() {
+/// What a capacity with two values is planned to be in October.
+fn shop() -> Capacity {
     let shop = serde_json::json!({
         "metadata": {"name": "shop", "namespace": "team-a"},
         "spec": {
@@ -468,14 +575,18 @@ fn the_hours_of_capacities_are_in_a_table_of_their_own() {
     });
     let shop: fivespot_api::ScheduledCapacity = serde_json::from_value(shop).unwrap();
     let schedule = shop.spec.schedule.schedule_with(&BTreeMap::new()).unwrap();
+    Capacity::planned(&shop, Some(&schedule), october(), october().end())
+}
+
+#[test]
+fn the_hours_of_capacities_are_in_a_table_of_their_own() {
     let query = Query {
         month: october(),
         now: at("2026-11-01T00:00:00Z"),
         label: None,
         rates: None,
     };
-    let counted = Capacity::planned(&shop, Some(&schedule), query.month, query.now);
-    let report = Report::of([], &query).with_capacities(vec![counted]);
+    let report = Report::of([], &query).with_capacities(vec![shop()]);
     insta::assert_snapshot!(text::document(&report));
     assert!(html::document(&report).contains("<td>replicas=5</td><td>220.00</td>"));
 }
