@@ -195,11 +195,6 @@ impl FromIterator<DateEntry> for Dates {
 }
 
 impl Dates {
-    /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.every_year.is_empty()
-    }
-
     /// Whether the set contains `date`.
     pub fn contains(&self, date: Date) -> bool {
         self.first_from(date) == Some(date)

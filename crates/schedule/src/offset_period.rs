@@ -24,15 +24,12 @@ impl OffsetPeriod {
     pub(crate) fn around(zone: &TimeZone, instant: i64) -> Option<Self> {
         let now = Timestamp::from_second(instant).ok()?;
         let offset = i64::from(zone.to_offset(now).seconds());
-        // `preceding` is called with the next second, so that a change at `now` itself is
-        // included.
-        let just_after = Timestamp::from_second(instant + 1).unwrap_or(now);
-        let before = zone.preceding(just_after).next();
+        let before = zone.preceding(now).next();
         let mut start = before.map_or(Timestamp::MIN, |change| change.timestamp());
         let mut end = Timestamp::MAX;
-        // Just after the last change in a zone's data, jiff's `preceding` applies the rule for
-        // later years and may return a change before the actual last one. `following` is always
-        // correct.
+        // `preceding` leaves out a change at `now` itself. Just after the last change in a zone's
+        // data it applies the rule for later years and may return a change before the actual last
+        // one. `following` is always correct.
         for change in zone.following(start) {
             if change.timestamp() > now {
                 end = change.timestamp();

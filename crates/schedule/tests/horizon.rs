@@ -59,6 +59,17 @@ fn ten_years_are_searched_to_the_last_second() {
 }
 
 #[test]
+fn a_closing_is_searched_for_to_the_last_second_of_ten_years() {
+    // Pyongyang went back from 24:00 to 23:30: the first gap between hourly windows for decades.
+    let hourly = Schedule::cron("0 * * * *", Some("1h"), "Asia/Pyongyang").unwrap();
+    let closes = instant("2015-08-14T15:00:00Z");
+    let ten_years = SignedDuration::from_hours(24 * 3_653);
+    assert_eq!(hourly.at(closes - ten_years).until(), Some(closes));
+    let second = SignedDuration::from_secs(1);
+    assert_eq!(hourly.at(closes - ten_years - second).until(), None);
+}
+
+#[test]
 fn adjacent_windows_are_merged_until_a_day_without_them() {
     let now = instant("2026-06-01T12:00:00Z");
     assert_eq!(

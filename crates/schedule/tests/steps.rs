@@ -221,3 +221,17 @@ fn a_machine_is_wanted_since_the_window_opened_that_is_not_closed_yet() {
         office.wanted_since(instant("2026-11-01T00:00:00Z"), instant(NOW), &steps);
     assert_eq!(unknown, None);
 }
+
+#[test]
+fn a_cron_that_fires_on_each_day_costs_as_much_however_it_says_so() {
+    let taken = |expression: &str| {
+        let always = Schedule::cron(expression, Some("1h"), "UTC").unwrap();
+        let steps = Steps::unlimited();
+        assert_eq!(always.needed(instant(NOW), &steps).until(), None);
+        steps.taken()
+    };
+    let starred = taken("0 * * * *");
+    for listed in ["0 * 1-31 * 1-5", "0 * 1-5 * 0-6", "0 * 1-31 1-12 *"] {
+        assert_eq!(taken(listed), starred, "{listed}");
+    }
+}

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
-use fivespot_schedule::{Cron, Days, Duration, Error, Hours, ParseError, Schedule};
+use fivespot_schedule::{
+    Cron, DateEntry, Days, Duration, Error, Hours, ParseError, Schedule,
+};
 use fivespot_schedule::{embedded_release, zone, zone_data, zone_names};
 use proptest::prelude::*;
 
@@ -227,6 +229,29 @@ fn the_error_of_an_invalid_schedule_names_the_invalid_part() {
             "{duration}"
         );
     }
+}
+
+#[test]
+fn a_date_has_exactly_the_digits_of_its_form() {
+    for text in [
+        "02026-12-24",
+        "+026-12-24",
+        "2026-12-024",
+        "2026-+1-24",
+        "2026-12-24-1",
+    ] {
+        assert!(DateEntry::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_schedule_with_another_form_has_no_cron_expression() {
+    let nightly = Schedule::cron("0 22 * * *", Some("9h"), "UTC").unwrap();
+    let (cron, duration) = nightly.cron_expression().unwrap();
+    assert_eq!(cron.to_string(), "0 22 * * *");
+    assert_eq!(duration, "9h".parse().unwrap());
+    let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC").unwrap();
+    assert_eq!(office.cron_expression(), None);
 }
 
 #[test]

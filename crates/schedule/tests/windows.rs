@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use fivespot_schedule::{
-    DateEntry, DecidedBy, Duration, Exception, ExceptionAction, Need, Override,
+    DateEntry, Dates, DecidedBy, Duration, Exception, ExceptionAction, Need, Override,
     OverrideMode, Schedule, Steps, Window, WindowText,
 };
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
 fn instant(text: &str) -> Timestamp {
@@ -193,13 +194,18 @@ fn of_several_overrides_the_strongest_mode_counts_then_the_latest_end_then_the_f
         "2026-03-04T07:00:00Z",
         "2026-03-04T08:00:00Z",
     );
-    let schedule = nights_and_weekends().with_overrides(vec![
+    let overrides = vec![
         overriding("run", OverrideMode::Run, (six, eight)),
         overriding("hold-b", OverrideMode::Hold, (six, seven)),
         overriding("hold-a", OverrideMode::Hold, (six, seven)),
         overriding("stop", OverrideMode::Stop, (six, "2026-03-04T06:10:00Z")),
-    ]);
-    let named = |at: &str| schedule.override_at(instant(at)).map(|it| it.name.as_str());
+    ];
+    let schedule = nights_and_weekends().with_overrides(overrides.clone());
+    let named = |at: &str| {
+        let found = schedule.override_at(instant(at));
+        assert_eq!(found, Override::strongest(&overrides, instant(at)), "{at}");
+        found.map(|it| it.name.as_str())
+    };
     assert_eq!(named("2026-03-04T06:09:59Z"), Some("stop"));
     assert_eq!(named("2026-03-04T06:10:00Z"), Some("hold-a"));
     assert_eq!(named(seven), Some("run"));
@@ -274,6 +280,108 @@ fn a_window_that_is_not_longer_than_the_early_end_needs_nothing_whatever_the_lea
         assert_eq!(needed(&early, instant(at)), never, "{at}");
         assert_eq!(needed(&short, instant(at)), never, "{at}");
     }
+}
+
+#[test]
+fn windows_that_a_skipped_hour_makes_adjacent_are_needed_together() {
+    // New York goes from 02:00 to 03:00: the first window ends when the second one begins.
+    let short = Schedule::cron("0 1,3 * * *", Some("1h"), "America/New_York").unwrap();
+    let short = short.with_early_end(Duration::hours(1));
+    let opens = instant("2026-03-08T06:00:00Z");
+    let need = needed(&short, instant("2026-03-07T12:00:00Z"));
+    assert_eq!(need.until(), Some(opens));
+    let need = needed(&short, opens);
+    assert_eq!(need.until(), Some(instant("2026-03-08T07:00:00Z")));
+}
+
+#[test]
+fn the_next_need_of_a_length_is_the_first_that_is_long_enough() {
+    let (first, second) = (
+        window("short", &["mon"], "09:00", "10:00"),
+        window("long", &["tue"], "09:00", "12:00"),
+    );
+    let schedule = Schedule::windows(&[first, second], "UTC").unwrap();
+    let monday = instant("2026-03-09T00:00:00Z");
+    let next = |hours, from| {
+        let length = SignedDuration::from_hours(hours);
+        schedule.next_need_of(length, from, &Steps::at_most(1_000))
+    };
+    let (short, long) = (
+        instant("2026-03-09T09:00:00Z"),
+        instant("2026-03-10T09:00:00Z"),
+    );
+    assert_eq!(next(1, monday), Some(short));
+    assert_eq!(next(2, monday), Some(long));
+    assert_eq!(next(3, monday), Some(long));
+    assert_eq!(next(4, monday), None);
+    let week = SignedDuration::from_hours(7 * 24);
+    assert_eq!(next(1, short), Some(long), "not one that has begun");
+    assert_eq!(next(2, long), Some(long + week));
+}
+
+#[test]
+fn a_decision_has_the_name_of_its_window_exception_or_override() {
+    let until = "2026-03-11T18:00:00Z";
+    let schedule = nights_and_weekends()
+        .with_exceptions(vec![stop("holiday", "2026-03-10")])
+        .with_overrides(vec![overriding(
+            "maintenance",
+            OverrideMode::Stop,
+            ("2026-03-11T12:00:00Z", until),
+        )]);
+    let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC").unwrap();
+    for (schedule, at, cause, name) in [
+        (&schedule, "2026-03-09T18:00:00Z", "Window", Some("night")),
+        (
+            &schedule,
+            "2026-03-09T23:00:00Z",
+            "Exception",
+            Some("holiday"),
+        ),
+        (&office, "2026-03-09T09:00:00Z", "Lists", None),
+    ] {
+        let found = schedule.cause(instant(at));
+        assert_eq!((found.as_str(), found.name()), (cause, name), "{at}");
+    }
+    let steps = Steps::at_most(10_000);
+    let decisions: Vec<_> = std::iter::successors(
+        schedule.next_decision(instant("2026-03-09T12:00:00Z"), &steps),
+        |at| schedule.next_decision(*at, &steps),
+    )
+    .collect();
+    assert_eq!(
+        decisions,
+        [
+            instant("2026-03-09T23:00:00Z"),
+            instant("2026-03-10T23:00:00Z"),
+            instant("2026-03-11T12:00:00Z"),
+            instant(until),
+        ]
+    );
+}
+
+#[test]
+fn the_first_date_of_a_set_is_listed_or_of_every_year_whichever_is_earlier() {
+    let dates = |entries: &[&str]| -> Dates {
+        let parsed = entries.iter().map(|text| DateEntry::parse(text).unwrap());
+        parsed.collect()
+    };
+    let set = dates(&["12-25", "2026-12-20", "2026-12-30"]);
+    for (from, first) in [
+        ("2026-12-01", "2026-12-20"),
+        ("2026-12-21", "2026-12-25"),
+        ("2026-12-26", "2026-12-30"),
+        ("2026-12-31", "2027-12-25"),
+    ] {
+        let first: Date = first.parse().unwrap();
+        assert_eq!(set.first_from(from.parse().unwrap()), Some(first), "{from}");
+    }
+    assert_eq!(
+        dates(&["2026-12-25", "2026-12-24", "2026-12-24"]),
+        [DateEntry::range("2026-12-24", "2026-12-25").unwrap()]
+            .into_iter()
+            .collect(),
+    );
 }
 
 #[test]
