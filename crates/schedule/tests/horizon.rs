@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
-use fivespot_schedule::{Schedule, Window};
+use fivespot_schedule::{Schedule, Steps, Window};
 use jiff::{SignedDuration, Timestamp};
 
 fn instant(text: &str) -> Timestamp {
@@ -64,9 +64,15 @@ fn a_closing_is_searched_for_to_the_last_second_of_ten_years() {
     let hourly = Schedule::cron("0 * * * *", Some("1h"), "Asia/Pyongyang").unwrap();
     let closes = instant("2015-08-14T15:00:00Z");
     let ten_years = SignedDuration::from_hours(24 * 3_653);
-    assert_eq!(hourly.at(closes - ten_years).until(), Some(closes));
     let second = SignedDuration::from_secs(1);
-    assert_eq!(hourly.at(closes - ten_years - second).until(), None);
+    for (now, until) in [
+        (closes - ten_years, Some(closes)),
+        (closes - ten_years - second, None),
+    ] {
+        assert_eq!(hourly.at(now).until(), until, "{now}");
+        let need = hourly.needed(now, &Steps::unlimited());
+        assert_eq!(need.until(), until, "{now}");
+    }
 }
 
 #[test]

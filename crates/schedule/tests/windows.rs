@@ -283,6 +283,18 @@ fn a_window_that_is_not_longer_than_the_early_end_needs_nothing_whatever_the_lea
 }
 
 #[test]
+fn weeks_of_windows_that_are_too_short_are_searched_for_ten_years() {
+    let hours: Vec<String> = (0..24).step_by(2).map(|hour| hour.to_string()).collect();
+    let short = Schedule::weekly(&["mon-sun"], &hours, "UTC").unwrap();
+    let short = short.with_early_end(Duration::hours(1));
+    let never = Need::NotNeeded {
+        until: None,
+        known_until: None,
+    };
+    assert_eq!(needed(&short, instant("2026-03-06T09:00:00Z")), never);
+}
+
+#[test]
 fn windows_that_a_skipped_hour_makes_adjacent_are_needed_together() {
     // New York goes from 02:00 to 03:00: the first window ends when the second one begins.
     let short = Schedule::cron("0 1,3 * * *", Some("1h"), "America/New_York").unwrap();
@@ -291,7 +303,15 @@ fn windows_that_a_skipped_hour_makes_adjacent_are_needed_together() {
     let need = needed(&short, instant("2026-03-07T12:00:00Z"));
     assert_eq!(need.until(), Some(opens));
     let need = needed(&short, opens);
-    assert_eq!(need.until(), Some(instant("2026-03-08T07:00:00Z")));
+    let until = instant("2026-03-08T07:00:00Z");
+    assert_eq!(need.until(), Some(until));
+    // The window at 05:00 is too short to be needed, however close it is.
+    let three = Schedule::cron("0 1,3,5 * * *", Some("1h"), "America/New_York").unwrap();
+    let three = three
+        .with_early_end(Duration::hours(1))
+        .with_lead_time(Duration::hours(2));
+    let need = needed(&three, opens - SignedDuration::from_hours(2));
+    assert_eq!(need.until(), Some(until));
 }
 
 #[test]
