@@ -5,6 +5,7 @@ use kube::client::Body;
 use kube::core::GroupVersionKind;
 
 use super::*;
+use crate::cache::{TOO_MANY, WholeObject};
 
 fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
@@ -132,6 +133,41 @@ async fn a_missing_object_is_no_error_and_every_other_failure_is() {
     let broken = json!({"kind": "Status", "code": 500, "message": "broken"});
     let (api, _) = server(StatusCode::INTERNAL_SERVER_ERROR, broken);
     assert!(api.get(&at(&pod(), "web")).await.is_err());
+}
+
+/// Reads objects of a server that nobody vouches for.
+#[derive(Debug)]
+struct OfStrangers;
+
+impl Projection for OfStrangers {
+    fn mask(&self) -> &'static FieldMask {
+        &LEAN
+    }
+
+    fn rejects_too_many_values(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn an_object_with_too_many_values_is_an_error_only_where_its_projection_says_so() {
+    let object = json!({"metadata": {"name": "web"}, "data": vec![0; 100_001]});
+    let (api, _) = server(StatusCode::OK, object);
+    let pods = pod();
+    let read = |projection| {
+        let (api, pods) = (&api, &pods);
+        async move {
+            let place = Address {
+                projection: Some(projection),
+                ..at(pods, "web")
+            };
+            api.get(&place).await
+        }
+    };
+    let kept = read(&WholeObject).await.unwrap().unwrap();
+    assert_eq!(kept["metadata"]["name"], "web");
+    assert_eq!(kept["data"], TOO_MANY);
+    assert!(read(&OfStrangers).await.is_err());
 }
 
 #[tokio::test]
