@@ -18,6 +18,7 @@ fn a_week_that_is_always_on_never_ends() {
     let always = Schedule::weekly(&["mon-sun"], &["0-23"], "America/New_York").unwrap();
     let now = instant("2026-01-01T00:00:00Z");
     assert_eq!(always.at(now), Window::Open { until: None });
+    assert_eq!(Schedule::always("America/New_York").unwrap(), always);
 }
 
 #[test]

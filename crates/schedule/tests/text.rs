@@ -232,6 +232,16 @@ fn the_error_of_an_invalid_schedule_names_the_invalid_part() {
 }
 
 #[test]
+fn only_the_whole_week_is_every_day_and_only_the_whole_day_every_hour() {
+    let days = |text: &str| text.parse::<Days>().unwrap().is_every_day();
+    assert!(days("mon-sun") && days("wed-tue") && !days("mon-sat"));
+    let hours = |text: &str| text.parse::<Hours>().unwrap();
+    assert!(hours("0-23").is_every_hour() && !hours("0-22").is_every_hour());
+    assert!(hours("22-6").is_over_midnight());
+    assert!(!hours("0-23").is_over_midnight() && !hours("0-22").is_over_midnight());
+}
+
+#[test]
 fn a_date_has_exactly_the_digits_of_its_form() {
     for text in [
         "02026-12-24",

@@ -135,6 +135,16 @@ async fn a_missing_object_is_no_error_and_every_other_failure_is() {
     assert!(api.get(&at(&pod(), "web")).await.is_err());
 }
 
+#[test]
+fn a_text_that_would_leave_its_place_in_a_path_is_no_segment() {
+    for text in ["web", "web-1.example.org", "system:node", "...", "a_b~c"] {
+        assert!(is_segment(text), "{text}");
+    }
+    for text in ["", ".", "..", "a/b", "a?b", "a%2fb", "é"] {
+        assert!(!is_segment(text), "{text}");
+    }
+}
+
 /// Reads objects of a server that nobody vouches for.
 #[derive(Debug)]
 struct OfStrangers;
