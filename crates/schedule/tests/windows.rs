@@ -154,6 +154,39 @@ fn equal_start_and_end_last_a_day_and_every_day_never_ends() {
 }
 
 #[test]
+fn windows_of_whole_days_never_end_and_cost_no_search() {
+    let days = window("day", &[], "00:00", "00:00");
+    let always = Schedule::windows(&[days], "America/New_York").unwrap();
+    let steps = Steps::unlimited();
+    let found = always.at_within(instant("2026-01-05T12:00:00Z"), &steps);
+    assert_eq!(found, Window::Open { until: None });
+    assert!(steps.taken() < 100, "{}", steps.taken());
+}
+
+#[test]
+fn windows_of_24_hours_are_adjacent_until_the_clocks_go_back() {
+    // On Easter Island that is at 22:00, which is the next day in UTC.
+    for (zone, until) in [
+        ("Pacific/Easter", "2026-04-05T05:00:00Z"),
+        ("Pacific/Auckland", "2026-04-05T11:00:00Z"),
+        ("America/New_York", "2026-11-02T04:00:00Z"),
+    ] {
+        let days = WindowText {
+            end: None,
+            duration: Some("24h"),
+            ..window("day", &[], "00:00", "")
+        };
+        let daily = Schedule::windows(&[days], zone).unwrap();
+        let until = Some(instant(until));
+        for day in 0..14 {
+            let now =
+                instant("2026-01-05T12:00:00Z") + SignedDuration::from_hours(day * 24);
+            assert_eq!(daily.at(now), Window::Open { until }, "{zone} {now}");
+        }
+    }
+}
+
+#[test]
 fn a_stop_exception_cuts_windows_at_both_midnights() {
     let schedule =
         nights_and_weekends().with_exceptions(vec![stop("christmas", "12-25")]);
@@ -350,7 +383,15 @@ fn a_decision_has_the_name_of_its_window_exception_or_override() {
             ("2026-03-11T12:00:00Z", until),
         )]);
     let office = Schedule::weekly(&["mon-fri"], &["9-17"], "UTC").unwrap();
+    let (morning, evening) = (
+        window("morning", &[], "09:00", "12:00"),
+        window("evening", &[], "18:00", "20:00"),
+    );
+    let daily = Schedule::windows(&[morning, evening], "UTC").unwrap();
     for (schedule, at, cause, name) in [
+        (&daily, "2026-03-09T09:00:00Z", "Window", Some("morning")),
+        (&daily, "2026-03-09T18:00:00Z", "Window", Some("evening")),
+        (&daily, "2026-03-09T20:00:00Z", "Window", Some("evening")),
         (&schedule, "2026-03-09T18:00:00Z", "Window", Some("night")),
         (
             &schedule,
