@@ -115,6 +115,32 @@ fn what_has_begun_in_the_last_minute_counts_and_what_is_longer_ago_does_not() {
 }
 
 #[test]
+fn what_was_allowed_counts_until_a_later_beginning_is_recorded_and_then_once() {
+    let next = beginning(5);
+    let is_free = |started: Option<i64>, most: u32| {
+        let allowed = Claim {
+            stage: started.map_or(Stage::Absent, |_| Stage::Present),
+            started: started.map(at),
+            ..beginning(9)
+        };
+        let allowed = Member {
+            grant: Some(Grant {
+                at: at(-10),
+                is_stop: false,
+            }),
+            ..member("a/1", &allowed)
+        };
+        let all = [allowed, member("a/2", &next)];
+        rule(&starts(most), &all, at(0)).paces[1] == Pace::Free
+    };
+    // Not begun, begun earlier, begun since.
+    for started in [None, Some(-100), Some(-5)] {
+        assert!(!is_free(started, 1), "{started:?}");
+        assert!(is_free(started, 2), "{started:?}");
+    }
+}
+
+#[test]
 fn namespaces_take_turns_whatever_priorities_their_machines_have() {
     let all = [
         ("a/1", beginning(255)),
