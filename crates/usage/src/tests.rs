@@ -430,7 +430,7 @@ fn the_page_shows_each_figure_as_a_number_and_the_shares_as_bars() {
 fn there_is_no_bar_where_nothing_was_counted() {
     let free = RATES.replace("watts: 200", "watts: 0");
     let rates = Rates::parse(&free).unwrap();
-    let mut machine = machine("desk", 1, &[]);
+    let mut machine = machine("desk", 0, &[]);
     let now = at("2026-10-02T00:00:00Z");
     machine.usage.start_time = Some(now);
     let query = Query {
@@ -440,7 +440,7 @@ fn there_is_no_bar_where_nothing_was_counted() {
         rates: Some(&rates),
     };
     let page = html::document(&Report::of([machine], &query));
-    assert!(page.contains("1.0 of 0.0 h"));
+    assert!(page.contains("0.0 of 0.0 h"));
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
     assert!(!page.contains(">kWh</text>"));
 }
