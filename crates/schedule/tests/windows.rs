@@ -333,8 +333,10 @@ fn windows_that_a_skipped_hour_makes_adjacent_are_needed_together() {
     let short = Schedule::cron("0 1,3 * * *", Some("1h"), "America/New_York").unwrap();
     let short = short.with_early_end(Duration::hours(1));
     let opens = instant("2026-03-08T06:00:00Z");
-    let need = needed(&short, instant("2026-03-07T12:00:00Z"));
-    assert_eq!(need.until(), Some(opens));
+    for before in ["2026-03-07T12:00:00Z", "2026-03-05T12:00:00Z"] {
+        let need = needed(&short, instant(before));
+        assert_eq!(need.until(), Some(opens), "{before}");
+    }
     let need = needed(&short, opens);
     let until = instant("2026-03-08T07:00:00Z");
     assert_eq!(need.until(), Some(until));
