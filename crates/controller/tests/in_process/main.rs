@@ -52,6 +52,41 @@ async fn an_idle_machine_causes_no_requests() {
 }
 
 #[tokio::test]
+async fn a_class_serves_the_namespaces_whose_labels_it_selects() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("worker").await;
+    let path = format!("{SCHEDULED}/worker");
+    let inline = cluster.get(&path).await.unwrap();
+    cluster.delete(&path).await;
+    let spec = &inline["spec"];
+    let class = json!({
+        "apiVersion": inline["apiVersion"], "kind": "ScheduledMachineClass",
+        "metadata": {"name": "desks"},
+        "spec": {
+            "clusterNames": [spec["clusterName"]],
+            "namespaceSelector": {"matchLabels": {"desks": "yes"}},
+            "bootstrapSpec": spec["bootstrapSpec"],
+            "infrastructureSpec": spec["infrastructureSpec"],
+        },
+    });
+    let classes = "/apis/5spot.finos.org/v1alpha1/scheduledmachineclasses";
+    cluster.client.create(classes, class).await.unwrap();
+    let machine = json!({
+        "apiVersion": inline["apiVersion"], "kind": inline["kind"],
+        "metadata": {"name": "worker", "namespace": "default"},
+        "spec": {"schedule": spec["schedule"], "classRef": {"name": "desks"}},
+    });
+    cluster.client.create(SCHEDULED, machine).await.unwrap();
+    let _controller = cluster.run(Options::new);
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    assert_eq!(cluster.names(MACHINES).await, [""; 0]);
+    let labels = json!({"metadata": {"labels": {"desks": "yes"}}});
+    cluster.merge("/api/v1/namespaces/default", labels).await;
+    cluster.advance_to("2026-03-06T15:02:00Z").await;
+    assert_eq!(cluster.names(MACHINES).await, ["worker"]);
+}
+
+#[tokio::test]
 async fn cluster_api_may_be_installed_later() {
     let cluster = TestCluster::at("2026-03-06T15:00:00Z").await;
     cluster.create_scheduled_machine("worker").await;

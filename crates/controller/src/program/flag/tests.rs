@@ -114,3 +114,15 @@ fn invalid_values_are_refused_with_the_name_of_the_flag() {
     "#);
     assert_snapshot!(settings_text("", Some("Not A Pod")), @r#"error: POD_NAME: "Not A Pod" is not a valid pod name; set it from the field metadata.name, or leave it unset"#);
 }
+
+#[test]
+fn a_reclaim_stops_a_machine_for_a_minute_to_two_weeks() {
+    for (text, is_valid) in [
+        ("59s", false),
+        ("1m", true),
+        ("336h", true),
+        ("337h", false),
+    ] {
+        assert_eq!(reclaim_override(text).is_ok(), is_valid, "{text}");
+    }
+}
