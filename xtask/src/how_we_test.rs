@@ -20,6 +20,9 @@ pub(crate) const PATH: &str = "internals/how-we-test.md";
 /// What `benches/validate --tree` has kept.
 const VALIDATE: &str = "proof/results/validate.json";
 
+/// What `proof mutation` has recorded.
+const MUTATION: &str = "proof/results/mutation.json";
+
 /// Where `cargo xtask promises` stores the results of the scenarios with every fault, a file per
 /// backend.
 pub(crate) const FAULTS: &str = "proof/results/faults";
@@ -29,12 +32,42 @@ pub(crate) const FAULTS: &str = "proof/results/faults";
 /// # Errors
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
-    let beside = serde_json::from_str(&fs::read_to_string(root.join(VALIDATE))?)?;
+    let read = |file: &str| fs::read_to_string(root.join(file));
     let parts = [
         ("recorded", figure::table(&figure::figures(root)?)),
-        ("manifests", validate(&beside)),
+        (
+            "mutation",
+            mutation(&serde_json::from_str(&read(MUTATION)?)?),
+        ),
+        (
+            "manifests",
+            validate(&serde_json::from_str(&read(VALIDATE)?)?),
+        ),
     ];
     filled(root, PATH, parts)
+}
+
+/// What `cargo mutants` finds in each crate, and why each mutant that is missed may live.
+fn mutation(result: &Value) -> String {
+    let mut text = "\
+| crate | mutants | tried | detected by a test | by the time it takes | does not compile | missed |
+|---|---:|---:|---:|---:|---:|---:|
+"
+    .to_owned();
+    let mut reasons = "\n| missed | mutation | why |\n|---|---|---|\n".to_owned();
+    for (name, of) in result.as_object().into_iter().flatten() {
+        let counts = ["mutants", "tried", "caught", "timeouts", "unviable"];
+        let counts = counts.map(|count| of[count].to_string()).join(" | ");
+        let missed = items(&of["missed"]).count();
+        let _ = writeln!(text, "| {name} | {counts} | {missed} |");
+        for of in items(&of["missed"]) {
+            let of =
+                |field: &str| of[field].as_str().unwrap_or_default().replace('|', "\\|");
+            let (at, mutation, reason) = (of("at"), of("mutation"), of("reason"));
+            let _ = writeln!(reasons, "| `{at}` | `{mutation}` | {reason} |");
+        }
+    }
+    text + &reasons
 }
 
 /// The verdicts of `5spot validate` and of another program about one tree.

@@ -55,6 +55,17 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["proof/src"],
     },
     Judged {
+        results: "proof/results/mutation.json",
+        crates: &[&["capi", "usage", "schedule", "plan", "runtime", "controller"]],
+        judges: &[
+            "crates/capi/tests",
+            "crates/schedule/tests",
+            "crates/plan/tests",
+            "crates/runtime/tests",
+            "crates/controller/tests",
+        ],
+    },
+    Judged {
         results: "proof/results/simulation.json",
         crates: SIMULATED,
         judges: &["simulation/src"],

@@ -11,6 +11,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
     match (folder, name) {
         ("proof/results", "model.json" | "deep.json") => model(result),
         ("proof/results", "mutants.json") => mutants(result),
+        ("proof/results", "mutation.json") => mutation(result),
         ("proof/results", "simulation.json") => simulation(result),
         ("proof/results", "fleets.json") => fleets(result),
         ("proof/results", "haul.json") => haul(result),
@@ -65,6 +66,19 @@ fn mutants(result: &Value) -> String {
         "{} of {} deliberate faults detected",
         all().filter(is_detected).count(),
         all().count()
+    )
+}
+
+fn mutation(result: &Value) -> String {
+    let crates = || result.as_object().into_iter().flat_map(|it| it.values());
+    let total = |field: &str| crates().map(|of| number(&of[field])).sum::<f64>();
+    let missed = crates().flat_map(|of| items(&of["missed"])).count();
+    format!(
+        "{} of {} mutants tried: {} detected, {missed} missed with a reason, {} do not compile",
+        total("tried"),
+        total("mutants"),
+        total("caught") + total("timeouts"),
+        total("unviable")
     )
 }
 
