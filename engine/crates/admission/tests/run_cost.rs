@@ -33,6 +33,40 @@ const COSTS: &[(&str, u64)] = &[
     ("['x'].exists(i, v, self.a == 'b')", 8),
 ];
 
+/// The cost that Kubernetes charges each rule for an object whose list `o` of objects has a list in it.
+const COSTS_OF_UNREADABLE_ITEMS: &[(&str, u64)] = &[
+    // The item is found, so that the field behind it costs something; after `?` only if it exists.
+    ("self.o[0].k == 'x'", 5),
+    ("self.o[1].k == 'x'", 4),
+    ("self.o[int('0')].k == 'x'", 5),
+    ("(true ? self : self).o[0].k == 'x'", 4),
+    ("[self.o[0]][0].k == 'x'", 15),
+    ("has(self.o[0].k)", 3),
+    ("self.o[0].?k.hasValue()", 4),
+    ("self.o[?0].k.hasValue()", 4),
+    ("self.o[?0].?k.hasValue()", 4),
+    ("self.o[?0].hasValue()", 4),
+    ("has(self.o[?0].k)", 2),
+    ("self.?o[0].k.hasValue()", 4),
+    ("has(self.?o[0].k)", 2),
+    ("self.o[0] == self.o[0]", 7),
+];
+
+#[test]
+fn an_item_that_cannot_be_read_costs_what_kubernetes_charges() {
+    let object = json!({"type": "object", "properties": {
+        "k": {"type": "string", "maxLength": 9}}});
+    for (rule, wanted) in COSTS_OF_UNREADABLE_ITEMS {
+        let schema = json!({"type": "object", "properties": {
+            "o": {"type": "array", "maxItems": 5, "items": object},
+        }, "x-kubernetes-validations": [{"rule": rule}]});
+        let rules =
+            ResourceRules::compile(&schema, SchemaRoot::Value, KubeVersion::NEWEST);
+        let rules = rules.expect(rule);
+        assert_eq!(rules.run(&json!({"o": [[]]}), None).cost, *wanted, "{rule}");
+    }
+}
+
 #[test]
 fn a_rule_that_fails_has_the_cost_that_kubernetes_charges() {
     let text = json!({"type": "string", "maxLength": 9});

@@ -2,7 +2,7 @@
 
 use super::{Row, global, member, no_such_overload};
 use crate::ast::operator;
-use crate::value::{Entries, Map, characters};
+use crate::value::{Entries, List, Map, characters};
 use crate::{RunError, Value};
 
 pub(super) const ROWS: &[Row] = &[
@@ -91,30 +91,41 @@ fn contained<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
 pub(crate) fn index<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {
     match args {
         [Value::List(list), index] => {
-            let number = match index {
-                Value::Int(number) => Some(*number),
-                Value::Uint(number) => i64::try_from(*number).ok(),
-                Value::Double(number) => match crate::value::lossless_integer(*number) {
-                    Some(Value::Int(number)) => Some(number),
-                    _ => return Err(RunError::text("unsupported index value")),
-                },
-                _ => {
-                    let name = index.type_name();
-                    let text = format!("unsupported index type '{name}' in list");
-                    return Err(RunError::text(text));
-                }
-            };
-            let found = number.and_then(|number| usize::try_from(number).ok());
-            found.and_then(|index| list.get(index)).unwrap_or_else(|| {
-                let index = index.to_text();
-                Err(RunError::text(format!("index out of bounds: {index}")))
-            })
+            let at = position(list, index)?;
+            list.get(at).unwrap_or_else(|| Err(out_of_bounds(index)))
         }
         [Value::Map(map), key] => map.get(key).unwrap_or_else(|| {
             Err(RunError::text(format!("no such key: {}", key.to_text())))
         }),
         _ => no_such_overload(),
     }
+}
+
+/// Where an index is in a list.
+///
+/// # Errors
+/// It is no index, or out of bounds.
+pub(crate) fn position(list: &List<'_>, index: &Value<'_>) -> Result<usize, RunError> {
+    let number = match index {
+        Value::Int(number) => Some(*number),
+        Value::Uint(number) => i64::try_from(*number).ok(),
+        Value::Double(number) => match crate::value::lossless_integer(*number) {
+            Some(Value::Int(number)) => Some(number),
+            _ => return Err(RunError::text("unsupported index value")),
+        },
+        _ => {
+            let name = index.type_name();
+            let text = format!("unsupported index type '{name}' in list");
+            return Err(RunError::text(text));
+        }
+    };
+    let found = number.and_then(|number| usize::try_from(number).ok());
+    let found = found.filter(|found| *found < list.len());
+    found.ok_or_else(|| out_of_bounds(index))
+}
+
+fn out_of_bounds(index: &Value<'_>) -> RunError {
+    RunError::text(format!("index out of bounds: {}", index.to_text()))
 }
 
 fn size<'v>(args: &[Value<'v>]) -> Result<Value<'v>, RunError> {

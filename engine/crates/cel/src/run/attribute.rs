@@ -9,10 +9,10 @@ use super::path::starts_with_name;
 use super::{Outcome, Run, recoverable};
 use crate::activation::Binding;
 use crate::library::no_such_overload;
-use crate::library::standard::index;
+use crate::library::standard::{index, position};
 use crate::name::Name;
 use crate::plan::{Attribute, Key, Node, Qualifier, Root};
-use crate::value::{Map, unreadable};
+use crate::value::{List, Map, unreadable};
 use crate::{RunError, Type, Value, cost};
 
 /// The result of reading a field or index.
@@ -20,6 +20,8 @@ enum FieldRead<'v> {
     Value(Value<'v>),
     /// Absent, which is only allowed after `?`.
     Absent,
+    /// An item of a list that cannot be read. The API server finds it, and fails where it is used.
+    Unreadable(RunError),
 }
 
 /// A variable as provided. JSON is not read until it is known how much of it is needed.
@@ -245,11 +247,18 @@ impl<'v> Run<'_, 'v> {
         let Some((last, before)) = qualifiers.split_last() else {
             return Ok(MaybeOptional::Plain(value));
         };
-        for qualifier in before {
+        for (at, qualifier) in before.iter().enumerate() {
             optional |= qualifier.optional;
             match self.step(&value, qualifier, optional)? {
                 FieldRead::Value(found) => value = found,
                 FieldRead::Absent => return Ok(absent_result(test)),
+                FieldRead::Unreadable(why) => {
+                    let next = qualifiers.get(at + 1);
+                    if !optional && !next.is_some_and(|next| next.optional) {
+                        self.budget.charge(cost::SELECT)?;
+                    }
+                    return Err(why);
+                }
             }
         }
         optional |= last.optional;
@@ -262,6 +271,7 @@ impl<'v> Run<'_, 'v> {
                 found => found,
             },
             FieldRead::Absent => MaybeOptional::Absent,
+            FieldRead::Unreadable(why) => return Err(why),
         })
     }
 
@@ -293,7 +303,9 @@ impl<'v> Run<'_, 'v> {
                 })
             }
         };
-        if !optional || matches!(found, Ok(FieldRead::Value(_))) {
+        if !optional
+            || matches!(found, Ok(FieldRead::Value(_) | FieldRead::Unreadable(_)))
+        {
             self.budget.charge(cost::SELECT)?;
         }
         found
@@ -432,14 +444,10 @@ fn at<'v>(
                 Value::Uint(index) => usize::try_from(index).ok(),
                 _ => return no_such_overload(),
             };
-            match index.and_then(|index| list.get(index)) {
-                Some(value) => value.map(FieldRead::Value),
-                None => Ok(FieldRead::Absent),
-            }
+            Ok(index.map_or(FieldRead::Absent, |index| item(list, index)))
         }
-        Value::Map(_) | Value::List(_) => {
-            index(&[value.clone(), key]).map(FieldRead::Value)
-        }
+        Value::List(list) => Ok(item(list, position(list, &key)?)),
+        Value::Map(_) => index(&[value.clone(), key]).map(FieldRead::Value),
         _ if optional => Ok(FieldRead::Absent),
         // A value without items does not have this one.
         _ => Err(match key {
@@ -449,5 +457,13 @@ fn at<'v>(
             Value::String(key) => RunError::text(format!("no such key: {}", &*key)),
             _ => return no_such_overload(),
         }),
+    }
+}
+
+fn item<'v>(list: &List<'v>, index: usize) -> FieldRead<'v> {
+    match list.get(index) {
+        Some(Ok(value)) => FieldRead::Value(value),
+        Some(Err(why)) => FieldRead::Unreadable(why),
+        None => FieldRead::Absent,
     }
 }
