@@ -23,6 +23,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 const SETTLES: usize = 50;
 const MOMENT: Duration = Duration::from_millis(10);
 
+/// The administrator that removes what a case has left. The policy of `engine/judge/server/setup.yaml`
+/// that refuses deletions lets it.
+const CLEANER: &str = "differential-cleaner";
+
 /// A server.
 pub(super) struct Server {
     client: Client,
@@ -202,7 +206,7 @@ impl Server {
         for name in names {
             let path = format!("{}/{}", case.collection(), escaped(name));
             let now = format!("{path}?gracePeriodSeconds=0");
-            let raw = self.send(&plain("DELETE", &now, None)).await?;
+            let raw = self.send(&by_cleaner(plain("DELETE", &now, None))).await?;
             let finalizers = &raw.body["metadata"]["finalizers"];
             if raw.code == 404 || finalizers.is_null() {
                 continue;
@@ -210,7 +214,7 @@ impl Server {
             let body = json!({"metadata": {"finalizers": null}});
             let mut patch = plain("PATCH", &path, Some(body));
             patch.media = "application/merge-patch+json";
-            self.send(&patch).await?;
+            self.send(&by_cleaner(patch)).await?;
         }
         Ok(())
     }
@@ -239,6 +243,7 @@ impl Server {
         // The administrator has the same user name on both servers.
         let (user, group) = match request.user.as_str() {
             "" => ("admin", Some("system:masters")),
+            CLEANER => (CLEANER, Some("system:masters")),
             node if node.starts_with("system:node:") => (node, Some("system:nodes")),
             user => (user, None),
         };
@@ -291,6 +296,13 @@ fn escaped(name: &str) -> String {
         _ => format!("%{byte:02X}"),
     };
     name.bytes().map(step).collect()
+}
+
+fn by_cleaner(request: Request) -> Request {
+    Request {
+        user: CLEANER.to_owned(),
+        ..request
+    }
 }
 
 fn plain(method: &'static str, path: &str, body: Option<Value>) -> Request {
