@@ -43,6 +43,10 @@ pub(crate) fn reply(
     let action = action_of(&review["spec"]).with_own_group(&state.aliases);
     let decision = decide(&state.rules, &user, &action);
     review["status"] = status(&decision);
+    let error = selector::evaluation_error(&review["spec"]);
+    if !error.is_empty() {
+        review["status"]["evaluationError"] = error.into();
+    }
     Ok(())
 }
 

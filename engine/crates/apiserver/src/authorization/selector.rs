@@ -3,6 +3,8 @@
 use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
+use crate::selector::{Fields, Labels};
+
 const AT: &str = "spec.resourceAttributes";
 
 /// The validation errors of the selectors of a review.
@@ -87,6 +89,43 @@ fn requirement_errors(
     }
 }
 
+/// What the status of a review says about selectors that the server does not understand; it answers
+/// without these parts. Empty if it understands all.
+pub(super) fn evaluation_error(spec: &Value) -> String {
+    let mut errors = Vec::new();
+    for kind in ["fieldSelector", "labelSelector"] {
+        let selector = &spec["resourceAttributes"][kind];
+        let is_of_labels = kind == "labelSelector";
+        let requirements = selector["requirements"].as_array();
+        let requirements = requirements.map(Vec::as_slice).unwrap_or_default();
+        let is_known = |it: &&Value| is_understood(it, is_of_labels);
+        let known = requirements.iter().filter(is_known).count();
+        let raw = selector["rawSelector"].as_str().unwrap_or_default();
+        let is_read = known == requirements.len()
+            && if is_of_labels {
+                Labels::parse(raw).is_ok()
+            } else {
+                Fields::is_well_formed(raw)
+            };
+        if !is_read {
+            let partially = if known > 0 { "partially " } else { "" };
+            errors.push(format!("{AT}.{kind} {partially}ignored due to parse error"));
+        }
+    }
+    errors.join("; ")
+}
+
+/// Whether the server understands a valid requirement.
+fn is_understood(requirement: &Value, is_of_labels: bool) -> bool {
+    match requirement["operator"].as_str() {
+        Some("In" | "NotIn") => {
+            is_of_labels || requirement["values"].as_array().map(Vec::len) == Some(1)
+        }
+        Some("Exists" | "DoesNotExist") => is_of_labels,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -114,6 +153,35 @@ mod tests {
             paths(json!({"labelSelector": {"rawSelector": "a"}})),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn what_is_not_understood_in_a_selector_is_named_in_the_status() {
+        let said = |kind: &str, selector: Value| {
+            let said = evaluation_error(&json!({"resourceAttributes": {kind: selector}}));
+            said.replace(&format!("{AT}.{kind} "), "")
+        };
+        let of = |operators: &[&str]| -> Value {
+            let requirements = operators
+                .iter()
+                .map(|it| json!({"key": "a", "operator": it, "values": ["b"]}));
+            json!({"requirements": requirements.collect::<Value>()})
+        };
+        let (whole, part) = (
+            "ignored due to parse error",
+            "partially ignored due to parse error",
+        );
+        for kind in ["fieldSelector", "labelSelector"] {
+            assert_eq!(said(kind, of(&["In", "NotIn"])), "");
+            assert_eq!(said(kind, of(&["odd"])), whole);
+            assert_eq!(said(kind, of(&["In", "odd"])), part);
+            assert_eq!(said(kind, json!({"rawSelector": "a=b,c!=d"})), "");
+            assert_eq!(said(kind, Value::Null), "");
+        }
+        assert_eq!(said("labelSelector", json!({"rawSelector": "a in"})), whole);
+        assert_eq!(said("fieldSelector", json!({"rawSelector": "a"})), whole);
+        assert_eq!(said("labelSelector", of(&["Exists"])), "");
+        assert_eq!(said("fieldSelector", of(&["Exists"])), whole);
     }
 
     #[test]

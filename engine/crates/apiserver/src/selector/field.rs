@@ -34,6 +34,12 @@ impl Fields {
             .map(Self)
     }
 
+    /// Whether a text has the form of a selector, whatever the fields are.
+    pub(crate) fn is_well_formed(text: &str) -> bool {
+        let mut parts = text.split(',').filter(|part| !part.is_empty());
+        parts.all(|part| part.contains('='))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
