@@ -99,6 +99,10 @@ pub(super) fn finish(
         return Err(refused);
     }
     target.resource = Arc::clone(resource);
+    // The store would replace the version; what was not stored has that of the request.
+    if call.query.dry_run && call.method == Method::POST && !version.is_empty() {
+        meta::set(&mut draft.object, "resourceVersion", version);
+    }
     draft.commit(state, call, &target)
 }
 

@@ -358,8 +358,7 @@ impl Draft {
         let mut served = match converted {
             None => stored,
             Some(mut served) => {
-                let version = meta::version(&stored);
-                meta::set(Arc::make_mut(&mut served), "resourceVersion", version);
+                meta::copy(&stored, Arc::make_mut(&mut served), "resourceVersion");
                 served
             }
         };
