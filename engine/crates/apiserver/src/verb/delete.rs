@@ -196,20 +196,23 @@ pub(crate) fn delete_object(
         .or_else(|| default_propagation(&resource, &object));
     choose_finalizers(&mut object, propagation);
     set_deletion_timestamp(state, &resource, &mut object, options);
-    if options.dry_run {
-        let object = Arc::new(object);
-        let gone = is_finished(&object);
-        return Ok(if gone {
-            Outcome::Deleted(object)
-        } else {
-            Outcome::Pending(object)
-        });
+    let is_gone = is_finished(&object);
+    // What nothing keeps goes as it is, except for pods, which are marked before.
+    let pods = GroupResource::new("", "pods");
+    if is_gone && resource.storage != pods {
+        object = Value::clone(&old);
     }
-    if is_finished(&object) {
-        state.remove(bucket, key);
-        return Ok(Outcome::Deleted(Arc::new(object)));
+    if is_gone
+        && !options.dry_run
+        && let Some(last) = state.remove(bucket, key)
+    {
+        meta::copy(&last, &mut object, "resourceVersion");
     }
-    Ok(Outcome::Pending(state.put(bucket, object)))
+    Ok(match (is_gone, options.dry_run) {
+        (true, _) => Outcome::Deleted(Arc::new(object)),
+        (false, true) => Outcome::Pending(Arc::new(object)),
+        (false, false) => Outcome::Pending(state.put(bucket, object)),
+    })
 }
 
 /// The grace period of an object that is being deleted; 0 if it has none.
