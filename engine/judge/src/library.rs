@@ -17,7 +17,7 @@ pub(crate) mod gostd;
 mod kind;
 mod literal;
 pub(crate) mod mutation;
-mod oracle;
+pub(crate) mod oracle;
 mod ours;
 mod plan;
 mod policy;

@@ -18,6 +18,7 @@ mod policies;
 mod program;
 mod protobuf;
 mod recorder;
+mod speed;
 mod upstream;
 
 use std::error::Error;
@@ -70,6 +71,8 @@ Without one:
                  DIR, with those that tests use: tests of the engine, and these
 
 With Kubernetes' own libraries (these need Go):
+  speed          measure how long definitions, policies and objects take with them, with cel-go
+                 alone and with the engine in profile `dist`, and `kubemu test`, and keep the times
   library [--cases N] [--from I] [--seed S] [--jobs J] [--show K] [--case I] [--record]
                  evaluate generated cases with them and with our engine, and compare the
                  results, printing K of those that differ; with --from, start at number I;
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         ["upstream", words @ ..] => upstream::run(&root(), words),
         ["agreement"] => wait(recorder::agree()).map(none),
         ["bootstrap"] => bootstrap::write(&root()).map(none),
+        ["speed"] => speed::measure(&root()).map(none),
         ["forks"] => forks::measure(&root()).map(none),
         ["creation"] => creation::measure(&root()).map(none),
         ["server", ..] => wait(compare_servers(&words[1..])),

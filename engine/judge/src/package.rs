@@ -7,8 +7,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use crate::program::{cargo, command, run};
 use crate::{Faults, target};
 
 const EXAMPLE: &str = "examples/operator";
@@ -85,23 +85,4 @@ fn copy(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
-}
-
-fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(folder).stderr(Stdio::inherit());
-    command
-}
-
-/// Runs a command, and returns what it has printed.
-fn run(command: &mut Command) -> Result<String, Box<dyn Error>> {
-    let output = command.output()?;
-    if !output.status.success() {
-        return Err(format!("{command:?}: {}", output.status).into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

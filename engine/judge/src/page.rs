@@ -9,6 +9,7 @@ pub(crate) mod engine;
 mod forks;
 mod policies;
 mod servers;
+mod speed;
 mod upstream;
 
 use std::error::Error;
@@ -58,6 +59,10 @@ const SECTIONS: &[Section] = &[
     Section {
         heading: "The cost of a fork",
         text: forks::text,
+    },
+    Section {
+        heading: "The time of an object and of its rules",
+        text: speed::text,
     },
     Section {
         heading: "The admission engine",

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -100,4 +101,28 @@ pub(crate) fn serve(folder: &Path, kubeconfig: &Path) -> Result<Program, Box<dyn
 /// A flag with a path.
 pub(crate) fn flag(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
+}
+
+/// The program to run for Cargo.
+pub(crate) fn cargo() -> String {
+    env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+/// A command that runs in a folder, and whose errors are shown.
+pub(crate) fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).stderr(Stdio::inherit());
+    command
+}
+
+/// Runs a command, and returns what it has printed.
+///
+/// # Errors
+/// It cannot be started, fails, or prints what is not UTF-8.
+pub(crate) fn run(command: &mut Command) -> Result<String, Box<dyn Error>> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }

@@ -204,6 +204,17 @@ pub(super) const JUDGED: &[Judged] = &[
         judges: &["engine/crates/apiserver/benches/fork.rs"],
     },
     Judged {
+        results: "engine/judge/speed.json",
+        crates: &[ENGINE, &["apiserver", "kubemu"]],
+        judges: &[
+            "deploy/admission/validatingadmissionpolicy.yaml",
+            "deploy/crds/scheduledmachines.5spot.finos.org.yaml",
+            "engine/crates/admission/benches/speed.rs",
+            "engine/judge/oracle/speed.go",
+            "engine/judge/src/speed.rs",
+        ],
+    },
+    Judged {
         results: "benches/edges/",
         crates: &[PLANNER, OPERATOR, ENGINE, SERVER],
         judges: &["benches/capacities"],

@@ -26,6 +26,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("benches/results" | "benches/crowd", _) => opening(result),
         ("engine/judge/upstream", _) => upstream(result),
         ("engine/judge/policies", _) => policies(result),
+        ("engine/judge", "speed.json") => speed(result),
         _ => String::new(),
     }
 }
@@ -38,6 +39,20 @@ fn upstream(result: &Value) -> String {
         "{} of {} specs that kube-apiserver passes",
         asked.filter(|it| it["ours"] == "passed").count(),
         specs().filter(is_asked).count()
+    )
+}
+
+fn speed(result: &Value) -> String {
+    let of = |side: &str, what: &str| number(&result["measured"][side][what]) / 1e3;
+    let cases = &result["cases"];
+    format!(
+        "{:.1} us for an object through {} rules, {:.0} us in Kubernetes' libraries; these rules \
+         compiled in {:.0} us; {:.0} test cases in a second",
+        of("kubemu", "ordinary few"),
+        result["rules"]["few"],
+        of("kubernetes", "ordinary few"),
+        of("kubemu", "compile few"),
+        number(&cases["count"]) / number(&cases["seconds"])
     )
 }
 

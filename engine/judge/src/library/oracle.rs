@@ -15,7 +15,7 @@ use crate::target;
 ///
 /// # Errors
 /// Go is not installed, or the build fails.
-pub(super) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
+pub(crate) fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     build_package(root, ".", "oracle")
 }
 
