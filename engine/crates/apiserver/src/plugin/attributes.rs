@@ -141,7 +141,10 @@ impl<'a> Attributes<'a> {
 
     /// Whether the request is a dry run.
     pub fn is_dry_run(&self) -> bool {
-        self.call.query.dry_run
+        match self.operation {
+            Operation::Delete => delete::delete_options(self.call)["dryRun"].is_array(),
+            _ => self.call.query.dry_run,
+        }
     }
 
     /// The `CreateOptions`, `UpdateOptions` or `DeleteOptions` of the request; null for a

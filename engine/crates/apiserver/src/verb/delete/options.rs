@@ -46,8 +46,12 @@ pub(crate) fn delete_options(call: &Call) -> Value {
     let query = &call.query;
     // At this point the options have been validated already.
     let mut options = body_of(call).unwrap_or_default();
+    let is_without_body = options.is_null();
     let fields = meta::fields(&mut options);
-    if fields.is_empty() {
+    if is_without_body {
+        if query.dry_run {
+            fields.insert("dryRun".to_owned(), json!(["All"]));
+        }
         if let Some(seconds) = query.grace_period_seconds {
             fields.insert("gracePeriodSeconds".to_owned(), seconds.into());
         }
@@ -58,9 +62,6 @@ pub(crate) fn delete_options(call: &Call) -> Value {
         if let Some(orphan) = query.orphan_dependents {
             fields.insert("orphanDependents".to_owned(), orphan.into());
         }
-    }
-    if query.dry_run {
-        fields.insert("dryRun".to_owned(), json!(["All"]));
     }
     fields.retain(|_, it| !it.is_null() && *it != json!([]));
     fields.insert("kind".to_owned(), "DeleteOptions".into());
@@ -82,8 +83,9 @@ pub(super) fn of_request(call: &Call) -> Result<Options, Status> {
     let body = body_of(call)?;
     let mut options = parse_options(&body)?;
     let query = &call.query;
-    options.dry_run |= query.dry_run;
+    // Beside a body the query does not count, not even a dry run.
     if body.is_null() {
+        options.dry_run = query.dry_run;
         options.grace_seconds = query.grace_period_seconds;
         let word = Some(query.propagation_policy.as_str()).filter(|it| !it.is_empty());
         options.propagation = propagation(word, query.orphan_dependents)?;
