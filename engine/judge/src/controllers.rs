@@ -42,6 +42,8 @@ const BATCH: &str = "/apis/batch/v1/namespaces/default";
 const CORE: &str = "/api/v1/namespaces/default";
 const SCALING: &str = "/apis/autoscaling/v2/namespaces/default";
 const STORAGE: &str = "/apis/storage.k8s.io/v1";
+/// The class of the volumes.
+const CLASS: &str = "local";
 
 /// What is there in the end: the path, the member, and its value.
 const EXPECTED: [(&str, &str, &str, &str); 9] = [
@@ -202,24 +204,13 @@ fn objects(binder: Binder) -> Vec<(String, Value)> {
             "metadata": {"name": "web"}, "spec": spec});
         (format!("{APPS}/{app}s"), object)
     };
-    let class = "local";
-    let mode = match binder {
-        Binder::Scheduler => "WaitForFirstConsumer",
-        Binder::Played => "Immediate",
-    };
-    let room = json!({"storage": "1Gi"});
-    let claim = json!({"metadata": {"name": "data"}, "spec": {"storageClassName": class,
-        "accessModes": ["ReadWriteOnce"], "resources": {"requests": room}}});
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"storageClassName": CLASS,
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     let ending = json!({"restartPolicy": "Never", "containers": [{"name": "c",
         "image": "example.com/c", "command": ["sh", "-c", "exit 0"]}]});
     let running = json!({"restartPolicy": "Never"});
-    let mut objects = vec![
-        (
-            format!("{STORAGE}/storageclasses"),
-            json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-                "metadata": {"name": class}, "volumeBindingMode": mode,
-                "provisioner": "kubernetes.io/no-provisioner"}),
-        ),
+    let mut objects = volumes(binder);
+    objects.extend([
         workload("DaemonSet", json!({})),
         workload("Deployment", json!({"replicas": 3})),
         workload(
@@ -244,13 +235,28 @@ fn objects(binder: Binder) -> Vec<(String, Value)> {
                     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment",
                         "name": "web"}}}),
         ),
-    ];
+    ]);
+    objects
+}
+
+/// A class of volumes, and a volume for each pod of the StatefulSet.
+fn volumes(binder: Binder) -> Vec<(String, Value)> {
+    let mode = match binder {
+        Binder::Scheduler => "WaitForFirstConsumer",
+        Binder::Played => "Immediate",
+    };
+    let mut objects = vec![(
+        format!("{STORAGE}/storageclasses"),
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": CLASS}, "volumeBindingMode": mode,
+            "provisioner": "kubernetes.io/no-provisioner"}),
+    )];
     for number in 0..2 {
         objects.push((
             "/api/v1/persistentvolumes".to_owned(),
             json!({"apiVersion": "v1", "kind": "PersistentVolume",
                 "metadata": {"name": format!("disk-{number}")},
-                "spec": {"storageClassName": class, "capacity": room,
+                "spec": {"storageClassName": CLASS, "capacity": {"storage": "1Gi"},
                     "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}),
         ));
     }
