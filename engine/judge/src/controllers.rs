@@ -1,8 +1,10 @@
 //! `cargo judge controllers`: Kubernetes' own controllers against `kubemu serve`.
 //!
 //! The programs are those of a release, given by their paths. No kubelet runs: two of them are played,
-//! and the scheduler unless one is given. A line of a controller's log about a kind that is
-//! not served is a fault, and so are pods that a StatefulSet, a DaemonSet or a Deployment lacks.
+//! and the scheduler unless one is given. Each program is the user that it is in a cluster, with the
+//! rights of that user's roles only, and each controller its service account. A line of a log about a
+//! kind that is not served or a right that is missing is a fault, and so is what the workloads lack in
+//! the end.
 
 use std::env;
 use std::error::Error;
@@ -186,22 +188,22 @@ async fn play(
 /// Workloads of each kind, and volumes for those of the StatefulSet: a scheduler binds them with
 /// the pod, without one they are bound at once.
 fn objects(binder: Binder) -> Vec<(String, Value)> {
-    let pods = |app: &str, rest: Value| {
-        let mut spec = json!({"containers": [{"name": "c", "image": "example.com/c"}]});
-        for (member, value) in rest.as_object().into_iter().flatten() {
-            spec[member] = value.clone();
+    let with = |mut base: Value, more: Value| {
+        for (member, value) in more.as_object().into_iter().flatten() {
+            base[member] = value.clone();
         }
-        json!({"metadata": {"labels": {"app": app}}, "spec": spec})
+        base
     };
-    let workload = |kind: &str, rest: Value| {
+    let pods = |app: &str, more: Value| {
+        let spec = json!({"containers": [{"name": "c", "image": "example.com/c"}]});
+        json!({"metadata": {"labels": {"app": app}}, "spec": with(spec, more)})
+    };
+    let workload = |kind: &str, more: Value| {
         let app = kind.to_lowercase();
-        let mut spec = json!({"selector": {"matchLabels": {"app": app}},
+        let spec = json!({"selector": {"matchLabels": {"app": app}},
             "template": pods(&app, json!({}))});
-        for (member, value) in rest.as_object().into_iter().flatten() {
-            spec[member] = value.clone();
-        }
         let object = json!({"apiVersion": "apps/v1", "kind": kind,
-            "metadata": {"name": "web"}, "spec": spec});
+            "metadata": {"name": "web"}, "spec": with(spec, more)});
         (format!("{APPS}/{app}s"), object)
     };
     let claim = json!({"metadata": {"name": "data"}, "spec": {"storageClassName": CLASS,

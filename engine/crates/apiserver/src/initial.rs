@@ -1,7 +1,7 @@
 //! What a kube-apiserver creates when it starts, besides namespaces, roles and its own Service: the
-//! system PriorityClasses, the day from which it tracks token Secrets, the ServiceCIDR of `--service-cluster-ip-range`, the endpoints of its own
-//! Service, the suggested and the mandatory configuration of API Priority and Fairness, and an
-//! APIService for each group that it serves.
+//! system PriorityClasses, the day from which it tracks token Secrets, the ServiceCIDR of
+//! `--service-cluster-ip-range`, the endpoints of its own Service, the suggested and the mandatory
+//! configuration of API Priority and Fairness, and an APIService for each group that it serves.
 
 mod flow_control;
 

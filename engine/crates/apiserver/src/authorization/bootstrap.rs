@@ -10,7 +10,10 @@ const OBJECTS: &str = include_str!("bootstrap.jsonl");
 
 /// Creates those that are missing.
 pub(crate) fn install(state: &mut State) {
-    for object in objects() {
+    for line in OBJECTS.lines() {
+        let Ok(object) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
         let plural = match object["kind"].as_str() {
             Some("ClusterRole") => "clusterroles",
             Some("ClusterRoleBinding") => "clusterrolebindings",
@@ -25,10 +28,4 @@ pub(crate) fn install(state: &mut State) {
         };
         state.ensure(initial, None);
     }
-}
-
-fn objects() -> impl Iterator<Item = Value> {
-    OBJECTS
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
 }
