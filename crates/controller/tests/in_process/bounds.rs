@@ -195,6 +195,32 @@ async fn a_pod_list_of_many_pages_is_not_read_to_its_end() {
     assert_eq!(cluster.names(OWNED[2]).await, [""; 0]);
 }
 
+/// A workload cluster is asked about each Node apart: who fills one cannot make the operator give up
+/// the access to the others.
+#[tokio::test]
+async fn too_many_pods_on_one_node_hold_no_other_machine_of_its_cluster() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    cluster.create_scheduled_machine("spare").await;
+    let _controller = cluster.run_until_joined("abc").await;
+    cluster.join("spare").await;
+    for node in ["worker", "spare"] {
+        cluster.ready(node, true).await;
+        cluster.bind_pod(&format!("{node}-pod"), node).await;
+    }
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    cluster.inject_fault(usize::MAX, "GET /api/v1/pods", (200, &endless_page("Pod")));
+    let closed = json!({"spec": {"schedule": {"daysOfWeek": ["sun"]}}});
+    cluster.merge(&format!("{SCHEDULED}/worker"), closed).await;
+    cluster.clock.wait_until_idle().await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["spare"]);
+    let other = json!({"spec": {"nodeDrainTimeout": "4m"}});
+    cluster.merge(&format!("{SCHEDULED}/spare"), other).await;
+    cluster.clock.wait_until_idle().await;
+    let status = cluster.status("spare").await;
+    let access = TestCluster::condition(&status, "NodeAccess");
+    assert_eq!(access["reason"], "Connected", "{status:#}");
+}
+
 async fn ready_message(cluster: &TestCluster) -> String {
     let status = cluster.status("worker").await;
     let ready = TestCluster::condition(&status, "Ready");
