@@ -16,7 +16,7 @@ use fivespot_api::{
     FollowedSchedule, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,
     ScheduledMachineStatus, Shutdown,
 };
-use fivespot_capi::{Machine, Provider, Reference, shortened};
+use fivespot_capi::{Machine, shortened};
 use fivespot_schedule::Override;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -377,49 +377,4 @@ fn record_machine(
         namespace: Some(meta.namespace.clone()),
         uid: Some(meta.uid.clone()),
     });
-}
-
-/// The reference to a provider object in the status. A recorded version is kept: in which of
-/// several served versions the object was read depends on the client, and differs from run to
-/// run.
-pub(crate) fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> ObjectRef {
-    let place = found.reference();
-    let recorded = stored.filter(|of| {
-        Reference::new(&of.api_version, &of.kind, &of.name).is_same_object(&place)
-    });
-    ObjectRef {
-        api_version: recorded
-            .map_or(&found.api_version, |of| &of.api_version)
-            .clone(),
-        kind: found.kind.clone(),
-        name: found.meta.name.clone(),
-        namespace: Some(found.meta.namespace.clone()),
-        uid: Some(found.meta.uid.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_reference_keeps_the_version_in_which_it_was_recorded() {
-        let read = |version: &str| {
-            let object = json!({
-                "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"),
-                "kind": "RemoteMachine",
-                "metadata": {"name": "worker", "uid": "r-1"},
-            });
-            Provider::read(&object).unwrap()
-        };
-        let stored = object_ref(&read("v1beta1"), None);
-        assert_eq!(object_ref(&read("v1beta2"), Some(&stored)), stored);
-        let other = ObjectRef {
-            kind: "Metal3Machine".to_owned(),
-            ..stored
-        };
-        let version = object_ref(&read("v1beta2"), Some(&other)).api_version;
-        assert_eq!(version, "infrastructure.cluster.x-k8s.io/v1beta2");
-    }
 }

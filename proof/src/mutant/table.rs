@@ -20,6 +20,7 @@ const PHASE: &str = "crates/plan/src/status/phase.rs";
 const STATUS: &str = "crates/plan/src/status.rs";
 const RECLAIM: &str = "crates/plan/src/decide/reclaim.rs";
 const TAINT: &str = "crates/plan/src/decide/taint.rs";
+const TAINT_CHANGE: &str = "crates/plan/src/decide/taint/change.rs";
 const CONDITION: &str = "crates/api/src/condition.rs";
 const RECORD: &str = "crates/plan/src/decide/record.rs";
 const BACKOFF: &str = "crates/plan/src/act/backoff.rs";
@@ -328,21 +329,21 @@ mutants! {
         "is_stale.then(|| write::clear_request(node))" => "(is_stale && false).then(|| write::clear_request(node))";
     "brought-request-obeyed", "reclaims a host for a request that its Node joined with", RECLAIM,
         "has_joined(case, machine, node).then_some(reason)" => "Some(reason)";
-    "foreign-taint-seized", "overwrites the taint of another client", TAINT,
+    "foreign-taint-seized", "overwrites the taint of another client", TAINT_CHANGE,
         "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(existing), None) => {\n                existing.value.clone_from(&desired.value);\n                self.ours.push(desired.clone());\n            }";
-    "foreign-taint-adopted", "treats the taint of another client as its own", TAINT,
+    "foreign-taint-adopted", "treats the taint of another client as its own", TAINT_CHANGE,
         "(Some(_), None) => self.conflicts.push(desired.clone())," => "(Some(_), None) => self.ours.push(desired.clone()),";
-    "record-alone-honoured", "removes a taint that only an annotation on the Node records as ours", TAINT,
+    "record-alone-honoured", "removes a taint that only an annotation on the Node records as ours", TAINT_CHANGE,
         "let ours: Vec<_> = record.iter().filter(is_applied).cloned().collect();"
         => "let ours: Vec<_> = record.iter().filter(|taint| is_applied(taint) || true).cloned().collect();";
     "tainted-before-status", "applies taints that the status does not list yet", TAINT,
         "&& next.is_claimed(&case.subject.status.applied_node_taints);"
         => "&& (next.is_claimed(&case.subject.status.applied_node_taints) || true);";
-    "foreign-taints-dropped", "writes the list of taints without foreign taints", TAINT,
+    "foreign-taints-dropped", "writes the list of taints without foreign taints", TAINT_CHANGE,
         "        taints: node.to_vec()," => "        taints: node.iter().filter(|there| wanted.iter().any(|desired| is_at(there, desired))).cloned().collect(),";
-    "taint-not-recorded", "applies taints without recording them on the Node", TAINT,
+    "taint-not-recorded", "applies taints without recording them on the Node", TAINT_CHANGE,
         "next.record = next.ours.clone();" => "next.record = next.ours.iter().filter(|_| false).cloned().collect();";
-    "taint-value-kept", "keeps the old value of an edited taint", TAINT,
+    "taint-value-kept", "keeps the old value of an edited taint", TAINT_CHANGE,
         "existing.value.clone_from(&desired.value);" => "";
     "never-tainted", "does not apply the desired taints", TAINT,
         "is_due.then(|| write::taint(node, &next, leaves_at.as_deref()))" => "(is_due && false).then(|| write::taint(node, &next, leaves_at.as_deref()))";

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::decide::case::Case;
 use crate::decide::resolve::ProviderDraft;
-use crate::decide::taint::Change;
+use crate::decide::taint::change::Change;
 use crate::observed::owned::ProviderRole;
 use crate::observed::subject::Subject;
 use crate::{

@@ -6,14 +6,13 @@
 //! of the three objects exists; until then an edit of the spec waits.
 //! See `internals/decisions/0050-one-path-for-every-opening.md`.
 
-use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus};
+use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus, name};
+use fivespot_capi::{Provider, Reference};
 
 use crate::decide::case::Case;
 use crate::decide::resolve::ProviderDraft;
-use crate::decide::serve::hash_of;
 use crate::observed::owned::ProviderObjects;
 use crate::observed::subject::Subject;
-use crate::status::object_ref;
 
 /// What the status records of a machine. A reference without a uid is to an object that is not
 /// created yet.
@@ -145,11 +144,35 @@ pub(crate) fn fits(record: &Record, case: &Case<'_>) -> bool {
         )
 }
 
+/// The hash of what an object was created from, in its annotation.
+pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
+    provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
+}
+
 /// The place of an existing object, else the recorded one.
 fn existing(part: &ProviderObjects<'_>, stored: Option<ObjectRef>) -> Option<ObjectRef> {
     match part.first() {
         Some(found) => Some(object_ref(found, stored.as_ref())),
         None => stored,
+    }
+}
+
+/// The reference to a provider object in the status. A recorded version is kept: in which of
+/// several served versions the object was read depends on the client, and differs from run to
+/// run.
+fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> ObjectRef {
+    let place = found.reference();
+    let recorded = stored.filter(|of| {
+        Reference::new(&of.api_version, &of.kind, &of.name).is_same_object(&place)
+    });
+    ObjectRef {
+        api_version: recorded
+            .map_or(&found.api_version, |of| &of.api_version)
+            .clone(),
+        kind: found.kind.clone(),
+        name: found.meta.name.clone(),
+        namespace: Some(found.meta.namespace.clone()),
+        uid: Some(found.meta.uid.clone()),
     }
 }
 
@@ -196,5 +219,31 @@ impl Precondition {
             && Record::stored(&now.status) == self.record
             && now.status.host == self.host
             && is_clear(&now.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reference_keeps_the_version_in_which_it_was_recorded() {
+        let read = |version: &str| {
+            let object = json!({
+                "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"),
+                "kind": "RemoteMachine",
+                "metadata": {"name": "worker", "uid": "r-1"},
+            });
+            Provider::read(&object).unwrap()
+        };
+        let stored = object_ref(&read("v1beta1"), None);
+        assert_eq!(object_ref(&read("v1beta2"), Some(&stored)), stored);
+        let other = ObjectRef {
+            kind: "Metal3Machine".to_owned(),
+            ..stored
+        };
+        let version = object_ref(&read("v1beta2"), Some(&other)).api_version;
+        assert_eq!(version, "infrastructure.cluster.x-k8s.io/v1beta2");
     }
 }

@@ -12,9 +12,9 @@ use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
 use crate::decide::host::HostNeed;
 use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
+use crate::decide::record::{self, Record, hash_of};
 use crate::decide::resolve::ProviderDraft;
 use crate::decide::{agent, host, machine, pace, reclaim, shutdown, taint, turn};
-use crate::decide::{record, record::Record};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
 use crate::status::conditions;
@@ -382,11 +382,6 @@ fn create(
     let machine = write::create_machine(case, parts, Purpose::Service);
     let actions = providers.into_iter().flatten().chain(machine).collect();
     outcome.with(actions)
-}
-
-/// The hash of what an object was created from, in its annotation.
-pub(crate) fn hash_of(provider: &Provider) -> Option<&String> {
-    provider.meta.annotations.get(name::SPEC_HASH_ANNOTATION)
 }
 
 /// Reports the removal of old objects as a step of provisioning.

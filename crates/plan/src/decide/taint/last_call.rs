@@ -8,7 +8,8 @@
 use fivespot_api::{NodeTaint, TaintEffect, name};
 use fivespot_capi::Machine;
 
-use super::{Change, change_of, is_same, recorded};
+use super::change::{Change, is_same};
+use super::{change_of, recorded};
 use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::machine;

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::Node;
+use crate::decide::taint::recorded;
 
 fn changed(
     wanted: &[NodeTaint],
