@@ -30,6 +30,7 @@ mod label_selector;
 pub mod lint;
 pub mod manifest;
 pub mod name;
+mod object;
 pub mod older;
 pub mod port;
 pub mod reclaim;

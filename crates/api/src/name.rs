@@ -26,6 +26,8 @@ pub const GROUP: &str = "5spot.finos.org";
 pub const VERSION: &str = "v1alpha1";
 /// A further version in which ScheduledMachine is served, with the same schema.
 pub const BETA_VERSION: &str = "v1beta1";
+/// The versions of ScheduledMachine; the first one is stored.
+pub const MACHINE_VERSIONS: &[&str] = &[VERSION, BETA_VERSION];
 /// Group and version as in `apiVersion`.
 pub const API_VERSION: &str = "5spot.finos.org/v1alpha1";
 /// The kind of the resource.

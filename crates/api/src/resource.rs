@@ -3,17 +3,15 @@
 //!
 //! CRDs, policies, webhooks and reference pages are rendered by iterating over [`RESOURCES`].
 
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
+use crate::name;
+use crate::object::is_served;
 use crate::rules::{
     CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, capacity_rules,
     class_rules, set_rules, time_based_rules,
 };
-use crate::{name, schema};
+use crate::schema::whole;
 
 /// A kind of the API, with everything that is rendered for it.
 #[derive(Debug)]
@@ -111,7 +109,7 @@ pub const SCHEDULED_MACHINE_SET: &Resource = &RESOURCES[7];
 pub static RESOURCES: [Resource; 8] = [
     Resource {
         group: name::GROUP,
-        versions: &[name::VERSION, name::BETA_VERSION],
+        versions: name::MACHINE_VERSIONS,
         kind: name::KIND,
         list_kind: name::LIST_KIND,
         plural: name::PLURAL,
@@ -153,7 +151,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::scheduled_machine,
+        schema: whole::scheduled_machine,
     },
     Resource {
         group: name::GROUP,
@@ -185,7 +183,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::schedule_override,
+        schema: whole::schedule_override,
     },
     Resource {
         group: name::GROUP,
@@ -204,7 +202,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: false,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::schedule_calendar,
+        schema: whole::schedule_calendar,
     },
     Resource {
         group: name::SPOT_GROUP,
@@ -234,7 +232,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::time_based_spot_schedule,
+        schema: whole::time_based_spot_schedule,
     },
     Resource {
         group: name::SPOT_GROUP,
@@ -260,7 +258,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::capital_markets_schedule,
+        schema: whole::capital_markets_schedule,
     },
     Resource {
         group: name::GROUP,
@@ -287,7 +285,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: false,
         is_namespaced: true,
-        schema: schema::scheduled_capacity,
+        schema: whole::scheduled_capacity,
     },
     Resource {
         group: name::GROUP,
@@ -311,7 +309,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: false,
         has_scale: false,
         is_namespaced: false,
-        schema: schema::scheduled_machine_class,
+        schema: whole::scheduled_machine_class,
     },
     Resource {
         group: name::GROUP,
@@ -341,7 +339,7 @@ pub static RESOURCES: [Resource; 8] = [
         has_status: true,
         has_scale: true,
         is_namespaced: true,
-        schema: schema::scheduled_machine_set,
+        schema: whole::scheduled_machine_set,
     },
 ];
 
@@ -372,8 +370,7 @@ impl Resource {
     /// assert!(!SCHEDULE_CALENDAR.is_served_as("5spot.finos.org/v1beta1"));
     /// ```
     pub fn is_served_as(&self, api_version: &str) -> bool {
-        let (group, version) = api_version.split_once('/').unwrap_or_default();
-        group == self.group && self.versions.contains(&version)
+        is_served(self.group, self.versions, api_version)
     }
 
     /// The name of the CRD: plural and group.
@@ -381,127 +378,3 @@ impl Resource {
         format!("{}.{}", self.plural, self.group)
     }
 }
-
-/// An object as the API server returns it: list items may lack `apiVersion` and `kind`.
-#[derive(Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    bound = "P: Deserialize<'de>, S: Deserialize<'de>"
-)]
-pub(crate) struct Stored<P, S> {
-    api_version: Option<String>,
-    kind: Option<String>,
-    pub(crate) metadata: ObjectMeta,
-    pub(crate) spec: P,
-    #[serde(default = "Option::default")]
-    pub(crate) status: Option<S>,
-}
-
-impl<P, S> Stored<P, S> {
-    /// Returns the object, or an error if it is not of that kind in a served version.
-    pub(crate) fn of<E: serde::de::Error>(self, resource: &Resource) -> Result<Self, E> {
-        let version = self.api_version.as_deref();
-        let other = version.filter(|found| !resource.is_served_as(found));
-        let stored = resource.api_version();
-        let api_version = ("apiVersion", other, stored.as_str());
-        let other = self.kind.as_deref().filter(|found| *found != resource.kind);
-        for (field, other, expected) in [api_version, ("kind", other, resource.kind)] {
-            if let Some(other) = other {
-                return Err(E::custom(format!(
-                    "{field} is `{other}`, expected `{expected}`"
-                )));
-            }
-        }
-        Ok(self)
-    }
-}
-
-/// An object as it is serialized.
-pub(crate) struct Written<'o, P, S> {
-    pub(crate) resource: &'static Resource,
-    pub(crate) metadata: &'o ObjectMeta,
-    pub(crate) spec: &'o P,
-    pub(crate) status: Option<&'o S>,
-}
-
-impl<P: Serialize, S: Serialize> Serialize for Written<'_, P, S> {
-    fn serialize<W: Serializer>(&self, serializer: W) -> Result<W::Ok, W::Error> {
-        let fields = 4 + usize::from(self.status.is_some());
-        let mut object = serializer.serialize_struct("Object", fields)?;
-        object.serialize_field("apiVersion", &self.resource.api_version())?;
-        object.serialize_field("kind", self.resource.kind)?;
-        object.serialize_field("metadata", self.metadata)?;
-        object.serialize_field("spec", self.spec)?;
-        if let Some(status) = self.status {
-            object.serialize_field("status", status)?;
-        }
-        object.end()
-    }
-}
-
-/// The traits of a namespaced kind that is stored in version [`name::VERSION`].
-macro_rules! namespaced {
-    ($type:ident, api_version: $api_version:expr, group: $group:expr, kind: $kind:expr,
-     list_kind: $list_kind:expr, plural: $plural:expr) => {
-        impl k8s_openapi::Resource for $type {
-            const API_VERSION: &'static str = $api_version;
-            const GROUP: &'static str = $group;
-            const KIND: &'static str = $kind;
-            const VERSION: &'static str = $crate::name::VERSION;
-            const URL_PATH_SEGMENT: &'static str = $plural;
-            type Scope = k8s_openapi::NamespaceResourceScope;
-        }
-
-        impl k8s_openapi::ListableResource for $type {
-            const LIST_KIND: &'static str = $list_kind;
-        }
-
-        impl k8s_openapi::Metadata for $type {
-            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
-            fn metadata(&self) -> &Self::Ty {
-                &self.metadata
-            }
-
-            fn metadata_mut(&mut self) -> &mut Self::Ty {
-                &mut self.metadata
-            }
-        }
-    };
-}
-pub(crate) use namespaced;
-
-/// How an object with a spec and a status is read and written.
-macro_rules! with_status {
-    ($type:ident, $resource:expr) => {
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                $crate::resource::Written {
-                    resource: $resource,
-                    metadata: &self.metadata,
-                    spec: &self.spec,
-                    status: self.status.as_ref(),
-                }
-                .serialize(serializer)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<Self, D::Error> {
-                let stored = $crate::resource::Stored::deserialize(deserializer)?;
-                let stored = stored.of($resource)?;
-                Ok(Self {
-                    metadata: stored.metadata,
-                    spec: stored.spec,
-                    status: stored.status,
-                })
-            }
-        }
-    };
-}
-pub(crate) use with_status;

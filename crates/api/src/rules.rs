@@ -37,7 +37,7 @@ use crate::scheduled_machine::{NodeTaint, ScheduleSpec, ScheduledMachine};
 use crate::scheduled_machine_class::ScheduledMachineClass;
 use crate::scheduled_machine_set::ScheduledMachineSet;
 use crate::schema::MAX_NAME;
-use crate::spot_schedule::SharedSpec;
+use crate::spot_schedule::{SharedSchedule, SharedSpec};
 
 pub use calendar_table::CALENDAR_RULES;
 pub use capacity_table::capacity_rules;
@@ -313,15 +313,20 @@ pub fn check_set(object: &ScheduledMachineSet) -> Vec<Violation> {
     )
 }
 
-/// As [`check`], for the spec of a schedule that objects share.
-pub(crate) fn check_shared(spec: &SharedSpec) -> Vec<Violation> {
-    match spec {
-        SharedSpec::TimeBased(spec) => {
-            check_value(TIME_BASED_SPOT_SCHEDULE, &json!({"spec": spec}))
-        }
-        SharedSpec::CapitalMarkets(spec) => {
-            check_value(CAPITAL_MARKETS_SCHEDULE, &json!({"spec": spec}))
-        }
+impl SharedSchedule {
+    /// The first rule that it violates. `None` if it violates none.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault_or(|spec| {
+            let broken = match spec {
+                SharedSpec::TimeBased(spec) => {
+                    check_value(TIME_BASED_SPOT_SCHEDULE, &json!({"spec": spec}))
+                }
+                SharedSpec::CapitalMarkets(spec) => {
+                    check_value(CAPITAL_MARKETS_SCHEDULE, &json!({"spec": spec}))
+                }
+            };
+            broken.first().map(Violation::to_string)
+        })
     }
 }
 

@@ -3,10 +3,10 @@
 use fivespot_schedule::{DateEntry, Dates, ParseError};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::name;
-use crate::resource::{SCHEDULE_CALENDAR, Stored, Written, namespaced};
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::MAX_NAME;
 
@@ -81,34 +81,13 @@ impl ScheduleCalendarSpec {
     }
 }
 
-namespaced!(
+named!(
     ScheduleCalendar,
+    scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
     kind: name::CALENDAR_KIND,
     list_kind: "ScheduleCalendarList",
     plural: name::CALENDAR_PLURAL
 );
-
-impl Serialize for ScheduleCalendar {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written::<_, ()> {
-            resource: SCHEDULE_CALENDAR,
-            metadata: &self.metadata,
-            spec: &self.spec,
-            status: None,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ScheduleCalendar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored: Stored<_, serde::de::IgnoredAny> =
-            Stored::deserialize(deserializer)?.of(SCHEDULE_CALENDAR)?;
-        Ok(Self {
-            metadata: stored.metadata,
-            spec: stored.spec,
-        })
-    }
-}
+with_spec!(ScheduleCalendar);

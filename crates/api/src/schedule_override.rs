@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::label_selector::selects;
-use crate::resource::{SCHEDULE_OVERRIDE, namespaced, with_status};
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
@@ -251,15 +251,16 @@ impl ScheduleOverride {
     }
 }
 
-namespaced!(
+named!(
     ScheduleOverride,
+    scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
     kind: name::OVERRIDE_KIND,
     list_kind: "ScheduleOverrideList",
     plural: name::OVERRIDE_PLURAL
 );
-with_status!(ScheduleOverride, SCHEDULE_OVERRIDE);
+with_spec!(ScheduleOverride, status);
 
 #[cfg(test)]
 mod tests {

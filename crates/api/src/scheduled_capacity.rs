@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::resource::{SCHEDULED_CAPACITY, namespaced, with_status};
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_MESSAGE, MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::{FollowedSchedule, ObjectRef, written_generation};
@@ -340,12 +340,13 @@ fn zero() -> Value {
     Value::from(0)
 }
 
-namespaced!(
+named!(
     ScheduledCapacity,
+    scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
     kind: name::CAPACITY_KIND,
     list_kind: "ScheduledCapacityList",
     plural: name::CAPACITY_PLURAL
 );
-with_status!(ScheduledCapacity, SCHEDULED_CAPACITY);
+with_spec!(ScheduledCapacity, status);

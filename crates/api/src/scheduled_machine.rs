@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::resource::{SCHEDULED_MACHINE, Stored, Written, namespaced};
+use crate::object::{Stored, Written, named};
 use crate::scheduled_machine_class::{ClassProblem, ClassRef, ResolvedClass};
 use crate::schema::{MAX_LABEL, MAX_NAME, MAX_SHORT};
 use crate::status::ScheduledMachineStatus;
@@ -514,8 +514,9 @@ impl TaintEffect {
     }
 }
 
-namespaced!(
+named!(
     ScheduledMachine,
+    scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
     kind: name::KIND,
@@ -526,7 +527,8 @@ namespaced!(
 impl Serialize for ScheduledMachine {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Written {
-            resource: SCHEDULED_MACHINE,
+            api_version: name::API_VERSION,
+            kind: name::KIND,
             metadata: &self.metadata,
             spec: &self.spec,
             status: self.status.as_ref(),
@@ -537,7 +539,8 @@ impl Serialize for ScheduledMachine {
 
 impl<'de> Deserialize<'de> for ScheduledMachine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?.of(SCHEDULED_MACHINE)?;
+        let stored = Stored::deserialize(deserializer)?;
+        let stored = stored.of::<Self, _>(name::MACHINE_VERSIONS)?;
         // A status that was never written has only the schema's defaults.
         let status = stored
             .status

@@ -11,11 +11,11 @@ use fivespot_schedule::Duration;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::label_selector::selects;
-use crate::resource::{SCHEDULED_MACHINE_CLASS, Stored, Written};
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::{
     InlineObject, MAX_TAINTS, MachineTemplate, NO_TIME, NodeTaint, Provisioning,
     ReclaimSpec, ScheduledMachineSpec, ShutdownSpec, default_timeout, default_timezone,
@@ -305,53 +305,16 @@ impl ScheduledMachineSpec {
     }
 }
 
-impl k8s_openapi::Resource for ScheduledMachineClass {
-    const API_VERSION: &'static str = name::API_VERSION;
-    const GROUP: &'static str = name::GROUP;
-    const KIND: &'static str = name::CLASS_KIND;
-    const VERSION: &'static str = name::VERSION;
-    const URL_PATH_SEGMENT: &'static str = name::CLASS_PLURAL;
-    type Scope = k8s_openapi::ClusterResourceScope;
-}
-
-impl k8s_openapi::ListableResource for ScheduledMachineClass {
-    const LIST_KIND: &'static str = "ScheduledMachineClassList";
-}
-
-impl k8s_openapi::Metadata for ScheduledMachineClass {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &Self::Ty {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Self::Ty {
-        &mut self.metadata
-    }
-}
-
-impl Serialize for ScheduledMachineClass {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written::<_, ()> {
-            resource: SCHEDULED_MACHINE_CLASS,
-            metadata: &self.metadata,
-            spec: &self.spec,
-            status: None,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ScheduledMachineClass {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored: Stored<_, serde::de::IgnoredAny> =
-            Stored::deserialize(deserializer)?.of(SCHEDULED_MACHINE_CLASS)?;
-        Ok(Self {
-            metadata: stored.metadata,
-            spec: stored.spec,
-        })
-    }
-}
+named!(
+    ScheduledMachineClass,
+    scope: ClusterResourceScope,
+    api_version: name::API_VERSION,
+    group: name::GROUP,
+    kind: name::CLASS_KIND,
+    list_kind: "ScheduledMachineClassList",
+    plural: name::CLASS_PLURAL
+);
+with_spec!(ScheduledMachineClass);
 
 #[cfg(test)]
 mod tests {

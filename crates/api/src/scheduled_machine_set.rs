@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::resource::{SCHEDULED_MACHINE_SET, namespaced, with_status};
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::{
     Enforcement, ReclaimSpec, ScheduleSpec, default_priority, null_is_default,
 };
@@ -191,22 +191,23 @@ fn one() -> u32 {
     1
 }
 
-namespaced!(
+named!(
     ScheduledMachineSet,
+    scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
     kind: name::SET_KIND,
     list_kind: "ScheduledMachineSetList",
     plural: name::SET_PLURAL
 );
-with_status!(ScheduledMachineSet, SCHEDULED_MACHINE_SET);
+with_spec!(ScheduledMachineSet, status);
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::schema::{scheduled_machine, scheduled_machine_set};
+    use crate::schema::whole::{scheduled_machine, scheduled_machine_set};
 
     /// A field that a machine with a class may have must be one that the machines of a set may
     /// have.

@@ -16,13 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::resource::{
-    CAPITAL_MARKETS_SCHEDULE, TIME_BASED_SPOT_SCHEDULE, namespaced, with_status,
-};
+use crate::name;
+use crate::object::{named, with_spec};
 use crate::scheduled_machine::{ScheduleSpec, default_timezone, null_is_default};
 use crate::schema::{self, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
-use crate::{name, rules};
 
 /// The maximum number of items of `daysOfWeek` and `hoursOfDay`.
 const MAX_TEXTS: usize = 32;
@@ -345,10 +343,9 @@ impl SharedSchedule {
     pub fn of_object(object: &Value) -> Option<serde_json::Result<Self>> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let kind = object["kind"].as_str().unwrap_or_default();
-        let resource = [TIME_BASED_SPOT_SCHEDULE, CAPITAL_MARKETS_SCHEDULE]
-            .into_iter()
-            .find(|it| it.kind == kind && it.is_served_as(version))?;
-        Some(Self::of_spec(resource.kind, &object["spec"]))
+        let is_shared = version == name::SPOT_API_VERSION
+            && [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND].contains(&kind);
+        is_shared.then(|| Self::of_spec(kind, &object["spec"]))
     }
 
     /// The spec of an object of that kind; of any kind but CapitalMarketsSchedule it is read as a
@@ -370,11 +367,12 @@ impl SharedSchedule {
         &self.spec
     }
 
-    /// The first rule that it violates. `None` if it violates none.
-    pub fn fault(&self) -> Option<&str> {
-        let first = || rules::check_shared(&self.spec).into_iter().next();
-        let fault = || first().map(|violation| violation.to_string());
-        self.fault.get_or_init(fault).as_deref()
+    /// What `find` says is wrong with the spec; it is only asked the first time.
+    pub(crate) fn fault_or(
+        &self,
+        find: impl FnOnce(&SharedSpec) -> Option<String>,
+    ) -> Option<&str> {
+        self.fault.get_or_init(|| find(&self.spec)).as_deref()
     }
 
     /// The schedule that it is compiled to, given the calendars of its namespace. A disabled one
@@ -404,24 +402,26 @@ impl SharedSchedule {
     }
 }
 
-namespaced!(
+named!(
     TimeBasedSpotSchedule,
+    scope: NamespaceResourceScope,
     api_version: name::SPOT_API_VERSION,
     group: name::SPOT_GROUP,
     kind: name::TIME_BASED_KIND,
     list_kind: "TimeBasedSpotScheduleList",
     plural: name::TIME_BASED_PLURAL
 );
-with_status!(TimeBasedSpotSchedule, TIME_BASED_SPOT_SCHEDULE);
-namespaced!(
+with_spec!(TimeBasedSpotSchedule, status);
+named!(
     CapitalMarketsSchedule,
+    scope: NamespaceResourceScope,
     api_version: name::SPOT_API_VERSION,
     group: name::SPOT_GROUP,
     kind: name::CAPITAL_MARKETS_KIND,
     list_kind: "CapitalMarketsScheduleList",
     plural: name::CAPITAL_MARKETS_PLURAL
 );
-with_status!(CapitalMarketsSchedule, CAPITAL_MARKETS_SCHEDULE);
+with_spec!(CapitalMarketsSchedule, status);
 
 #[cfg(test)]
 mod tests {
